@@ -1,0 +1,3 @@
+//! What this computer is: topology, siblings, caches, pages, pinning; and its measured limits.
+
+pub mod pages;

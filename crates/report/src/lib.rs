@@ -1,0 +1,1 @@
+//! Observations to one self-contained page.

@@ -1,0 +1,1 @@
+//! How it is run: spec, plan, run, observations, statistics.

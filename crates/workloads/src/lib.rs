@@ -1,0 +1,1 @@
+//! What is run: data and answers.
