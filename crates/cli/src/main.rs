@@ -1,2 +1,47 @@
-//! The command `workahead`.
-fn main() {}
+//! The command `workahead`: reads the command line, prints, exits. No other crate does any of it.
+//!
+//! ```text
+//! main ── parse ──► commands::Command::run ──► Ok(status)
+//!           │                  └─────────────► Err ──► errors::report: one line, status 1 or 2
+//!           └── wrong use: one line, status 2
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod errors;
+mod interrupt;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+
+/// Finds the cycles a database loses waiting for memory, and gives them back.
+#[derive(Debug, Parser)]
+#[command(name = "workahead", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Workahead {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead machine                         what this computer is
+  workahead limits                          what its memory can do, measured
+  workahead study run quick                 what each technique is worth here
+  workahead data tpch --scale 1 --out tpch  data to join
+  workahead join --left tpch/orders.parquet --right tpch/lineitem.parquet \\
+      --on o_orderkey=l_orderkey            join it
+
+Exit status: 0 done, 1 failed, 2 wrong use.";
+
+fn main() -> ExitCode {
+    let result = match Workahead::try_parse() {
+        Ok(workahead) => workahead.command.run(),
+        Err(error) => return errors::report_usage(&error),
+    };
+    result.unwrap_or_else(|error| errors::report(&error))
+}

@@ -80,8 +80,8 @@ impl<T: Zeroable> PageBuffer<T> {
             return Err(refused(bytes));
         }
         let mapping = NonNull::new(mapping).ok_or(refused(bytes))?;
-        let skip = mapping.as_ptr().addr().next_multiple_of(HUGE_PAGE_BYTES)
-            - mapping.as_ptr().addr();
+        let skip =
+            mapping.as_ptr().addr().next_multiple_of(HUGE_PAGE_BYTES) - mapping.as_ptr().addr();
         let advice = match pages {
             Pages::Huge => libc::MADV_HUGEPAGE,
             Pages::Small => libc::MADV_NOHUGEPAGE,

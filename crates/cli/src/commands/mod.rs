@@ -1,0 +1,41 @@
+//! The subcommands, one file each: arguments, and `run`.
+
+mod completions;
+mod data;
+mod join;
+mod limits;
+mod machine;
+mod study;
+
+use std::process::ExitCode;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// What this computer is: topology, caches, siblings, pages, counters
+    Machine(machine::Args),
+    /// What its memory can do, measured: latency, random lines per second, bandwidth
+    Limits(limits::Args),
+    /// Generate data to join, as Parquet
+    Data(data::Args),
+    /// Join two Parquet files
+    Join(join::Args),
+    /// Measure: list, show, run and resume studies
+    Study(study::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+impl Command {
+    /// Runs the command; the status is for success of a kind, errors choose their own.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Machine(args) => machine::run(args),
+            Self::Limits(args) => limits::run(args),
+            Self::Data(args) => data::run(args),
+            Self::Join(args) => join::run(args),
+            Self::Study(args) => study::run(args),
+            Self::Completions(args) => completions::run(args),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the command to stop, the second stops it.
+//!
+//! Long commands look at the flag between pieces of work, remove what they have not finished, and
+//! return [`Interrupted`]. Nothing is ever under its final name before it is complete, so even the
+//! second one, which leaves at once, loses only files with a temporary name.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// The command was asked to stop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Starts listening. Returns the flag to look at between pieces of work.
+pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
+    ctrlc::set_handler(|| {
+        if ASKED.swap(true, Ordering::Relaxed) {
+            std::process::exit(1);
+        }
+    })
+    .context("can't listen for Ctrl-C")?;
+    Ok(&ASKED)
+}
