@@ -1,0 +1,36 @@
+//! The one error type of this crate: each message is one line that names the remedy.
+
+use crate::cpus::CpuSet;
+
+/// Why something about this machine could not be read, set or measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A list of CPUs in another form than `0-3,8`.
+    #[error("bad CPU list {text:?}: write numbers and ranges, such as 0-3,8")]
+    CpuList {
+        /// The text that was given.
+        text: String,
+    },
+    /// A CPU outside the set this process may use.
+    #[error("CPU {cpu} is not allowed: choose one of {allowed}")]
+    CpuNotAllowed {
+        /// The CPU asked for.
+        cpu: usize,
+        /// The CPUs that may be used.
+        allowed: CpuSet,
+    },
+    /// The system refused to move the thread.
+    #[error("the system refused to pin a thread to CPU {cpu} ({source}): choose another CPU")]
+    Pin {
+        /// The CPU asked for.
+        cpu: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The affinity of this thread could not be read.
+    #[error("the system does not tell which CPUs this thread may use ({0})")]
+    Affinity(std::io::Error),
+    /// Memory could not be had.
+    #[error(transparent)]
+    Allocation(#[from] crate::pages::AllocationError),
+}
