@@ -13,10 +13,14 @@
 //!
 //! Slices only: this crate knows no Arrow, no file and no clock.
 
+pub mod chained;
+pub mod hash;
 pub mod memory;
 pub mod place;
+pub mod record;
 pub mod schedule;
 pub mod walk;
+pub mod work_ahead;
 
 pub use memory::{Direct, Hint, Memory, Prefetching};
 pub use place::{Intent, Place, References, Several};

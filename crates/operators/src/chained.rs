@@ -1,0 +1,218 @@
+//! The paper's hash join: a chained table over 64-byte rows (Zhou et al., VLDB 2005, §5.2).
+//!
+//! ```text
+//! heads   ┌───┬───┬───┬───┐     one u32 a bucket
+//!         └───┴─┬─┴───┴───┘
+//!               ▼
+//! cells       [hash code, build row, next] ──► [hash code, build row, next]
+//!                          │
+//!                          ▼
+//! build rows            64-byte record ──► 128-byte output
+//! ```
+//!
+//! A probe takes the four phases of the paper: hash the key and ask for the bucket; visit the
+//! bucket and ask for its first cell; compare hash codes in the cell and ask for the build row;
+//! compare keys and emit. Phases 3 and 4 repeat to the end of the list.
+
+use bytemuck::{Pod, Zeroable};
+use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+
+use crate::hash::hash_u32;
+use crate::memory::Memory;
+use crate::place::Place;
+use crate::record::{Joined, Probes, Record};
+use crate::walk::{Row, Sink, Walk};
+
+/// End of a list.
+const NIL: u32 = u32::MAX;
+
+/// A build row in a bucket's list.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct Cell {
+    /// Hash of the build key: a filter for the key comparison.
+    pub hash: u32,
+    /// Position of the build row.
+    pub row: u32,
+    /// Next cell of the bucket, `u32::MAX` at the end of the list.
+    pub next: u32,
+    /// To 16 bytes, so that no cell straddles two lines.
+    _pad: u32,
+}
+
+const _: () = assert!(64 % size_of::<Cell>() == 0);
+
+/// Bucket heads and cells; the rows stay in the build table.
+pub struct Chains {
+    heads: PageBuffer<u32>,
+    cells: PageBuffer<Cell>,
+    shift: u32,
+}
+
+impl Chains {
+    /// Chains the keys of a build side; row `i` has `keys[i]`.
+    ///
+    /// Buckets are the power of two from 2 to 4 times the rows: lists stay near one cell.
+    ///
+    /// # Errors
+    /// When memory for the table cannot be had.
+    ///
+    /// # Panics
+    /// For `u32::MAX` rows or more.
+    pub fn build(
+        keys: impl ExactSizeIterator<Item = u32>,
+        pages: Pages,
+    ) -> Result<Self, AllocationError> {
+        assert!(keys.len() < NIL as usize, "rows are counted in 32 bits");
+        let buckets = (keys.len().max(1) * 2).next_power_of_two();
+        let shift = 32 - buckets.trailing_zeros().min(32);
+        let mut heads = PageBuffer::zeroed(buckets, pages)?;
+        heads.fill(NIL);
+        let mut cells = PageBuffer::zeroed(keys.len(), pages)?;
+        for (row, key) in keys.enumerate() {
+            let hash = hash_u32(key);
+            let head: &mut u32 = &mut heads[(hash >> shift) as usize];
+            cells[row] = Cell { hash, row: row as u32, next: *head, _pad: 0 };
+            *head = row as u32;
+        }
+        Ok(Self { heads, cells, shift })
+    }
+
+    /// Bytes of heads and cells.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.heads.bytes() + self.cells.bytes()
+    }
+
+    /// The head of a hash's bucket.
+    #[inline(always)]
+    #[must_use]
+    pub fn head(&self, hash: u32) -> &u32 {
+        &self.heads[(hash >> self.shift) as usize]
+    }
+
+    /// A cell by its handle; `None` at the end of a list.
+    #[inline(always)]
+    #[must_use]
+    pub fn cell(&self, handle: u32) -> Option<&Cell> {
+        // `NIL` is out of bounds by construction: the bounds check is the end-of-list check.
+        self.cells.get(handle as usize)
+    }
+}
+
+/// The probe side of the paper's hash join.
+#[derive(Clone, Copy)]
+pub struct HashJoin<'a> {
+    chains: &'a Chains,
+    build: &'a [Record],
+    probes: Probes<'a>,
+}
+
+impl<'a> HashJoin<'a> {
+    /// Probes `chains`, built over the keys of `build`, with `probes`.
+    #[must_use]
+    pub fn new(chains: &'a Chains, build: &'a [Record], probes: Probes<'a>) -> Self {
+        Self { chains, build, probes }
+    }
+}
+
+/// Which phase the next step is, and what it visits.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// Phase 2: the bucket of the hash.
+    Bucket,
+    /// Phase 3: a cell.
+    Cell(u32),
+    /// Phase 4: a build row, with the rest of the list still to come.
+    Tuple { row: u32, next: u32 },
+}
+
+/// A probe between two phases: the paper's slot state.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor {
+    row: Row,
+    probe: u32,
+    key: u32,
+    phase: Phase,
+}
+
+impl<'a> Walk for HashJoin<'a> {
+    type Cursor = Cursor;
+    type Hit = (&'a Record, &'a Record);
+    type Asks = Place;
+
+    #[inline(always)]
+    fn input(&self, row: Row) -> Option<Place> {
+        self.probes.input(row)
+    }
+
+    #[inline(always)]
+    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, Place) {
+        let (probe, record) = self.probes.read(row, memory);
+        let key = record.key;
+        let place = Place::of(self.chains.head(hash_u32(key)));
+        (Cursor { row, probe, key, phase: Phase::Bucket }, place)
+    }
+
+    #[inline(always)]
+    fn step<M: Memory, S: Sink<Self::Hit>>(
+        &mut self,
+        cursor: &mut Cursor,
+        memory: &mut M,
+        sink: &mut S,
+    ) -> Option<Place> {
+        let next = match cursor.phase {
+            Phase::Bucket => *memory.read(self.chains.head(hash_u32(cursor.key))),
+            Phase::Cell(handle) => {
+                let cell = *memory.read(self.chains.cell(handle)?);
+                if cell.hash == hash_u32(cursor.key) {
+                    cursor.phase = Phase::Tuple { row: cell.row, next: cell.next };
+                    return Some(Place::of(&self.build[cell.row as usize]));
+                }
+                cell.next
+            }
+            Phase::Tuple { row, next } => {
+                let build = memory.read(&self.build[row as usize]);
+                if build.key == cursor.key {
+                    // The probe row was this row's own input: read again, still near.
+                    let probe = memory.read(self.probes.at(cursor.probe as usize));
+                    sink.emit(cursor.row, (probe, build));
+                }
+                next
+            }
+        };
+        let cell = self.chains.cell(next)?;
+        cursor.phase = Phase::Cell(next);
+        Some(Place::of(cell))
+    }
+}
+
+/// Copies matches to 128-byte rows, in the order they come.
+pub struct Materialise<'a> {
+    rows: &'a mut [Joined],
+    written: usize,
+}
+
+impl<'a> Materialise<'a> {
+    /// Writes to `rows` from its start. A hit beyond its end is counted and not written.
+    pub fn new(rows: &'a mut [Joined]) -> Self {
+        Self { rows, written: 0 }
+    }
+
+    /// Hits taken.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.written
+    }
+}
+
+impl Sink<(&Record, &Record)> for Materialise<'_> {
+    #[inline(always)]
+    fn emit(&mut self, _: Row, (probe, build): (&Record, &Record)) {
+        if let Some(row) = self.rows.get_mut(self.written) {
+            row.probe = *probe;
+            row.build = *build;
+        }
+        self.written += 1;
+    }
+}

@@ -1,0 +1,35 @@
+//! The work-ahead set: a helper thread preloads what the main thread will soon need.
+//!
+//! Zhou, Cieslewicz, Ross, Shah: *Improving Database Performance on Simultaneous Multithreading
+//! Processors*, VLDB 2005, §4.
+//!
+//! ```text
+//!                 post(p, s) ──►┌────┬────┬────┬────┬────┬────┐
+//!   main thread                 │p, s│p, s│p, s│p, s│p, s│p, s│   a circular array of slots
+//!   gets back the slot's ◄──────└────┴────┴────┴────┴────┴────┘
+//!   previous content                         ▲  read, load *p, step backward (or forward)
+//!                                       helper thread
+//! ```
+//!
+//! The main thread never waits for the helper and the helper never writes: answers do not depend on
+//! it, whether it is slow, stopped or dead. To that the code adds
+//! * several references an entry, padded with the address of a dummy line (§4.1);
+//! * admission by the number of valid pointers, which is the set's *size* (§4.1, §4.2);
+//! * direction and spin-wait of the helper (§4.3, §4.4), a private copy of each slot's last
+//!   pointer, never spinning on the dummy;
+//! * the paper's negative variants, as named options: a mutex around each slot, a helper that
+//!   skips lines it has just loaded, sleeping instead of pausing; and one the paper does not have,
+//!   skipping duplicates in `post`.
+//!
+//! The state `s` is the main thread's alone, so it lives in an array of its own: only the pointers
+//! are shared, which keeps the lines that both threads touch few.
+
+mod helper;
+mod set;
+mod slots;
+mod touch;
+
+pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
+pub use set::{Deduplicate, Stage, WorkAheadSet, drive};
+pub use slots::{Guard, Slots};
+pub use touch::touch;
