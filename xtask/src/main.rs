@@ -1,2 +1,50 @@
-//! Project tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench`.
+//!
+//! Everything that CI, a newcomer and a maintainer run is this one program, so that it cannot
+//! differ between them. It builds with nothing of ours: a broken crate never breaks its own test.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod proofs;
+mod setup;
+mod stage;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  setup                 list what the tests need and install what is missing (apt when root)
+  test [--full]         setup, format, tidy, clippy, tests, doc tests, loom, memory checkers
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = Workspace::find().and_then(|workspace| match words.as_slice() {
+        ["setup"] => setup::run(),
+        ["test"] => test::run(&workspace, test::Depth::Usual),
+        ["test", "--full"] => test::run(&workspace, test::Depth::Full),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => {
+            eprintln!("unknown task: {}\n\n{USAGE}", other.join(" "));
+            std::process::exit(2);
+        }
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

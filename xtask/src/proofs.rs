@@ -1,0 +1,93 @@
+//! The proofs of the unsafe and the concurrent parts, each in a target folder of its own, because
+//! each needs other compiler flags.
+//!
+//! * loom explores every interleaving of the work-ahead set's shared memory.
+//! * AddressSanitizer runs the unsafe leaves where there is a nightly toolchain (it sees the
+//!   AVX-512 paths too); valgrind does so otherwise (it hides AVX-512 from the program).
+//! * Miri runs them where `cargo miri` does; it needs a component that few machines have.
+
+use std::process::Command;
+
+use crate::setup::has_nightly;
+use crate::stage::Stage;
+use crate::test::Depth;
+use crate::workspace::{Workspace, answers};
+
+/// The packages that have unsafe leaves.
+const UNSAFE_PACKAGES: [&str; 4] = ["-p", "workahead-machine", "-p", "workahead-operators"];
+
+/// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
+const CASES_WHEN_SLOW: &str = "8";
+
+/// The model checker's run.
+pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
+    let mut command = workspace.cargo(&["test", "-p", "workahead-operators", "--lib"]);
+    command
+        .env("CARGO_TARGET_DIR", workspace.target().join("loom"))
+        .env("RUSTFLAGS", "--cfg loom")
+        .args(["--", "loom"]);
+    if depth == Depth::Usual {
+        // Three forced switches find nearly all faults of a small protocol, in seconds (loom's
+        // own advice). `--full` lifts the bound.
+        command.env("LOOM_MAX_PREEMPTIONS", "3");
+    }
+    Stage::commands("loom", vec![command])
+}
+
+/// AddressSanitizer, or valgrind where there is no nightly; with `--full` both.
+pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
+    let nightly = has_nightly();
+    let sanitized = if nightly {
+        Stage::commands("address sanitizer", vec![sanitizer(workspace)])
+    } else {
+        Stage::skipped("address sanitizer", "no nightly toolchain; valgrind instead")
+    };
+    let valgrind = if nightly && depth == Depth::Usual {
+        Stage::skipped("valgrind", "AddressSanitizer was run instead; --full runs both")
+    } else if !answers(Command::new("valgrind").arg("--version")) {
+        Stage::skipped("valgrind", "not installed: apt-get install valgrind")
+    } else {
+        Stage::commands("valgrind", vec![valgrind(workspace)])
+    };
+    vec![sanitized, valgrind]
+}
+
+fn sanitizer(workspace: &Workspace) -> Command {
+    // Naming the target keeps the flag off build scripts and procedural macros.
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut command = workspace.cargo_of("nightly", &["test", "--target", &target]);
+    command
+        .args(UNSAFE_PACKAGES)
+        .args(["--lib", "--tests"])
+        .env("CARGO_TARGET_DIR", workspace.target().join("asan"))
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("PROPTEST_CASES", CASES_WHEN_SLOW);
+    command
+}
+
+fn valgrind(workspace: &Workspace) -> Command {
+    let target = format!("{}_UNKNOWN_LINUX_GNU", std::env::consts::ARCH.to_uppercase());
+    let mut command = workspace.cargo(&["test"]);
+    command
+        .args(UNSAFE_PACKAGES)
+        .args(["--lib"])
+        .env(format!("CARGO_TARGET_{target}_RUNNER"), "valgrind --quiet --error-exitcode=99")
+        .env("PROPTEST_CASES", CASES_WHEN_SLOW);
+    command
+}
+
+/// Miri, where it runs.
+pub(crate) fn miri(workspace: &Workspace) -> Stage {
+    if !answers(&mut workspace.cargo_of("nightly", &["miri", "--version"])) {
+        return Stage::skipped("miri", "`cargo +nightly miri` does not run here");
+    }
+    let mut command = workspace.cargo_of("nightly", &["miri", "test"]);
+    command
+        .args(UNSAFE_PACKAGES)
+        .args(["--lib"])
+        .env("CARGO_TARGET_DIR", workspace.target().join("miri"))
+        // Pages come from mmap and CPUs from sysfs: both are outside of Miri's own world.
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("PROPTEST_CASES", CASES_WHEN_SLOW);
+    Stage::commands("miri", vec![command])
+}

@@ -1,0 +1,228 @@
+//! `cargo xtask setup`: what the tests need, listed, and installed where that can be done.
+//!
+//! Idempotent, and quick when nothing is missing. Debian packages are installed when root, with
+//! every service held back; nobody else's machine is changed: they are told the exact command.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::answers;
+
+/// Something the tests call.
+struct Need {
+    name: &'static str,
+    why: &'static str,
+    present: fn() -> bool,
+    remedy: Remedy,
+    weight: Weight,
+}
+
+enum Remedy {
+    /// Debian packages that bring it.
+    Packages(&'static [&'static str]),
+    /// A component of the toolchain in use.
+    Component(&'static str),
+    /// Too large to install unasked.
+    Words(&'static str),
+}
+
+#[derive(PartialEq, Eq)]
+enum Weight {
+    /// Without it the tests can't run.
+    Required,
+    /// Without it one stage is skipped, and says so.
+    Useful,
+}
+
+fn needs() -> Vec<Need> {
+    vec![
+        Need {
+            name: "C compiler",
+            why: "links every program; builds zstd",
+            present: || has_program("cc"),
+            remedy: Remedy::Packages(&["build-essential"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "git",
+            why: "tidy reads the tracked files",
+            present: || has_program("git"),
+            remedy: Remedy::Packages(&["git"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "rustfmt",
+            why: "format check",
+            present: || has_program("cargo-fmt") && has_program("rustfmt"),
+            remedy: Remedy::Component("rustfmt"),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "clippy",
+            why: "lints",
+            present: || has_program("cargo-clippy"),
+            remedy: Remedy::Component("clippy"),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "valgrind",
+            why: "memory checker for the unsafe leaves where there is no nightly",
+            present: || has_program("valgrind"),
+            remedy: Remedy::Packages(&["valgrind"]),
+            weight: Weight::Useful,
+        },
+        Need {
+            name: "nightly Rust",
+            why: "AddressSanitizer (and Miri, with its component) for the unsafe leaves",
+            present: has_nightly,
+            remedy: Remedy::Words("rustup toolchain install nightly --component miri,rust-src"),
+            weight: Weight::Useful,
+        },
+    ]
+}
+
+fn has_program(program: &str) -> bool {
+    answers(Command::new(program).arg("--version"))
+}
+
+/// Whether rustup has a nightly toolchain.
+pub(crate) fn has_nightly() -> bool {
+    let mut cargo = Command::new("cargo");
+    cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").args(["+nightly", "--version"]);
+    answers(&mut cargo)
+}
+
+/// Lists the needs, installs what it can, and returns whether everything required is there.
+pub(crate) fn run() -> Result<bool> {
+    let needs = needs();
+    let missing: Vec<&Need> = needs.iter().filter(|need| !(need.present)()).collect();
+    for need in &needs {
+        let there = !missing.iter().any(|other| other.name == need.name);
+        println!("  {}  {:<13} {}", if there { "found  " } else { "missing" }, need.name, need.why);
+    }
+    if missing.is_empty() {
+        return Ok(true);
+    }
+    install_packages(&missing)?;
+    for need in &missing {
+        match need.remedy {
+            Remedy::Component(component) => add_component(component),
+            Remedy::Words(words) => println!("  not installed unasked: {words}"),
+            Remedy::Packages(_) => {}
+        }
+    }
+    let lacking: Vec<&str> = missing
+        .iter()
+        .filter(|need| need.weight == Weight::Required && !(need.present)())
+        .map(|need| need.name)
+        .collect();
+    if !lacking.is_empty() {
+        bail!("still missing: {}; install it as said above, then try again", lacking.join(", "));
+    }
+    Ok(true)
+}
+
+/// Installs the Debian packages of the missing needs in one go, or says how.
+fn install_packages(missing: &[&Need]) -> Result<()> {
+    let packages: Vec<&str> = missing
+        .iter()
+        .filter_map(|need| match need.remedy {
+            Remedy::Packages(packages) => Some(packages),
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let list = packages.join(" ");
+    if !has_program("apt-get") || !is_root() {
+        println!("  install it with: sudo apt-get install --no-install-recommends {list}");
+        return Ok(());
+    }
+    println!("  installing {list}");
+    let _held = HeldServices::hold()?;
+    if !apt(&["install", "--no-install-recommends", "-y", "-q"], &packages)? {
+        // A machine that never looked has no package list, or an old one.
+        apt(&["update", "-q"], &[])?;
+        if !apt(&["install", "--no-install-recommends", "-y", "-q"], &packages)? {
+            println!("  apt-get could not install {list}");
+        }
+    }
+    Ok(())
+}
+
+fn apt(words: &[&str], packages: &[&str]) -> Result<bool> {
+    let status = Command::new("apt-get")
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(words)
+        .args(packages)
+        .stdin(std::process::Stdio::null())
+        .status()
+        .context("apt-get does not start")?;
+    Ok(status.success())
+}
+
+fn add_component(component: &str) {
+    let status = Command::new("rustup").args(["component", "add", component]).status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("  add it with: rustup component add {component}");
+        println!("  (or install the {component} that belongs to the toolchain in use)");
+    }
+}
+
+fn is_root() -> bool {
+    let Ok(output) = Command::new("id").arg("-u").output() else { return false };
+    output.stdout.trim_ascii() == b"0"
+}
+
+/// Debian's own way to say that no package may start a service while it is installed: a
+/// `policy-rc.d` that answers 101. Put in place only where there is none, and taken away after.
+struct HeldServices {
+    ours: bool,
+}
+
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+impl HeldServices {
+    fn hold() -> Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        if std::path::Path::new(POLICY).exists() {
+            return Ok(Self { ours: false });
+        }
+        std::fs::write(POLICY, "#!/bin/sh\nexit 101\n").context(POLICY)?;
+        std::fs::set_permissions(POLICY, std::fs::Permissions::from_mode(0o755)).context(POLICY)?;
+        Ok(Self { ours: true })
+    }
+}
+
+impl Drop for HeldServices {
+    fn drop(&mut self) {
+        if self.ours {
+            let _ = std::fs::remove_file(POLICY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_need_says_what_it_is_for() {
+        for need in needs() {
+            assert!(!need.name.is_empty() && !need.why.is_empty());
+            if let Remedy::Packages(packages) = need.remedy {
+                assert!(!packages.is_empty(), "{} has no package", need.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_missing() {
+        assert!(!has_program("no-such-program-here"));
+        assert!(has_program("cargo"));
+    }
+}

@@ -1,0 +1,186 @@
+//! One stage of the test run: a command whose output passes through while its tests are counted.
+
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::counts::Counts;
+
+/// A stage that runs longer than this hangs. Unattended, the run ends there and says so, instead
+/// of being ended from outside without a word.
+const LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// How a stage went.
+pub(crate) enum Outcome {
+    Passed,
+    Failed(String),
+    /// Not run, and why.
+    Skipped(String),
+}
+
+/// What the summary says of one stage.
+pub(crate) struct Stage {
+    pub(crate) name: &'static str,
+    pub(crate) outcome: Outcome,
+    pub(crate) counts: Counts,
+    pub(crate) took: Duration,
+}
+
+impl Stage {
+    pub(crate) fn skipped(name: &'static str, why: impl Into<String>) -> Self {
+        let outcome = Outcome::Skipped(why.into());
+        Self { name, outcome, counts: Counts::default(), took: Duration::ZERO }
+    }
+
+    /// A stage that is a function of this program.
+    pub(crate) fn check(name: &'static str, check: impl FnOnce() -> Result<bool>) -> Self {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let outcome = match check() {
+            Ok(true) => Outcome::Passed,
+            Ok(false) => Outcome::Failed("see above".into()),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+        };
+        Self { name, outcome, counts: Counts::default(), took: start.elapsed() }
+    }
+
+    /// A stage that is one or more commands, run in turn up to the first that fails.
+    pub(crate) fn commands(name: &'static str, commands: Vec<Command>) -> Self {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let mut counts = Counts::default();
+        let mut outcome = Outcome::Passed;
+        for command in commands {
+            println!("$ {}", spelled(&command));
+            match passed_through(command, &mut counts) {
+                Ok(None) => {}
+                Ok(Some(why)) => outcome = Outcome::Failed(why),
+                Err(error) => outcome = Outcome::Failed(format!("{error:#}")),
+            }
+            if matches!(outcome, Outcome::Failed(_)) {
+                break;
+            }
+        }
+        Self { name, outcome, counts, took: start.elapsed() }
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed(_))
+    }
+
+    /// `passed  tests       412 passed, 0 failed     81 s`
+    pub(crate) fn line(&self) -> String {
+        let (word, why) = match &self.outcome {
+            Outcome::Passed => ("passed", String::new()),
+            Outcome::Failed(why) => ("FAILED", format!("  ({why})")),
+            Outcome::Skipped(why) => return format!("  skipped  {:<18} ({why})", self.name),
+        };
+        let counts = match self.counts {
+            none if none == Counts::default() => String::new(),
+            some => some.to_string(),
+        };
+        let took_s = self.took.as_secs_f64();
+        format!("  {word}   {:<18} {took_s:>7.1} s  {counts}{why}", self.name)
+    }
+}
+
+/// Runs a command, shows its standard output as it comes, and counts the tests in it.
+/// Returns why it failed, or `None`.
+fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String>> {
+    let mut command = limited(command);
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
+    let stdout = child.stdout.take().context("the child has no output")?;
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line.context("reading the child's output")?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        if let Some(more) = Counts::from_closing_line(&line) {
+            counts.add(more);
+        }
+    }
+    let status = child.wait().context("waiting for the child")?;
+    Ok(match status.code() {
+        Some(0) => None,
+        Some(124) => Some(format!("ran longer than {} minutes", LIMIT.as_secs() / 60)),
+        Some(code) => Some(format!("exit status {code}")),
+        None => Some(status.to_string()),
+    })
+}
+
+/// Puts an unattended command under `timeout`, which also ends what the command started. At a
+/// terminal Ctrl-C does that, and `timeout` would stand in its way.
+fn limited(command: Command) -> Command {
+    if std::io::stdout().is_terminal() || std::io::stdin().is_terminal() {
+        return command;
+    }
+    let mut limited = Command::new("timeout");
+    limited.arg("--kill-after=10").arg(LIMIT.as_secs().to_string());
+    limited.arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+/// The command as one would type it, for the log.
+fn spelled(command: &Command) -> String {
+    let mut words = Vec::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            let value = value.to_string_lossy();
+            words.push(format!("{}=\"{value}\"", name.to_string_lossy()));
+        }
+    }
+    let program = std::path::Path::new(command.get_program());
+    words.push(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn counts_come_from_the_output_and_failure_from_the_status() {
+        let line = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured";
+        let good = Stage::commands("good", vec![shell(&format!("echo '{line}'"))]);
+        assert!(!good.failed());
+        assert_eq!(good.counts.passed, 4);
+        let bad = Stage::commands("bad", vec![shell("exit 3"), shell("echo 'never run'")]);
+        assert!(bad.failed());
+        assert!(bad.line().contains("exit status 3"), "{}", bad.line());
+    }
+
+    #[test]
+    fn a_missing_program_is_a_failure_in_words() {
+        let none = Stage::commands("none", vec![Command::new("no-such-program-here")]);
+        assert!(none.failed());
+    }
+
+    #[test]
+    fn a_skipped_stage_says_why() {
+        let stage = Stage::skipped("miri", "`cargo miri` does not run here");
+        assert!(!stage.failed());
+        assert!(stage.line().contains("does not run here"));
+    }
+}

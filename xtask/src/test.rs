@@ -1,0 +1,132 @@
+//! `cargo xtask test`: every check of the project, quick ones first.
+//!
+//! The run stops at the first stage that fails, because what follows would bury it; the summary
+//! and the closing line `N passed, N failed` come in every case.
+
+use anyhow::Result;
+
+use crate::counts::Counts;
+use crate::stage::Stage;
+use crate::workspace::Workspace;
+use crate::{proofs, setup};
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// What CI runs.
+    Usual,
+    /// By hand: every memory checker there is, sixteen times the property tests' inputs, and the
+    /// model checker without a bound.
+    Full,
+}
+
+/// Runs the stages; true when all that ran passed.
+pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
+    let mut report = Report::default();
+    for stage in stages(workspace, depth) {
+        for done in stage() {
+            report.stages.push(done);
+        }
+        if report.failed() {
+            break;
+        }
+    }
+    report.print();
+    Ok(!report.failed())
+}
+
+type Run<'a> = Box<dyn Fn() -> Vec<Stage> + 'a>;
+
+fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
+    let cargo = |name: &'static str, words: &'static [&'static str]| -> Run<'_> {
+        Box::new(move || vec![Stage::commands(name, vec![workspace.cargo(words)])])
+    };
+    vec![
+        Box::new(|| vec![Stage::check("setup", setup::run)]),
+        cargo("format", &["fmt", "--all", "--check"]),
+        cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        Box::new(move || vec![tests(workspace, depth)]),
+        cargo("doc tests", &["test", "--workspace", "--doc", "--no-fail-fast"]),
+        Box::new(move || vec![proofs::loom(workspace, depth)]),
+        Box::new(move || proofs::memory(workspace, depth)),
+        Box::new(|| vec![proofs::miri(workspace)]),
+    ]
+}
+
+/// Unit and process tests. Benches run here too, small: a bench that nobody runs rots.
+fn tests(workspace: &Workspace, depth: Depth) -> Stage {
+    let mut command = workspace.cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+    if depth == Depth::Full {
+        command.env("PROPTEST_CASES", "4096");
+    }
+    Stage::commands("tests", vec![command])
+}
+
+#[derive(Default)]
+struct Report {
+    stages: Vec<Stage>,
+}
+
+impl Report {
+    fn failed(&self) -> bool {
+        self.stages.iter().any(Stage::failed)
+    }
+
+    /// Every test that was counted, and one failure for a stage that failed without a test.
+    fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        for stage in &self.stages {
+            total.add(stage.counts);
+            if stage.failed() && stage.counts.failed == 0 {
+                total.failed += 1;
+            }
+        }
+        total
+    }
+
+    fn print(&self) {
+        println!("\n== summary");
+        for stage in &self.stages {
+            println!("{}", stage.line());
+        }
+        if let Some(stage) = self.stages.iter().find(|stage| stage.failed()) {
+            println!("  stopped at `{}`; later stages were not run", stage.name);
+        }
+        println!("\n{}", self.total());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::stage::Outcome;
+
+    fn stage(outcome: Outcome, passed: u64, failed: u64) -> Stage {
+        let counts = Counts { passed, failed, skipped: 0 };
+        Stage { name: "stage", outcome, counts, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn the_total_is_over_all_stages() {
+        let stages = vec![stage(Outcome::Passed, 7, 0), stage(Outcome::Passed, 5, 0)];
+        let report = Report { stages };
+        assert!(!report.failed());
+        assert_eq!(report.total().to_string(), "12 passed, 0 failed");
+    }
+
+    #[test]
+    fn a_failed_stage_without_tests_still_counts_as_a_failure() {
+        let stages = vec![stage(Outcome::Failed("exit status 1".into()), 0, 0)];
+        assert_eq!(Report { stages }.total().to_string(), "0 passed, 1 failed");
+        let stages = vec![stage(Outcome::Failed("exit status 101".into()), 3, 2)];
+        assert_eq!(Report { stages }.total().to_string(), "3 passed, 2 failed");
+    }
+
+    #[test]
+    fn a_skipped_stage_is_no_failure() {
+        let report = Report { stages: vec![Stage::skipped("miri", "not here")] };
+        assert!(!report.failed());
+    }
+}
