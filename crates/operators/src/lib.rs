@@ -15,6 +15,7 @@
 
 pub mod chained;
 pub mod hash;
+pub mod isa;
 pub mod memory;
 pub mod place;
 pub mod record;
