@@ -1,1 +1,32 @@
-//! How it is run: spec, plan, run, observations, statistics.
+//! How it is run: spec → plan → run → observations → statistics.
+//!
+//! ```text
+//!   TOML ──Spec──► Plan ──run──► observations.jsonl ──Results──► findings, verdicts
+//!                   ▲             │ fsynced per sample            (report, cli)
+//!                 Engine ◄────────┘ check, prepare, run, finish
+//! ```
+//!
+//! A *study* is data: a TOML file that names an engine, a workload, axes, cases and a method. This
+//! crate turns it into cells, runs them in complete blocks in ABBA order on anything that is an
+//! [`engine::Engine`], keeps every sample at once, and says what was found. Deliberately absent:
+//! it never prints, never reads the command line, and measures nothing itself (engines do).
+
+#![forbid(unsafe_code)]
+
+pub mod cell;
+pub mod engine;
+pub mod error;
+pub mod file;
+pub mod fingerprint;
+pub mod log;
+pub mod method;
+pub mod nearest;
+pub mod observation;
+pub mod paper;
+pub mod plan;
+pub mod record;
+pub mod results;
+pub mod setting;
+pub mod spec;
+pub mod statistics;
+pub mod verdict;

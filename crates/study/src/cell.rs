@@ -1,0 +1,79 @@
+//! One point of a study: everything an engine must know to run it once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::setting::{Setting, Settings};
+
+/// A cell: one value of every axis, one case, over the workload.
+///
+/// ```
+/// use workahead_study::{plan::Plan, spec::Spec};
+/// let spec = Spec::parse("demo", r#"
+///     title = "Demo"
+///     question = "Which?"
+///     engine = "native"
+///     workload = { operator = "hash_join", rows = 1000 }
+///     [axes]
+///     pages = ["huge", "small"]
+///     [[cases]]
+///     name = "sequential"
+///     technique = "sequential"
+///     [[cases]]
+///     name = "AMAC"
+///     technique = "amac:width=32"
+/// "#).unwrap();
+/// let plan = Plan::new(&spec);
+/// assert_eq!(plan.cells.len(), 4);
+/// let last = &plan.cells[3];
+/// assert_eq!(last.text("technique"), Some("amac:width=32"));
+/// assert_eq!(last.integer("rows"), Some(1000));
+/// assert_eq!(last.case(), "AMAC");
+/// assert_eq!(last.block, 1); // another page size is other data
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Position in the plan.
+    pub index: usize,
+    /// Cells of one block share their data, which is brought into place once.
+    pub block: usize,
+    /// Seed of the data.
+    pub seed: u64,
+    /// Where the cell lies: a value per axis, the name of the case under `case`.
+    pub place: Settings,
+    /// Workload, axes and case merged, the later ones winning; includes `case` when there are cases.
+    pub settings: Settings,
+}
+
+impl Cell {
+    /// A setting's value.
+    pub fn get(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(key)
+    }
+
+    /// A setting that is words.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Setting::as_text)
+    }
+
+    /// A setting that is a whole number.
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        self.get(key).and_then(Setting::as_integer)
+    }
+
+    /// The name of the case; empty when the study has none.
+    pub fn case(&self) -> &str {
+        self.place.get("case").and_then(Setting::as_text).unwrap_or_default()
+    }
+
+    /// The cell in words: the values of its axes, then its case, outer ones first as in `axes`.
+    pub fn label(&self, axes: &[String]) -> String {
+        let values: Vec<String> =
+            axes.iter().filter_map(|axis| self.place.get(axis)).map(Setting::to_string).collect();
+        values.join(" / ")
+    }
+
+    /// Whether the cell has all of these settings.
+    pub fn has(&self, settings: &Settings) -> bool {
+        settings.iter().all(|(key, value)| self.settings.get(key) == Some(value))
+    }
+}

@@ -1,0 +1,145 @@
+//! What a study runs on: the one trait between the runner and everything that can be measured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Cell;
+use crate::nearest;
+
+/// Runs cells. The runner calls, for every block, `prepare` before each `run`; `finish` at the end,
+/// also after an error.
+pub trait Engine {
+    /// The name that studies use.
+    fn name(&self) -> &str;
+
+    /// What exactly was run: enough to tell two builds apart.
+    fn version(&self) -> String;
+
+    /// Refuses unknown settings and values before anything is run, and says what the cell needs.
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError>;
+
+    /// Brings the data of this cell into place; the same data again costs nothing.
+    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError>;
+
+    /// One repetition, timed by the engine itself, its answer checked.
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError>;
+
+    /// Puts back what was changed.
+    fn finish(&mut self) -> Result<(), EngineError>;
+}
+
+/// What a cell needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// Memory at the peak, data and result included.
+    pub memory_bytes: u64,
+    /// What this machine cannot show of it, in words; the cell is run all the same.
+    pub cannot: Option<String>,
+}
+
+/// What one repetition gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Elapsed time.
+    pub wall_s: f64,
+    /// Processor time of all threads.
+    pub cpu_s: f64,
+    /// Tuples handled; what counts as one, the study says (`method.tuples`).
+    pub tuples: u64,
+    /// The answer, equal for every repetition of a cell.
+    pub answer: Answer,
+    /// Anything else, by name with its unit last, e.g. `table_bytes`, `limit_mtuples_per_s`.
+    #[serde(default)]
+    pub measures: BTreeMap<String, f64>,
+}
+
+/// The answer of a query, short.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Rows of the result.
+    pub rows: u64,
+    /// A checksum over them that does not depend on their order.
+    pub checksum: u64,
+}
+
+/// A request to stop, set from anywhere (Ctrl-C), looked at between and inside long runs.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Nothing asked for yet.
+    pub fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Asks everyone to stop.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether someone asked.
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Why an engine did not give a sample.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A setting or a value it does not know.
+    #[error("unknown {what} `{given}`: {remedy}")]
+    Unknown {
+        /// What it is: "setting", or the setting's name when the value is unknown.
+        what: String,
+        /// What was given.
+        given: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// The machine does not have the memory.
+    #[error("not enough memory: {needed_bytes} bytes needed, {available_bytes} available")]
+    Memory {
+        /// What the cell needs.
+        needed_bytes: u64,
+        /// What there is.
+        available_bytes: u64,
+    },
+    /// Someone asked to stop; there is no sample.
+    #[error("stopped")]
+    Stopped,
+    /// The answer is not the oracle's.
+    #[error(
+        "wrong answer: {got_rows} rows (checksum {got_checksum:016x}), \
+         expected {expected_rows} (checksum {expected_checksum:016x})",
+        got_rows = got.rows, got_checksum = got.checksum,
+        expected_rows = expected.rows, expected_checksum = expected.checksum
+    )]
+    WrongAnswer {
+        /// What came out.
+        got: Answer,
+        /// What should have.
+        expected: Answer,
+    },
+    /// Anything else, with its remedy.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl EngineError {
+    /// An unknown name, with the nearest known one as the remedy.
+    pub fn unknown<'a>(
+        what: &str,
+        given: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> EngineError {
+        let known: Vec<&str> = known.into_iter().collect();
+        EngineError::Unknown {
+            what: what.to_owned(),
+            given: given.to_owned(),
+            remedy: nearest::remedy(given, &known),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a study could not be read, run or loaded; each error names its remedy.
+
+use std::path::PathBuf;
+
+use crate::engine::EngineError;
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The TOML is not a study.
+    #[error("study `{id}`: {message}")]
+    Spec {
+        /// Which study.
+        id: String,
+        /// Where and what, with the remedy.
+        message: String,
+    },
+    /// The study has no such scale.
+    #[error("study `{id}` has no scale `{given}`: {remedy}")]
+    UnknownScale {
+        /// Which study.
+        id: String,
+        /// What was given.
+        given: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// No study of this name is embedded.
+    #[error("unknown study `{given}`: {remedy}")]
+    UnknownStudy {
+        /// What was given.
+        given: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// A cell was refused before anything was run.
+    #[error("study `{id}`, cell {label}: {source}")]
+    Cell {
+        /// Which study.
+        id: String,
+        /// The cell in words.
+        label: String,
+        /// The engine's reason.
+        source: EngineError,
+    },
+    /// The cells need more memory than there is.
+    #[error(
+        "study `{id}` needs {needed_mib} MiB of memory and {available_mib} MiB may be used: {remedy}"
+    )]
+    Memory {
+        /// Which study.
+        id: String,
+        /// What the largest cell needs.
+        needed_mib: u64,
+        /// What may be used.
+        available_mib: u64,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The directory already holds a result.
+    #[error("{path} already holds a result: choose another --out, or --force to replace it")]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory does not hold a result.
+    #[error("{path} does not hold a result (no run.json): name a directory that `study run` wrote")]
+    NotAResult {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is in the directory was made from another plan.
+    #[error(
+        "{path} was run from another plan ({found}, this one is {expected}): run the study anew \
+         with --out and another directory"
+    )]
+    OtherPlan {
+        /// The directory.
+        path: PathBuf,
+        /// Its fingerprint.
+        found: String,
+        /// Ours.
+        expected: String,
+    },
+    /// A file of a result cannot be understood.
+    #[error("{path}, line {line}: {message}; run the study anew with --force")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}; choose another directory with --out")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The engine failed outside a sample.
+    #[error("engine: {0}")]
+    Engine(#[from] EngineError),
+    /// The observations could not become Parquet.
+    #[error("cannot write {path}: {source}")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: parquet::errors::ParquetError,
+    },
+}

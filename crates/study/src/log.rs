@@ -1,0 +1,88 @@
+//! The log of observations: one JSON line per sample, on the disk before the next sample starts.
+//!
+//! A run may end at any byte. Lines are therefore written with one call and synced, and a last
+//! line without its newline is taken for torn: it is cut off before anything is appended.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::error::StudyError;
+use crate::observation::Observation;
+use crate::plan::Plan;
+
+/// Name of the file in the result directory.
+pub const FILE: &str = "observations.jsonl";
+
+/// The log, open at its end.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// Opens the log of a result directory, cutting off a torn last line.
+    pub fn open(dir: &Path) -> Result<Log, StudyError> {
+        let path = dir.join(FILE);
+        let write = |source| StudyError::Write { path: path.clone(), source };
+        let whole = whole_bytes(&path)?.len() as u64;
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(write)?;
+        file.set_len(whole).map_err(write)?;
+        file.sync_all().map_err(write)?;
+        Ok(Log { path, file })
+    }
+
+    /// Appends an observation; it is on the disk when this returns.
+    pub fn append(&mut self, observation: &Observation) -> Result<(), StudyError> {
+        let mut line = serde_json::to_vec(observation).expect("an observation has only text keys");
+        line.push(b'\n');
+        let done = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        done.map_err(|source| StudyError::Write { path: self.path.clone(), source })
+    }
+}
+
+/// The whole lines of a log; nothing when there is none.
+fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
+    let mut bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(source) => return Err(StudyError::Read { path: path.to_owned(), source }),
+    };
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    bytes.truncate(whole);
+    Ok(bytes)
+}
+
+/// Every whole observation of a result directory. Lines of another plan, of unknown cells and
+/// doubles are refused: someone edited or mixed logs, and figures from them would be wrong.
+pub fn read(dir: &Path, fingerprint: &str, plan: &Plan) -> Result<Vec<Observation>, StudyError> {
+    let path = dir.join(FILE);
+    let mut observations = Vec::new();
+    let mut seen = HashSet::new();
+    for (index, line) in whole_bytes(&path)?.split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let damaged =
+            |message: String| StudyError::Damaged { path: path.clone(), line: index + 1, message };
+        let observation: Observation =
+            serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+        if observation.plan != fingerprint {
+            return Err(StudyError::OtherPlan {
+                path: path.clone(),
+                found: observation.plan,
+                expected: fingerprint.to_owned(),
+            });
+        }
+        if observation.cell >= plan.cells.len() || observation.repetition >= plan.repetitions {
+            return Err(damaged("the plan has no such cell or repetition".to_owned()));
+        }
+        if !seen.insert((observation.cell, observation.repetition)) {
+            return Err(damaged("this sample is in the log twice".to_owned()));
+        }
+        observations.push(observation);
+    }
+    Ok(observations)
+}

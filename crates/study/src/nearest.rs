@@ -1,0 +1,38 @@
+//! "Did you mean": the known names nearest to a misspelt one.
+
+/// How similar two names must be (Jaro-Winkler, 0 to 1) to be offered. 0.8 offers `tecnique` and
+/// `hashjoin`, and stays silent between unrelated words.
+const SIMILAR: f64 = 0.8;
+
+/// The nearest known names, best first, at most three.
+pub fn names<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let mut scored: Vec<(f64, &str)> = known
+        .iter()
+        .map(|name| (similarity(given, name), *name))
+        .filter(|(score, _)| *score >= SIMILAR)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// Paths (`zhou/hash_join`) are also compared by their last part, which is what people remember.
+fn similarity(given: &str, name: &str) -> f64 {
+    let given = given.to_lowercase();
+    let whole = strsim::jaro_winkler(&given, &name.to_lowercase());
+    match name.rsplit_once('/') {
+        Some((_, last)) => whole.max(strsim::jaro_winkler(&given, &last.to_lowercase())),
+        None => whole,
+    }
+}
+
+/// What to do about an unknown name: the nearest one, or all of them.
+pub fn remedy(given: &str, known: &[&str]) -> String {
+    let quoted = |names: &[&str]| {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    match names(given, known).first() {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if known.is_empty() => "nothing is known here; remove it".to_owned(),
+        None => format!("choose one of {}", quoted(known)),
+    }
+}

@@ -1,0 +1,66 @@
+//! What the paper says, to stand beside what we found.
+
+use serde::{Deserialize, Serialize};
+
+use crate::setting::Settings;
+
+/// One figure of the paper.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The ledger's row, e.g. `E4.6`.
+    pub row: String,
+    /// Where in the paper, e.g. `Fig. 6b`.
+    pub figure: String,
+    /// The cells it speaks of.
+    #[serde(default, rename = "where")]
+    pub cells: Settings,
+    /// Its ratio of throughputs, this cell over the baseline. Without one there is nothing to
+    /// compare but the `direction`.
+    pub ratio: Option<f64>,
+    /// Which side of 1, where the paper gives a curve or words only.
+    pub direction: Option<Direction>,
+    /// The baseline of the ratio, where it is not the method's.
+    #[serde(default)]
+    pub against: Settings,
+    /// In its words, short.
+    pub says: String,
+    /// What it takes to judge it, beside what the study needs.
+    #[serde(default)]
+    pub needs: Vec<Requirement>,
+}
+
+/// Which side of 1 a ratio lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Above the baseline.
+    Faster,
+    /// Below it.
+    Slower,
+    /// Neither.
+    Same,
+}
+
+/// What time alone cannot give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Requirement {
+    /// Hardware performance counters.
+    Counters,
+    /// A modelled machine.
+    Model,
+    /// Two hardware threads of one core, visible as such.
+    Siblings,
+}
+
+impl Requirement {
+    /// As the TOML spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Requirement::Counters => "counters",
+            Requirement::Model => "model",
+            Requirement::Siblings => "siblings",
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Every cell of a study, in order.
+//!
+//! ```text
+//!   block 0 (data)          block 1 (other data)
+//!   warm-up   A B C         …
+//!   rep 0     A B C   ──►   complete blocks: every cell once per repetition,
+//!   rep 1     C B A   ◄──   forward then backward (ABBA), so that a machine that
+//!   rep 2     A B C         slows down steadily favours nobody
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Cell;
+use crate::setting::{Setting, Settings};
+use crate::spec::Spec;
+
+/// A study's cells and how they are visited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Id of the study.
+    pub study: String,
+    /// The axes, outer ones first, `case` among them.
+    pub axes: Vec<String>,
+    /// The cells; those of one block lie together.
+    pub cells: Vec<Cell>,
+    /// Number of blocks.
+    pub blocks: usize,
+    /// Samples per cell.
+    pub repetitions: u32,
+    /// Rounds thrown away.
+    pub warmup: u32,
+}
+
+/// One visit of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Visit {
+    /// Index of the cell.
+    pub cell: usize,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// Position in the order of its repetition, from 0.
+    pub slot: usize,
+}
+
+impl Plan {
+    /// The product of all axes and cases.
+    pub fn new(spec: &Spec) -> Plan {
+        let axes = spec.axis_names();
+        let mut places = vec![Settings::new()];
+        for axis in &axes {
+            let values = values(spec, axis);
+            let extend = |place: &Settings| {
+                let with = |value: &Setting| {
+                    let mut place = place.clone();
+                    place.insert(axis.clone(), value.clone());
+                    place
+                };
+                values.iter().map(with).collect::<Vec<_>>()
+            };
+            places = places.iter().flat_map(extend).collect();
+        }
+        let block_axes = spec.block_names();
+        let mut cells: Vec<Cell> = Vec::with_capacity(places.len());
+        let mut block = 0;
+        for (index, place) in places.into_iter().enumerate() {
+            if let Some(last) = cells.last() {
+                let differs = |axis: &String| last.place.get(axis) != place.get(axis);
+                block += usize::from(block_axes.iter().any(differs));
+            }
+            let settings = merged(spec, &place);
+            cells.push(Cell { index, block, seed: spec.seed, place, settings });
+        }
+        Plan {
+            study: spec.id.clone(),
+            axes,
+            blocks: block + 1,
+            cells,
+            repetitions: spec.method.repetitions,
+            warmup: spec.method.warmup,
+        }
+    }
+
+    /// The cells of a block.
+    pub fn block(&self, block: usize) -> &[Cell] {
+        let start = self.cells.partition_point(|cell| cell.block < block);
+        let end = self.cells.partition_point(|cell| cell.block <= block);
+        &self.cells[start..end]
+    }
+
+    /// The visits of one repetition of a block: even ones forward, odd ones backward.
+    pub fn visits(&self, block: usize, repetition: u32) -> Vec<Visit> {
+        let mut cells: Vec<usize> = self.block(block).iter().map(|cell| cell.index).collect();
+        if repetition % 2 == 1 {
+            cells.reverse();
+        }
+        let visit = |(slot, cell)| Visit { cell, repetition, slot };
+        cells.into_iter().enumerate().map(visit).collect()
+    }
+
+    /// How many samples a complete run has.
+    pub fn samples(&self) -> usize {
+        self.cells.len() * self.repetitions as usize
+    }
+
+    /// The cell that a ratio of `cell` is against: the same but for the baseline's axes.
+    pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
+        let mut place = cell.place.clone();
+        place.extend(baseline.iter().map(|(axis, value)| (axis.clone(), value.clone())));
+        self.cells.iter().find(|other| other.place == place)
+    }
+}
+
+fn values(spec: &Spec, axis: &str) -> Vec<Setting> {
+    match spec.axes.iter().find(|candidate| candidate.name == axis) {
+        Some(axis) => axis.values.clone(),
+        None => spec.cases.iter().map(|case| Setting::Text(case.name.clone())).collect(),
+    }
+}
+
+/// Workload, then axes, then the case's settings: the later ones win.
+fn merged(spec: &Spec, place: &Settings) -> Settings {
+    let mut settings = spec.workload.clone();
+    settings.extend(place.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let name = place.get("case").and_then(Setting::as_text);
+    if let Some(case) = spec.cases.iter().find(|case| Some(case.name.as_str()) == name) {
+        settings.extend(case.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    settings
+}

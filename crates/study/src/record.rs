@@ -1,0 +1,101 @@
+//! What was run, on what: `run.json`, written before the first sample.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::engine::Need;
+use crate::error::StudyError;
+use crate::file;
+use crate::spec::Spec;
+
+/// Name of the file in the result directory.
+pub const FILE: &str = "run.json";
+
+/// Everything about a run but its observations. The study's text is in it, so that a result can be
+/// rendered again long after the study has changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Id of the study.
+    pub study: String,
+    /// Fingerprint of the plan.
+    pub plan: String,
+    /// The scale applied.
+    pub scale: Option<String>,
+    /// Repetitions in place of the study's.
+    pub repetitions: Option<u32>,
+    /// Seed of the data.
+    pub seed: u64,
+    /// The engine's name.
+    pub engine: String,
+    /// Its version.
+    pub engine_version: String,
+    /// Version of the command.
+    pub command_version: String,
+    /// When it was started, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// The machine it ran on.
+    pub host: Host,
+    /// The machine's measured limits, as `workahead limits --json` prints them.
+    pub limits: Option<Value>,
+    /// What each cell needs, in the plan's order.
+    pub needs: Vec<Need>,
+    /// The study's TOML.
+    pub text: String,
+}
+
+/// The machine of a run, as far as verdicts need it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// One line for people: processor, logical CPUs.
+    pub name: String,
+    /// Evidence tier that the machine allows: "A" full counters to "D".
+    pub tier: String,
+    /// Why no better one.
+    pub tier_reason: String,
+    /// Whether two allowed CPUs are seen to share a core.
+    pub siblings: bool,
+    /// Whether hardware counters can be read.
+    pub counters: bool,
+    /// Everything, as `workahead machine --json` prints it.
+    pub description: Value,
+}
+
+impl Record {
+    /// Reads `run.json` of a result directory.
+    pub fn load(dir: &Path) -> Result<Record, StudyError> {
+        let path = dir.join(FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(StudyError::NotAResult { path: dir.to_owned() });
+            }
+            Err(source) => return Err(StudyError::Read { path, source }),
+        };
+        serde_json::from_str(&text).map_err(|error| StudyError::Damaged {
+            path,
+            line: error.line(),
+            message: error.to_string(),
+        })
+    }
+
+    /// Writes `run.json`, whole or not at all.
+    pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
+        let mut text = serde_json::to_string_pretty(self).expect("a record has only text keys");
+        text.push('\n');
+        file::write_whole(&dir.join(FILE), text.as_bytes())
+    }
+
+    /// The study that was run, its scale and repetitions applied.
+    pub fn spec(&self) -> Result<Spec, StudyError> {
+        let mut spec = match &self.scale {
+            Some(scale) => Spec::parse_scaled(&self.study, &self.text, scale)?,
+            None => Spec::parse(&self.study, &self.text)?,
+        };
+        if let Some(repetitions) = self.repetitions {
+            spec.method.repetitions = repetitions;
+        }
+        Ok(spec)
+    }
+}

@@ -1,0 +1,170 @@
+//! A result directory, loaded: what was run, what was seen, what was found.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cell::Cell;
+use crate::error::StudyError;
+use crate::log;
+use crate::observation::{Observation, Outcome};
+use crate::paper::Claim;
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::setting::Settings;
+use crate::spec::Spec;
+use crate::statistics::{Ratio, mean};
+use crate::verdict::{self, Verdict, Word};
+
+/// The measure that ratios are of.
+pub const THROUGHPUT: &str = "mtuples_per_s";
+
+/// A run, finished or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// What was run, on what.
+    pub record: Record,
+    /// The study as it was run.
+    pub spec: Spec,
+    /// Its cells.
+    pub plan: Plan,
+    /// What was seen, in the order of visits: by block, repetition, slot.
+    pub observations: Vec<Observation>,
+}
+
+/// What was found in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Index of the cell.
+    pub cell: usize,
+    /// The cell in words.
+    pub label: String,
+    /// Samples it rests on.
+    pub samples: usize,
+    /// Throughput, by the study's mean.
+    pub mtuples_per_s: Option<f64>,
+    /// Throughput over the baseline's; none for the baseline itself.
+    pub ratio: Option<Ratio>,
+    /// Whether others are compared with it.
+    pub is_baseline: bool,
+    /// Why there is no sample, or not all of them.
+    pub failure: Option<String>,
+    /// What this machine cannot show of it.
+    pub cannot: Option<String>,
+}
+
+impl Results {
+    /// Loads a directory that a run wrote. Nothing is run.
+    pub fn load(dir: &Path) -> Result<Results, StudyError> {
+        let record = Record::load(dir)?;
+        let spec = record.spec()?;
+        let plan = Plan::new(&spec);
+        let mut observations = log::read(dir, &record.plan, &plan)?;
+        let block = |observation: &Observation| plan.cells[observation.cell].block;
+        observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
+        Ok(Results { record, spec, plan, observations })
+    }
+
+    /// Observations of one cell, by repetition.
+    pub fn of_cell(&self, cell: usize) -> impl Iterator<Item = &Observation> {
+        self.observations.iter().filter(move |observation| observation.cell == cell)
+    }
+
+    /// A measure of a cell, by the study's mean.
+    pub fn value(&self, cell: usize, measure: &str) -> Option<f64> {
+        let values: Vec<f64> =
+            self.of_cell(cell).filter_map(|seen| seen.measure(measure)).collect();
+        mean(&values, self.spec.method.mean)
+    }
+
+    /// Names of everything the engine measured beside time.
+    pub fn measures(&self) -> Vec<String> {
+        let samples = self.observations.iter().filter_map(Observation::sample);
+        let names = samples.flat_map(|sample| sample.measures.keys().cloned());
+        names.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Whether every cell has all its samples, or the reason why not.
+    pub fn is_complete(&self) -> bool {
+        let done = |cell: &Cell| {
+            self.failure(cell.index).is_some()
+                || self.of_cell(cell.index).count() == self.plan.repetitions as usize
+        };
+        self.plan.cells.iter().all(done)
+    }
+
+    /// Why a cell failed, if it did.
+    pub fn failure(&self, cell: usize) -> Option<&str> {
+        self.of_cell(cell).find_map(|observation| match &observation.outcome {
+            Outcome::Failed { failure } => Some(failure.as_str()),
+            Outcome::Sample(_) => None,
+        })
+    }
+
+    /// Throughput of a cell over the throughput of the cell that differs by `baseline`, paired by
+    /// repetition. None for the baseline itself and without one.
+    pub fn ratio(&self, cell: &Cell, baseline: &Settings) -> Option<Ratio> {
+        let base = self.plan.baseline_of(cell, baseline)?;
+        if base.index == cell.index {
+            return None;
+        }
+        let of_base = |repetition: u32| {
+            self.of_cell(base.index).find(|seen| seen.repetition == repetition)?.measure(THROUGHPUT)
+        };
+        let pair =
+            |seen: &Observation| Some((seen.measure(THROUGHPUT)?, of_base(seen.repetition)?));
+        let pairs: Vec<(f64, f64)> = self.of_cell(cell.index).filter_map(pair).collect();
+        Ratio::paired(&pairs)
+    }
+
+    /// What was found in every cell.
+    pub fn findings(&self) -> Vec<Finding> {
+        let baseline = &self.spec.method.baseline;
+        let finding = |cell: &Cell| Finding {
+            cell: cell.index,
+            label: cell.label(&self.plan.axes),
+            samples: self.of_cell(cell.index).filter(|seen| seen.sample().is_some()).count(),
+            mtuples_per_s: self.value(cell.index, THROUGHPUT),
+            ratio: self.ratio(cell, baseline),
+            is_baseline: !baseline.is_empty()
+                && self.plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
+            failure: self.failure(cell.index).map(str::to_owned),
+            cannot: self.record.needs.get(cell.index).and_then(|need| need.cannot.clone()),
+        };
+        self.plan.cells.iter().map(finding).collect()
+    }
+
+    /// A verdict for every claim of the paper, in the study's order.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        self.spec
+            .paper
+            .iter()
+            .enumerate()
+            .map(|(index, claim)| self.verdict(index, claim))
+            .collect()
+    }
+
+    fn verdict(&self, index: usize, claim: &Claim) -> Verdict {
+        let baseline = match claim.against.is_empty() {
+            true => &self.spec.method.baseline,
+            false => &claim.against,
+        };
+        let meant = self.plan.cells.iter().filter(|cell| cell.has(&claim.cells));
+        let meant: Vec<&Cell> = meant
+            .filter(|cell| {
+                self.plan.baseline_of(cell, baseline).is_none_or(|base| base.index != cell.index)
+            })
+            .collect();
+        let cells: Vec<(usize, Option<Ratio>)> =
+            meant.iter().map(|cell| (cell.index, self.ratio(cell, baseline))).collect();
+        let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
+        let (word, reason) = match verdict::missing(&needs, &self.record.host) {
+            Some(missing) => (Word::CannotBeSaidHere, missing),
+            None => {
+                let judge = |(_, ratio): &(usize, Option<Ratio>)| verdict::judge(claim, *ratio);
+                verdict::together(&cells.iter().map(judge).collect::<Vec<_>>())
+            }
+        };
+        Verdict { claim: index, word, reason, tier: self.record.host.tier.clone(), cells }
+    }
+}

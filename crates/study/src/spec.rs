@@ -1,0 +1,261 @@
+//! A study as data: its TOML read, every misspelt key refused with the nearest right one.
+//!
+//! `[scale.NAME]` tables override parts of the same document; the merged document is read again,
+//! so that a scale obeys exactly the rules of a study.
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::StudyError;
+use crate::method::Method;
+use crate::nearest;
+use crate::paper::{Claim, Requirement};
+use crate::setting::{Setting, Settings};
+
+mod checks;
+
+/// A study that has been read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// Path below `studies/` without `.toml`, or the file's name.
+    pub id: String,
+    /// The scale that was applied.
+    pub scale: Option<String>,
+    /// The scales it offers.
+    pub scales: Vec<String>,
+    /// The whole TOML.
+    pub text: String,
+    /// One line.
+    pub title: String,
+    /// What is asked.
+    pub question: String,
+    /// Which engine runs it.
+    pub engine: String,
+    /// Seed of the data.
+    pub seed: u64,
+    /// What it needs that time alone cannot give.
+    pub needs: Vec<Requirement>,
+    /// Settings of every cell.
+    pub workload: Settings,
+    /// Rows of the ledger that it answers.
+    pub ledger: Vec<String>,
+    /// What it takes on 2 cores.
+    pub time_s: Option<f64>,
+    /// What it takes at the peak.
+    pub memory_mib: Option<u64>,
+    /// The axes in the order written.
+    pub axes: Vec<Axis>,
+    /// Named bundles of settings.
+    pub cases: Vec<Case>,
+    /// How it is run.
+    pub method: Method,
+    /// What the paper says.
+    pub paper: Vec<Claim>,
+}
+
+/// An axis of the product.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Axis {
+    /// The setting's name.
+    pub name: String,
+    /// Its values in the order written.
+    pub values: Vec<Setting>,
+}
+
+/// A named bundle of settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Case {
+    /// Its name, the value on the axis `case`.
+    pub name: String,
+    /// What it sets.
+    pub settings: Settings,
+}
+
+/// The document as serde sees it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    title: String,
+    question: String,
+    engine: String,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    needs: Vec<Requirement>,
+    #[serde(default)]
+    workload: Settings,
+    #[serde(default)]
+    ledger: Vec<String>,
+    time_s: Option<f64>,
+    memory_mib: Option<u64>,
+    #[serde(default)]
+    axes: Table,
+    #[serde(default)]
+    cases: Vec<Settings>,
+    #[serde(default)]
+    method: Method,
+    #[serde(default)]
+    paper: Vec<Claim>,
+    #[serde(default)]
+    scale: Table,
+}
+
+impl Spec {
+    /// Reads a study as it stands. Its scales are read too, so that none of them is broken.
+    pub fn parse(id: &str, text: &str) -> Result<Spec, StudyError> {
+        let document: Document =
+            toml::from_str(text).map_err(|error| spec_error(id, &error, text))?;
+        let spec = Spec::from_document(id, text, document)?;
+        for scale in &spec.scales {
+            Spec::parse_scaled(id, text, scale)?;
+        }
+        Ok(spec)
+    }
+
+    /// Reads a study with one of its scales applied.
+    pub fn parse_scaled(id: &str, text: &str, scale: &str) -> Result<Spec, StudyError> {
+        let mut table: Table = text.parse().map_err(|error| spec_error(id, &error, text))?;
+        let scales = table.get("scale").and_then(Value::as_table).cloned().unwrap_or_default();
+        let Some(changes) = scales.get(scale) else {
+            let known: Vec<&str> = scales.keys().map(String::as_str).collect();
+            let remedy = match known.is_empty() {
+                true => "it has none, leave --scale out".to_owned(),
+                false => nearest::remedy(scale, &known),
+            };
+            return Err(StudyError::UnknownScale {
+                id: id.to_owned(),
+                given: scale.to_owned(),
+                remedy,
+            });
+        };
+        let at = format!("scale.{scale}");
+        let wrong = |message: String| StudyError::Spec { id: id.to_owned(), message };
+        let changes = changes.as_table().ok_or_else(|| wrong(format!("{at} is not a table")))?;
+        merge(&mut table, changes, &at).map_err(wrong)?;
+        let document: Document =
+            table.try_into().map_err(|error| wrong(format!("{at}: {}", friendly(&error))))?;
+        let mut spec = Spec::from_document(id, text, document)?;
+        spec.scale = Some(scale.to_owned());
+        Ok(spec)
+    }
+
+    fn from_document(id: &str, text: &str, document: Document) -> Result<Spec, StudyError> {
+        let wrong = |message: String| StudyError::Spec { id: id.to_owned(), message };
+        let axes = document.axes.into_iter().map(axis).collect::<Result<Vec<_>, _>>();
+        let cases = document.cases.into_iter().enumerate().map(case).collect::<Result<Vec<_>, _>>();
+        let spec = Spec {
+            id: id.to_owned(),
+            scale: None,
+            scales: document.scale.keys().cloned().collect(),
+            text: text.to_owned(),
+            title: document.title,
+            question: document.question,
+            engine: document.engine,
+            seed: document.seed,
+            needs: document.needs,
+            workload: document.workload,
+            ledger: document.ledger,
+            time_s: document.time_s,
+            memory_mib: document.memory_mib,
+            axes: axes.map_err(wrong)?,
+            cases: cases.map_err(wrong)?,
+            method: document.method,
+            paper: document.paper,
+        };
+        checks::check(&spec).map_err(wrong)?;
+        Ok(spec)
+    }
+
+    /// Names of all axes in order, outer ones first; `case` last when there are cases and it is
+    /// not a block.
+    pub fn axis_names(&self) -> Vec<String> {
+        let mut names = self.block_names();
+        names.extend(self.axes.iter().map(|axis| axis.name.clone()));
+        if !self.cases.is_empty() {
+            names.push("case".to_owned());
+        }
+        let mut seen = std::collections::HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
+    /// Names of the axes that change the data.
+    pub fn block_names(&self) -> Vec<String> {
+        match &self.method.blocks {
+            Some(blocks) => blocks.clone(),
+            None => self.axes.iter().map(|axis| axis.name.clone()).collect(),
+        }
+    }
+}
+
+fn axis((name, value): (String, Value)) -> Result<Axis, String> {
+    let list = format!("axes.{name} is not a list of values: write `{name} = [ … ]`");
+    let Value::Array(values) = value else { return Err(list) };
+    let values: Result<Vec<Setting>, _> = values.into_iter().map(Value::try_into).collect();
+    Ok(Axis { name, values: values.map_err(|_| list)? })
+}
+
+fn case((index, mut settings): (usize, Settings)) -> Result<Case, String> {
+    match settings.remove("name") {
+        Some(Setting::Text(name)) if !name.is_empty() => Ok(Case { name, settings }),
+        _ => Err(format!("case {} has no name: add `name = \"…\"` to it", index + 1)),
+    }
+}
+
+/// Lays `changes` over `table`. Workload settings and axes must exist already: a new one would be
+/// a misspelt old one.
+fn merge(table: &mut Table, changes: &Table, at: &str) -> Result<(), String> {
+    for (key, change) in changes {
+        if key == "scale" {
+            return Err(format!("{at}: a scale cannot change the scales"));
+        }
+        if let ("workload" | "axes", Value::Table(change)) = (key.as_str(), change) {
+            let known: Vec<&str> = match table.get(key) {
+                Some(Value::Table(known)) => known.keys().map(String::as_str).collect(),
+                _ => Vec::new(),
+            };
+            if let Some(new) = change.keys().find(|new| !known.contains(&new.as_str())) {
+                let remedy = nearest::remedy(new, &known);
+                return Err(format!("{at}.{key} changes `{new}`, which {key} lacks: {remedy}"));
+            }
+        }
+        match (table.get_mut(key), change) {
+            (Some(Value::Table(inner)), Value::Table(change)) if key != "baseline" => {
+                let at = format!("{at}.{key}");
+                merge(inner, change, &at)?;
+            }
+            _ => {
+                table.insert(key.clone(), change.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn spec_error(id: &str, error: &toml::de::Error, text: &str) -> StudyError {
+    let message = match error.span() {
+        Some(span) => {
+            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+            format!("line {line}: {}", friendly(error))
+        }
+        None => friendly(error),
+    };
+    StudyError::Spec { id: id.to_owned(), message }
+}
+
+/// Serde's message, with the list of what it expected shortened to the nearest name.
+fn friendly(error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', ", ");
+    for (start, what) in [("unknown field ", "key"), ("unknown variant ", "value")] {
+        if let Some(rest) = message.strip_prefix(start) {
+            let mut quoted = rest.split('`').skip(1).step_by(2);
+            let given = quoted.next().unwrap_or_default();
+            let known: Vec<&str> = quoted.collect();
+            return format!("unknown {what} `{given}`: {}", nearest::remedy(given, &known));
+        }
+    }
+    match message.strip_prefix("missing field ") {
+        Some(field) => format!("the key {field} is missing: add it"),
+        None => message,
+    }
+}

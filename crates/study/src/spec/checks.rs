@@ -1,0 +1,171 @@
+//! What serde cannot see: names that must exist elsewhere in the document, values that must differ.
+
+use std::collections::BTreeSet;
+
+use crate::nearest;
+use crate::setting::{Setting, Settings};
+use crate::spec::Spec;
+
+/// More repetitions than this are a slip of the finger.
+const REPETITIONS_MAX: u32 = 10_000;
+
+/// More cells than this are a slip of the finger, and more than anyone reads.
+const CELLS_MAX: usize = 100_000;
+
+/// The first thing that is wrong, in words.
+pub(super) fn check(spec: &Spec) -> Result<(), String> {
+    check_axes(spec)?;
+    check_method(spec)?;
+    check_charts(spec)?;
+    check_paper(spec)
+}
+
+fn check_axes(spec: &Spec) -> Result<(), String> {
+    for axis in &spec.axes {
+        if axis.name == "case" {
+            return Err("axes.case: cases are written as [[cases]], rename the axis".to_owned());
+        }
+        if axis.values.is_empty() {
+            return Err(format!("axes.{} has no values: add one or remove it", axis.name));
+        }
+        if let Some(twice) = repeated(axis.values.iter().map(Setting::to_string)) {
+            return Err(format!("axes.{} has {twice} twice: remove one", axis.name));
+        }
+    }
+    if let Some(twice) = repeated(spec.cases.iter().map(|case| case.name.clone())) {
+        return Err(format!("two cases are named \"{twice}\": rename one"));
+    }
+    let cells: usize = spec.axes.iter().map(|axis| axis.values.len()).product();
+    match cells.saturating_mul(spec.cases.len().max(1)) {
+        cells if cells > CELLS_MAX => {
+            Err(format!("{cells} cells are more than {CELLS_MAX}: shorten an axis"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_method(spec: &Spec) -> Result<(), String> {
+    let method = &spec.method;
+    if !(1..=REPETITIONS_MAX).contains(&method.repetitions) {
+        return Err(format!("method.repetitions must lie between 1 and {REPETITIONS_MAX}"));
+    }
+    if method.warmup > REPETITIONS_MAX {
+        return Err(format!("method.warmup must lie between 0 and {REPETITIONS_MAX}"));
+    }
+    for name in method.blocks.iter().flatten() {
+        check_axis(spec, name, "method.blocks")?;
+    }
+    if let Some(twice) = repeated(method.blocks.iter().flatten().cloned()) {
+        return Err(format!("method.blocks names `{twice}` twice: remove one"));
+    }
+    check_baseline(spec, &method.baseline, "method.baseline")
+}
+
+fn check_charts(spec: &Spec) -> Result<(), String> {
+    for (index, chart) in spec.method.charts.iter().enumerate() {
+        let at = format!("chart {}", index + 1);
+        for name in [&chart.by, &chart.x, &chart.series].into_iter().flatten() {
+            check_axis(spec, name, &at)?;
+        }
+        check_cells(spec, &chart.only, &at)?;
+    }
+    Ok(())
+}
+
+fn check_paper(spec: &Spec) -> Result<(), String> {
+    for claim in &spec.paper {
+        let at = format!("paper {}", claim.row);
+        check_cells(spec, &claim.cells, &at)?;
+        check_baseline(spec, &claim.against, &format!("{at}: against"))?;
+        match claim.ratio {
+            Some(ratio) if !(ratio.is_finite() && ratio > 0.0) => {
+                return Err(format!("{at}: ratio must be above 0"));
+            }
+            Some(_) if method_has_no_baseline(spec) && claim.against.is_empty() => {
+                return Err(format!("{at} has a ratio but no baseline: add method.baseline"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn method_has_no_baseline(spec: &Spec) -> bool {
+    spec.method.baseline.is_empty()
+}
+
+/// A baseline moves along axes, to values that they have.
+fn check_baseline(spec: &Spec, baseline: &Settings, at: &str) -> Result<(), String> {
+    for (name, value) in baseline {
+        check_axis(spec, name, at)?;
+        check_value(&values_of(spec, name), name, value, at)?;
+    }
+    Ok(())
+}
+
+/// Which cells: any setting that some cell has.
+fn check_cells(spec: &Spec, cells: &Settings, at: &str) -> Result<(), String> {
+    for (name, value) in cells {
+        let values = values_of(spec, name);
+        if values.is_empty() {
+            let known = setting_names(spec);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let remedy = nearest::remedy(name, &known);
+            return Err(format!("{at}: no cell has a setting `{name}`: {remedy}"));
+        }
+        check_value(&values, name, value, at)?;
+    }
+    Ok(())
+}
+
+fn check_axis(spec: &Spec, name: &str, at: &str) -> Result<(), String> {
+    let mut known: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+    if !spec.cases.is_empty() {
+        known.push("case");
+    }
+    match known.contains(&name) {
+        true => Ok(()),
+        false => Err(format!("{at}: no axis is named `{name}`: {}", nearest::remedy(name, &known))),
+    }
+}
+
+fn check_value(values: &[Setting], name: &str, value: &Setting, at: &str) -> Result<(), String> {
+    if values.contains(value) {
+        return Ok(());
+    }
+    let known: Vec<String> = values.iter().map(Setting::to_string).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let remedy = nearest::remedy(&value.to_string(), &known);
+    Err(format!("{at}: no cell has {name} = `{value}`: {remedy}"))
+}
+
+/// Every value that a setting takes in some cell.
+fn values_of(spec: &Spec, name: &str) -> Vec<Setting> {
+    if name == "case" {
+        return spec.cases.iter().map(|case| Setting::Text(case.name.clone())).collect();
+    }
+    let mut values: Vec<Setting> = Vec::new();
+    let axis = spec.axes.iter().find(|axis| axis.name == name);
+    match axis {
+        Some(axis) => values.extend(axis.values.iter().cloned()),
+        None => values.extend(spec.workload.get(name).cloned()),
+    }
+    values.extend(spec.cases.iter().filter_map(|case| case.settings.get(name)).cloned());
+    values
+}
+
+fn setting_names(spec: &Spec) -> BTreeSet<String> {
+    let axes = spec.axes.iter().map(|axis| axis.name.clone());
+    let cases = spec.cases.iter().flat_map(|case| case.settings.keys().cloned());
+    let mut names: BTreeSet<String> = axes.chain(cases).collect();
+    names.extend(spec.workload.keys().cloned());
+    if !spec.cases.is_empty() {
+        names.insert("case".to_owned());
+    }
+    names
+}
+
+fn repeated(names: impl Iterator<Item = String>) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(name.clone()))
+}
