@@ -1,1 +1,9 @@
-//! What is run: data and answers.
+//! What is run: data, made the same on every machine from a seed.
+
+#![forbid(unsafe_code)]
+
+pub mod draft;
+mod error;
+pub mod keys;
+
+pub use error::WorkloadError;

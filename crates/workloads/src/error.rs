@@ -1,0 +1,36 @@
+//! What can be wrong with a workload.
+
+use std::path::PathBuf;
+
+/// A workload cannot be made. The text names the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// More different keys than the key's width allows.
+    #[error("{keys} different keys do not fit {bits}-bit keys: ask for at most {most}")]
+    TooManyKeys {
+        /// Keys asked for.
+        keys: u64,
+        /// Width of a key.
+        bits: u32,
+        /// What fits: half of the width's values, the others are kept for misses.
+        most: u64,
+    },
+    /// A share that is not one.
+    #[error("the hit rate {0} is not a share: give a number from 0 to 1")]
+    HitRate(f64),
+    /// A Zipf distribution that does not exist.
+    #[error("the Zipf exponent {0} is not possible: give a number from 0 (uniform) to 8")]
+    ZipfExponent(f64),
+    /// Something is to be drawn from nothing.
+    #[error("nothing to pick from: ask for at least one {0}")]
+    Nothing(&'static str),
+    /// A file could not be made or finished.
+    #[error("can't write {}", path.display())]
+    Write {
+        /// The file, under its final name.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
