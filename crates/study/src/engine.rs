@@ -66,23 +66,49 @@ pub struct Answer {
 }
 
 /// A request to stop, set from anywhere (Ctrl-C), looked at between and inside long runs.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+#[derive(Debug, Clone)]
+pub struct Stop(Flag);
+
+#[derive(Debug, Clone)]
+enum Flag {
+    Own(Arc<AtomicBool>),
+    /// A signal handler can only reach a static one.
+    Static(&'static AtomicBool),
+}
 
 impl Stop {
     /// Nothing asked for yet.
     pub fn new() -> Stop {
-        Stop::default()
+        Stop(Flag::Own(Arc::default()))
     }
 
     /// Asks everyone to stop.
     pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag().store(true, Ordering::Relaxed);
     }
 
     /// Whether someone asked.
     pub fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag().load(Ordering::Relaxed)
+    }
+
+    fn flag(&self) -> &AtomicBool {
+        match &self.0 {
+            Flag::Own(flag) => flag,
+            Flag::Static(flag) => flag,
+        }
+    }
+}
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop::new()
+    }
+}
+
+impl From<&'static AtomicBool> for Stop {
+    fn from(flag: &'static AtomicBool) -> Stop {
+        Stop(Flag::Static(flag))
     }
 }
 

@@ -63,6 +63,12 @@ pub enum StudyError {
         /// The directory.
         path: PathBuf,
     },
+    /// Another process writes there.
+    #[error("{path} is being written by another run: wait for it, or choose another --out")]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory does not hold a result.
     #[error("{path} does not hold a result (no run.json): name a directory that `study run` wrote")]
     NotAResult {

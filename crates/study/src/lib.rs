@@ -13,7 +13,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod cell;
+pub mod directory;
 pub mod engine;
 pub mod error;
 pub mod file;
@@ -21,12 +23,16 @@ pub mod fingerprint;
 pub mod log;
 pub mod method;
 pub mod nearest;
+pub mod needs;
 pub mod observation;
 pub mod paper;
 pub mod plan;
 pub mod record;
 pub mod results;
+pub mod runner;
 pub mod setting;
 pub mod spec;
 pub mod statistics;
+pub mod table;
+pub mod testing;
 pub mod verdict;

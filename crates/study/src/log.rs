@@ -4,7 +4,7 @@
 //! line without its newline is taken for torn: it is cut off before anything is appended.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,12 @@ impl Log {
     pub fn open(dir: &Path) -> Result<Log, StudyError> {
         let path = dir.join(FILE);
         let write = |source| StudyError::Write { path: path.clone(), source };
-        let whole = whole_bytes(&path)?.len() as u64;
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(write)?;
+        // Released when the file is closed, also by a killed process.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(StudyError::Busy { path: dir.to_owned() });
+        }
+        let whole = whole_bytes(&path)?.len() as u64;
         file.set_len(whole).map_err(write)?;
         file.sync_all().map_err(write)?;
         Ok(Log { path, file })

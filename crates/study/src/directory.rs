@@ -1,0 +1,114 @@
+//! The directory of a result: found writable before anything is run, never replaced unasked.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::StudyError;
+use crate::{file, log, record, table};
+
+/// Where results go by default, below the current directory.
+pub const DEFAULT: &str = "workahead-results";
+
+/// The page made from a result; `report` writes it.
+pub const REPORT_FILE: &str = "report.html";
+
+/// Everything a run writes, the mark of a result first.
+const FILES: [&str; 4] = [record::FILE, log::FILE, table::FILE, REPORT_FILE];
+
+/// More results of one study than this below `workahead-results` are time to tidy up.
+const NUMBER_MAX: u32 = 10_000;
+
+/// A new directory for a study below `parent`: `quick`, or `quick-2` when that one is taken.
+pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
+    let name = study.replace('/', "-");
+    let write = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StudyError::Write { path, source }
+    };
+    fs::create_dir_all(parent).map_err(write(parent))?;
+    for number in 1..=NUMBER_MAX {
+        let path = match number {
+            1 => parent.join(&name),
+            number => parent.join(format!("{name}-{number}")),
+        };
+        match fs::create_dir(&path) {
+            Ok(()) => return probe(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(write(&path)(source)),
+        }
+    }
+    let source =
+        std::io::Error::other(format!("{NUMBER_MAX} results of {study} are there already"));
+    Err(write(parent)(source))
+}
+
+/// The directory that was asked for; one that already holds a result is refused.
+pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
+    if path.join(record::FILE).exists() || path.join(log::FILE).exists() {
+        return Err(StudyError::Exists { path: path.to_owned() });
+    }
+    claim_replacing(path)
+}
+
+/// The directory that was asked for, whatever result it holds. Only files of a result are removed.
+pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
+    let write = |source| StudyError::Write { path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(write)?;
+    let path = probe(path.to_owned())?;
+    for name in FILES {
+        match fs::remove_file(path.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(StudyError::Write { path: path.join(name), source: error });
+            }
+            _ => {}
+        }
+    }
+    Ok(path)
+}
+
+/// Finds out whether files can be made there, by making one.
+fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
+    let at = file::temporary(&path.join("probe"));
+    match fs::File::create(&at).and_then(|_| fs::remove_file(&at)) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(StudyError::Write { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_directories_are_numbered() {
+        let parent = tempfile::tempdir().unwrap();
+        let claimed = || claim_new(parent.path(), "zhou/hash_join").unwrap();
+        assert_eq!(claimed(), parent.path().join("zhou-hash_join"));
+        assert_eq!(claimed(), parent.path().join("zhou-hash_join-2"));
+        assert_eq!(claimed(), parent.path().join("zhou-hash_join-3"));
+    }
+
+    #[test]
+    fn a_result_is_replaced_only_when_asked_and_nothing_else_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("deep/er");
+        assert_eq!(claim(&out).unwrap(), out);
+        fs::write(out.join(record::FILE), "{}").unwrap();
+        fs::write(out.join("notes.txt"), "mine").unwrap();
+        let refused = claim(&out).unwrap_err().to_string();
+        assert!(refused.contains("--force"), "{refused}");
+        claim_replacing(&out).unwrap();
+        assert!(!out.join(record::FILE).exists());
+        assert!(out.join("notes.txt").exists());
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = claim(&file.join("below")).unwrap_err().to_string();
+        assert!(error.contains("file") && error.contains("--out"), "{error}");
+    }
+}

@@ -1,0 +1,52 @@
+//! What a plan needs, asked before anything is run.
+
+use crate::engine::{Engine, Need};
+use crate::error::StudyError;
+use crate::plan::Plan;
+use crate::spec::Spec;
+
+/// Bytes per MiB.
+const MIB: u64 = 1 << 20;
+
+/// What each cell needs, in the plan's order. Refuses settings that the engine does not know.
+pub fn of(plan: &Plan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
+    let need = |cell| {
+        engine.check(cell).map_err(|source| StudyError::Cell {
+            id: plan.study.clone(),
+            label: format!("\"{}\"", cell.label(&plan.axes)),
+            source,
+        })
+    };
+    plan.cells.iter().map(need).collect()
+}
+
+/// What the largest cell needs.
+pub fn memory_bytes_max(needs: &[Need]) -> u64 {
+    needs.iter().map(|need| need.memory_bytes).max().unwrap_or(0)
+}
+
+/// Refuses a plan that does not fit, naming the scales that may.
+pub fn fit(spec: &Spec, needs: &[Need], available_bytes: u64) -> Result<(), StudyError> {
+    let needed_bytes = memory_bytes_max(needs);
+    if needed_bytes <= available_bytes {
+        return Ok(());
+    }
+    let others: Vec<String> = spec
+        .scales
+        .iter()
+        .filter(|scale| Some(*scale) != spec.scale.as_ref())
+        .map(|scale| format!("--scale {scale}"))
+        .collect();
+    let remedy = match others.is_empty() {
+        true => {
+            "free memory, or copy the study (`workahead study show`) and lower its sizes".to_owned()
+        }
+        false => format!("try {}, or free memory", others.join(" or ")),
+    };
+    Err(StudyError::Memory {
+        id: spec.id.clone(),
+        needed_mib: needed_bytes.div_ceil(MIB),
+        available_mib: available_bytes / MIB,
+        remedy,
+    })
+}

@@ -1,0 +1,244 @@
+//! Runs a plan on an engine and keeps every sample at once.
+//!
+//! ```text
+//! for every block with something left to do
+//!     warm-up rounds over its cells
+//!     for every repetition, for every visit in its order
+//!         kept already, or its cell failed?  skip
+//!         prepare (free for the same data), run, append to the log
+//! finish
+//! ```
+//!
+//! A failed cell costs its own remaining samples only. A run that is stopped has lost nothing but
+//! the sample it was in; running it again on the same directory continues it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::cell::Cell;
+use crate::engine::{Answer, Engine, EngineError, Sample, Stop};
+use crate::error::StudyError;
+use crate::log::{self, Log};
+use crate::observation::{Observation, Outcome};
+use crate::plan::{Plan, Visit};
+
+/// What to run, and where to keep it.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The cells.
+    pub plan: &'a Plan,
+    /// The plan's fingerprint on this engine.
+    pub fingerprint: &'a str,
+    /// The result directory, `run.json` in place.
+    pub dir: &'a Path,
+}
+
+/// What the runner is about to do or has done, for a progress display.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The whole run: samples in all, those the log already has.
+    Start {
+        /// In all.
+        samples: usize,
+        /// Already there.
+        kept: usize,
+    },
+    /// A warm-up run starts.
+    WarmUp(&'a Cell),
+    /// A sample starts.
+    Sample(&'a Cell),
+    /// A sample or a failure is on the disk.
+    Kept(&'a Observation),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Every cell has its samples.
+    Complete,
+    /// As many cells failed, the others are complete.
+    Failures(usize),
+    /// Someone asked to stop.
+    Stopped,
+}
+
+/// Runs what the log does not have yet.
+pub fn run(
+    job: Job<'_>,
+    engine: &mut dyn Engine,
+    stop: &Stop,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<End, StudyError> {
+    let log = Log::open(job.dir)?;
+    let mut state = State::of(&log::read(job.dir, job.fingerprint, job.plan)?);
+    let kept = state.done.len();
+    observe(Event::Start { samples: job.plan.samples(), kept });
+    let mut running = Running { job, engine, stop, observe, log, state: &mut state };
+    let end = running.blocks();
+    // What was changed is put back even after an error; the error is the one to tell.
+    let finished = running.engine.finish();
+    let end = end?;
+    finished?;
+    Ok(match (end, state.failed.len()) {
+        (Flow::Stopped, _) => End::Stopped,
+        (Flow::On, 0) => End::Complete,
+        (Flow::On, failures) => End::Failures(failures),
+    })
+}
+
+/// What the log says.
+#[derive(Debug, Default)]
+struct State {
+    done: HashSet<(usize, u32)>,
+    failed: HashSet<usize>,
+    answers: HashMap<usize, Answer>,
+}
+
+impl State {
+    fn of(observations: &[Observation]) -> State {
+        let mut state = State::default();
+        observations.iter().for_each(|observation| state.saw(observation));
+        state
+    }
+
+    fn saw(&mut self, observation: &Observation) {
+        self.done.insert((observation.cell, observation.repetition));
+        match &observation.outcome {
+            Outcome::Sample(sample) => {
+                self.answers.entry(observation.cell).or_insert(sample.answer);
+            }
+            Outcome::Failed { .. } => {
+                self.failed.insert(observation.cell);
+            }
+        }
+    }
+
+    fn is_left(&self, visit: &Visit) -> bool {
+        !self.failed.contains(&visit.cell) && !self.done.contains(&(visit.cell, visit.repetition))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    On,
+    Stopped,
+}
+
+struct Running<'a> {
+    job: Job<'a>,
+    engine: &'a mut dyn Engine,
+    stop: &'a Stop,
+    observe: &'a mut dyn FnMut(Event<'_>),
+    log: Log,
+    state: &'a mut State,
+}
+
+impl Running<'_> {
+    fn blocks(&mut self) -> Result<Flow, StudyError> {
+        let plan = self.job.plan;
+        for block in 0..plan.blocks {
+            let visits = (0..plan.repetitions).flat_map(|r| plan.visits(block, r));
+            let left: Vec<Visit> = visits.filter(|visit| self.state.is_left(visit)).collect();
+            if self.warm_up(&left)? == Flow::Stopped || self.samples(&left)? == Flow::Stopped {
+                return Ok(Flow::Stopped);
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    /// Rounds over the cells that have something left, each once per round.
+    fn warm_up(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
+        let plan = self.job.plan;
+        for _ in 0..plan.warmup {
+            let mut warmed = HashSet::new();
+            for visit in left {
+                if !warmed.insert(visit.cell) || self.state.failed.contains(&visit.cell) {
+                    continue;
+                }
+                let cell = &plan.cells[visit.cell];
+                (self.observe)(Event::WarmUp(cell));
+                match self.visit(cell) {
+                    Ok(_) => {}
+                    Err(EngineError::Stopped) => return Ok(Flow::Stopped),
+                    Err(error) => self.keep(visit, failed(&error))?,
+                }
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    fn samples(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
+        let plan = self.job.plan;
+        for visit in left {
+            if !self.state.is_left(visit) {
+                continue;
+            }
+            let cell = &plan.cells[visit.cell];
+            (self.observe)(Event::Sample(cell));
+            let seen = self.visit(cell).and_then(|sample| self.checked(cell, sample));
+            match seen {
+                Ok(sample) => self.keep(visit, Outcome::Sample(sample))?,
+                Err(EngineError::Stopped) => return Ok(Flow::Stopped),
+                Err(error) => self.keep(visit, failed(&error))?,
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    fn visit(&mut self, cell: &Cell) -> Result<Sample, EngineError> {
+        if self.stop.asked() {
+            return Err(EngineError::Stopped);
+        }
+        self.engine.prepare(cell, self.stop)?;
+        self.engine.run(cell, self.stop)
+    }
+
+    /// A sample that can be kept: a time that is one, the cell's own answer, finite measures.
+    fn checked(&self, cell: &Cell, mut sample: Sample) -> Result<Sample, EngineError> {
+        if !(sample.wall_s.is_finite() && sample.wall_s > 0.0 && sample.cpu_s.is_finite()) {
+            let times = format!("{} s elapsed, {} s of processor", sample.wall_s, sample.cpu_s);
+            return Err(EngineError::Failed(format!(
+                "the engine gave an impossible time: {times}"
+            )));
+        }
+        match self.state.answers.get(&cell.index) {
+            Some(expected) if *expected != sample.answer => {
+                return Err(EngineError::WrongAnswer { got: sample.answer, expected: *expected });
+            }
+            _ => {}
+        }
+        sample.measures.retain(|_, value| value.is_finite());
+        Ok(sample)
+    }
+
+    fn keep(&mut self, visit: &Visit, outcome: Outcome) -> Result<(), StudyError> {
+        let observation = Observation {
+            study: self.job.plan.study.clone(),
+            plan: self.job.fingerprint.to_owned(),
+            cell: visit.cell,
+            settings: self.job.plan.cells[visit.cell].settings.clone(),
+            repetition: visit.repetition,
+            slot: visit.slot,
+            unix_ms: unix_ms(),
+            outcome,
+        };
+        self.log.append(&observation)?;
+        self.state.saw(&observation);
+        (self.observe)(Event::Kept(&observation));
+        Ok(())
+    }
+}
+
+fn failed(error: &EngineError) -> Outcome {
+    Outcome::Failed { failure: error.to_string() }
+}
+
+/// Milliseconds since 1970; 0 on a machine whose clock stands before.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

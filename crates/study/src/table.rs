@@ -1,0 +1,142 @@
+//! All observations of a result as one Parquet file: one row per sample or failure.
+//!
+//! Columns: `study, plan, engine, machine, tier, seed, cell, block, repetition, slot, unix_ms`;
+//! `setting.NAME` as words (a setting may be a number in one cell and a word in another);
+//! `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`; `measure.NAME`; `failure`.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::engine::Sample;
+use crate::error::StudyError;
+use crate::file;
+use crate::observation::{Observation, Outcome};
+use crate::results::Results;
+
+/// Name of the file in the result directory.
+pub const FILE: &str = "observations.parquet";
+
+/// Writes the file, whole or not at all. Returns its path.
+pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, StudyError> {
+    let path = dir.join(FILE);
+    let at = file::temporary(&path);
+    let wrong = |source: ParquetError| StudyError::Parquet { path: path.clone(), source };
+    let written = batch(results).and_then(|batch| write_batch(&at, &batch)).map_err(wrong);
+    let renamed = written.and_then(|()| {
+        std::fs::rename(&at, &path)
+            .map_err(|source| StudyError::Write { path: path.clone(), source })
+    });
+    if renamed.is_err() {
+        // The error above is the one to tell.
+        let _ = std::fs::remove_file(&at);
+    }
+    renamed.map(|()| path)
+}
+
+fn write_batch(at: &Path, batch: &RecordBatch) -> Result<(), ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    let mut writer = ArrowWriter::try_new(File::create(at)?, batch.schema(), Some(properties))?;
+    writer.write(batch)?;
+    writer.into_inner()?.sync_all()?;
+    Ok(())
+}
+
+/// The rows as columns.
+fn batch(results: &Results) -> Result<RecordBatch, ParquetError> {
+    let mut columns = origin(results);
+    columns.extend(settings(results));
+    columns.extend(figures(results));
+    Ok(RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, true)),
+    )?)
+}
+
+type Column = (String, ArrayRef);
+
+/// Where a row comes from.
+fn origin(results: &Results) -> Vec<Column> {
+    let rows = &results.observations;
+    let record = &results.record;
+    let same = |text: &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|_| text)))
+    };
+    let number = |of: &dyn Fn(&Observation) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(of)))
+    };
+    let small = |of: &dyn Fn(&Observation) -> usize| -> ArrayRef {
+        let narrow = |row| u32::try_from(of(row)).unwrap_or(u32::MAX);
+        Arc::new(UInt32Array::from_iter_values(rows.iter().map(narrow)))
+    };
+    [
+        ("study", same(&record.study)),
+        ("plan", same(&record.plan)),
+        ("engine", same(&format!("{} {}", record.engine, record.engine_version))),
+        ("machine", same(&record.host.name)),
+        ("tier", same(&record.host.tier)),
+        ("seed", number(&|_| record.seed)),
+        ("cell", small(&|row| row.cell)),
+        ("block", small(&|row| results.plan.cells[row.cell].block)),
+        ("repetition", small(&|row| row.repetition as usize)),
+        ("slot", small(&|row| row.slot)),
+        ("unix_ms", number(&|row| row.unix_ms)),
+    ]
+    .map(|(name, column)| (name.to_owned(), column))
+    .into()
+}
+
+/// What was set.
+fn settings(results: &Results) -> Vec<Column> {
+    let rows = &results.observations;
+    let names: BTreeSet<&String> =
+        results.plan.cells.iter().flat_map(|cell| cell.settings.keys()).collect();
+    let column = |name: &String| {
+        let value = |row: &Observation| row.settings.get(name).map(ToString::to_string);
+        let column: ArrayRef = Arc::new(rows.iter().map(value).collect::<StringArray>());
+        (format!("setting.{name}"), column)
+    };
+    names.into_iter().map(column).collect()
+}
+
+/// What was seen.
+fn figures(results: &Results) -> Vec<Column> {
+    let rows = &results.observations;
+    let float = |of: &dyn Fn(&Sample) -> Option<f64>| -> ArrayRef {
+        let values = rows.iter().map(|row| row.sample().and_then(of));
+        Arc::new(values.collect::<Float64Array>())
+    };
+    let whole = |of: &dyn Fn(&Sample) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| row.sample().map(of)).collect::<UInt64Array>())
+    };
+    let failure = |row: &Observation| match &row.outcome {
+        Outcome::Failed { failure } => Some(failure.clone()),
+        Outcome::Sample(_) => None,
+    };
+    let mut columns: Vec<Column> = vec![
+        ("wall_s".to_owned(), float(&|sample| Some(sample.wall_s))),
+        ("cpu_s".to_owned(), float(&|sample| Some(sample.cpu_s))),
+        ("tuples".to_owned(), whole(&|sample| sample.tuples)),
+        ("mtuples_per_s".to_owned(), float(&|sample| Some(sample.mtuples_per_s()))),
+        ("answer_rows".to_owned(), whole(&|sample| sample.answer.rows)),
+        ("answer_checksum".to_owned(), whole(&|sample| sample.answer.checksum)),
+    ];
+    for name in results.measures() {
+        let column = float(&|sample| sample.measures.get(&name).copied());
+        columns.push((format!("measure.{name}"), column));
+    }
+    let failures: ArrayRef = Arc::new(rows.iter().map(failure).collect::<StringArray>());
+    columns.push(("failure".to_owned(), failures));
+    columns
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! An engine without a machine, for tests here and in the crates that show results.
+//!
+//! Its time is a pure function of the cell, the repetition and a seed, so a test can say by hand
+//! what must be found; it can be told to stop, fail or answer wrongly at a chosen visit.
+
+use std::collections::BTreeMap;
+
+use crate::cell::Cell;
+use crate::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
+use crate::setting::Setting;
+
+/// What goes wrong, and at which run (counted from 0, warm-up included).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// The stop flag is raised during the run.
+    Stop(usize),
+    /// The run fails.
+    Fail(usize),
+    /// The answer is wrong.
+    WrongAnswer(usize),
+}
+
+/// The engine. Knows the settings `speed` (a number: times as fast), `rows`, and any of `extra`.
+#[derive(Debug)]
+pub struct Mock {
+    /// What goes wrong.
+    pub trouble: Trouble,
+    /// Further settings that it accepts and ignores.
+    pub extra: Vec<&'static str>,
+    /// Labels of the runs so far: the cells' indices.
+    pub ran: Vec<usize>,
+    /// How often data was really brought into place.
+    pub prepared: usize,
+    /// Whether `finish` was called.
+    pub finished: bool,
+    block: Option<usize>,
+    counts: BTreeMap<usize, u64>,
+}
+
+impl Mock {
+    /// One that works.
+    pub fn new() -> Mock {
+        Mock::with(Trouble::None)
+    }
+
+    /// One with trouble.
+    pub fn with(trouble: Trouble) -> Mock {
+        Mock {
+            trouble,
+            extra: vec!["operator", "pages", "technique", "threads", "size"],
+            ran: Vec::new(),
+            prepared: 0,
+            finished: false,
+            block: None,
+            counts: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for Mock {
+    fn default() -> Mock {
+        Mock::new()
+    }
+}
+
+impl Engine for Mock {
+    fn name(&self) -> &str {
+        "mock"
+    }
+
+    fn version(&self) -> String {
+        "1".to_owned()
+    }
+
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+        let known: Vec<&str> =
+            ["case", "rows", "speed"].into_iter().chain(self.extra.iter().copied()).collect();
+        if let Some(unknown) = cell.settings.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(EngineError::unknown("setting", unknown, known));
+        }
+        let rows = cell.integer("rows").unwrap_or(1000);
+        Ok(Need { memory_bytes: rows.unsigned_abs() * 16, cannot: None })
+    }
+
+    fn prepare(&mut self, cell: &Cell, _stop: &Stop) -> Result<(), EngineError> {
+        if self.block != Some(cell.block) {
+            self.block = Some(cell.block);
+            self.prepared += 1;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let this = self.ran.len();
+        self.ran.push(cell.index);
+        let rows = cell.integer("rows").unwrap_or(1000).unsigned_abs();
+        let mut answer = Answer { rows, checksum: cell.block as u64 };
+        match self.trouble {
+            Trouble::Stop(at) if at == this => {
+                stop.ask();
+                return Err(EngineError::Stopped);
+            }
+            Trouble::Fail(at) if at == this => {
+                return Err(EngineError::Failed("told to fail".to_owned()));
+            }
+            Trouble::WrongAnswer(at) if at == this => answer.rows += 1,
+            _ => {}
+        }
+        let count = self.counts.entry(cell.index).or_default();
+        *count += 1;
+        // A wobble of up to 2 %, different for every run of a cell and the same in every test.
+        let wobble = 1.0 + ((*count * 7 + cell.index as u64 * 3) % 5) as f64 / 200.0;
+        let speed = cell.get("speed").and_then(Setting::as_number).unwrap_or(1.0);
+        let wall_s = rows as f64 * 1e-7 / speed * wobble;
+        let measures = BTreeMap::from([("table_bytes".to_owned(), rows as f64 * 16.0)]);
+        Ok(Sample { wall_s, cpu_s: wall_s, tuples: rows, answer, measures })
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.finished = true;
+        Ok(())
+    }
+}
