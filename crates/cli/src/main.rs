@@ -12,6 +12,8 @@ mod commands;
 mod errors;
 mod interrupt;
 mod output;
+mod progress;
+mod threads;
 
 use std::process::ExitCode;
 

@@ -33,4 +33,18 @@ pub enum WorkloadError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A table TPC-H does not have.
+    #[error("there is no table {name:?}: choose from {known}")]
+    UnknownTable {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A scale outside what can be made.
+    #[error("the scale {0} can't be made: give a number from 0.001 to 1000")]
+    Scale(f64),
+    /// The work was asked to stop.
+    #[error("stopped before the end: nothing was written")]
+    Stopped,
 }

@@ -5,5 +5,7 @@
 pub mod draft;
 mod error;
 pub mod keys;
+pub mod row_groups;
+pub mod tpch;
 
 pub use error::WorkloadError;

@@ -1,10 +1,29 @@
 //! `workahead data`: generates data as Parquet.
 
+mod tpch;
+
 use std::process::ExitCode;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+const EXAMPLES: &str = "\
+Examples:
+  workahead data tpch --scale 1 --out tpch";
 
-pub(crate) fn run(_: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("the command data is not part of this build")
+/// The arguments of `workahead data`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    set: Set,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Set {
+    /// The eight tables of TPC-H, as its own generator makes them
+    Tpch(tpch::Args),
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.set {
+        Set::Tpch(args) => tpch::run(args),
+    }
 }

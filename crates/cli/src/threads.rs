@@ -1,0 +1,30 @@
+//! How many threads a command uses.
+
+use std::num::NonZero;
+
+/// More than any machine has logical CPUs; above it a number is a slip of the hand, and a thread
+/// each for a million would fail half-way.
+const THREADS_MAX: usize = 4096;
+
+/// The option `--threads`.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Threads {
+    /// Threads to use [default: one for every CPU this process may use]
+    #[arg(long, value_name = "N", value_parser = count)]
+    threads: Option<NonZero<usize>>,
+}
+
+impl Threads {
+    /// What was asked for, or as many as the machine runs at once.
+    pub(crate) fn chosen(self) -> NonZero<usize> {
+        let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        self.threads.unwrap_or_else(available)
+    }
+}
+
+fn count(text: &str) -> Result<NonZero<usize>, String> {
+    let number = text.parse::<usize>().ok().and_then(NonZero::new);
+    number
+        .filter(|number| number.get() <= THREADS_MAX)
+        .ok_or_else(|| format!("give a number from 1 to {THREADS_MAX}"))
+}

@@ -1,0 +1,185 @@
+//! A Parquet file whose row groups are encoded by many threads and appended by one.
+//!
+//! ```text
+//! worker: encoder ──write batch…──► finish ──► EncodedRowGroup ─┐
+//! worker: encoder ──write batch…──► finish ──► EncodedRowGroup ─┴─► append ──► publish
+//! ```
+//!
+//! Encoding (dictionaries, compression) is where the time goes; appending copies bytes. The file
+//! has its final name only once it is complete ([`Draft`]).
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::WorkloadError;
+use crate::draft::Draft;
+
+/// A Parquet file under construction.
+pub struct RowGroupFile {
+    writer: SerializedFileWriter<BufWriter<File>>,
+    encoders: RowGroupEncoders,
+    draft: Draft,
+}
+
+/// Makes encoders, for any thread.
+#[derive(Clone)]
+pub struct RowGroupEncoders {
+    schema: SchemaRef,
+    factory: Arc<ArrowRowGroupWriterFactory>,
+    path: Arc<Path>,
+}
+
+/// One row group being encoded.
+pub struct RowGroupEncoder {
+    schema: SchemaRef,
+    columns: Vec<ArrowColumnWriter>,
+    rows: u64,
+    path: Arc<Path>,
+}
+
+/// One row group, encoded.
+pub struct EncodedRowGroup {
+    chunks: Vec<ArrowColumnChunk>,
+    rows: u64,
+}
+
+impl RowGroupFile {
+    /// Starts a file that will replace `path`. Snappy pages: fast to read back, and every reader
+    /// knows them.
+    ///
+    /// # Errors
+    /// When `path` can't be written to, or Parquet has no form for a type of the schema.
+    pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
+        let draft = Draft::create(path)?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let file = draft.file().try_clone().map_err(|source| failed(path, source))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        let (writer, factory) = ArrowWriter::try_new(file, schema.clone(), Some(properties))
+            .and_then(ArrowWriter::into_serialized_writer)
+            .map_err(|error| unparquet(path, error))?;
+        let factory = Arc::new(factory);
+        let encoders = RowGroupEncoders { schema, factory, path: path.into() };
+        Ok(Self { writer, encoders, draft })
+    }
+
+    /// A maker of encoders for this file.
+    #[must_use]
+    pub fn encoders(&self) -> RowGroupEncoders {
+        self.encoders.clone()
+    }
+
+    /// Appends a row group. An empty one is left out.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn append(&mut self, group: EncodedRowGroup) -> Result<(), WorkloadError> {
+        if group.rows == 0 {
+            return Ok(());
+        }
+        let path = &self.encoders.path;
+        let mut writer = self.writer.next_row_group().map_err(|error| unparquet(path, error))?;
+        for chunk in group.chunks {
+            chunk.append_to_row_group(&mut writer).map_err(|error| unparquet(path, error))?;
+        }
+        writer.close().map(drop).map_err(|error| unparquet(path, error))
+    }
+
+    /// Ends the file and gives it its name. Returns its size in bytes.
+    ///
+    /// # Errors
+    /// When it can't be completed; nothing is left behind then.
+    pub fn publish(self) -> Result<u64, WorkloadError> {
+        let Self { writer, encoders, draft } = self;
+        let path = &encoders.path;
+        let buffered = writer.into_inner().map_err(|error| unparquet(path, error))?;
+        let file = buffered.into_inner().map_err(|error| failed(path, error.into_error()))?;
+        let bytes = file.metadata().map_err(|source| failed(path, source))?.len();
+        draft.publish()?;
+        Ok(bytes)
+    }
+}
+
+impl RowGroupEncoders {
+    /// Starts a row group.
+    ///
+    /// # Errors
+    /// When Parquet has no form for a type of the schema.
+    pub fn start(&self) -> Result<RowGroupEncoder, WorkloadError> {
+        let columns =
+            self.factory.create_column_writers(0).map_err(|error| unparquet(&self.path, error))?;
+        let (schema, path) = (self.schema.clone(), self.path.clone());
+        Ok(RowGroupEncoder { schema, columns, rows: 0, path })
+    }
+}
+
+impl RowGroupEncoder {
+    /// Encodes a batch of the file's schema.
+    ///
+    /// # Errors
+    /// When a value can't be encoded.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), WorkloadError> {
+        let mut writers = self.columns.iter_mut();
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            let leaves =
+                compute_leaves(field, column).map_err(|error| unparquet(&self.path, error))?;
+            // A nested column has several leaves and as many writers, in the same order.
+            for (leaf, writer) in leaves.into_iter().zip(&mut writers) {
+                writer.write(&leaf).map_err(|error| unparquet(&self.path, error))?;
+            }
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Rows encoded so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes held so far, roughly.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::memory_size).sum()
+    }
+
+    /// Ends the row group.
+    ///
+    /// # Errors
+    /// When its last pages can't be encoded.
+    pub fn finish(self) -> Result<EncodedRowGroup, WorkloadError> {
+        let chunks = self.columns.into_iter().map(ArrowColumnWriter::close);
+        let chunks = chunks.collect::<Result<_, _>>().map_err(|e| unparquet(&self.path, e))?;
+        Ok(EncodedRowGroup { chunks, rows: self.rows })
+    }
+}
+
+impl EncodedRowGroup {
+    /// Rows in it.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> WorkloadError {
+    WorkloadError::Write { path: PathBuf::from(path), source }
+}
+
+/// What the system said, where the Parquet error only carries it.
+fn unparquet(path: &Path, error: ParquetError) -> WorkloadError {
+    failed(path, io::Error::other(error))
+}
