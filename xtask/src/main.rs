@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+mod ledger;
 mod proofs;
 mod setup;
 mod stage;
 mod test;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -21,6 +23,8 @@ usage: cargo xtask COMMAND
 
   setup                 list what the tests need and install what is missing (apt when root)
   test [--full]         setup, format, tidy, clippy, tests, doc tests, loom, memory checkers
+  tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
+  ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +34,9 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(),
         ["test"] => test::run(&workspace, test::Depth::Usual),
         ["test", "--full"] => test::run(&workspace, test::Depth::Full),
+        ["tidy"] => tidy::run(&workspace),
+        ["ledger"] => ledger::summary(&workspace),
+        ["ledger", prefix] => ledger::list(&workspace, prefix),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{proofs, setup};
+use crate::{proofs, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
     vec![
         Box::new(|| vec![Stage::check("setup", setup::run)]),
         cargo("format", &["fmt", "--all", "--check"]),
+        Box::new(|| vec![Stage::check("tidy", || tidy::run(workspace))]),
         cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         Box::new(move || vec![tests(workspace, depth)]),
         cargo("doc tests", &["test", "--workspace", "--doc", "--no-fail-fast"]),

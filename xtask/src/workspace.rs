@@ -19,6 +19,11 @@ impl Workspace {
         Ok(Self { root: root.to_path_buf() })
     }
 
+    /// The folder of the root `Cargo.toml`.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where builds go. The proofs have folders of their own in it: their flags would otherwise
     /// rebuild everything at every switch.
     pub(crate) fn target(&self) -> PathBuf {

@@ -1,0 +1,149 @@
+//! Who may depend on whom. Dependencies point one way; a new edge is a design decision, and this
+//! table is where it is made.
+
+use super::{File, Finding, Tree};
+
+/// A crate of the house, what it may use of ours, and what it promises not to know.
+struct House {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+/// Families of crates, by the first word of their names.
+const ARROW_AND_ENGINES: &[&str] = &["arrow", "parquet", "datafusion", "ballista"];
+const ENGINES: &[&str] = &["datafusion", "ballista"];
+
+/// The house, bottom up. Crates of later issues are added with their edges when they come.
+const HOUSE: [House; 8] = [
+    House { name: "machine", may_use: &[], never: ARROW_AND_ENGINES },
+    House { name: "operators", may_use: &["machine"], never: ARROW_AND_ENGINES },
+    House { name: "columns", may_use: &["operators", "machine"], never: ENGINES },
+    House { name: "workloads", may_use: &["machine"], never: ENGINES },
+    House { name: "study", may_use: &["workloads", "machine"], never: ENGINES },
+    House {
+        name: "engines",
+        may_use: &["study", "operators", "columns", "workloads", "machine"],
+        never: ENGINES,
+    },
+    // Re-rendering never re-runs: report can't reach what runs.
+    House { name: "report", may_use: &["study", "machine"], never: ENGINES },
+    House {
+        name: "cli",
+        may_use: &["machine", "operators", "columns", "workloads", "study", "engines", "report"],
+        never: ENGINES,
+    },
+];
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for manifest in tree.manifests() {
+        let Some(name) = crate_of(&manifest.path) else {
+            findings.extend(foreign(manifest));
+            continue;
+        };
+        match HOUSE.iter().find(|house| house.name == name) {
+            Some(house) => findings.extend(of_crate(manifest, house)),
+            None => findings.push(Finding::of_file(
+                manifest,
+                format!("`{name}` is no crate of the house: add it to HOUSE in tidy/edges.rs"),
+            )),
+        }
+    }
+    findings
+}
+
+/// `crates/NAME/Cargo.toml` → `NAME`.
+fn crate_of(path: &str) -> Option<&str> {
+    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
+}
+
+/// A package outside of `crates/` (xtask) uses nothing of ours.
+fn foreign(manifest: &File) -> Vec<Finding> {
+    ours(&dependencies(manifest))
+        .map(|name| Finding::of_file(manifest, format!("uses `{name}`; it must build without us")))
+        .collect()
+}
+
+fn of_crate(manifest: &File, house: &House) -> Vec<Finding> {
+    let all = dependencies(manifest);
+    let mut findings: Vec<Finding> = ours(&all)
+        .filter(|used| !house.may_use.contains(used))
+        .map(|used| {
+            let may = house.may_use.join(", ");
+            let says = format!("`{}` may use only [{may}], not `{used}`", house.name);
+            Finding::of_file(manifest, says)
+        })
+        .collect();
+    for dependency in &all {
+        let family = dependency.split('-').next().unwrap_or(dependency);
+        if house.never.contains(&family) {
+            let says = format!("`{}` promises to know no `{dependency}`", house.name);
+            findings.push(Finding::of_file(manifest, says));
+        }
+    }
+    findings
+}
+
+fn ours(dependencies: &[String]) -> impl Iterator<Item = &str> {
+    dependencies.iter().filter_map(|name| name.strip_prefix("workahead-"))
+}
+
+/// Names under every `[dependencies]`-like table, for every target. Development dependencies may
+/// not break the order either: they would make a circle of the tests.
+fn dependencies(manifest: &File) -> Vec<String> {
+    let Ok(table) = manifest.text.parse::<toml::Table>() else { return Vec::new() };
+    let mut names = Vec::new();
+    collect(&table, &mut names);
+    for target in table.get("target").and_then(toml::Value::as_table).into_iter().flatten() {
+        if let Some(target) = target.1.as_table() {
+            collect(target, &mut names);
+        }
+    }
+    names
+}
+
+fn collect(table: &toml::Table, names: &mut Vec<String>) {
+    for key in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        if let Some(listed) = table.get(key).and_then(toml::Value::as_table) {
+            names.extend(listed.keys().cloned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        check(&Tree::of(&[(path, text)])).into_iter().map(|finding| finding.says).collect()
+    }
+
+    #[test]
+    fn an_edge_against_the_order_is_found() {
+        let good = "[dependencies]\nworkahead-machine.workspace = true\n";
+        assert!(found("crates/operators/Cargo.toml", good).is_empty());
+        let bad = "[dependencies]\nworkahead-columns.workspace = true\n";
+        assert_eq!(found("crates/operators/Cargo.toml", bad).len(), 1);
+        let tests = "[dev-dependencies]\nworkahead-engines.workspace = true\n";
+        assert_eq!(found("crates/report/Cargo.toml", tests).len(), 1);
+        let target = "[target.'cfg(loom)'.dependencies]\nworkahead-cli = \"1\"\n";
+        assert_eq!(found("crates/operators/Cargo.toml", target).len(), 1);
+    }
+
+    #[test]
+    fn promises_about_other_crates_are_kept() {
+        let arrow = "[dependencies]\narrow-array.workspace = true\n";
+        assert_eq!(found("crates/operators/Cargo.toml", arrow).len(), 1);
+        assert!(found("crates/columns/Cargo.toml", arrow).is_empty());
+        let fusion = "[dependencies]\ndatafusion = \"55\"\n";
+        assert_eq!(found("crates/cli/Cargo.toml", fusion).len(), 1);
+    }
+
+    #[test]
+    fn strangers_and_the_tasks_are_held_apart() {
+        assert_eq!(found("crates/utils/Cargo.toml", "").len(), 1);
+        let bad = "[dependencies]\nworkahead-machine.workspace = true\n";
+        assert_eq!(found("xtask/Cargo.toml", bad).len(), 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! The accounting (row A55): every row of the five seeds has its place in `docs/ledger.toml`, and
+//! what an entry claims to be there is there.
+//!
+//! ```text
+//!  done      where = paths that exist, test = a path, study = a study that ships, verdict
+//!  not yet   reason = what it waits for; where = the crate that is to bring it
+//! ```
+
+use serde::Deserialize;
+
+use super::{File, Finding, Tree};
+
+/// Where the entries are.
+pub(crate) const PATH: &str = "docs/ledger.toml";
+
+/// The rows, by prefix and last number. Rows count from 1 (HW, from 0).
+const ROWS: [(&str, u32, u32); 19] = [
+    ("S0.", 1, 20),
+    ("S1.", 1, 23),
+    ("S2.", 1, 20),
+    ("S3.", 1, 29),
+    ("S4.", 1, 31),
+    ("E0.", 1, 24),
+    ("E1.", 1, 14),
+    ("E2.", 1, 18),
+    ("E3.", 1, 10),
+    ("E4.", 1, 23),
+    ("HW", 0, 4),
+    ("L0.", 1, 7),
+    ("L1.", 1, 12),
+    ("L2.", 1, 11),
+    ("L3.", 1, 7),
+    ("L4.", 1, 9),
+    ("LX.", 1, 3),
+    ("A", 1, 55),
+    ("D", 1, 12),
+];
+
+/// Hardware that the seeds name without a number.
+const ROWS_UNNUMBERED: [&str; 3] = ["HW-SMP-NUMA", "HW-4T", "HW-VM"];
+
+const VERDICTS: [&str; 4] = ["", "agrees", "disagrees", "cannot be said here"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ledger {
+    entry: Vec<Entry>,
+}
+
+/// One row's account.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) row: String,
+    /// What the row says, in our words.
+    pub(crate) words: String,
+    /// Code that carries it: paths when done, the crate to come otherwise.
+    #[serde(rename = "where", default)]
+    pub(crate) places: Vec<String>,
+    /// The file that proves it.
+    #[serde(default)]
+    pub(crate) test: String,
+    /// Id of the study that measures it.
+    #[serde(default)]
+    pub(crate) study: String,
+    /// What was measured says of the paper, where the row is an experiment.
+    #[serde(default)]
+    pub(crate) verdict: String,
+    /// Why it is not done, or not done by measuring.
+    #[serde(default)]
+    pub(crate) reason: String,
+}
+
+impl Entry {
+    /// An entry without a reason claims that its row is carried by what it names.
+    pub(crate) fn done(&self) -> bool {
+        self.reason.is_empty()
+    }
+}
+
+/// Every row id, in the ledger's order.
+pub(crate) fn rows() -> Vec<String> {
+    let numbered = ROWS.iter().flat_map(|(prefix, first, last)| {
+        (*first..=*last).map(move |number| format!("{prefix}{number}"))
+    });
+    numbered.chain(ROWS_UNNUMBERED.iter().map(|row| (*row).to_owned())).collect()
+}
+
+/// Reads the entries.
+pub(crate) fn entries(file: &File) -> Result<Vec<Entry>, String> {
+    let ledger: Ledger = toml::from_str(&file.text).map_err(|error| error.to_string())?;
+    Ok(ledger.entry)
+}
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(file) = tree.file(PATH) else {
+        return vec![Finding::of_path(PATH, "missing: every row of the seeds is accounted there")];
+    };
+    let entries = match entries(file) {
+        Ok(entries) => entries,
+        Err(error) => return vec![Finding::of_file(file, error)],
+    };
+    let known = rows();
+    let mut findings = Vec::new();
+    for row in &known {
+        let count = entries.iter().filter(|entry| entry.row == *row).count();
+        if count != 1 {
+            findings.push(Finding::of_file(file, format!("row {row} has {count} entries")));
+        }
+    }
+    for entry in &entries {
+        if !known.contains(&entry.row) {
+            let says = format!("row {}: the seeds have no such row", entry.row);
+            findings.push(Finding::of_file(file, says));
+        }
+        let line = line_of(file, &entry.row);
+        findings.extend(
+            faults(tree, entry)
+                .map(|says| Finding::at(file, line, format!("row {}: {says}", entry.row))),
+        );
+    }
+    findings.extend(studies(tree, &known));
+    findings
+}
+
+fn line_of(file: &File, row: &str) -> usize {
+    let line = format!("row = \"{row}\"");
+    file.lines().find(|(_, text)| text.trim() == line).map_or(0, |(number, _)| number)
+}
+
+/// What is wrong with one entry.
+fn faults(tree: &Tree, entry: &Entry) -> impl Iterator<Item = String> {
+    let mut faults = Vec::new();
+    if entry.words.trim().is_empty() {
+        faults.push("no words".to_owned());
+    }
+    if !VERDICTS.contains(&entry.verdict.as_str()) {
+        faults.push(format!("verdict `{}` is none of the three", entry.verdict));
+    }
+    if !entry.done() {
+        return faults.into_iter();
+    }
+    if entry.places.is_empty() {
+        faults.push("says neither where it is nor a reason".to_owned());
+    }
+    for place in entry.places.iter().filter(|place| !tree.has(place)) {
+        faults.push(format!("`{place}` does not exist"));
+    }
+    if !entry.test.is_empty() && !tree.has(&entry.test) {
+        faults.push(format!("the test `{}` does not exist", entry.test));
+    }
+    if entry.row.starts_with('A') && entry.test.is_empty() {
+        faults.push("an acceptance row names the test that proves it".to_owned());
+    }
+    if !entry.study.is_empty() && !tree.has(&format!("studies/{}.toml", entry.study)) {
+        faults.push(format!("no study `{}`", entry.study));
+    }
+    if entry.row.starts_with('E') && entry.verdict.is_empty() {
+        faults.push("an experiment that is done has a verdict".to_owned());
+    }
+    faults.into_iter()
+}
+
+/// Studies that claim to answer a row that is not there.
+fn studies(tree: &Tree, known: &[String]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_study = |file: &&File| file.path.starts_with("studies/") && file.ends_with(".toml");
+    for file in tree.files.iter().filter(is_study) {
+        let Ok(study) = file.text.parse::<toml::Table>() else { continue };
+        let claimed = study.get("ledger").and_then(toml::Value::as_array);
+        for row in claimed.into_iter().flatten().filter_map(toml::Value::as_str) {
+            if !known.iter().any(|known| known == row) {
+                findings.push(Finding::of_file(file, format!("the seeds have no row {row}")));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! The accounting is shown to fail on every way to cheat it.
+
+use super::*;
+
+/// A ledger in which every row waits for something.
+fn waiting() -> String {
+    rows().iter().map(|row| entry(row, "reason = \"not yet\"")).collect()
+}
+
+fn entry(row: &str, rest: &str) -> String {
+    format!("[[entry]]\nrow = \"{row}\"\nwords = \"what it says\"\n{rest}\n")
+}
+
+fn found(ledger: &str, others: &[(&str, &str)]) -> Vec<String> {
+    let mut files = vec![(PATH, ledger)];
+    files.extend_from_slice(others);
+    check(&Tree::of(&files)).into_iter().map(|finding| finding.says).collect()
+}
+
+/// The waiting ledger with one row's account replaced.
+fn with(row: &str, rest: &str) -> String {
+    waiting().replace(&entry(row, "reason = \"not yet\""), &entry(row, rest))
+}
+
+#[test]
+fn there_are_as_many_rows_as_the_seeds_have() {
+    assert_eq!(rows().len(), 336);
+    assert!(found(&waiting(), &[]).is_empty());
+}
+
+#[test]
+fn a_missing_ledger_or_row_is_found() {
+    assert_eq!(check(&Tree::default()).len(), 1);
+    let without = waiting().replace(&entry("E2.16", "reason = \"not yet\""), "");
+    assert_eq!(found(&without, &[]), ["row E2.16 has 0 entries"]);
+}
+
+#[test]
+fn a_row_twice_or_unknown_is_found() {
+    let twice = waiting() + &entry("S4.7", "reason = \"not yet\"");
+    assert_eq!(found(&twice, &[]), ["row S4.7 has 2 entries"]);
+    let unknown = waiting() + &entry("S4.99", "reason = \"not yet\"");
+    assert_eq!(found(&unknown, &[]), ["row S4.99: the seeds have no such row"]);
+    assert_eq!(found("entry = 3", &[]).len(), 1);
+}
+
+#[test]
+fn a_done_row_names_what_exists() {
+    let ledger = with("S4.7", "where = [\"crates/operators/src/work_ahead.rs\"]");
+    assert_eq!(found(&ledger, &[]).len(), 1);
+    assert!(found(&ledger, &[("crates/operators/src/work_ahead.rs", "")]).is_empty());
+    let nowhere = with("S4.7", "");
+    assert_eq!(found(&nowhere, &[]).len(), 1);
+}
+
+#[test]
+fn an_acceptance_row_names_its_test() {
+    let path = ("crates/x/tests/a.rs", "");
+    let without = with("A30", "where = [\"crates/x/tests/a.rs\"]");
+    assert_eq!(found(&without, &[path]).len(), 1);
+    let with_test =
+        with("A30", "where = [\"crates/x/tests/a.rs\"]\ntest = \"crates/x/tests/a.rs\"");
+    assert!(found(&with_test, &[path]).is_empty());
+    assert_eq!(found(&with_test, &[]).len(), 2);
+}
+
+#[test]
+fn an_experiment_has_a_study_and_a_verdict() {
+    let study = ("studies/zhou/hash_join.toml", "ledger = [\"E4.6\"]");
+    let good = "where = [\"studies/zhou/hash_join.toml\"]\nstudy = \"zhou/hash_join\"\n\
+                verdict = \"disagrees\"";
+    assert!(found(&with("E4.6", good), &[study]).is_empty());
+    let vague = good.replace("disagrees", "roughly");
+    assert_eq!(found(&with("E4.6", &vague), &[study]).len(), 1);
+    let silent = good.replace("disagrees", "");
+    assert_eq!(found(&with("E4.6", &silent), &[study]).len(), 1);
+    let elsewhere = good.replace("study = \"zhou/hash_join\"", "study = \"zhou/other\"");
+    assert_eq!(found(&with("E4.6", &elsewhere), &[study]).len(), 1);
+}
+
+#[test]
+fn a_study_of_an_unknown_row_is_found() {
+    let study = ("studies/quick.toml", "ledger = [\"E4.99\"]");
+    assert_eq!(found(&waiting(), &[study]), ["the seeds have no row E4.99"]);
+}

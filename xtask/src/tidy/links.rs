@@ -1,0 +1,63 @@
+//! Links between the project's own pages lead somewhere.
+
+use super::{Finding, Tree};
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| file.ends_with(".md")) {
+        for (number, line) in file.lines() {
+            for target in targets(line) {
+                let path = resolve(&file.path, target);
+                if !tree.has(&path) {
+                    findings.push(Finding::at(file, number, format!("no such file: {target}")));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// What `](…)` on this line names inside the project, without the `#section`.
+fn targets(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| {
+        let target = rest.split([')', ' ']).next()?.split('#').next()?;
+        let elsewhere = target.contains("://") || target.starts_with("mailto:");
+        (!target.is_empty() && !elsewhere).then_some(target)
+    })
+}
+
+/// The target as a path from the root.
+fn resolve(from: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in target.trim_end_matches('/').split('/') {
+        match part {
+            "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_nothing_is_found() {
+        let page = "[a](../README.md#x) [b](walks.md) [c](https://example.org/) [d](#here)";
+        let tree = Tree::of(&[("docs/a.md", page), ("README.md", ""), ("docs/walks.md", "")]);
+        assert!(check(&tree).is_empty());
+        let tree = Tree::of(&[("docs/a.md", page), ("README.md", "")]);
+        assert_eq!(check(&tree).len(), 1);
+    }
+
+    #[test]
+    fn folders_count() {
+        let tree = Tree::of(&[("a.md", "[crates](crates/)"), ("crates/x/Cargo.toml", "")]);
+        assert!(check(&tree).is_empty());
+    }
+}

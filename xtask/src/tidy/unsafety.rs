@@ -1,0 +1,88 @@
+//! `unsafe` lives in small leaf files that are listed here, each with its reason; every crate
+//! without one says `#![forbid(unsafe_code)]`.
+
+use super::code::code_only;
+use super::{Finding, Tree};
+
+/// The leaves: file, and why safe Rust can't say it.
+const LEAVES: &[(&str, &str)] = &[
+    ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
+    ("crates/machine/src/pages.rs", "maps memory and says which pages it is to have"),
+    ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
+    ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
+    ("crates/operators/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
+];
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    over(tree, LEAVES)
+}
+
+fn over(tree: &Tree, leaves: &[(&str, &str)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        let Some(line) = first_unsafe(&file.text) else { continue };
+        if !leaves.iter().any(|(leaf, _)| *leaf == file.path) {
+            let says = "`unsafe` outside the leaves that tidy/unsafety.rs lists with a reason";
+            findings.push(Finding::at(file, line, says));
+        }
+    }
+    for (leaf, _) in leaves {
+        let still = tree.file(leaf).is_some_and(|file| first_unsafe(&file.text).is_some());
+        if !still {
+            let says = "listed as an unsafe leaf, but has no `unsafe`: take it off the list";
+            findings.push(Finding::of_path(*leaf, says));
+        }
+    }
+    for root in tree.rust().filter(|file| is_root(&file.path)) {
+        let package = root.path.split("/src/").next().unwrap_or_default();
+        let has_leaf = leaves.iter().any(|(leaf, _)| leaf.starts_with(&format!("{package}/src/")));
+        if !has_leaf && !root.text.contains("#![forbid(unsafe_code)]") {
+            let says = "a crate without unsafe leaves says `#![forbid(unsafe_code)]`";
+            findings.push(Finding::of_file(root, says));
+        }
+    }
+    findings
+}
+
+fn is_root(path: &str) -> bool {
+    path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs")
+}
+
+/// One-based line of the first `unsafe` in code: a block, function, impl or trait.
+fn first_unsafe(text: &str) -> Option<usize> {
+    let word = |line: &str| {
+        line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "unsafe")
+    };
+    code_only(text).lines().position(word).map(|index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAF: (&str, &str) = ("crates/x/src/leaf.rs", "because");
+
+    #[test]
+    fn unsafe_outside_of_a_leaf_is_found() {
+        let bad = "//! x\n#![forbid(unsafe_code)]\nfn f() { unsafe { g() } }\n";
+        let found = over(&Tree::of(&[("crates/x/src/lib.rs", bad)]), &[]);
+        assert_eq!((found.len(), found[0].line), (1, 3));
+    }
+
+    #[test]
+    fn a_leaf_may_and_its_crate_need_not_forbid() {
+        let files = [("crates/x/src/leaf.rs", "unsafe {}"), ("crates/x/src/lib.rs", "//! x")];
+        assert!(over(&Tree::of(&files), &[LEAF]).is_empty());
+    }
+
+    #[test]
+    fn a_crate_that_does_not_forbid_is_found() {
+        assert_eq!(over(&Tree::of(&[("crates/x/src/lib.rs", "//! unsafe")]), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_stale_leaf_is_found() {
+        let files = [("crates/x/src/leaf.rs", "fn f() {}"), ("crates/x/src/lib.rs", "//! x")];
+        assert_eq!(over(&Tree::of(&files), &[LEAF]).len(), 1);
+    }
+}
