@@ -1,1 +1,3 @@
 //! Arrow in, Arrow out.
+
+#![forbid(unsafe_code)]

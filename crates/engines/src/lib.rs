@@ -1,1 +1,3 @@
 //! What it is run on.
+
+#![forbid(unsafe_code)]

@@ -12,19 +12,20 @@
 //! or more, and lose to this one by about two times wherever a table fits memory (Ross, *Efficient
 //! Hash Probes on Modern Processors*, ICDE 2007; our own measurements in `benches/bucket.rs`).
 //!
-//! * **Empty slots hold zero**, so that fresh pages are an empty table and nothing is written twice.
-//!   No key is lost: zero itself is stored as one, in a chain of buckets that only zeros live in.
+//! * **Empty slots hold zero**, so that fresh pages are an empty table and nothing is written
+//!   twice. No key is lost: zero itself is stored as one, in a chain of buckets that only zeros
+//!   live in.
 //! * **Slots fill in order**, so the last slot tells whether a bucket is full.
-//! * **Whether a full bucket has sent keys on** is kept in the order of its last two keys, ascending
-//!   until it has (equal keys count as having): an exact answer for no space. A miss then ends after
-//!   1.06 lines; stopping only at buckets with room would cost 1.17.
+//! * **Whether a full bucket has sent keys on** is kept in the order of its last two keys,
+//!   ascending until it has (equal keys count as having): an exact answer for no space. A miss then
+//!   ends after 1.06 lines; stopping only at buckets with room would cost 1.17.
 //! * **The range of the hash is reduced by multiplication** (Lemire, *Fast Random Integer
 //!   Generation in an Interval*, TOMACS 2019), so a table has the size that was asked for and not
 //!   the next power of two.
-//! * **Equal keys** are several entries. The build compares each key with all it passes, so it knows
-//!   whether any key repeats; if none does, a probe may stop at its first match ([`First`]).
-//! * **An entry lies less than [`REACH`] buckets from its home.** A build that cannot keep this says
-//!   so instead of degrading to a scan: the table is too full or a key repeats too often.
+//! * **Equal keys** are several entries. The build compares each key with all it passes, so it
+//!   knows whether any key repeats; if none does, a probe may stop at its first match ([`First`]).
+//! * **An entry lies less than [`REACH`] buckets from its home.** A build that cannot keep this
+//!   says so instead of degrading to a scan: the table is too full or a key repeats too often.
 
 pub mod build;
 mod compare;

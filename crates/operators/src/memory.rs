@@ -140,10 +140,18 @@ mod instructions {
             unsafe {
                 match intent {
                     Intent::Read => {
-                        asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags));
+                        asm!(
+                            "prfm pldl1keep, [{}]",
+                            in(reg) address,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     Intent::Write => {
-                        asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags));
+                        asm!(
+                            "prfm pstl1keep, [{}]",
+                            in(reg) address,
+                            options(nostack, preserves_flags),
+                        );
                     }
                 }
             }
@@ -157,10 +165,18 @@ mod instructions {
             unsafe {
                 match intent {
                     Intent::Read => {
-                        asm!("prfm pldl2keep, [{}]", in(reg) address, options(nostack, preserves_flags));
+                        asm!(
+                            "prfm pldl2keep, [{}]",
+                            in(reg) address,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     Intent::Write => {
-                        asm!("prfm pstl2keep, [{}]", in(reg) address, options(nostack, preserves_flags));
+                        asm!(
+                            "prfm pstl2keep, [{}]",
+                            in(reg) address,
+                            options(nostack, preserves_flags),
+                        );
                     }
                 }
             }

@@ -12,7 +12,8 @@ pub struct Place {
     bytes: u16,
 }
 
-/// What the walk will do at a place. A store needs the line exclusively, so a hint can ask for that.
+/// What the walk will do at a place. A store needs the line exclusively, so a hint can ask for
+/// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// It will be read.

@@ -20,7 +20,8 @@ pub type Row = u32;
 /// 3. *Carry places, not facts*: another row may have written between two steps; a cursor holds
 ///    handles and re-reads what they name.
 /// 4. *Run to completion*: a step neither allocates, locks nor waits.
-/// 5. *Any schedule, the same multiset of hits*; only the order-keeping schedules promise row order.
+/// 5. *Any schedule, the same multiset of hits*; only the order-keeping schedules promise row
+///    order.
 pub trait Walk {
     /// What the walk does at the places it asks for.
     const INTENT: Intent = Intent::Read;

@@ -1,1 +1,3 @@
 //! Observations to one self-contained page.
+
+#![forbid(unsafe_code)]

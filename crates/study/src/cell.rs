@@ -40,7 +40,8 @@ pub struct Cell {
     pub seed: u64,
     /// Where the cell lies: a value per axis, the name of the case under `case`.
     pub place: Settings,
-    /// Workload, axes and case merged, the later ones winning; includes `case` when there are cases.
+    /// Workload, axes and case merged, the later ones winning; includes `case` when there are
+    /// cases.
     pub settings: Settings,
 }
 

@@ -40,10 +40,14 @@ fn columns(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Tables of Markdown, TOML strings and long words (addresses) have no place to break.
+/// Tables, string literals and long words (addresses) have no place to break.
 fn can_break(file: &File, line: &str) -> bool {
     let line = line.trim_start();
-    let table = file.ends_with(".md") && line.starts_with('|');
+    if file.ends_with(".rs") && line.starts_with('"') {
+        return false;
+    }
+    let prose = line.trim_start_matches(['/', '!', ' ']);
+    let table = prose.starts_with('|');
     let value = file.ends_with(".toml") && !line.starts_with('#');
     let long_word = line.split_whitespace().any(|word| word.chars().count() > 60);
     !(table || value || long_word)
@@ -68,6 +72,8 @@ mod tests {
         assert_eq!(check(&Tree::of(&[("a.rs", &wide)])).len(), 1);
         assert_eq!(check(&Tree::of(&[("docs/a.md", &wide)])).len(), 1);
         assert!(check(&Tree::of(&[("docs/a.md", &format!("| {wide} |"))])).is_empty());
+        assert!(check(&Tree::of(&[("a.rs", &format!("/// | {wide} |"))])).is_empty());
+        assert!(check(&Tree::of(&[("a.rs", &format!("    \"{wide}\","))])).is_empty());
         let address = format!("see https://example.org/{}", "a".repeat(90));
         assert!(check(&Tree::of(&[("docs/a.md", &address)])).is_empty());
         assert!(check(&Tree::of(&[("crates/x/tests/fixtures/cpuinfo.md", &wide)])).is_empty());

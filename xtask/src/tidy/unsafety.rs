@@ -9,6 +9,8 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
     ("crates/machine/src/pages.rs", "maps memory and says which pages it is to have"),
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
+    ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
+    ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
     ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
     ("crates/operators/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
 ];

@@ -38,7 +38,8 @@ mod x86_64 {
     impl Compare for Avx2 {
         #[inline(always)]
         fn equal(self, keys: &[u64; SLOTS], key: u64) -> u32 {
-            // SAFETY: the token proves AVX2; the array is exactly the 32 bytes of an unaligned load.
+            // SAFETY: the token proves AVX2; the array is exactly the 32 bytes of an unaligned
+            // load.
             unsafe {
                 let held = _mm256_loadu_si256(keys.as_ptr().cast());
                 let equal = _mm256_cmpeq_epi64(held, _mm256_set1_epi64x(key.cast_signed()));

@@ -1,3 +1,5 @@
+//! The bucket table against a map of the standard library.
+
 use std::collections::HashMap;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! The statistics against values worked by hand, and their properties.
+
 use proptest::prelude::*;
 
 use super::*;
