@@ -19,9 +19,14 @@ const FILES: [&str; 4] = [record::FILE, log::FILE, table::FILE, REPORT_FILE];
 /// More results of one study than this below `workahead-results` are time to tidy up.
 const NUMBER_MAX: u32 = 10_000;
 
+/// The directory's name for a study: `zhou-hash_join` for `zhou/hash_join`.
+pub fn name(study: &str) -> String {
+    study.replace('/', "-")
+}
+
 /// A new directory for a study below `parent`: `quick`, or `quick-2` when that one is taken.
 pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
-    let name = study.replace('/', "-");
+    let name = name(study);
     let write = |path: &Path| {
         let path = path.to_owned();
         move |source| StudyError::Write { path, source }

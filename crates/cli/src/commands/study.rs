@@ -1,15 +1,70 @@
-//! `workahead study`.
+//! `workahead study`: what is measured, how, and what was found.
+//!
+//! ```text
+//! list, show, plan      nothing is run
+//! run, resume           claim a directory, run what is left, then as `report`
+//! report                from the directory alone: Parquet, report.html, the last lines
+//! ```
+
+mod chosen;
+mod finish;
+mod host;
+mod list;
+mod plan;
+mod progress;
+mod report;
+mod resume;
+mod run;
+mod show;
+mod summary;
 
 use std::process::ExitCode;
 
+use workahead_study::error::StudyError;
+
+use crate::errors::WrongUse;
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  workahead study --json")]
+#[command(after_help = "Example:\n  workahead study run quick")]
 pub(crate) struct Args {
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// The studies that come with the command: what they need, time, memory
+    List(list::Args),
+    /// Print a study's TOML, to copy and edit
+    Show(show::Args),
+    /// Every cell in order, and what it needs; nothing is run
+    Plan(plan::Args),
+    /// Run a study and write its report
+    Run(run::Args),
+    /// Continue a run that was interrupted
+    Resume(resume::Args),
+    /// Write the report of a result again; nothing is run
+    Report(report::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("the command study is not part of this build (json: {})", args.json)
+    let result = match args.command {
+        Command::List(args) => list::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Resume(args) => resume::run(args),
+        Command::Report(args) => report::run(args),
+    };
+    result.map_err(blame)
+}
+
+/// Unknown names on the command line are wrong use; everything else failed.
+fn blame(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<StudyError>() {
+        Some(StudyError::UnknownStudy { .. } | StudyError::UnknownScale { .. }) => {
+            WrongUse::error(error.to_string())
+        }
+        _ => error,
+    }
 }

@@ -1,0 +1,38 @@
+//! Which study, at which scale, how often: the arguments that `plan` and `run` share.
+
+use anyhow::Context;
+use workahead_study::catalogue;
+use workahead_study::engine::Engine;
+use workahead_study::spec::Spec;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Chosen {
+    /// Id of a study (`workahead study list`), or a file ending in .toml
+    pub(crate) study: String,
+    /// Apply one of the study's scales, e.g. small
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scale: Option<String>,
+    /// Samples per cell, in place of the study's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repetitions: Option<u32>,
+}
+
+impl Chosen {
+    /// Reads the study and applies what was chosen.
+    pub(crate) fn spec(&self) -> anyhow::Result<Spec> {
+        let (id, text) = catalogue::find(&self.study)?;
+        let mut spec = Spec::parse(&id, &text)?;
+        if let Some(scale) = &self.scale {
+            spec = Spec::parse_scaled(&id, &text, scale)?;
+        }
+        if let Some(repetitions) = self.repetitions {
+            spec.method.repetitions = repetitions;
+        }
+        Ok(spec)
+    }
+}
+
+/// Opens the engine that a study names.
+pub(crate) fn engine(spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
+    workahead_engines::open(&spec.engine).with_context(|| format!("study `{}`", spec.id))
+}

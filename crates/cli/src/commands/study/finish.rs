@@ -1,0 +1,84 @@
+//! After the last sample: Parquet, the report, the last lines, the exit status.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde::Serialize;
+use workahead_study::results::{Finding, Results};
+use workahead_study::runner::End;
+use workahead_study::table;
+use workahead_study::verdict::Verdict;
+
+use super::summary;
+use crate::output;
+
+/// The files made from the observations.
+#[derive(Debug, Serialize)]
+pub(crate) struct Written {
+    dir: PathBuf,
+    parquet: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    study: &'a str,
+    title: &'a str,
+    scale: &'a Option<String>,
+    plan: &'a str,
+    machine: &'a str,
+    tier: &'a str,
+    complete: bool,
+    samples: usize,
+    #[serde(flatten)]
+    written: &'a Written,
+    findings: Vec<Finding>,
+    verdicts: Vec<Verdict>,
+}
+
+/// Ends `run` and `resume`.
+pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode> {
+    let results = Results::load(dir)?;
+    if end == End::Stopped {
+        let kept = results.observations.len();
+        bail!(
+            "interrupted, {kept} of {} samples kept: `workahead study resume {}` continues",
+            results.plan.samples(),
+            dir.display()
+        );
+    }
+    let written = write(dir, &results)?;
+    print(&results, &written, json)?;
+    if let End::Failures(failures) = end {
+        let first = results.findings().into_iter().find_map(|f| Some((f.label, f.failure?)));
+        let (label, failure) = first.unwrap_or_default();
+        bail!("{failures} of {} cells failed, e.g. {label}: {failure}", results.plan.cells.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what is made from the observations.
+pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
+    let parquet = table::write(dir, results)?;
+    Ok(Written { dir: dir.to_owned(), parquet })
+}
+
+/// The last lines.
+pub(crate) fn print(results: &Results, written: &Written, json: bool) -> anyhow::Result<()> {
+    if !json {
+        return output::text(&summary::text(results, &written.parquet));
+    }
+    output::json(&Facts {
+        study: &results.spec.id,
+        title: &results.spec.title,
+        scale: &results.spec.scale,
+        plan: &results.record.plan,
+        machine: &results.record.host.name,
+        tier: &results.record.host.tier,
+        complete: results.is_complete(),
+        samples: results.observations.len(),
+        written,
+        findings: results.findings(),
+        verdicts: results.verdicts(),
+    })
+}

@@ -1,0 +1,127 @@
+//! `workahead study plan`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use workahead_study::cell::Cell;
+use workahead_study::engine::Need;
+use workahead_study::plan::Plan;
+use workahead_study::setting::{Settings, one_line};
+use workahead_study::spec::Spec;
+use workahead_study::{fingerprint, needs};
+
+use super::chosen::{self, Chosen};
+use super::summary;
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  workahead study plan quick --scale small")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    scale: &'a Option<String>,
+    engine: &'a str,
+    fingerprint: &'a str,
+    samples: usize,
+    time_s: Option<f64>,
+    memory_bytes_max: u64,
+    needs: &'a [Need],
+    order: Vec<Round>,
+}
+
+/// One repetition of one block: the cells in the order of their visits.
+#[derive(Serialize)]
+struct Round {
+    block: usize,
+    repetition: u32,
+    cells: Vec<usize>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let spec = args.chosen.spec()?;
+    let plan = Plan::new(&spec);
+    let engine = chosen::engine(&spec)?;
+    let needs = needs::of(&plan, engine.as_ref())?;
+    let fingerprint = fingerprint::of(&plan, engine.as_ref());
+    let facts = Facts {
+        scale: &spec.scale,
+        engine: &spec.engine,
+        fingerprint: &fingerprint,
+        samples: plan.samples(),
+        time_s: spec.time_s,
+        memory_bytes_max: needs::memory_bytes_max(&needs),
+        needs: &needs,
+        order: order(&plan),
+        plan: &plan,
+    };
+    if args.json {
+        output::json(&facts)?;
+    } else {
+        output::text(&text(&spec, &facts)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn order(plan: &Plan) -> Vec<Round> {
+    let round = |block, repetition| Round {
+        block,
+        repetition,
+        cells: plan.visits(block, repetition).iter().map(|visit| visit.cell).collect(),
+    };
+    let blocks = 0..plan.blocks;
+    blocks.flat_map(|block| (0..plan.repetitions).map(move |r| round(block, r))).collect()
+}
+
+fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
+    let plan = facts.plan;
+    let (same, names) = split(&plan.cells);
+    let mut header = vec!["block", "cell"];
+    header.extend(names.iter().map(String::as_str));
+    header.extend(["memory", "cannot be shown here"]);
+    let mut table = summary::table(&header);
+    for (cell, need) in plan.cells.iter().zip(facts.needs) {
+        let value = |name: &String| cell.get(name).map(ToString::to_string).unwrap_or_default();
+        let mut row = vec![cell.block.to_string(), cell.index.to_string()];
+        row.extend(names.iter().map(value));
+        row.push(summary::mebibytes(need.memory_bytes));
+        row.push(need.cannot.clone().unwrap_or_default());
+        table.add_row(row);
+    }
+    let mut text = String::new();
+    writeln!(text, "{}: {}\n{}", spec.id, spec.title, spec.question)?;
+    writeln!(text, "same in every cell: {}", one_line(&same))?;
+    writeln!(text, "{table}")?;
+    writeln!(
+        text,
+        "order: {} blocks, data once per block; {} warm-up rounds, then {} repetitions, \
+         forward and backward in turn",
+        plan.blocks, plan.warmup, plan.repetitions
+    )?;
+    let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
+    let memory = summary::mebibytes(facts.memory_bytes_max);
+    writeln!(text, "{} samples{time}, {memory} at the peak", facts.samples)?;
+    write!(text, "plan {} on engine {}", facts.fingerprint, facts.engine)?;
+    Ok(text)
+}
+
+/// Settings that are the same in every cell, and the names of those that change.
+fn split(cells: &[Cell]) -> (Settings, Vec<String>) {
+    let all: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
+    let changes = |name: &&&String| cells.iter().any(|cell| cell.get(name) != cells[0].get(name));
+    let changing: BTreeSet<&String> = all.iter().filter(changes).copied().collect();
+    let fixed = |name: &&String| !changing.contains(*name);
+    let value = |name: &String| Some((name.clone(), cells[0].get(name)?.clone()));
+    let same = all.iter().copied().filter(|name| fixed(name)).filter_map(value).collect();
+    (same, changing.into_iter().cloned().collect())
+}

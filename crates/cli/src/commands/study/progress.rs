@@ -1,0 +1,67 @@
+//! How far a run is: a bar on a terminal, one opening line anywhere else.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use workahead_study::error::StudyError;
+use workahead_study::plan::Plan;
+use workahead_study::runner::{End, Event};
+use workahead_study::spec::Spec;
+
+use super::summary;
+
+const BAR: &str = "{bar:30} {pos}/{len} samples, {elapsed} gone, {eta} to go  {msg}";
+
+/// Says on standard error what begins, so that a log is not silent for minutes.
+pub(crate) fn opening(spec: &Spec, plan: &Plan, dir: &Path, json: bool) {
+    if json {
+        return;
+    }
+    let scale = spec.scale.as_ref().map(|s| format!(" at scale {s}")).unwrap_or_default();
+    let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
+    let (cells, samples) = (plan.cells.len(), plan.samples());
+    // Standard error may be closed; the run matters more.
+    let _ = writeln!(
+        std::io::stderr(),
+        "study {}{scale}: {cells} cells, {samples} samples{time}; result in {}",
+        spec.id,
+        dir.display()
+    );
+}
+
+/// Runs with a bar when someone looks.
+pub(crate) fn shown(
+    plan: &Plan,
+    run: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<End, StudyError>,
+) -> Result<End, StudyError> {
+    let bar = match std::io::stderr().is_terminal() {
+        true => ProgressBar::new(plan.samples() as u64).with_style(style()),
+        false => ProgressBar::hidden(),
+    };
+    let result = run(&mut |event| show(&bar, plan, &event));
+    bar.finish_and_clear();
+    result
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template(BAR).expect("the template is fixed").progress_chars("=> ")
+}
+
+fn show(bar: &ProgressBar, plan: &Plan, event: &Event<'_>) {
+    match event {
+        Event::Start { kept, .. } => {
+            bar.set_position(*kept as u64);
+            bar.reset_eta();
+        }
+        Event::WarmUp(cell) => bar.set_message(format!("warming up {}", cell.label(&plan.axes))),
+        Event::Sample(cell) => bar.set_message(cell.label(&plan.axes)),
+        Event::Kept(observation) => {
+            bar.inc(1);
+            if observation.sample().is_none() {
+                let label = plan.cells[observation.cell].label(&plan.axes);
+                bar.println(format!("failed: {label}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `workahead study resume`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use workahead_study::error::StudyError;
+use workahead_study::plan::Plan;
+use workahead_study::record::Record;
+use workahead_study::runner::{self, Job};
+use workahead_study::{fingerprint, needs};
+
+use super::{chosen, finish, host, progress};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
+pub(crate) struct Args {
+    /// Directory of a result, as `study run` printed it
+    dir: PathBuf,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let record = Record::load(&args.dir)?;
+    let spec = record.spec()?;
+    let plan = Plan::new(&spec);
+    let mut engine = chosen::engine(&spec)?;
+    let fingerprint = fingerprint::of(&plan, engine.as_ref());
+    if fingerprint != record.plan {
+        return Err(StudyError::OtherPlan {
+            path: args.dir,
+            found: record.plan,
+            expected: fingerprint,
+        }
+        .into());
+    }
+    let here = host::host()?.name;
+    if here != record.host.name {
+        bail!(
+            "{} was begun on another machine ({}, this one is {here}): run the study anew with --out",
+            args.dir.display(),
+            record.host.name
+        );
+    }
+    needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes()?)?;
+    let stop = host::stop()?;
+    let job = Job { plan: &plan, fingerprint: &fingerprint, dir: &args.dir };
+    let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
+    finish::ended(&args.dir, end, args.json)
+}

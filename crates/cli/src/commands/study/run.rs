@@ -1,0 +1,91 @@
+//! `workahead study run`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use workahead_study::engine::{Engine, Need};
+use workahead_study::plan::Plan;
+use workahead_study::record::Record;
+use workahead_study::runner::{self, Job};
+use workahead_study::spec::Spec;
+use workahead_study::{directory, fingerprint, needs};
+
+use super::chosen::{self, Chosen};
+use super::{finish, host, progress};
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead study run quick
+  workahead study run mine.toml --scale small --out result
+
+A run that is interrupted loses nothing: `workahead study resume DIR` continues it.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Where the result goes [default: a new directory below workahead-results]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace the result that is there
+    #[arg(long)]
+    force: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that can be refused is refused before the first sample, and before anything is
+/// written: the study, its settings, the memory, the directory.
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let spec = args.chosen.spec()?;
+    let plan = Plan::new(&spec);
+    let mut engine = chosen::engine(&spec)?;
+    let needs = needs::of(&plan, engine.as_ref())?;
+    needs::fit(&spec, &needs, host::available_bytes()?)?;
+    let stop = host::stop()?;
+    let dir = claim(&args, &spec)?;
+    progress::opening(&spec, &plan, &dir, args.json);
+    let record = record(&args.chosen, &spec, &plan, engine.as_ref(), needs)?;
+    record.save(&dir)?;
+    let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
+    let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
+    finish::ended(&dir, end, args.json)
+}
+
+fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {
+    let parent = Path::new(directory::DEFAULT);
+    let usual = || parent.join(directory::name(&spec.id));
+    let dir = match (&args.out, args.force) {
+        (Some(out), true) => directory::claim_replacing(out)?,
+        (Some(out), false) => directory::claim(out)?,
+        (None, true) => directory::claim_replacing(&usual())?,
+        (None, false) => directory::claim_new(parent, &spec.id)?,
+    };
+    Ok(dir)
+}
+
+fn record(
+    chosen: &Chosen,
+    spec: &Spec,
+    plan: &Plan,
+    engine: &dyn Engine,
+    needs: Vec<Need>,
+) -> anyhow::Result<Record> {
+    Ok(Record {
+        study: spec.id.clone(),
+        plan: fingerprint::of(plan, engine),
+        scale: spec.scale.clone(),
+        repetitions: chosen.repetitions,
+        seed: spec.seed,
+        engine: engine.name().to_owned(),
+        engine_version: engine.version(),
+        command_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ms: runner::unix_ms(),
+        host: host::host()?,
+        limits: host::limits()?,
+        needs,
+        text: spec.text.clone(),
+    })
+}

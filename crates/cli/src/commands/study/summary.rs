@@ -1,0 +1,167 @@
+//! The last lines of a run: what was found, small enough to read.
+
+use std::path::Path;
+
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use workahead_study::cell::Cell;
+use workahead_study::results::{Finding, Results};
+use workahead_study::statistics::{Ratio, Shown};
+
+/// Longer tables are for the report; here each block then has one row, its fastest cell.
+const ROWS_MAX: usize = 40;
+
+/// A line below the header and nothing else: easy on the eyes, and on `grep` and `awk`.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// An empty table with a header, as every `study` command draws it.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(header.iter().copied());
+    table
+}
+
+/// What was found, what the paper says, where the report is.
+pub(crate) fn text(results: &Results, report: &Path) -> String {
+    let findings = results.findings();
+    let mut parts = vec![format!("{}\n{}", results.spec.title, results.spec.question)];
+    match findings.len() > ROWS_MAX {
+        true => parts.push(fastest(results, &findings)),
+        false => parts.push(all(results, &findings)),
+    }
+    if !results.spec.paper.is_empty() {
+        parts.push(paper(results));
+    }
+    let host = &results.record.host;
+    parts.push(format!("{}, evidence tier {}", host.name, host.tier));
+    parts.push(format!("observations: {}", report.display()));
+    parts.join("\n\n")
+}
+
+fn all(results: &Results, findings: &[Finding]) -> String {
+    let axes = shown_axes(results);
+    let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
+    header.extend(["Mtuples/s", "× baseline (95 %)", ""]);
+    let mut table = table(&header);
+    for finding in findings {
+        let cell = &results.plan.cells[finding.cell];
+        let mut row = places(cell, &axes);
+        row.extend([throughput(finding), ratio(finding), remark(finding)]);
+        table.add_row(row);
+    }
+    right(&mut table, axes.len());
+    table.to_string()
+}
+
+/// One row per block: the fastest cell beside its baseline.
+fn fastest(results: &Results, findings: &[Finding]) -> String {
+    let axes = shown_axes(results);
+    let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
+    header.extend(["Mtuples/s", "× baseline (95 %)", ""]);
+    let mut table = table(&header);
+    for block in 0..results.plan.blocks {
+        let of_block = results.plan.block(block).iter().map(|cell| &findings[cell.index]);
+        let measured = of_block.filter(|finding| finding.mtuples_per_s.is_some());
+        let speed = |finding: &&Finding| finding.mtuples_per_s.unwrap_or(0.0);
+        let Some(best) = measured.max_by(|a, b| speed(a).total_cmp(&speed(b))) else { continue };
+        let mut row = places(&results.plan.cells[best.cell], &axes);
+        row.extend([throughput(best), ratio(best), remark(best)]);
+        table.add_row(row);
+    }
+    right(&mut table, axes.len());
+    let cells = findings.len();
+    let failed = findings.iter().filter(|finding| finding.failure.is_some()).count();
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    format!(
+        "The fastest of each block ({cells} cells{failed}, all of them in the report):\n{table}"
+    )
+}
+
+fn paper(results: &Results) -> String {
+    let mut table = table(&["row", "the paper", "here", "verdict"]);
+    for verdict in results.verdicts() {
+        let claim = &results.spec.paper[verdict.claim];
+        table.add_row([
+            claim.row.clone(),
+            format!("{}: {}", claim.figure, claim.says),
+            verdict.reason,
+            verdict.word.text().to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Axes with more than one value; the others tell nothing apart.
+fn shown_axes(results: &Results) -> Vec<&String> {
+    let cells = &results.plan.cells;
+    let varies = |axis: &&String| {
+        cells.iter().any(|cell| cell.place.get(*axis) != cells[0].place.get(*axis))
+    };
+    results.plan.axes.iter().filter(varies).collect()
+}
+
+fn places(cell: &Cell, axes: &[&String]) -> Vec<String> {
+    let value = |axis: &&String| cell.place.get(*axis).map(ToString::to_string);
+    axes.iter().map(|axis| value(axis).unwrap_or_default()).collect()
+}
+
+fn right(table: &mut Table, axes: usize) {
+    for index in [axes, axes + 1] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn throughput(finding: &Finding) -> String {
+    finding.mtuples_per_s.map(significant).unwrap_or_default()
+}
+
+/// Three figures: more would be noise.
+fn significant(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+fn ratio(finding: &Finding) -> String {
+    match (finding.is_baseline, finding.ratio) {
+        (true, _) => "baseline".to_owned(),
+        (false, None) => String::new(),
+        (false, Some(Ratio { ratio, interval: None, .. })) => format!("{ratio:.2}"),
+        (false, Some(Ratio { ratio, interval: Some(interval), .. })) => {
+            format!("{ratio:.2} ({:.2} to {:.2})", interval.low, interval.high)
+        }
+    }
+}
+
+fn remark(finding: &Finding) -> String {
+    if let Some(failure) = &finding.failure {
+        return format!("failed: {failure}");
+    }
+    let shown = finding.ratio.filter(|ratio| ratio.interval.is_some()).map(|ratio| ratio.shown());
+    let mut remarks = Vec::new();
+    if shown == Some(Shown::NoDifference) {
+        remarks.push("no difference shown".to_owned());
+    }
+    remarks.extend(finding.cannot.clone());
+    remarks.join("; ")
+}
+
+/// Seconds for people.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds => format!("{:.0} min", seconds / 60.0),
+    }
+}
+
+/// Bytes for people.
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes < 10 << 20 => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        bytes => format!("{} MiB", bytes >> 20),
+    }
+}
