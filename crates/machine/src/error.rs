@@ -30,6 +30,20 @@ pub enum Error {
     /// The affinity of this thread could not be read.
     #[error("the system does not tell which CPUs this thread may use ({0})")]
     Affinity(std::io::Error),
+    /// More threads than CPUs they could be pinned to.
+    #[error("{threads} threads need as many CPUs, and only {allowed} are allowed: use fewer")]
+    TooManyThreads {
+        /// The threads asked for.
+        threads: usize,
+        /// The CPUs that may be used.
+        allowed: CpuSet,
+    },
+    /// A described machine that is not there.
+    #[error("no directory {}: give one that holds proc/ and sys/", directory.display())]
+    Root {
+        /// The directory asked for.
+        directory: std::path::PathBuf,
+    },
     /// Memory could not be had.
     #[error(transparent)]
     Allocation(#[from] crate::pages::AllocationError),

@@ -3,11 +3,23 @@
 //! Deliberately absent: this crate prints nothing, knows no operator, and reads no table of what a
 //! named CPU model ought to do.
 
+pub mod caches;
+mod cgroup;
 pub mod clock;
 pub mod cpus;
 mod error;
+pub mod evidence;
+pub mod machine;
+pub mod memory;
 pub mod pages;
 pub mod pin;
+mod root;
+pub mod tlb;
+pub mod topology;
+pub mod virtualisation;
 
 pub use cpus::CpuSet;
 pub use error::Error;
+pub use evidence::EvidenceTier;
+pub use machine::Machine;
+pub use root::Root;
