@@ -29,6 +29,7 @@
 
 pub mod build;
 mod compare;
+pub mod group;
 mod output;
 pub mod probe;
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod tests;
 
 pub use build::Build;
 pub use compare::Compare;
+pub use group::{Group, Grouping};
 pub use output::{Batch, Output};
 pub use probe::{Every, First, Match, Matches, Probe};
 

@@ -32,16 +32,17 @@ impl<'a> Build<'a> {
     /// # Errors
     /// When entries found no room near their home. The table would miss them, so it is not given.
     pub fn finish(self) -> Result<Table, TableError> {
-        if self.refused > 0 {
-            let entries = self.table.entries + self.refused;
-            return Err(TableError::Crowded { refused: self.refused, entries });
-        }
-        Ok(self.table)
+        unless_refused(self.table, self.refused)
     }
 
     /// Writes an entry into the first empty slot.
     #[inline(always)]
-    fn put<M: Memory>(bucket: &mut Bucket, taken: usize, entry: (u64, u64), memory: &mut M) {
+    pub(super) fn put<M: Memory>(
+        bucket: &mut Bucket,
+        taken: usize,
+        entry: (u64, u64),
+        memory: &mut M,
+    ) {
         let (mut key, mut value) = entry;
         let before = taken.wrapping_sub(1) % SLOTS;
         if taken == SLOTS - 1 && key < bucket.keys[before] {
@@ -54,6 +55,14 @@ impl<'a> Build<'a> {
         memory.write(&mut bucket.keys[taken], key);
         memory.write(&mut bucket.values[taken], value);
     }
+}
+
+pub(super) fn unless_refused(table: Table, refused: usize) -> Result<Table, TableError> {
+    if refused > 0 {
+        let entries = table.entries + refused;
+        return Err(TableError::Crowded { refused, entries });
+    }
+    Ok(table)
 }
 
 /// A row looking for room.
