@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod counts;
 mod ledger;
 mod proofs;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   test [--full]         setup, format, tidy, clippy, tests, doc tests, loom, memory checkers
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
   ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
+  bench [NAME]          run the benches (release) and keep what they say in bench/record/
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&workspace),
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),
+        ["bench"] => bench::run(&workspace, None),
+        ["bench", name] => bench::run(&workspace, Some(name)),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)

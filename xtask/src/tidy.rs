@@ -17,7 +17,7 @@ mod stubs;
 mod tree;
 mod unsafety;
 
-pub(crate) use tree::{File, Tree};
+pub(crate) use tree::{File, Tree, host_name};
 
 use anyhow::Result;
 

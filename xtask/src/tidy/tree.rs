@@ -95,7 +95,7 @@ impl Tree {
 }
 
 /// Short names are words ("build", "dev") and would be found everywhere.
-fn host_name() -> Option<String> {
+pub(crate) fn host_name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let name = name.trim();
     (name.len() >= 8 && name != "localhost").then(|| name.to_owned())

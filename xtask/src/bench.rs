@@ -1,0 +1,189 @@
+//! `cargo xtask bench [NAME]`: measurements that are kept.
+//!
+//! A bench is a target `crates/*/benches/NAME.rs` with `harness = false`. Under `cargo test` (no
+//! `--bench` among its words) it runs small and checks its answers. With `--bench --json` it
+//! measures and prints one object:
+//!
+//! ```json
+//! { "title": "One line", "rows": [ { "case": "amac", "mtuples_per_s": 61.2 } ],
+//!   "notes": [ "what a reader must know" ] }
+//! ```
+//!
+//! What is kept is that object beside the machine it was measured on, never the machine's name:
+//! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`).
+
+mod page;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+/// Runs the bench of this name, or every one, and records it.
+pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {
+    let all = benches(workspace)?;
+    let chosen: Vec<&Bench> =
+        all.iter().filter(|bench| name.is_none_or(|name| bench.name == name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = all.iter().map(|bench| bench.name.as_str()).collect();
+        bail!("no bench `{}`; there are: {}", name.unwrap_or("at all"), names.join(", "));
+    }
+    let machine = machine(workspace)?;
+    for bench in chosen {
+        println!("== {} ({})", bench.name, bench.package);
+        let result = measure(workspace, bench)?;
+        let written = record(workspace, bench, &machine, &result)?;
+        println!("{}", std::fs::read_to_string(&written)?);
+        println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+    }
+    Ok(true)
+}
+
+struct Bench {
+    package: String,
+    name: String,
+}
+
+fn benches(workspace: &Workspace) -> Result<Vec<Bench>> {
+    let metadata = json_of(workspace, &["metadata", "--format-version", "1", "--no-deps"])?;
+    let mut benches = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        for target in package["targets"].as_array().into_iter().flatten() {
+            if target["kind"][0] == "bench" {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let (package, name) = (text(&package["name"]), text(&target["name"]));
+                benches.push(Bench { package, name });
+            }
+        }
+    }
+    Ok(benches)
+}
+
+fn machine(workspace: &Workspace) -> Result<Value> {
+    let words =
+        ["run", "--quiet", "--release", "--package", "workahead-cli", "--", "machine", "--json"];
+    json_of(workspace, &words).context("a figure is worth nothing without its machine")
+}
+
+fn measure(workspace: &Workspace, bench: &Bench) -> Result<Value> {
+    let words = ["bench", "--package", &bench.package, "--bench", &bench.name, "--", "--json"];
+    let result = json_of(workspace, &words)?;
+    let rows = result["rows"].as_array().map_or(0, Vec::len);
+    if rows == 0 {
+        bail!("{} printed no rows; see the top of xtask/src/bench.rs", bench.name);
+    }
+    Ok(result)
+}
+
+/// Runs Cargo and reads the object that the program printed; its messages stay on the screen.
+fn json_of(workspace: &Workspace, words: &[&str]) -> Result<Value> {
+    let mut command = workspace.cargo(words);
+    let output =
+        command.stderr(std::process::Stdio::inherit()).output().context("cargo does not start")?;
+    let spelled = words.join(" ");
+    if !output.status.success() {
+        bail!("cargo {spelled}: {}", output.status);
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("cargo {spelled} printed no JSON"))
+}
+
+/// Writes both files, each under a temporary name first; returns the page.
+fn record(
+    workspace: &Workspace,
+    bench: &Bench,
+    machine: &Value,
+    result: &Value,
+) -> Result<PathBuf> {
+    let date = date_of(now_s()?);
+    let whole = json!({
+        "bench": bench.name,
+        "date": date,
+        "commit": commit(workspace),
+        "machine": machine,
+        "result": result,
+    });
+    let text = serde_json::to_string_pretty(&whole)?;
+    if let Some(host) = crate::tidy::host_name().filter(|host| text.contains(host.as_str())) {
+        bail!("the record would name this computer ({host})");
+    }
+    let folder = workspace.root().join("bench/record").join(slug(machine));
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    write(&folder.join(format!("{date}-{}.json", bench.name)), &(text + "\n"))?;
+    let page = folder.join(format!("{date}-{}.md", bench.name));
+    write(&page, &page::of(&whole))?;
+    Ok(page)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let temporary = path.with_extension("workahead-tmp");
+    std::fs::write(&temporary, text)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The commit that was measured, and whether the tree differed from it.
+fn commit(workspace: &Workspace) -> String {
+    let output = std::process::Command::new("git")
+        .current_dir(workspace.root())
+        .args(["describe", "--always", "--dirty", "--abbrev=12"])
+        .output();
+    output.map_or_else(
+        |_| "unknown".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+/// A folder name from the CPU's: `AMD EPYC 7763 64-Core Processor` → `amd-epyc-7763-…`.
+fn slug(machine: &Value) -> String {
+    let model = page::cpu_model(machine).unwrap_or("unknown CPU");
+    let words: Vec<String> = model
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !["", "R", "TM", "CPU", "Processor"].contains(word))
+        .map(str::to_ascii_lowercase)
+        .collect();
+    words.join("-")
+}
+
+fn now_s() -> Result<u64> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Ok(since.context("this computer's clock is before 1970")?.as_secs())
+}
+
+/// `YYYY-MM-DD` of a UNIX time: Howard Hinnant's civil_from_days, whose years begin in March so
+/// that the leap day comes last.
+fn date_of(unix_s: u64) -> String {
+    let days = unix_s / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, turn) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + turn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_right_around_leap_days() {
+        assert_eq!(date_of(0), "1970-01-01");
+        assert_eq!(date_of(951_782_400), "2000-02-29");
+        assert_eq!(date_of(951_868_800), "2000-03-01");
+        assert_eq!(date_of(1_772_323_199), "2026-02-28");
+        assert_eq!(date_of(1_772_323_200), "2026-03-01");
+        assert_eq!(date_of(4_107_542_399), "2100-02-28");
+    }
+
+    #[test]
+    fn folders_are_named_by_the_cpu() {
+        let machine = json!({ "cpu": { "model": "Intel(R) Xeon(R) CPU E3-1240 @ 3.30GHz" } });
+        assert_eq!(slug(&machine), "intel-xeon-e3-1240-3-30ghz");
+        assert_eq!(slug(&json!({})), "unknown");
+    }
+}
