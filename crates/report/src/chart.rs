@@ -1,0 +1,65 @@
+//! Charts as small inline SVG: no script, no font, nothing fetched.
+//!
+//! ```text
+//! Bars    one row per technique:  name ████████|─|   58.3  2.31×      ┆ the machine's limit
+//!                                    ◆ the paper's figure
+//! Curves  a size on a doubling axis, one line per series, 1.0 drawn as the baseline's level
+//! ```
+//! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is left out and
+//! said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`] for a phone or one of several
+//! panels, because scaled-down text cannot be read; the style sheet shows one of them. Colour never carries
+//! meaning alone: bars bear their ratio, lines differ in dash, marker and label. Colours are those of Okabe and
+//! Ito ("Color Universal Design", 2008), darkened for text on white where contrast asks for it.
+
+mod bars;
+mod curves;
+mod scale;
+mod svg;
+mod type_width;
+
+pub(crate) use bars::{Bar, Bars, Limit, Paper, Reading, Tone};
+pub(crate) use curves::{Along, Curves, PaperPoint, Point, Series};
+pub(crate) use svg::escape;
+
+/// How much room a chart has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// A column of the page on a laptop: names left, figures right of the bars.
+    Wide,
+    /// A phone, or one of several panels side by side: names and figures above the bars.
+    Narrow,
+}
+
+impl Layout {
+    /// The width that the chart is drawn for, in CSS pixels.
+    fn width(self) -> f64 {
+        match self {
+            Layout::Wide => 1000.0,
+            Layout::Narrow => 340.0,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Layout::Wide => "chart wide",
+            Layout::Narrow => "chart narrow",
+        }
+    }
+
+    /// An empty drawing of this width: `description` is what a screen reader says in its place.
+    fn drawing(self, height: f64, description: &str) -> svg::Element {
+        let view = format!("0 0 {} {}", self.width(), height.ceil());
+        svg::Element::new("svg")
+            .class(self.class())
+            .with("viewBox", view)
+            .at("width", self.width())
+            .at("height", height.ceil())
+            .with("role", "img")
+            .with("aria-label", description)
+    }
+}
+
+/// The finite ends of an interval, in order.
+fn proper_interval(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    interval.filter(|(low, high)| low.is_finite() && high.is_finite() && low <= high)
+}
