@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_the_cpu() {
-        let machine = json!({ "cpu": { "model": "Intel(R) Xeon(R) CPU E3-1240 @ 3.30GHz" } });
+        let machine = json!({ "processor": "Intel(R) Xeon(R) CPU E3-1240 @ 3.30GHz" });
         assert_eq!(slug(&machine), "intel-xeon-e3-1240-3-30ghz");
-        assert_eq!(slug(&json!({})), "unknown");
+        assert_eq!(slug(&json!({ "processor": null })), "unknown");
     }
 }

@@ -21,9 +21,7 @@ pub(crate) fn of(record: &Value) -> String {
 
 /// The CPU's model in what `workahead machine --json` prints.
 pub(crate) fn cpu_model(machine: &Value) -> Option<&str> {
-    ["/cpu/model", "/model", "/cpu_model", "/cpu/name"]
-        .iter()
-        .find_map(|place| machine.pointer(place).and_then(Value::as_str))
+    machine["processor"].as_str()
 }
 
 /// Columns in the order in which the rows first name them.
@@ -70,7 +68,7 @@ mod tests {
     fn a_record_becomes_a_page() {
         let record = json!({
             "bench": "tables", "date": "2026-01-02", "commit": "abc",
-            "machine": { "cpu": { "model": "A CPU" } },
+            "machine": { "processor": "A CPU" },
             "result": {
                 "title": "Tables",
                 "rows": [
