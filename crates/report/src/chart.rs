@@ -5,11 +5,12 @@
 //!                                    ◆ the paper's figure
 //! Curves  a size on a doubling axis, one line per series, 1.0 drawn as the baseline's level
 //! ```
-//! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is left out and
-//! said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`] for a phone or one of several
-//! panels, because scaled-down text cannot be read; the style sheet shows one of them. Colour never carries
-//! meaning alone: bars bear their ratio, lines differ in dash, marker and label. Colours are those of Okabe and
-//! Ito ("Color Universal Design", 2008), darkened for text on white where contrast asks for it.
+//! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is
+//! left out and said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`]
+//! for a phone or one of several panels, because scaled-down text cannot be read; the style sheet
+//! shows one of them. Colour never carries meaning alone: bars bear their ratio, lines differ in
+//! dash, marker and label. Colours are those of Okabe and Ito ("Color Universal Design", 2008),
+//! darkened for text on white where contrast asks for it.
 
 mod bars;
 mod curves;

@@ -1,7 +1,7 @@
 //! How numbers are written: three significant digits, thousands apart, units last.
 //!
-//! One rule for the whole page, so that a figure reads the same in a chart, a table and a sentence. What is
-//! not a finite number is written as a dash: a page never shows `NaN` or `inf`.
+//! One rule for the whole page, so that a figure reads the same in a chart, a table and a sentence.
+//! What is not a finite number is written as a dash: a page never shows `NaN` or `inf`.
 
 /// What stands where there is no number.
 pub(crate) const NONE: &str = "–";

@@ -130,7 +130,8 @@ impl Walk for Grouping<'_> {
 }
 
 impl Table {
-    /// The table with the groups of more rows in it; `repeats` hears of each row whose key was there.
+    /// The table with the groups of more rows in it; `repeats` hears of each row whose key was
+    /// there.
     ///
     /// # Errors
     /// As [`Grouping::finish`]; the table is then lost.

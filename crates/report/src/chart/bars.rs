@@ -1,8 +1,9 @@
 //! A horizontal bar per technique, against what the machine can do and what the paper found.
 //!
-//! Bars start at zero, so that lengths compare. The machine's limit is a line across the rows it holds for (a
-//! limit of one thread is not that of two); one that would squeeze the bars into a third of the axis is named
-//! at the edge instead. The paper's figure is a diamond on a line of its own under our bar, with its source.
+//! Bars start at zero, so that lengths compare. The machine's limit is a line across the rows it
+//! holds for (a limit of one thread is not that of two); one that would squeeze the bars into a
+//! third of the axis is named at the edge instead. The paper's figure is a diamond on a line of its
+//! own under our bar, with its source.
 
 use super::scale::Ticks;
 use super::svg::{Element, label, line};

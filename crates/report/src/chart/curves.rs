@@ -1,8 +1,9 @@
 //! Lines over a size: one per series, with the baseline's level and the paper's points.
 //!
-//! Sizes that double lie on a doubling axis. Series are told apart by marker and dash as well as by colour; each
-//! is named at its last point where there is room, otherwise in a key above the drawing. The vertical axis
-//! starts at zero unless all lines keep to its upper part; then the ticks say where it starts.
+//! Sizes that double lie on a doubling axis. Series are told apart by marker and dash as well as by
+//! colour; each is named at its last point where there is room, otherwise in a key above the
+//! drawing. The vertical axis starts at zero unless all lines keep to its upper part; then the
+//! ticks say where it starts.
 
 use super::scale::{Ticks, powers_of_two};
 use super::svg::{Element, diamond, label, line, polyline};
@@ -15,7 +16,8 @@ use plan::{Plan, key_places, range, spread};
 mod marker;
 mod plan;
 
-/// Lines that all lie above this share of the highest point get an axis that does not start at zero.
+/// Lines that all lie above this share of the highest point get an axis that does not start at
+/// zero.
 const ZERO_BELOW_SHARE: f64 = 0.55;
 
 /// A line chart.

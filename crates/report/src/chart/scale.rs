@@ -1,7 +1,8 @@
 //! Where a value lies on an axis, and which values an axis names.
 //!
-//! Ticks are 1, 2 or 5 times a power of ten apart (Heckbert, "Nice numbers for graph labels", Graphics Gems,
-//! 1990) and cover the data; sizes that double are spaced evenly, by their logarithm to base two.
+//! Ticks are 1, 2 or 5 times a power of ten apart (Heckbert, "Nice numbers for graph labels",
+//! Graphics Gems, 1990) and cover the data; sizes that double are spaced evenly, by their logarithm
+//! to base two.
 
 /// The fewest ticks that still let a reader judge a length.
 const TICKS_MIN: f64 = 3.0;
@@ -16,7 +17,8 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// About `wanted` nice values that cover `low..=high`. An empty or broken range is taken as `0..=1`.
+    /// About `wanted` nice values that cover `low..=high`. An empty or broken range is taken as
+    /// `0..=1`.
     pub(crate) fn covering(low: f64, high: f64, wanted: f64) -> Self {
         let (low, high) = proper_range(low, high);
         let step = nice_step((high - low) / wanted.max(TICKS_MIN));
@@ -90,8 +92,8 @@ impl Scale {
     }
 }
 
-/// The powers of two from the one at or below `low` to the one at or above `high`, thinned evenly to at most
-/// `most`. Nothing for a range that a logarithm does not know.
+/// The powers of two from the one at or below `low` to the one at or above `high`, thinned evenly
+/// to at most `most`. Nothing for a range that a logarithm does not know.
 pub(crate) fn powers_of_two(low: f64, high: f64, most: usize) -> Vec<f64> {
     if !(low > 0.0 && low <= high && high.is_finite()) {
         return Vec::new();
@@ -139,7 +141,11 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_on_the_axis(value in any::<f64>(), low in any::<f64>(), high in any::<f64>()) {
+        fn a_place_is_on_the_axis(
+            value in any::<f64>(),
+            low in any::<f64>(),
+            high in any::<f64>(),
+        ) {
             for spacing in [Spacing::Even, Spacing::Doubling] {
                 let place = Scale { spacing, low, high, from: 10.0, to: 90.0 }.place(value);
                 prop_assert!((10.0..=90.0).contains(&place));

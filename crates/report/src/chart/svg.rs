@@ -1,8 +1,9 @@
 //! A drawing as a tree of SVG elements (SVG 1.1, W3C 2011), written inline into the page.
 //!
-//! Only what charts need: elements, attributes, text. Everything that comes from outside (names of cases,
-//! titles of studies) passes through [`escape`]; every length passes through [`Element::at`], which rounds to a
-//! tenth and writes no `NaN`. Colours are classes: the page's style sheet gives them their light and dark values.
+//! Only what charts need: elements, attributes, text. Everything that comes from outside (names of
+//! cases, titles of studies) passes through [`escape`]; every length passes through
+//! [`Element::at`], which rounds to a tenth and writes no `NaN`. Colours are classes: the page's
+//! style sheet gives them their light and dark values.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -73,7 +74,8 @@ impl Display for Element {
     }
 }
 
-/// A length as SVG reads it. What is not finite becomes 0: a chart leaves such values out before it draws.
+/// A length as SVG reads it. What is not finite becomes 0: a chart leaves such values out before it
+/// draws.
 struct Length(f64);
 
 impl Display for Length {
@@ -86,8 +88,8 @@ impl Display for Length {
     }
 }
 
-/// Text that is safe in HTML and SVG, in an element and in a quoted attribute. Control characters, which XML
-/// does not allow, are dropped.
+/// Text that is safe in HTML and SVG, in an element and in a quoted attribute. Control characters,
+/// which XML does not allow, are dropped.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,8 @@
 //! How wide a text is drawn, guessed without a font.
 //!
-//! The page uses the reader's own interface font, so widths are averages over the usual ones (Segoe UI, San
-//! Francisco, Roboto, DejaVu), a little on the wide side: a label that is cut is worse than one with air.
+//! The page uses the reader's own interface font, so widths are averages over the usual ones (Segoe
+//! UI, San Francisco, Roboto, DejaVu), a little on the wide side: a label that is cut is worse than
+//! one with air.
 
 /// The width of `text` at a font size of `size_px`, in CSS pixels.
 pub(crate) fn width_px(text: &str, size_px: f64) -> f64 {

@@ -15,7 +15,8 @@ use super::*;
 
 const SMALL: f64 = 0.001;
 
-/// Known counts: TPC-H 3.0.1 table 3 for the fixed ones; lineitem at 0.01 as every generator has it.
+/// Known counts: TPC-H 3.0.1 table 3 for the fixed ones; lineitem at 0.01 as every generator has
+/// it.
 #[test]
 fn the_tables_have_their_known_rows() {
     let tpch = Tpch::new(0.01).unwrap();

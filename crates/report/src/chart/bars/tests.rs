@@ -1,3 +1,5 @@
+//! Bar charts: what is drawn, what is left out and said.
+
 use super::*;
 use crate::chart::svg::tests::is_balanced;
 use proptest::prelude::*;
@@ -76,7 +78,10 @@ fn a_limit_is_drawn_in_every_row_and_named_once() {
 proptest! {
     #[test]
     fn nothing_breaks_the_drawing(
-        values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), ".{0,30}"), 0..8),
+        values in prop::collection::vec(
+            (any::<f64>(), any::<f64>(), any::<f64>(), ".{0,30}"),
+            0..8,
+        ),
     ) {
         let bars = values.into_iter().map(|(value, other, limit, name)| Bar {
             heading: None,

@@ -71,8 +71,8 @@ pub(super) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Places near the `wanted` ones (rising), at least [`NAME_APART`] from each other, from `top` down. More names
-/// than fit run over the bottom rather than onto each other.
+/// Places near the `wanted` ones (rising), at least [`NAME_APART`] from each other, from `top`
+/// down. More names than fit run over the bottom rather than onto each other.
 pub(super) fn spread(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut places = wanted.to_vec();
     let mut ceiling = f64::INFINITY;

@@ -1,3 +1,5 @@
+//! Curves: axes, names, keys, and broken numbers.
+
 use super::*;
 use crate::chart::svg::tests::is_balanced;
 use proptest::prelude::*;
