@@ -13,6 +13,8 @@
 //! the resume point.
 
 mod distance;
+#[cfg(test)]
+pub(crate) mod every;
 mod groups;
 mod in_turn;
 mod lanes;
