@@ -33,8 +33,9 @@ impl Log {
             return Err(StudyError::Busy { path: dir.to_owned() });
         }
         let whole = whole_bytes(&path)?.len() as u64;
-        file.set_len(whole).map_err(write)?;
-        file.sync_all().map_err(write)?;
+        if file.metadata().map_err(write)?.len() != whole {
+            file.set_len(whole).and_then(|()| file.sync_all()).map_err(write)?;
+        }
         Ok(Log { path, file })
     }
 

@@ -127,3 +127,6 @@ fn merged(spec: &Spec, place: &Settings) -> Settings {
     }
     settings
 }
+
+#[cfg(test)]
+mod tests;

@@ -259,3 +259,6 @@ fn friendly(error: &toml::de::Error) -> String {
         None => message,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,10 +4,18 @@
 //! what must be found; it can be told to stop, fail or answer wrongly at a chosen visit.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::cell::Cell;
 use crate::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
+use crate::fingerprint;
+use crate::needs;
+use crate::plan::Plan;
+use crate::record::{Host, Record};
+use crate::results::Results;
+use crate::runner::{self, Job};
 use crate::setting::Setting;
+use crate::spec::Spec;
 
 /// What goes wrong, and at which run (counted from 0, warm-up included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,4 +130,46 @@ impl Engine for Mock {
         self.finished = true;
         Ok(())
     }
+}
+
+/// Begins a result in a directory: `run.json` is there, no sample is.
+///
+/// # Panics
+/// When the study is wrong or the directory can't be written: it is for tests.
+pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (Plan, Record) {
+    let spec = Spec::parse("demo", text).expect("a study");
+    let plan = Plan::new(&spec);
+    let record = Record {
+        study: spec.id.clone(),
+        plan: fingerprint::of(&plan, engine),
+        scale: None,
+        repetitions: None,
+        seed: spec.seed,
+        engine: engine.name().to_owned(),
+        engine_version: engine.version(),
+        command_version: "0".to_owned(),
+        started_unix_ms: 0,
+        host: Host {
+            name: "a machine for tests, 2 CPUs".to_owned(),
+            tier: "C".to_owned(),
+            tier_reason: "no counters in tests".to_owned(),
+            ..Host::default()
+        },
+        limits: None,
+        needs: needs::of(&plan, engine).expect("settings that the engine knows"),
+        text: text.to_owned(),
+    };
+    record.save(dir).expect("a directory that can be written");
+    (plan, record)
+}
+
+/// The results of a whole run, in a directory that holds them.
+///
+/// # Panics
+/// As [`begin`].
+pub fn results(dir: &Path, text: &str, engine: &mut dyn Engine) -> Results {
+    let (plan, record) = begin(dir, text, engine);
+    let job = Job { plan: &plan, fingerprint: &record.plan, dir };
+    runner::run(job, engine, &Stop::new(), &mut |_| {}).expect("a run");
+    Results::load(dir).expect("what was just written")
 }

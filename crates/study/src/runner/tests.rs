@@ -1,1 +1,255 @@
+//! The runner on an engine without a machine: order, interruption, failure, what is found.
 
+use std::fs;
+
+use super::*;
+use crate::needs;
+use crate::results::Results;
+use crate::spec::Spec;
+use crate::statistics::Shown;
+use crate::testing::{self, Mock, Trouble};
+use crate::verdict::Word;
+
+const STUDY: &str = r#"
+title = "Demo"
+question = "Which?"
+engine = "mock"
+workload = { rows = 1000 }
+[axes]
+pages = ["huge", "small"]
+[[cases]]
+name = "sequential"
+[[cases]]
+name = "AMAC"
+speed = 2.0
+[[cases]]
+name = "staged"
+[method]
+repetitions = 3
+baseline = { case = "sequential" }
+[[paper]]
+row = "E4.6"
+figure = "Fig. 6b"
+where = { case = "AMAC" }
+ratio = 1.5
+says = "+50 %"
+[[paper]]
+row = "E4.7"
+figure = "Fig. 7"
+where = { case = "staged" }
+ratio = 1.4
+says = "+40 %"
+[[paper]]
+row = "E4.8"
+figure = "Fig. 8"
+needs = ["siblings"]
+ratio = 1.4
+says = "+40 %"
+"#;
+
+/// A result directory, begun.
+struct Begun {
+    dir: tempfile::TempDir,
+    plan: Plan,
+    fingerprint: String,
+}
+
+fn begun() -> Begun {
+    Begun::of(STUDY)
+}
+
+impl Begun {
+    /// In memory where there is such a directory: every sample is synced, and a test has thousands.
+    fn of(study: &str) -> Begun {
+        let memory = std::path::Path::new("/dev/shm");
+        let dir = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory).unwrap(),
+            false => tempfile::tempdir().unwrap(),
+        };
+        let (plan, record) = testing::begin(dir.path(), study, &Mock::new());
+        Begun { dir, plan, fingerprint: record.plan }
+    }
+
+    fn run(&self, mock: &mut Mock) -> End {
+        let job = Job { plan: &self.plan, fingerprint: &self.fingerprint, dir: self.dir.path() };
+        run(job, mock, &Stop::new(), &mut |_| {}).unwrap()
+    }
+
+    fn log(&self) -> Vec<u8> {
+        fs::read(self.dir.path().join(log::FILE)).unwrap()
+    }
+
+    fn set_log(&self, bytes: &[u8]) {
+        fs::write(self.dir.path().join(log::FILE), bytes).unwrap();
+    }
+
+    fn results(&self) -> Results {
+        Results::load(self.dir.path()).unwrap()
+    }
+
+    /// What must not depend on interruptions: which samples there are, in which slots.
+    fn samples(&self) -> Vec<(usize, u32, usize)> {
+        let results = self.results();
+        results.observations.iter().map(|seen| (seen.cell, seen.repetition, seen.slot)).collect()
+    }
+}
+
+#[test]
+fn blocks_are_prepared_once_warmed_up_and_visited_forward_and_backward() {
+    let begun = begun();
+    let mut mock = Mock::new();
+    assert_eq!(begun.run(&mut mock), End::Complete);
+    let rounds = [[0, 1, 2], [0, 1, 2], [2, 1, 0], [0, 1, 2]].concat();
+    let second = rounds.iter().map(|cell| cell + 3);
+    assert_eq!(mock.ran, rounds.iter().copied().chain(second).collect::<Vec<_>>());
+    assert_eq!(mock.prepared, 2);
+    assert!(mock.finished);
+    assert!(begun.results().is_complete());
+}
+
+/// Two cells, two repetitions: short enough to be cut at every byte.
+const SHORT: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\n\
+    [[cases]]\nname = 'a'\n[[cases]]\nname = 'b'\n[method]\nrepetitions = 2\n";
+
+#[test]
+fn a_log_cut_at_any_byte_is_completed_to_the_same_samples() {
+    let begun = Begun::of(SHORT);
+    begun.run(&mut Mock::new());
+    let (whole, samples) = (begun.log(), begun.samples());
+    assert_eq!(samples.len(), 4);
+    for cut in 0..=whole.len() {
+        begun.set_log(&whole[..cut]);
+        let mut mock = Mock::new();
+        assert_eq!(begun.run(&mut mock), End::Complete);
+        assert_eq!(begun.samples(), samples, "cut at {cut}");
+        let last = whole[..cut].iter().rposition(|byte| *byte == b'\n');
+        let kept = &whole[..last.map_or(0, |last| last + 1)];
+        assert!(begun.log().starts_with(kept), "kept lines stay as they are");
+        let left = samples.len() - kept.iter().filter(|byte| **byte == b'\n').count();
+        assert!(mock.ran.len() - left <= begun.plan.cells.len(), "only warm-ups are run again");
+    }
+}
+
+#[test]
+fn a_stopped_run_is_continued() {
+    let all = begun();
+    all.run(&mut Mock::new());
+    for at in 0..24 {
+        let begun = begun();
+        let mut mock = Mock::with(Trouble::Stop(at));
+        assert_eq!(begun.run(&mut mock), End::Stopped);
+        assert!(mock.finished, "what was changed is put back");
+        assert_eq!(mock.ran.len(), at + 1, "nothing is run after a stop");
+        assert!(!begun.results().is_complete());
+        assert_eq!(begun.run(&mut Mock::new()), End::Complete);
+        assert_eq!(begun.samples(), all.samples());
+    }
+}
+
+#[test]
+fn a_failure_costs_one_cell_only_and_stays() {
+    for trouble in [Trouble::Fail(0), Trouble::Fail(4), Trouble::WrongAnswer(6)] {
+        let begun = begun();
+        assert_eq!(begun.run(&mut Mock::with(trouble)), End::Failures(1), "{trouble:?}");
+        let results = begun.results();
+        let failed: Vec<_> =
+            results.findings().into_iter().filter(|f| f.failure.is_some()).collect();
+        assert_eq!(failed.len(), 1);
+        let complete = results.findings().iter().filter(|finding| finding.samples == 3).count();
+        assert_eq!(complete, 5);
+        assert!(results.is_complete());
+        let mut again = Mock::new();
+        assert_eq!(begun.run(&mut again), End::Failures(1), "kept, not tried again");
+        assert!(again.ran.is_empty());
+    }
+}
+
+#[test]
+fn an_answer_that_changes_between_repetitions_is_a_failure() {
+    let begun = begun();
+    begun.run(&mut Mock::with(Trouble::WrongAnswer(6)));
+    let failure =
+        begun.results().findings().into_iter().find_map(|finding| finding.failure).unwrap();
+    assert!(failure.starts_with("wrong answer: 1001 rows"), "{failure}");
+    assert!(failure.contains("expected 1000"), "{failure}");
+}
+
+#[test]
+fn logs_of_other_plans_doubles_and_junk_are_refused() {
+    let begun = begun();
+    begun.run(&mut Mock::new());
+    let whole = String::from_utf8(begun.log()).unwrap();
+    let first = whole.lines().next().unwrap();
+    let refused = |text: &str| {
+        begun.set_log(text.as_bytes());
+        Results::load(begun.dir.path()).unwrap_err().to_string()
+    };
+    let other = refused(&whole.replace(&begun.fingerprint, "0123456789abcdef"));
+    assert!(other.contains("another plan (0123456789abcdef"), "{other}");
+    let double = refused(&format!("{first}\n{first}\n"));
+    assert!(double.contains("line 2") && double.contains("twice"), "{double}");
+    let junk = refused(&format!("{first}\nnot json\n{first}\n"));
+    assert!(junk.contains("line 2"), "{junk}");
+    let beyond = refused(&format!("{}\n", first.replace("\"cell\":0", "\"cell\":99")));
+    assert!(beyond.contains("no such cell"), "{beyond}");
+}
+
+#[test]
+fn two_runs_do_not_share_a_directory() {
+    let begun = begun();
+    let open = Log::open(begun.dir.path()).unwrap();
+    let error = Log::open(begun.dir.path()).unwrap_err().to_string();
+    assert!(error.contains("being written by another run"), "{error}");
+    drop(open);
+    Log::open(begun.dir.path()).unwrap();
+}
+
+#[test]
+fn findings_and_verdicts_are_what_the_mock_makes_them() {
+    let begun = begun();
+    begun.run(&mut Mock::new());
+    let results = begun.results();
+    let findings = results.findings();
+    assert!(findings[0].is_baseline && findings[0].ratio.is_none());
+    let amac = findings[1].ratio.unwrap();
+    assert!((amac.ratio / 2.0 - 1.0).abs() < 0.03, "{amac:?}");
+    assert_eq!((amac.shown(), amac.pairs), (Shown::Faster, 3));
+    assert_eq!(findings[2].ratio.unwrap().shown(), Shown::NoDifference);
+    let words: Vec<Word> = results.verdicts().iter().map(|verdict| verdict.word).collect();
+    assert_eq!(words, [Word::Agrees, Word::Disagrees, Word::CannotBeSaidHere]);
+    let verdicts = results.verdicts();
+    assert!(verdicts[2].reason.contains("share a core"), "{:?}", verdicts[2]);
+    assert_eq!(verdicts[0].tier, "C");
+    assert_eq!(verdicts[0].cells.len(), 2, "one per page size");
+}
+
+#[test]
+fn events_tell_the_whole_story() {
+    let begun = begun();
+    let job = Job { plan: &begun.plan, fingerprint: &begun.fingerprint, dir: begun.dir.path() };
+    let (mut warm, mut started, mut kept, mut total) = (0, 0, 0, 0);
+    let mut observe = |event: Event<'_>| match event {
+        Event::Start { samples, .. } => total = samples,
+        Event::WarmUp(_) => warm += 1,
+        Event::Sample(_) => started += 1,
+        Event::Kept(_) => kept += 1,
+    };
+    run(job, &mut Mock::new(), &Stop::new(), &mut observe).unwrap();
+    assert_eq!((total, warm, started, kept), (18, 6, 18, 18));
+}
+
+#[test]
+fn needs_are_asked_before_anything_runs() {
+    let spec = Spec::parse("demo", &STUDY.replace("rows = 1000", "row = 1000")).unwrap();
+    let error = needs::of(&Plan::new(&spec), &Mock::new()).unwrap_err().to_string();
+    let expected = "study `demo`, cell \"huge / sequential\": unknown setting `row`: \
+                    did you mean `rows`?";
+    assert_eq!(error, expected);
+    let text = format!("{STUDY}[scale.small]\nworkload.rows = 1\n");
+    let spec = Spec::parse("demo", &text).unwrap();
+    let asked = needs::of(&Plan::new(&spec), &Mock::new()).unwrap();
+    assert_eq!(needs::memory_bytes_max(&asked), 16_000);
+    needs::fit(&spec, &asked, 16_000).unwrap();
+    let error = needs::fit(&spec, &asked, 15_999).unwrap_err().to_string();
+    assert!(error.contains("--scale small"), "{error}");
+}

@@ -1,1 +1,95 @@
+//! The rule of verdicts, case by case.
 
+use super::*;
+use crate::setting::Settings;
+
+fn claim(ratio: Option<f64>, direction: Option<Direction>) -> Claim {
+    Claim {
+        row: "E4.6".to_owned(),
+        figure: "Fig. 6b".to_owned(),
+        cells: Settings::new(),
+        ratio,
+        direction,
+        against: Settings::new(),
+        says: String::new(),
+        needs: Vec::new(),
+    }
+}
+
+fn ours(low: f64, high: f64) -> Option<Ratio> {
+    Some(Ratio { ratio: (low * high).sqrt(), interval: Some(Interval { low, high }), pairs: 5 })
+}
+
+fn word(paper: f64, low: f64, high: f64) -> Word {
+    judge(&claim(Some(paper), None), ours(low, high)).0
+}
+
+#[test]
+fn the_rule_on_the_faster_side() {
+    assert_eq!(word(1.5, 1.1, 1.2), Word::Agrees);
+    assert_eq!(word(1.5, 3.0, 4.0), Word::Agrees, "sizes are not judged");
+    assert_eq!(word(1.5, 0.8, 0.9), Word::Disagrees);
+    assert_eq!(word(1.5, 0.98, 1.02), Word::Disagrees, "the paper's size is excluded");
+    assert_eq!(word(1.5, 0.8, 1.8), Word::CannotBeSaidHere, "too wide");
+    assert_eq!(word(1.5, 1.0, 1.2), Word::Disagrees, "touching 1 includes it");
+}
+
+#[test]
+fn the_rule_is_mirrored_on_the_slower_side() {
+    let words = [(1.1, 1.2), (3.0, 4.0), (0.8, 0.9), (0.98, 1.02), (0.8, 1.8)];
+    for (low, high) in words {
+        assert_eq!(word(1.5, low, high), word(1.0 / 1.5, 1.0 / high, 1.0 / low));
+    }
+}
+
+#[test]
+fn the_rule_for_the_same() {
+    assert_eq!(word(1.0, 0.98, 1.03), Word::Agrees);
+    assert_eq!(word(1.02, 0.98, 1.03), Word::Agrees);
+    assert_eq!(word(1.0, 1.10, 1.20), Word::Disagrees);
+    assert_eq!(word(1.0, 0.90, 1.20), Word::CannotBeSaidHere);
+}
+
+#[test]
+fn words_and_curves() {
+    let faster = claim(None, Some(Direction::Faster));
+    assert_eq!(judge(&faster, ours(1.1, 1.2)).0, Word::Agrees);
+    assert_eq!(judge(&faster, ours(0.9, 1.2)).0, Word::CannotBeSaidHere);
+    let curve = claim(None, None);
+    assert_eq!(judge(&curve, ours(1.1, 1.2)).0, Word::CannotBeSaidHere);
+}
+
+#[test]
+fn without_an_interval_nothing_is_said() {
+    let once = Some(Ratio { ratio: 2.0, interval: None, pairs: 1 });
+    let (word, reason) = judge(&claim(Some(1.5), None), once);
+    assert_eq!(
+        (word, reason.as_str()),
+        (Word::CannotBeSaidHere, "one repetition gives no interval")
+    );
+    assert_eq!(judge(&claim(Some(1.5), None), None).0, Word::CannotBeSaidHere);
+}
+
+#[test]
+fn several_cells_agree_together_or_not_at_all() {
+    let of = |words: &[Word]| {
+        together(&words.iter().map(|word| (*word, "why".to_owned())).collect::<Vec<_>>()).0
+    };
+    use Word::{Agrees, CannotBeSaidHere, Disagrees};
+    assert_eq!(of(&[Agrees, Agrees]), Agrees);
+    assert_eq!(of(&[Agrees, CannotBeSaidHere]), CannotBeSaidHere);
+    assert_eq!(of(&[Agrees, CannotBeSaidHere, Disagrees]), Disagrees);
+    assert_eq!(of(&[]), CannotBeSaidHere);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    use Requirement::{Counters, Model, Siblings};
+    let bare = Host { tier_reason: "no PMU".to_owned(), ..Host::default() };
+    let rich = Host { siblings: true, counters: true, ..Host::default() };
+    assert_eq!(missing(&[], &bare), None);
+    assert_eq!(missing(&[Siblings, Counters], &rich), None);
+    assert!(missing(&[Counters], &bare).unwrap().contains("no PMU"));
+    assert!(missing(&[Siblings], &bare).unwrap().contains("share a core"));
+    assert!(missing(&[Model], &rich).is_some(), "nothing measured is a model");
+}

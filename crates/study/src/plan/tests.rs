@@ -1,0 +1,102 @@
+//! The product, its blocks and its order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::setting::one_line;
+
+/// A study with axes of these lengths, as many cases, and the axes of `blocks` outermost.
+fn spec(axes: &[usize], cases: usize, blocks: &BTreeSet<usize>, repetitions: u32) -> Spec {
+    let mut text = String::from("title = 't'\nquestion = 'q'\nengine = 'mock'\n[axes]\n");
+    for (index, length) in axes.iter().enumerate() {
+        let values: Vec<usize> = (0..*length).collect();
+        writeln!(text, "axis{index} = {values:?}").unwrap();
+    }
+    let blocks: Vec<String> = blocks.iter().map(|index| format!("axis{index}")).collect();
+    writeln!(text, "[method]\nrepetitions = {repetitions}\nblocks = {blocks:?}").unwrap();
+    for case in 0..cases {
+        writeln!(text, "[[cases]]\nname = 'case{case}'\ntechnique = 't{case}'").unwrap();
+    }
+    Spec::parse("generated", &text).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn the_product_is_covered_exactly_once(
+        axes in prop::collection::vec(1usize..4, 0..4),
+        cases in 0usize..4,
+        chosen in prop::collection::btree_set(0usize..4, 0..4),
+        repetitions in 1u32..5,
+    ) {
+        let blocks: BTreeSet<usize> = chosen.into_iter().filter(|i| *i < axes.len()).collect();
+        let plan = Plan::new(&spec(&axes, cases, &blocks, repetitions));
+        let product: usize = axes.iter().product::<usize>() * cases.max(1);
+        prop_assert_eq!(plan.cells.len(), product);
+        let places: BTreeSet<String> =
+            plan.cells.iter().map(|cell| one_line(&cell.place)).collect();
+        prop_assert_eq!(places.len(), product);
+
+        // Blocks: as many as their axes' product, each of one kind of data, none split.
+        prop_assert_eq!(plan.blocks, blocks.iter().map(|i| axes[*i]).product::<usize>());
+        let mut data: BTreeMap<usize, String> = BTreeMap::new();
+        for cell in &plan.cells {
+            let of: Vec<String> =
+                blocks.iter().map(|i| cell.place[&format!("axis{i}")].to_string()).collect();
+            prop_assert_eq!(data.entry(cell.block).or_insert(of.join(",")).clone(), of.join(","));
+        }
+        let kinds: BTreeSet<&String> = data.values().collect();
+        prop_assert_eq!(kinds.len(), plan.blocks);
+        let blocks: Vec<usize> = plan.cells.iter().map(|cell| cell.block).collect();
+        prop_assert!(blocks.is_sorted());
+
+        // Visits: every cell once per repetition, even ones forward, odd ones backward.
+        let mut visits = BTreeSet::new();
+        for block in 0..plan.blocks {
+            for repetition in 0..repetitions {
+                let round = plan.visits(block, repetition);
+                let cells: Vec<usize> = round.iter().map(|visit| visit.cell).collect();
+                let backward = cells.iter().rev().is_sorted();
+                prop_assert!([cells.is_sorted(), backward][repetition as usize % 2]);
+                visits.extend(round.iter().map(|visit| (visit.cell, visit.repetition)));
+                prop_assert!(round.iter().enumerate().all(|(slot, visit)| visit.slot == slot));
+            }
+        }
+        prop_assert_eq!(visits.len(), plan.samples());
+    }
+}
+
+#[test]
+fn later_settings_win() {
+    let spec = Spec::parse(
+        "demo",
+        "title = 't'\nquestion = 'q'\nengine = 'mock'\nworkload = { a = 1, b = 1, c = 1 }\n\
+         [axes]\nb = [2]\nc = [2]\n[[cases]]\nname = 'x'\nc = 3\n",
+    )
+    .unwrap();
+    let cell = &Plan::new(&spec).cells[0];
+    let of = |key| cell.integer(key);
+    assert_eq!((of("a"), of("b"), of("c")), (Some(1), Some(2), Some(3)));
+    assert_eq!(cell.text("case"), Some("x"));
+    assert_eq!(
+        cell.place["c"],
+        Setting::Integer(2),
+        "the place is where it lies, not what it sets"
+    );
+}
+
+#[test]
+fn the_baseline_differs_by_the_named_axes_only() {
+    let spec = spec(&[2, 2], 3, &BTreeSet::from([0]), 1);
+    let plan = Plan::new(&spec);
+    let baseline = Settings::from([("case".to_owned(), Setting::from("case0"))]);
+    for cell in &plan.cells {
+        let base = plan.baseline_of(cell, &baseline).unwrap();
+        assert_eq!(base.case(), "case0");
+        assert_eq!(base.place["axis0"], cell.place["axis0"]);
+        assert_eq!(base.place["axis1"], cell.place["axis1"]);
+        assert_eq!(base.block, cell.block);
+    }
+}

@@ -1,0 +1,183 @@
+//! What a study may say, and the exact line that names each slip.
+
+use super::*;
+
+const STUDY: &str = r#"
+title = "Demo"
+question = "Which?"
+engine = "native"
+seed = 2005
+needs = ["siblings"]
+workload = { operator = "hash_join", rows = 2_000 }
+time_s = 60
+memory_mib = 900
+
+[axes]
+pages = ["huge", "small"]
+size = [64, 128]
+
+[[cases]]
+name = "sequential"
+technique = "sequential"
+
+[[cases]]
+name = "AMAC"
+technique = "amac:width=32"
+
+[method]
+baseline = { case = "sequential" }
+blocks = ["size"]
+mean = "trimmed"
+charts = [{ kind = "bars", by = "case" }]
+
+[[paper]]
+row = "E4.6"
+figure = "Fig. 6b"
+where = { case = "AMAC" }
+ratio = 1.5
+says = "+50 %"
+
+[scale.small]
+workload.rows = 100
+method.repetitions = 2
+axes.size = [64]
+"#;
+
+/// The message for a study with one piece of text replaced.
+fn message(old: &str, new: &str) -> String {
+    assert!(STUDY.contains(old), "{old}");
+    Spec::parse("demo", &STUDY.replacen(old, new, 1)).unwrap_err().to_string()
+}
+
+#[test]
+fn everything_is_read() {
+    let spec = Spec::parse("demo", STUDY).unwrap();
+    assert_eq!(spec.seed, 2005);
+    assert_eq!(spec.needs, [Requirement::Siblings]);
+    assert_eq!(spec.workload["rows"], Setting::Integer(2000));
+    assert_eq!(spec.axes[0].name, "pages", "axes keep their order");
+    assert_eq!(spec.cases[1].settings["technique"], Setting::from("amac:width=32"));
+    assert_eq!(spec.method.mean, crate::method::Mean::Trimmed);
+    assert_eq!((spec.method.repetitions, spec.method.warmup), (5, 1));
+    assert_eq!(spec.method.charts[0].measure, "mtuples_per_s");
+    assert_eq!(spec.paper[0].ratio, Some(1.5));
+    assert_eq!(spec.scales, ["small"]);
+    assert_eq!(spec.axis_names(), ["size", "pages", "case"], "block axes are the outer ones");
+}
+
+#[test]
+fn a_scale_changes_what_it_names_and_nothing_else() {
+    let whole = Spec::parse("demo", STUDY).unwrap();
+    let small = Spec::parse_scaled("demo", STUDY, "small").unwrap();
+    assert_eq!(small.workload["rows"], Setting::Integer(100));
+    assert_eq!(small.workload["operator"], whole.workload["operator"]);
+    assert_eq!(small.method.repetitions, 2);
+    assert_eq!(small.method.baseline, whole.method.baseline);
+    assert_eq!(small.axes[1].values, [Setting::Integer(64)]);
+    assert_eq!(small.scale.as_deref(), Some("small"));
+}
+
+#[test]
+fn misspelt_keys_name_the_nearest() {
+    let golden = [
+        ("title", "titel", "study `demo`: line 2: unknown key `titel`: did you mean `title`?"),
+        ("mean =", "maen =", "study `demo`: line 26: unknown key `maen`: did you mean `mean`?"),
+        (
+            "\"trimmed\"",
+            "\"trimed\"",
+            "study `demo`: line 26: unknown value `trimed`: did you mean `trimmed`?",
+        ),
+        (
+            "\"siblings\"",
+            "\"sibling\"",
+            "study `demo`: line 6: unknown value `sibling`: did you mean `siblings`?",
+        ),
+        (
+            "kind = \"bars\"",
+            "kind = \"bars\", serie = \"case\"",
+            "study `demo`: line 27: unknown key `serie`: did you mean `series`?",
+        ),
+        ("figure", "figur", "study `demo`: line 31: unknown key `figur`: did you mean `figure`?"),
+        (
+            "case = \"sequential\"",
+            "cas = \"sequential\"",
+            "study `demo`: method.baseline: no axis is named `cas`: did you mean `case`?",
+        ),
+        (
+            "case = \"sequential\"",
+            "case = \"sequentail\"",
+            "study `demo`: method.baseline: no cell has case = `sequentail`: \
+             did you mean `sequential`?",
+        ),
+        (
+            "[\"size\"]",
+            "[\"sise\"]",
+            "study `demo`: method.blocks: no axis is named `sise`: did you mean `size`?",
+        ),
+        (
+            "case = \"AMAC\"",
+            "tecnique = \"x\"",
+            "study `demo`: paper E4.6: no cell has a setting `tecnique`: \
+             did you mean `technique`?",
+        ),
+        (
+            "workload.rows",
+            "workload.row",
+            "study `demo`: scale.small.workload changes `row`, which workload lacks: \
+             did you mean `rows`?",
+        ),
+        (
+            "method.repetitions",
+            "method.repetition",
+            "study `demo`: scale.small: unknown key `repetition`: did you mean `repetitions`?",
+        ),
+    ];
+    for (old, new, expected) in golden {
+        assert_eq!(message(old, new), expected);
+    }
+}
+
+#[test]
+fn other_slips_are_named() {
+    let golden = [
+        ("question = \"Which?\"\n", "", "study `demo`: the key `question` is missing: add it"),
+        (
+            "[64, 128]",
+            "64",
+            "study `demo`: axes.size is not a list of values: write `size = [ … ]`",
+        ),
+        ("[64, 128]", "[]", "study `demo`: axes.size has no values: add one or remove it"),
+        ("[64, 128]", "[64, 64]", "study `demo`: axes.size has 64 twice: remove one"),
+        (
+            "name = \"AMAC\"",
+            "nam = \"AMAC\"",
+            "study `demo`: case 2 has no name: add `name = \"…\"` to it",
+        ),
+        (
+            "\"AMAC\"\nt",
+            "\"sequential\"\nt",
+            "study `demo`: two cases are named \"sequential\": rename one",
+        ),
+        ("ratio = 1.5", "ratio = -1", "study `demo`: paper E4.6: ratio must be above 0"),
+    ];
+    for (old, new, expected) in golden {
+        let found = message(old, new);
+        assert!(found.contains(expected.trim_start_matches("study `demo`: ")), "{found}");
+    }
+    let nested = message("rows = 2_000", "rows = [1]");
+    assert!(nested.contains("line 7") && nested.contains("words, a number"), "{nested}");
+    let zero = message("method.repetitions = 2", "method.repetitions = 0");
+    assert!(zero.contains("repetitions must lie between 1 and"), "{zero}");
+    let broken = message("[axes]", "[axes");
+    assert!(broken.contains("line 11"), "{broken}");
+    assert!(!broken.contains('\n'), "one line: {broken}");
+}
+
+#[test]
+fn unknown_scales_name_the_known() {
+    let error = Spec::parse_scaled("demo", STUDY, "smal").unwrap_err().to_string();
+    assert_eq!(error, "study `demo` has no scale `smal`: did you mean `small`?");
+    let without = STUDY.split("[scale").next().unwrap();
+    let error = Spec::parse_scaled("demo", without, "small").unwrap_err().to_string();
+    assert!(error.contains("leave --scale out"), "{error}");
+}
