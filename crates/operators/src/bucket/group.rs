@@ -153,6 +153,14 @@ impl Table {
         grouping.finish()
     }
 
+    /// The value of every entry, in the order of memory.
+    pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
+        self.buckets.iter().flat_map(|bucket| {
+            let taken = bucket.keys.iter().take_while(|key| **key != EMPTY).count();
+            bucket.values[..taken].iter().copied()
+        })
+    }
+
     /// Replaces the value of every entry, in the order of memory.
     pub fn update_values(&mut self, mut update: impl FnMut(u64) -> u64) {
         for bucket in self.buckets.iter_mut() {
@@ -245,6 +253,7 @@ mod tests {
             value * 3
         });
         assert_eq!(seen, 100);
+        assert_eq!(table.values().sum::<u64>(), keys.iter().sum::<u64>() * 3);
         assert!(keys.iter().all(|key| table.values_of(*key) == [key * 3]));
     }
 

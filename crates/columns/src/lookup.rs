@@ -1,0 +1,106 @@
+//! A schedule over a batch's keys: the one place where a strategy becomes a type.
+
+use workahead_operators::bucket::{Compare, First, Match, Probe, Table, probe::Cursor};
+use workahead_operators::isa::Detected;
+use workahead_operators::memory::{Direct, Prefetching, ToL1};
+use workahead_operators::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
+use workahead_operators::walk::{self, Row, Sink};
+use workahead_operators::with_isa;
+
+use crate::Strategy;
+
+/// Rows announced ahead: beyond the misses any machine keeps in flight; research/joins.md found 24
+/// to 48 alike.
+const DISTANCE: usize = 32;
+/// Rows in flight for AMAC: its optimum was 32 to 64 wherever measured.
+const LANES: usize = 32;
+/// Rows in lock step.
+const GROUP: usize = 32;
+/// A vector: long enough that its loop is worth starting, short enough for L1.
+const VECTOR: usize = 1024;
+
+/// Most hits a round adds to a sink that was not full: the widest schedule.
+pub(crate) const OVERSHOOT: usize = VECTOR;
+
+/// A batch's lookups, resumable.
+pub(crate) struct Lookup {
+    schedule: Scheduled,
+    rows: walk::Rows,
+}
+
+enum Scheduled {
+    Sequential(InTurn<Cursor>),
+    Distance(Distance<Cursor>),
+    Amac(Lanes<Cursor>),
+    Groups(Groups<Cursor>),
+    Rounds(Rounds<Cursor>),
+}
+
+/// A found key: its place among the batch's keys, and the entry's value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) word: Row,
+    pub(crate) value: u64,
+}
+
+/// Collects hits up to a number.
+pub(crate) struct Hits {
+    pub(crate) found: Vec<Hit>,
+    full_at: usize,
+}
+
+impl Hits {
+    pub(crate) fn up_to(full_at: usize) -> Self {
+        Self { found: Vec::with_capacity(full_at + OVERSHOOT), full_at }
+    }
+}
+
+impl Sink<Match> for Hits {
+    #[inline(always)]
+    fn emit(&mut self, word: Row, hit: Match) {
+        self.found.push(Hit { word, value: hit.value });
+    }
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.found.len() >= self.full_at
+    }
+}
+
+impl Lookup {
+    /// Looks up the first `words` keys of a batch.
+    pub(crate) fn new(strategy: Strategy, words: usize) -> Self {
+        let schedule = match strategy {
+            Strategy::Sequential => Scheduled::Sequential(InTurn::new()),
+            // `choose` has replaced `Auto`; were it not, this would be right.
+            Strategy::Distance | Strategy::Auto => Scheduled::Distance(Distance::new(DISTANCE)),
+            Strategy::Amac => Scheduled::Amac(Lanes::new(LANES)),
+            Strategy::Groups => Scheduled::Groups(Groups::new(GROUP)),
+            Strategy::Rounds => Scheduled::Rounds(Rounds::new(VECTOR)),
+        };
+        Self { schedule, rows: walk::Rows::range(0..words as Row) }
+    }
+
+    /// Goes on until the keys are finished or the sink is full.
+    pub(crate) fn drive(&mut self, table: &Table, words: &[u64], hits: &mut Hits) -> Pause {
+        with_isa!(Detected::best(), isa => {
+            self.drive_probe(&mut Probe::<_, First>::new(table, isa, words), hits)
+        })
+    }
+
+    #[inline(always)]
+    fn drive_probe<I: Compare>(
+        &mut self,
+        probe: &mut Probe<'_, I, First>,
+        hits: &mut Hits,
+    ) -> Pause {
+        let rows = &mut self.rows;
+        let prefetching = &mut Prefetching::<ToL1>::default();
+        match &mut self.schedule {
+            Scheduled::Sequential(schedule) => schedule.drive(probe, rows, &mut Direct, hits),
+            Scheduled::Distance(schedule) => schedule.drive(probe, rows, prefetching, hits),
+            Scheduled::Amac(schedule) => schedule.drive(probe, rows, prefetching, hits),
+            Scheduled::Groups(schedule) => schedule.drive(probe, rows, prefetching, hits),
+            Scheduled::Rounds(schedule) => schedule.drive(probe, rows, prefetching, hits),
+        }
+    }
+}

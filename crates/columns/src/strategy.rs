@@ -1,0 +1,193 @@
+//! Strategies for users, and the choice between them.
+//!
+//! Few and for production; what studies explore besides (historical and negative variants) is in
+//! `engines`. The rules are those of research/joins.md, part E, for a table of one hop.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How rows are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Strategy {
+    /// By the size of the table against the caches.
+    #[default]
+    Auto,
+    /// One row after the other, no prefetching: best in cache.
+    Sequential,
+    /// One row after the other, prefetching for rows some distance ahead.
+    Distance,
+    /// Asynchronous memory access chaining: one step of each of many rows in turn.
+    Amac,
+    /// Group prefetching: many rows in lock step.
+    Groups,
+    /// Vector at a time: finished rows leave the vector after each round.
+    Rounds,
+}
+
+/// A name that is no strategy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no strategy {name:?}: choose from {}", Strategy::names())]
+pub struct UnknownStrategy {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl Strategy {
+    /// All of them, [`Auto`](Self::Auto) first.
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::Sequential, Self::Distance, Self::Amac, Self::Groups, Self::Rounds];
+
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Sequential => "sequential",
+            Self::Distance => "distance",
+            Self::Amac => "amac",
+            Self::Groups => "groups",
+            Self::Rounds => "rounds",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The strategy for a table of so many bytes: a choice only for [`Auto`](Self::Auto).
+    #[must_use]
+    pub fn choose(self, table_bytes: usize, caches: Caches) -> Choice {
+        if self != Self::Auto {
+            return Choice { strategy: self, why: "as asked".to_owned() };
+        }
+        // The probe's own batch and the output want some of L2 too.
+        let room_bytes = caches.l2_bytes / 4 * 3;
+        let (table, l2) = (Bytes(table_bytes), Bytes(caches.l2_bytes));
+        let from = caches.source.name();
+        if table_bytes <= room_bytes {
+            let why = format!("the table's {table} fit in L2 ({l2} {from}): misses are rare");
+            return Choice { strategy: Self::Sequential, why };
+        }
+        let llc = Bytes(caches.llc_bytes);
+        let why = if table_bytes <= caches.llc_bytes {
+            format!("the table's {table} exceed L2 ({l2} {from}) and fit in the last-level cache")
+        } else {
+            format!("the table's {table} exceed the last-level cache ({llc} {from})")
+        };
+        let why = why + ", and a lookup is one line";
+        Choice { strategy: Self::Distance, why }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = UnknownStrategy;
+    fn from_str(name: &str) -> Result<Self, UnknownStrategy> {
+        let found = Self::ALL.into_iter().find(|strategy| strategy.name() == name);
+        found.ok_or_else(|| UnknownStrategy { name: name.to_owned() })
+    }
+}
+
+/// What was chosen, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Never [`Strategy::Auto`].
+    pub strategy: Strategy,
+    /// In words, with the sizes compared.
+    pub why: String,
+}
+
+/// The caches a choice is made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caches {
+    /// Second level, of one core.
+    pub l2_bytes: usize,
+    /// Last level, as far as it is useful to one process.
+    pub llc_bytes: usize,
+    /// Where the sizes come from.
+    pub source: CachesSource,
+}
+
+/// Where sizes of caches come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CachesSource {
+    /// The machine's latency curve.
+    Measured,
+    /// What the operating system says.
+    Reported,
+    /// Nobody knows.
+    Assumed,
+}
+
+impl CachesSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Reported => "reported",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+impl Caches {
+    /// Small server caches, for machines that say nothing.
+    pub const ASSUMED: Self =
+        Self { l2_bytes: 1 << 20, llc_bytes: 32 << 20, source: CachesSource::Assumed };
+}
+
+/// Bytes for people.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut value, mut unit) = (self.0 as f64, "B");
+        for larger in ["KiB", "MiB", "GiB", "TiB"] {
+            if value < 1024.0 {
+                break;
+            }
+            value /= 1024.0;
+            unit = larger;
+        }
+        let digits = usize::from(unit != "B" && value < 10.0);
+        write!(f, "{value:.digits$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused_with_the_list() {
+        for strategy in Strategy::ALL {
+            assert_eq!(strategy.name().parse(), Ok(strategy));
+        }
+        let error = "fast".parse::<Strategy>().unwrap_err().to_string();
+        assert!(error.contains("\"fast\"") && error.contains("amac, groups"), "{error}");
+    }
+
+    #[test]
+    fn auto_goes_by_size_and_says_so() {
+        let caches = Caches { source: CachesSource::Measured, ..Caches::ASSUMED };
+        let small = Strategy::Auto.choose(500 << 10, caches);
+        assert_eq!(small.strategy, Strategy::Sequential);
+        assert_eq!(small.why, "the table's 500 KiB fit in L2 (1.0 MiB measured): misses are rare");
+        let medium = Strategy::Auto.choose(20 << 20, caches);
+        assert_eq!(medium.strategy, Strategy::Distance);
+        assert!(medium.why.contains("20 MiB exceed L2"), "{}", medium.why);
+        let large = Strategy::Auto.choose(4 << 30, caches);
+        assert_eq!(large.strategy, Strategy::Distance);
+        assert!(large.why.contains("4.0 GiB exceed the last-level"), "{}", large.why);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_done() {
+        let choice = Strategy::Amac.choose(1, Caches::ASSUMED);
+        assert_eq!(choice, Choice { strategy: Strategy::Amac, why: "as asked".to_owned() });
+    }
+}
