@@ -20,7 +20,6 @@ mod type_width;
 
 pub(crate) use bars::{Bar, Bars, Limit, Paper, Reading, Tone};
 pub(crate) use curves::{Along, Curves, PaperPoint, Point, Series};
-pub(crate) use svg::escape;
 
 /// How much room a chart has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

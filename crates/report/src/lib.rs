@@ -1,7 +1,77 @@
-//! Observations to one self-contained page.
+//! Observations to one self-contained page, and the same as Markdown and CSV.
+//!
+//! ```text
+//!   Results ──View──► Page (words and drawings) ──► report.html   templates/report.html, style.css
+//!                       ▲                       └─► Markdown      templates/report.md
+//!                     chart (inline SVG)            CSV           one row per cell
+//! ```
+//! For those who change the page:
+//!
+//! * What is said is decided in Rust (`answer`, `figures`, `rows`, `claims`, `unshown`, `facts`), where it can be
+//!   tested; the templates only lay it out. A new part of the page is a field of `page::Page` and a few lines
+//!   of both templates.
+//! * The page must open from a disk without a network, today and in ten years: no script, no font, no link that is
+//!   fetched. A test refuses any.
+//! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes, never colours.
+//! * A figure never stands without its unit, its evidence tier and, where it is one, the word "modelled". Where
+//!   there is no number there is a dash and a reason; `number` never writes `NaN`.
+//! * To look at it: `cargo test -p workahead-report` writes sample pages below `target/tmp/report/`.
+//!
+//! Deliberately absent: this crate measures nothing, runs nothing and prints nothing.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code, unused_imports)]
 
+use std::path::{Path, PathBuf};
+
+use workahead_study::directory::REPORT_FILE;
+use workahead_study::file;
+use workahead_study::results::Results;
+
+mod answer;
 mod chart;
+mod claims;
+mod csv;
+mod date;
+mod error;
+mod facts;
+mod figures;
 mod number;
+mod page;
+mod rows;
+mod template;
+mod unshown;
+mod view;
+mod words;
+
+pub use error::ReportError;
+
+/// The report as one HTML file, of a finished run or of what there is of an unfinished one.
+///
+/// # Errors
+/// Only if a template is broken.
+pub fn render(results: &Results) -> Result<String, ReportError> {
+    template::html(&page::Page::of(results))
+}
+
+/// The report as Markdown, without the drawings.
+///
+/// # Errors
+/// Only if a template is broken.
+pub fn markdown(results: &Results) -> Result<String, ReportError> {
+    template::markdown(&page::Page::of(results))
+}
+
+/// The cells as CSV: settings, figures, ratio with its interval, every measure of the engine; unrounded.
+pub fn csv(results: &Results) -> String {
+    csv::csv(results)
+}
+
+/// Writes `report.html` into a result directory, whole or not at all, and returns its path.
+///
+/// # Errors
+/// If the directory cannot be written.
+pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, ReportError> {
+    let path = dir.join(REPORT_FILE);
+    file::write_whole(&path, render(results)?.as_bytes())?;
+    Ok(path)
+}

@@ -1,0 +1,205 @@
+//! The answer: what wins most, what loses, in one or two sentences and two cards.
+//!
+//! A technique that wins in one place may lose in another; a reader who sees only the win is misled. So the
+//! loss shown is that of the winner itself where it has one, and the worst of all otherwise.
+
+use serde::Serialize;
+use workahead_study::cell::Cell;
+use workahead_study::results::Finding;
+use workahead_study::statistics::Shown;
+
+use crate::view::{View, ratio_words};
+use crate::{number, words};
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    /// One or two sentences.
+    pub(crate) sentence: String,
+    /// How many comparisons came out how.
+    pub(crate) tally: Option<String>,
+    /// The case that wins beside the case that loses.
+    pub(crate) cards: Vec<Card>,
+}
+
+/// One case in large type.
+#[derive(Debug, Serialize)]
+pub(crate) struct Card {
+    /// `better`, `worse` or `level`.
+    pub(crate) tone: &'static str,
+    /// Why it is shown.
+    pub(crate) heading: String,
+    /// `4.62×`.
+    pub(crate) figure: String,
+    /// `the throughput of sequential`.
+    pub(crate) of: String,
+    /// The technique and where.
+    pub(crate) what: String,
+    /// Throughput, interval, share of the limit.
+    pub(crate) detail: String,
+}
+
+type Compared<'a> = (&'a Cell, &'a Finding, f64);
+
+pub(crate) fn answer(view: &View<'_>) -> Answer {
+    let mut compared: Vec<Compared<'_>> = view
+        .cells()
+        .iter()
+        .filter_map(|cell| {
+            let finding = view.finding(cell);
+            Some((cell, finding, finding.ratio?.ratio))
+        })
+        .collect();
+    compared.sort_by(|one, other| one.2.total_cmp(&other.2));
+    match (view.baseline(), compared.is_empty()) {
+        (Some(baseline), false) => against(view, &baseline, &compared),
+        _ => without_baseline(view),
+    }
+}
+
+fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer {
+    let has = |shown: Shown| {
+        move |(_, finding, _): &&Compared<'_>| finding.ratio.is_some_and(|r| r.shown() == shown)
+    };
+    let best = compared.iter().rev().find(has(Shown::Faster));
+    let slower: Vec<&Compared<'_>> = compared.iter().filter(has(Shown::Slower)).collect();
+    let own = best.and_then(|(best, _, _)| {
+        slower.iter().find(|(cell, _, _)| view.technique(cell) == view.technique(best))
+    });
+    let worst = own.or(slower.first()).copied();
+    let mut sentence = match best {
+        Some(best) => gain(view, baseline, best),
+        None => format!("No technique is shown to be faster than {baseline} here."),
+    };
+    sentence.push(' ');
+    sentence.push_str(&match worst {
+        Some(worst) => loss(view, worst, own.is_some()),
+        None => format!("None is shown to be slower than {baseline}."),
+    });
+    // Something is always shown for the loss: the smallest ratio, where no loss is.
+    let least = worst.or_else(|| compared.iter().find(|(_, finding, _)| finding.ratio.is_some()));
+    let cards = [best.map(|best| ("Gains most", best)), least.map(|least| (heading(worst), least))];
+    Answer {
+        sentence,
+        tally: Some(tally(view, compared)),
+        cards: cards
+            .into_iter()
+            .flatten()
+            .map(|(why, one)| card(view, baseline, why, one))
+            .collect(),
+    }
+}
+
+fn heading(worst: Option<&Compared<'_>>) -> &'static str {
+    match worst {
+        Some(_) => "Loses",
+        None => "Gains least: no loss is shown",
+    }
+}
+
+fn gain(view: &View<'_>, baseline: &str, (cell, finding, ratio): &Compared<'_>) -> String {
+    let (_, interval) = ratio_words(finding);
+    let of_limit = match view.limit_fraction(cell) {
+        Some(fraction) => format!(", {} of this machine's limit", number::percent(fraction)),
+        None => String::new(),
+    };
+    format!(
+        "{}{} gains most: {} the {}throughput of {baseline} (95 % interval {interval}){of_limit}.",
+        words::capital(&view.technique(cell)),
+        within(view, cell),
+        number::ratio(*ratio),
+        if view.is_modelled() { "modelled " } else { "" },
+    )
+}
+
+fn loss(view: &View<'_>, (cell, finding, ratio): &Compared<'_>, is_winner: bool) -> String {
+    let who = match is_winner {
+        true => "The same technique".to_owned(),
+        false => words::capital(&view.technique(cell)),
+    };
+    let (_, interval) = ratio_words(finding);
+    let place = within(view, cell);
+    format!("{who} loses{place}: {} ({interval}).", number::ratio(*ratio))
+}
+
+/// ` on hash join, out of cache`; nothing when there is but one place.
+fn within(view: &View<'_>, cell: &Cell) -> String {
+    match view.surroundings(cell) {
+        place if cell.case().is_empty() || place.is_empty() => String::new(),
+        place => format!(" ({place})"),
+    }
+}
+
+fn tally(view: &View<'_>, compared: &[Compared<'_>]) -> String {
+    let count = |shown: Shown| {
+        let is =
+            |(_, finding, _): &&Compared<'_>| finding.ratio.is_some_and(|r| r.shown() == shown);
+        compared.iter().filter(is).count()
+    };
+    let kept = match view.is_modelled() {
+        true => "modelled comparison",
+        false => "comparison",
+    };
+    format!(
+        "{} with the baseline: {} faster, {} slower, {} with no difference shown.",
+        words::counted(compared.len(), kept),
+        count(Shown::Faster),
+        count(Shown::Slower),
+        count(Shown::NoDifference)
+    )
+}
+
+fn card(
+    view: &View<'_>,
+    baseline: &str,
+    heading: &str,
+    (cell, finding, ratio): &Compared<'_>,
+) -> Card {
+    let tone = match finding.ratio.map(|ratio| ratio.shown()) {
+        Some(Shown::Faster) => "better",
+        Some(Shown::Slower) => "worse",
+        _ => "level",
+    };
+    let (_, interval) = ratio_words(finding);
+    let interval = match finding.ratio.map(|ratio| ratio.shown()) {
+        Some(Shown::NoDifference) => interval,
+        _ => format!("95 % interval {interval}"),
+    };
+    let throughput = finding
+        .mtuples_per_s
+        .map(|value| format!("{} {}", number::plain(value), view.unit("mtuples_per_s")));
+    let limit = view.limit_fraction(cell);
+    let limit = limit.map(|fraction| format!("{} of the limit", number::percent(fraction)));
+    let detail: Vec<String> = [Some(interval), throughput, limit].into_iter().flatten().collect();
+    let place = view.surroundings(cell);
+    let what = match cell.case() {
+        case if case.is_empty() || place.is_empty() => view.technique(cell),
+        case => format!("{case} – {place}"),
+    };
+    Card {
+        tone,
+        heading: heading.to_owned(),
+        figure: number::ratio(*ratio),
+        of: format!("the throughput of {baseline}"),
+        what,
+        detail: detail.join(" · "),
+    }
+}
+
+fn without_baseline(view: &View<'_>) -> Answer {
+    let measured = view.cells().iter().filter_map(|cell| {
+        let value = view.finding(cell).mtuples_per_s?;
+        value.is_finite().then_some((cell, value))
+    });
+    let sentence = match measured.max_by(|one, other| one.1.total_cmp(&other.1)) {
+        None => "Nothing has been measured yet.".to_owned(),
+        Some((cell, value)) => format!(
+            "{}{} is the fastest: {} {}. Nothing is compared with a baseline.",
+            words::capital(&view.technique(cell)),
+            within(view, cell),
+            number::plain(value),
+            view.unit("mtuples_per_s")
+        ),
+    };
+    Answer { sentence, tally: None, cards: Vec::new() }
+}

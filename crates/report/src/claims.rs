@@ -1,0 +1,113 @@
+//! The paper's claims beside our figures, each with one of three words.
+
+use serde::Serialize;
+use workahead_study::paper::{Claim, Direction};
+use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::verdict::{Verdict, Word};
+
+use crate::view::View;
+use crate::{number, words};
+
+/// A claim on more cells than this is shown by its smallest and largest ratio.
+const LISTED_MAX: usize = 3;
+
+/// One claim.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) row: String,
+    pub(crate) figure: String,
+    pub(crate) says: String,
+    /// The paper's ratio, or its direction.
+    pub(crate) paper: String,
+    /// Ours, one entry per cell or the range of all.
+    pub(crate) ours: Vec<String>,
+    /// *agrees*, *disagrees* or *cannot be said here*.
+    pub(crate) verdict: &'static str,
+    /// Class of the verdict.
+    pub(crate) class: &'static str,
+    pub(crate) reason: String,
+    pub(crate) tier: String,
+}
+
+pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
+    let verdicts = view.results.verdicts();
+    verdicts.into_iter().map(|verdict| row(view, verdict)).collect()
+}
+
+fn row(view: &View<'_>, verdict: Verdict) -> Row {
+    let claim = &view.results.spec.paper[verdict.claim];
+    Row {
+        row: claim.row.clone(),
+        figure: claim.figure.clone(),
+        says: claim.says.clone(),
+        paper: paper_words(claim),
+        ours: ours(view, &verdict),
+        verdict: verdict.word.text(),
+        class: class(verdict.word),
+        reason: verdict.reason,
+        tier: if view.is_modelled() { "E".to_owned() } else { verdict.tier },
+    }
+}
+
+fn paper_words(claim: &Claim) -> String {
+    let ratio = claim.ratio.map(number::ratio);
+    let direction = claim.direction.map(|direction| match direction {
+        Direction::Faster => "faster",
+        Direction::Slower => "slower",
+        Direction::Same => "the same",
+    });
+    let against: Vec<String> =
+        claim.against.iter().map(|(name, value)| words::setting(name, value)).collect();
+    let against = match against.is_empty() {
+        true => String::new(),
+        false => format!(" against {}", against.join(", ")),
+    };
+    let told: Vec<String> = ratio.into_iter().chain(direction.map(str::to_owned)).collect();
+    match told.is_empty() {
+        true => "no figure".to_owned(),
+        false => format!("{}{against}", told.join(", ")),
+    }
+}
+
+fn ours(view: &View<'_>, verdict: &Verdict) -> Vec<String> {
+    let known: Vec<(usize, Ratio)> =
+        verdict.cells.iter().filter_map(|(cell, ratio)| Some((*cell, (*ratio)?))).collect();
+    let modelled = if view.is_modelled() { " modelled" } else { "" };
+    let by_ratio =
+        |one: &&(usize, Ratio), other: &&(usize, Ratio)| one.1.ratio.total_cmp(&other.1.ratio);
+    let range = known.iter().min_by(by_ratio).zip(known.iter().max_by(by_ratio));
+    match (known.len(), range) {
+        (0, _) | (_, None) => vec![number::NONE.to_owned()],
+        (1, _) => vec![format!("{}{modelled}", ratio_words(known[0].1))],
+        (few, _) if few <= LISTED_MAX => {
+            let one = |(cell, ratio): &(usize, Ratio)| {
+                let place = view.place(&view.cells()[*cell], &[]);
+                format!("{}{modelled} – {place}", ratio_words(*ratio))
+            };
+            known.iter().map(one).collect()
+        }
+        (many, Some((least, most))) => {
+            let (least, most) = (number::ratio(least.1.ratio), number::ratio(most.1.ratio));
+            vec![format!("{least} to {most}{modelled} in {many} cells")]
+        }
+    }
+}
+
+fn ratio_words(ratio: Ratio) -> String {
+    let interval = match (ratio.interval, ratio.shown()) {
+        (None, _) => "one sample only".to_owned(),
+        (Some(ends), Shown::NoDifference) => {
+            format!("{}, no difference shown", number::ratio_interval((ends.low, ends.high)))
+        }
+        (Some(ends), _) => number::ratio_interval((ends.low, ends.high)),
+    };
+    format!("{} ({interval})", number::ratio(ratio.ratio))
+}
+
+fn class(word: Word) -> &'static str {
+    match word {
+        Word::Agrees => "agrees",
+        Word::Disagrees => "disagrees",
+        Word::CannotBeSaidHere => "unsaid",
+    }
+}

@@ -1,0 +1,106 @@
+//! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where nothing is known.
+//!
+//! One row per sample is what `observations.parquet` is for.
+
+use std::collections::BTreeSet;
+
+use workahead_study::cell::Cell;
+use workahead_study::results::Results;
+use workahead_study::statistics::Shown;
+
+use crate::view::View;
+
+/// Every cell, with a line of names first.
+pub(crate) fn csv(results: &Results) -> String {
+    let view = View::of(results);
+    let settings: BTreeSet<&String> =
+        view.cells().iter().flat_map(|cell| cell.settings.keys()).collect();
+    let measures = results.measures();
+    let mut names: Vec<String> = ["study", "cell", "block"].map(str::to_owned).into();
+    names.extend(settings.iter().map(|name| format!("setting.{name}")));
+    names.extend(FIGURES.map(str::to_owned));
+    names.extend(measures.iter().map(|name| format!("measure.{name}")));
+    names.extend(["tier", "failure", "cannot"].map(str::to_owned));
+    let mut text = line(&names);
+    for cell in view.cells() {
+        let mut fields =
+            vec![results.record.study.clone(), cell.index.to_string(), cell.block.to_string()];
+        let setting = |name: &&String| cell.get(name).map(ToString::to_string).unwrap_or_default();
+        fields.extend(settings.iter().map(setting));
+        fields.extend(figures(&view, cell));
+        fields.extend(measures.iter().map(|name| exact(results.value(cell.index, name))));
+        let finding = view.finding(cell);
+        fields.push(if view.is_modelled() {
+            "E".to_owned()
+        } else {
+            results.record.host.tier.clone()
+        });
+        fields.push(finding.failure.clone().unwrap_or_default());
+        fields.push(finding.cannot.clone().unwrap_or_default());
+        text.push_str(&line(&fields));
+    }
+    text
+}
+
+const FIGURES: [&str; 10] = [
+    "samples",
+    "mtuples_per_s",
+    "wall_s",
+    "cpu_s",
+    "is_baseline",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "ratio_shown",
+    "limit_fraction",
+];
+
+fn figures(view: &View<'_>, cell: &Cell) -> [String; 10] {
+    let finding = view.finding(cell);
+    let value = |name: &str| exact(view.results.value(cell.index, name));
+    let interval = finding.ratio.and_then(|ratio| ratio.interval);
+    let shown = finding.ratio.map(|ratio| match ratio.shown() {
+        Shown::Faster => "faster",
+        Shown::Slower => "slower",
+        Shown::NoDifference => "no difference",
+    });
+    [
+        finding.samples.to_string(),
+        exact(finding.mtuples_per_s),
+        value("wall_s"),
+        value("cpu_s"),
+        finding.is_baseline.to_string(),
+        exact(finding.ratio.map(|ratio| ratio.ratio)),
+        exact(interval.map(|ends| ends.low)),
+        exact(interval.map(|ends| ends.high)),
+        shown.unwrap_or_default().to_owned(),
+        exact(view.limit_fraction(cell)),
+    ]
+}
+
+fn exact(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn line(fields: &[String]) -> String {
+    let quoted: Vec<String> = fields.iter().map(|field| quoted(field)).collect();
+    format!("{}\r\n", quoted.join(","))
+}
+
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let fields = ["plain", "a,b", "say \"x\"", ""].map(str::to_owned);
+        assert_eq!(line(&fields), "plain,\"a,b\",\"say \"\"x\"\"\",\r\n");
+    }
+}

@@ -1,0 +1,134 @@
+//! What a reader needs to judge a figure or to take it again: the machine, its limits, the method, versions.
+
+use serde::Serialize;
+use serde_json::Value;
+use workahead_machine::Machine;
+use workahead_study::method::Mean;
+
+use crate::view::View;
+use crate::{date, number, words};
+
+mod json;
+mod machine;
+
+/// A name and what is known under it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Fact {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl Fact {
+    fn new(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value: value.into() }
+    }
+}
+
+/// The machine as its crate describes it, when the record holds that description.
+pub(crate) fn machine_of(view: &View<'_>) -> Option<Machine> {
+    serde_json::from_value(view.results.record.host.description.clone()).ok()
+}
+
+/// The machine; from a description that another version wrote, whatever it says.
+pub(crate) fn machine(view: &View<'_>) -> Vec<Fact> {
+    let host = &view.results.record.host;
+    let mut facts = match machine_of(view) {
+        Some(machine) => machine::facts(&machine),
+        None => {
+            let mut facts = vec![Fact::new("machine", host.name.clone())];
+            facts.extend(json::facts(&host.description));
+            facts
+        }
+    };
+    let reason = if host.tier_reason.is_empty() { "" } else { " – " };
+    facts.push(Fact::new("evidence", format!("{}{reason}{}", view.tier(), host.tier_reason)));
+    facts
+}
+
+/// The machine's measured limits.
+pub(crate) fn limits(view: &View<'_>) -> Vec<Fact> {
+    view.results.record.limits.as_ref().map(json::facts).unwrap_or_default()
+}
+
+/// How it was run.
+pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
+    let results = view.results;
+    let method = &results.spec.method;
+    let plan = &results.plan;
+    let mean = match method.mean {
+        Mean::Plain => "arithmetic mean",
+        Mean::Trimmed => "mean without the smallest and the largest sample",
+        Mean::Median => "median",
+    };
+    let warmup = match plan.warmup {
+        0 => "none".to_owned(),
+        rounds => format!("{}, thrown away", words::counted(rounds as usize, "round")),
+    };
+    let blocks = results.spec.block_names();
+    let blocks = match blocks.is_empty() {
+        true => String::new(),
+        false => format!(
+            " (one per value of {})",
+            blocks.iter().map(|name| words::axis(name)).collect::<Vec<_>>().join(" × ")
+        ),
+    };
+    vec![
+        Fact::new(
+            "cells",
+            format!(
+                "{} in {}{blocks}",
+                number::count(plan.cells.len() as u64),
+                words::counted(plan.blocks, "block")
+            ),
+        ),
+        Fact::new("repetitions", format!("{} per cell", plan.repetitions)),
+        Fact::new(
+            "order",
+            "complete blocks, ABBA: forward in even repetitions, backward in odd ones, so that a drift favours nobody",
+        ),
+        Fact::new("warm-up", warmup),
+        Fact::new("figure of a cell", format!("{mean} of its samples")),
+        Fact::new("baseline", view.baseline().unwrap_or_else(|| "none".to_owned())),
+        Fact::new(
+            "ratios",
+            "geometric mean of the ratios of samples of the same repetition, with Student's 95 % interval of their \
+             logarithms; an interval that includes 1 is written “no difference shown”",
+        ),
+        Fact::new("tuples counted", method.tuples.clone()),
+        Fact::new("seed", results.record.seed.to_string()),
+        Fact::new(
+            "scale",
+            results.spec.scale.clone().unwrap_or_else(|| "the study's own".to_owned()),
+        ),
+    ]
+}
+
+/// What made it, and when.
+pub(crate) fn versions(view: &View<'_>) -> Vec<Fact> {
+    let record = &view.results.record;
+    let mut facts = vec![
+        Fact::new("study", record.study.clone()),
+        Fact::new("plan fingerprint", record.plan.clone()),
+        Fact::new("engine", format!("{} {}", record.engine, record.engine_version)),
+        Fact::new("workahead", record.command_version.clone()),
+        Fact::new("started", date::utc(record.started_unix_ms)),
+    ];
+    if let Some(last) = view.results.observations.iter().map(|seen| seen.unix_ms).max() {
+        facts.push(Fact::new("last sample", date::utc(last)));
+    }
+    if !view.results.spec.ledger.is_empty() {
+        facts.push(Fact::new("ledger rows", view.results.spec.ledger.join(", ")));
+    }
+    facts
+}
+
+/// Whether a value says anything.
+fn is_telling(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    }
+}

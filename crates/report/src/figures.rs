@@ -1,0 +1,262 @@
+//! The charts a study asks for, drawn from its observations.
+//!
+//! ```text
+//!   charts of the study ──► cells with `where` ──► panels: one per value of the axes not named
+//!                                                    bars: a row per value of `by`, grouped by `series`
+//!                                                    curves: a line per value of `series` over `x`
+//! ```
+//! Panels of one chart keep the same order of techniques, so that the eye can compare them. The measure
+//! `ratio` is the ratio to the baseline, whose level, 1, is then drawn as a line.
+
+use serde::Serialize;
+use workahead_study::cell::Cell;
+use workahead_study::method::{Chart, ChartKind};
+use workahead_study::paper::Claim;
+use workahead_study::results::THROUGHPUT;
+
+use crate::chart::Layout;
+use crate::view::View;
+use crate::words;
+
+mod bars;
+mod curves;
+
+/// The measure that is not one of a sample: throughput over the baseline's.
+const RATIO: &str = "ratio";
+
+/// One chart of the study, ready for the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) title: String,
+    /// Signs that need a word, bar charts only: class of the sign, the word.
+    pub(crate) keys: Vec<(&'static str, &'static str)>,
+    pub(crate) panels: Vec<Panel>,
+    /// How to read it, and its evidence tier.
+    pub(crate) caption: String,
+}
+
+/// One drawing of a figure.
+#[derive(Debug, Serialize)]
+pub(crate) struct Panel {
+    /// What sets it apart; empty when it is alone.
+    pub(crate) title: String,
+    /// For a laptop; only where the panel is alone.
+    pub(crate) wide: Option<String>,
+    /// For a phone, or beside other panels.
+    pub(crate) narrow: String,
+}
+
+/// A drawing before it is laid out.
+trait Draw {
+    fn draw(&self, layout: Layout) -> String;
+}
+
+impl Draw for crate::chart::Bars {
+    fn draw(&self, layout: Layout) -> String {
+        crate::chart::Bars::draw(self, layout)
+    }
+}
+
+impl Draw for crate::chart::Curves {
+    fn draw(&self, layout: Layout) -> String {
+        crate::chart::Curves::draw(self, layout)
+    }
+}
+
+/// Every chart of the study; bars by case when it names none.
+pub(crate) fn figures(view: &View<'_>) -> Vec<Figure> {
+    let asked = &view.results.spec.method.charts;
+    let default = [default_chart()];
+    let charts = if asked.is_empty() { &default[..] } else { &asked[..] };
+    charts.iter().filter_map(|chart| figure(view, chart)).collect()
+}
+
+fn default_chart() -> Chart {
+    Chart {
+        kind: ChartKind::Bars,
+        title: None,
+        by: None,
+        x: None,
+        series: None,
+        measure: THROUGHPUT.to_owned(),
+        only: Default::default(),
+    }
+}
+
+fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
+    let axes = Axes::of(view, chart)?;
+    let cells: Vec<&Cell> = view.cells().iter().filter(|cell| cell.has(&chart.only)).collect();
+    let panels = panels(view, &cells, &axes);
+    let alone = panels.len() == 1;
+    let draw = |(title, cells): &(String, Vec<&Cell>)| {
+        let description = format!("{}. {title}", heading(view, chart, &axes));
+        let part = Part { view, chart, axes: &axes, cells, description };
+        let drawing: Box<dyn Draw> = match chart.kind {
+            ChartKind::Bars => Box::new(bars::bars(&part)),
+            ChartKind::Curves => Box::new(curves::curves(&part)),
+        };
+        Panel {
+            title: if alone { String::new() } else { title.clone() },
+            wide: alone.then(|| drawing.draw(Layout::Wide)),
+            narrow: drawing.draw(Layout::Narrow),
+        }
+    };
+    let keys = match chart.kind {
+        ChartKind::Bars => bars::keys(view, chart, &cells),
+        ChartKind::Curves => Vec::new(),
+    };
+    Some(Figure {
+        title: heading(view, chart, &axes),
+        keys,
+        panels: panels.iter().map(draw).collect(),
+        caption: caption(view, chart),
+    })
+}
+
+/// The axes of a chart: along rows or along x, and the one that tells lines or groups apart.
+struct Axes<'a> {
+    along: &'a str,
+    series: Option<&'a str>,
+}
+
+impl<'a> Axes<'a> {
+    /// Those it names; where it names none, the case along bars and the last other axis along x. Nothing for
+    /// a study of a single cell without axes.
+    fn of(view: &'a View<'_>, chart: &'a Chart) -> Option<Self> {
+        let axes = &view.results.plan.axes;
+        let named = match chart.kind {
+            ChartKind::Bars => chart.by.as_deref(),
+            ChartKind::Curves => chart.x.as_deref().or(chart.by.as_deref()),
+        };
+        let likely = match chart.kind {
+            ChartKind::Bars => axes.last(),
+            ChartKind::Curves => axes.iter().rev().find(|axis| *axis != "case").or(axes.last()),
+        };
+        let along = named.or(likely.map(String::as_str))?;
+        Some(Self { along, series: chart.series.as_deref().filter(|series| *series != along) })
+    }
+
+    fn names(&self, axis: &str) -> bool {
+        axis == self.along || Some(axis) == self.series
+    }
+}
+
+/// What one drawing is made from.
+struct Part<'a> {
+    view: &'a View<'a>,
+    chart: &'a Chart,
+    axes: &'a Axes<'a>,
+    cells: &'a [&'a Cell],
+    description: String,
+}
+
+impl Part<'_> {
+    /// The value of the chart's measure in a cell, with its 95 % interval.
+    fn value(&self, cell: &Cell) -> Option<(f64, Option<(f64, f64)>)> {
+        let view = self.view;
+        if self.chart.measure == RATIO {
+            let ratio = view.finding(cell).ratio?;
+            return Some((ratio.ratio, ratio.interval.map(|ends| (ends.low, ends.high))));
+        }
+        let value = view.results.value(cell.index, &self.chart.measure)?;
+        Some((value, view.interval(cell, &self.chart.measure)))
+    }
+
+    /// The measure with its unit.
+    fn unit(&self) -> String {
+        let modelled = if self.view.is_modelled() { ", modelled" } else { "" };
+        match self.chart.measure == RATIO {
+            true => {
+                let baseline = self.view.baseline().unwrap_or_default();
+                format!("ratio to {baseline}, ×{modelled}")
+            }
+            false => self.view.unit(&self.chart.measure),
+        }
+    }
+
+    /// The paper's ratio for a cell, brought to the chart's measure: times our own baseline for a throughput.
+    fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
+        let ratio = claim.ratio.filter(|_| cell.has(&claim.cells))?;
+        let own = self.view.results.plan.baseline_of(cell, self.view.against(claim))?;
+        if own.index == cell.index {
+            return None;
+        }
+        let base = self.view.results.value(own.index, THROUGHPUT)?;
+        match self.chart.measure.as_str() {
+            RATIO if claim.against.is_empty() => Some(ratio),
+            THROUGHPUT => Some(ratio * base),
+            _ => None,
+        }
+    }
+
+    /// The figure of the paper with its ratio: `Fig. 6b: 1.50×`.
+    fn paper_label(&self, claim: &Claim) -> String {
+        let ratio = crate::number::ratio(claim.ratio.unwrap_or(f64::NAN));
+        let against: Vec<String> = claim.against.values().map(words::bare).collect();
+        match against.is_empty() {
+            true => format!("{}: {ratio}", claim.figure),
+            false => format!("{}: {ratio} {}", claim.figure, against.join(", ")),
+        }
+    }
+
+    fn claims(&self) -> &[Claim] {
+        &self.view.results.spec.paper
+    }
+}
+
+/// The cells of each panel, in the plan's order, and the panel's name.
+fn panels<'a>(
+    view: &View<'_>,
+    cells: &[&'a Cell],
+    axes: &Axes<'_>,
+) -> Vec<(String, Vec<&'a Cell>)> {
+    let all = &view.results.plan.axes;
+    let others: Vec<&String> = all.iter().filter(|axis| !axes.names(axis)).collect();
+    let same = |one: &Cell, cell: &Cell| {
+        others.iter().all(|axis| one.place.get(*axis) == cell.place.get(*axis))
+    };
+    let named: Vec<&str> = all.iter().map(String::as_str).filter(|axis| axes.names(axis)).collect();
+    let mut panels: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in cells {
+        match panels.iter_mut().find(|panel| same(panel.1[0], cell)) {
+            Some((_, members)) => members.push(cell),
+            None => panels.push((view.place(cell, &named), vec![cell])),
+        }
+    }
+    panels
+}
+
+fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
+    if let Some(title) = &chart.title {
+        return title.clone();
+    }
+    let what = match (chart.measure.as_str(), view.baseline()) {
+        (RATIO, Some(baseline)) => format!("Ratio to {baseline}"),
+        (measure, _) => words::quantity(measure),
+    };
+    let preposition = match chart.kind {
+        ChartKind::Bars => "by",
+        ChartKind::Curves => "over",
+    };
+    format!("{what} {preposition} {}", words::axis(axes.along))
+}
+
+fn caption(view: &View<'_>, chart: &Chart) -> String {
+    let repetitions = view.results.plan.repetitions;
+    let mut parts = Vec::new();
+    if repetitions > 1 {
+        parts.push(format!("Whiskers: 95 % interval over {repetitions} samples."));
+    }
+    let tuples = &view.results.spec.method.tuples;
+    if chart.measure == THROUGHPUT && tuples != "tuples" {
+        parts.push(format!("The tuples counted are {tuples}."));
+    }
+    if chart.kind == ChartKind::Bars
+        && chart.measure == THROUGHPUT
+        && !view.results.spec.paper.is_empty()
+    {
+        parts.push("◆ the paper's ratio times our own baseline.".to_owned());
+    }
+    parts.push(format!("{}.", words::capital(&view.tier())));
+    parts.join(" ")
+}

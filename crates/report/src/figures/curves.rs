@@ -1,0 +1,114 @@
+//! Lines from cells.
+
+use workahead_study::cell::Cell;
+use workahead_study::paper::Claim;
+use workahead_study::setting::Setting;
+
+use super::{Part, RATIO};
+use crate::chart::{Along, Curves, PaperPoint, Point, Series};
+use crate::words;
+
+/// Sizes that span this factor or more lie on a doubling axis.
+const DOUBLING_FROM: f64 = 8.0;
+
+pub(super) fn curves(part: &Part<'_>) -> Curves {
+    let ticks = ticks(part);
+    let along = axis(&ticks);
+    let place = |cell: &Cell| {
+        let value = cell.place.get(part.axes.along)?;
+        match along {
+            Along::Named(_) => ticks.iter().position(|tick| *tick == value).map(|at| at as f64),
+            Along::Doubling | Along::Even => value.as_number(),
+        }
+    };
+    let mut series: Vec<Series> = Vec::new();
+    for cell in part.cells {
+        let name = name(part, cell);
+        let Some(point) = point(part, cell, place(cell)) else { continue };
+        match series.iter_mut().find(|one| one.name == name) {
+            Some(one) => one.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
+        }
+    }
+    for one in &mut series {
+        one.points.sort_by(|left, right| left.x.total_cmp(&right.x));
+    }
+    let (papers, paper_levels) = papers(part, &place);
+    let baseline = part.view.baseline().filter(|_| part.chart.measure == RATIO);
+    Curves {
+        description: part.description.clone(),
+        x_unit: words::axis(part.axes.along),
+        y_unit: part.unit(),
+        along,
+        series,
+        level: baseline.map(|baseline| (1.0, format!("baseline: {baseline}"))),
+        papers,
+        paper_levels,
+    }
+}
+
+fn name(part: &Part<'_>, cell: &Cell) -> String {
+    match part.axes.series.and_then(|series| Some((series, cell.place.get(series)?))) {
+        Some(("case", value)) => value.to_string(),
+        Some((series, value)) => words::setting(series, value),
+        None => words::quantity(&part.chart.measure),
+    }
+}
+
+fn point(part: &Part<'_>, cell: &Cell, x: Option<f64>) -> Option<Point> {
+    let (y, interval) = part.value(cell)?;
+    Some(Point { x: x?, y, interval })
+}
+
+/// The different values along x, in the study's order.
+fn ticks<'a>(part: &Part<'a>) -> Vec<&'a Setting> {
+    let mut ticks: Vec<&Setting> = Vec::new();
+    for value in part.cells.iter().filter_map(|cell| cell.place.get(part.axes.along)) {
+        if !ticks.contains(&value) {
+            ticks.push(value);
+        }
+    }
+    ticks
+}
+
+fn axis(ticks: &[&Setting]) -> Along {
+    let numbers: Option<Vec<f64>> = ticks.iter().map(|value| value.as_number()).collect();
+    match numbers {
+        None => Along::Named(ticks.iter().map(|value| words::bare(value)).collect()),
+        Some(numbers) => {
+            let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            match least > 0.0 && most / least >= DOUBLING_FROM {
+                true => Along::Doubling,
+                false => Along::Even,
+            }
+        }
+    }
+}
+
+/// A claim on one point is a diamond there; a claim on all of a line with one value is a level.
+fn papers(
+    part: &Part<'_>,
+    place: &dyn Fn(&Cell) -> Option<f64>,
+) -> (Vec<PaperPoint>, Vec<(f64, String)>) {
+    let mut points = Vec::new();
+    let mut levels = Vec::new();
+    for claim in part.claims() {
+        let meant: Vec<(f64, f64)> = meant(part, claim, place);
+        let label = part.paper_label(claim);
+        match meant[..] {
+            [] => {}
+            [(x, y)] => points.push(PaperPoint { x, y, label }),
+            [(_, y), ..] if part.chart.measure == RATIO => levels.push((y, label)),
+            _ => {
+                points.extend(meant.iter().map(|&(x, y)| PaperPoint { x, y, label: label.clone() }))
+            }
+        }
+    }
+    (points, levels)
+}
+
+fn meant(part: &Part<'_>, claim: &Claim, place: &dyn Fn(&Cell) -> Option<f64>) -> Vec<(f64, f64)> {
+    let point = |cell: &&Cell| Some((place(cell)?, part.paper_value(claim, cell)?));
+    part.cells.iter().filter_map(point).collect()
+}

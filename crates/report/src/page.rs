@@ -1,0 +1,96 @@
+//! Everything a page says, in words, before it is HTML or Markdown.
+
+use serde::Serialize;
+use workahead_study::results::Results;
+
+use crate::answer::{Answer, answer};
+use crate::facts::{self, Fact};
+use crate::figures::{Figure, figures};
+use crate::unshown::unshown;
+use crate::view::View;
+use crate::{claims, date, rows, words};
+
+/// The page, in the order a reader wants it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Page {
+    pub(crate) study: String,
+    pub(crate) title: String,
+    pub(crate) question: String,
+    pub(crate) date: String,
+    pub(crate) machine_name: String,
+    pub(crate) is_modelled: bool,
+    /// The letter and what it means.
+    pub(crate) tier: String,
+    pub(crate) scale: Option<String>,
+    /// What is missing of the run: `23 of 45 samples so far`.
+    pub(crate) unfinished: Option<String>,
+    pub(crate) answer: Answer,
+    pub(crate) figures: Vec<Figure>,
+    /// Unit of the table's first figure.
+    pub(crate) unit: String,
+    pub(crate) groups: Vec<rows::Group>,
+    /// Whether any cell is measured against a limit.
+    pub(crate) has_limits: bool,
+    pub(crate) claims: Vec<claims::Row>,
+    pub(crate) unshown: Vec<String>,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) machine: Vec<Fact>,
+    pub(crate) limits: Vec<Fact>,
+    pub(crate) method: Vec<Fact>,
+    pub(crate) versions: Vec<Fact>,
+    /// The study's TOML.
+    pub(crate) toml: String,
+}
+
+/// A cell that failed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Failure {
+    pub(crate) cell: String,
+    pub(crate) why: String,
+    /// Samples it gave before.
+    pub(crate) samples: usize,
+}
+
+impl Page {
+    pub(crate) fn of(results: &Results) -> Self {
+        let view = View::of(results);
+        let record = &results.record;
+        Self {
+            study: record.study.clone(),
+            title: results.spec.title.clone(),
+            question: results.spec.question.clone(),
+            date: date::utc(record.started_unix_ms),
+            machine_name: record.host.name.clone(),
+            is_modelled: view.is_modelled(),
+            tier: words::capital(&view.tier()),
+            scale: results.spec.scale.clone(),
+            unfinished: unfinished(results),
+            answer: answer(&view),
+            figures: figures(&view),
+            unit: view.unit("mtuples_per_s"),
+            groups: rows::groups(&view),
+            has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
+            claims: claims::rows(&view),
+            unshown: unshown(&view),
+            failures: failures(&view),
+            machine: facts::machine(&view),
+            limits: facts::limits(&view),
+            method: facts::method(&view),
+            versions: facts::versions(&view),
+            toml: record.text.clone(),
+        }
+    }
+}
+
+fn unfinished(results: &Results) -> Option<String> {
+    let (kept, wanted) = (results.observations.len(), results.plan.samples());
+    (!results.is_complete()).then(|| format!("{kept} of {wanted} samples so far"))
+}
+
+fn failures(view: &View<'_>) -> Vec<Failure> {
+    let failed = view.findings.iter().filter_map(|finding| {
+        let why = finding.failure.clone()?;
+        Some(Failure { cell: finding.label.clone(), why, samples: finding.samples })
+    });
+    failed.collect()
+}

@@ -1,0 +1,135 @@
+//! The table of cells: every figure of the charts in digits, with what they leave out.
+
+use serde::Serialize;
+use workahead_study::cell::Cell;
+use workahead_study::engine::Answer;
+use workahead_study::results::Finding;
+use workahead_study::setting::Settings;
+
+use crate::chart::Tone;
+use crate::view::{View, ratio_words};
+use crate::{number, words};
+
+/// Cells that share their data.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group {
+    /// What they share, in words; empty when the study has one block.
+    pub(crate) name: String,
+    /// The cells.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One cell in words.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// Class of the row.
+    pub(crate) tone: &'static str,
+    /// What sets it apart from the others of its group.
+    pub(crate) name: String,
+    /// The settings that its case makes.
+    pub(crate) detail: String,
+    /// Every setting, as a user would write it.
+    pub(crate) settings: String,
+    pub(crate) mtuples_per_s: String,
+    pub(crate) wall: String,
+    pub(crate) cpu: String,
+    pub(crate) ratio: String,
+    pub(crate) interval: String,
+    pub(crate) limit: String,
+    pub(crate) samples: String,
+    /// Whether all samples' answers were right.
+    pub(crate) is_checked: bool,
+    /// `2,000,000 rows`, or why there is no answer.
+    pub(crate) answer: String,
+    /// The checksum over the answer's rows.
+    pub(crate) checksum: String,
+}
+
+pub(crate) fn groups(view: &View<'_>) -> Vec<Group> {
+    let plan = &view.results.plan;
+    let blocks = (0..plan.blocks).map(|block| plan.block(block));
+    blocks.filter_map(|cells| Some(group(view, cells.first()?, cells))).collect()
+}
+
+fn group(view: &View<'_>, first: &Cell, cells: &[Cell]) -> Group {
+    let shared: Vec<&str> = view.results.plan.axes.iter().map(String::as_str).collect();
+    let same =
+        |axis: &&str| cells.iter().all(|cell| cell.place.get(*axis) == first.place.get(*axis));
+    let (shared, own): (Vec<&str>, Vec<&str>) = shared.into_iter().partition(same);
+    Group {
+        name: view.place(first, &own),
+        rows: cells.iter().map(|cell| row(view, cell, &shared)).collect(),
+    }
+}
+
+fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
+    let finding = view.finding(cell);
+    let (ratio, interval) = ratio_words(finding);
+    let (answer, checksum) = answer_words(view, cell, finding);
+    let value = |measure: &str| view.results.value(cell.index, measure);
+    let words_of = |value: Option<f64>, how: fn(f64) -> String| {
+        value.map_or_else(|| number::NONE.to_owned(), how)
+    };
+    let name = match view.place(cell, shared) {
+        nothing if nothing.is_empty() => view.technique(cell),
+        name => name,
+    };
+    Row {
+        tone: tone_class(view.tone(finding)),
+        name: if name.is_empty() { finding.label.clone() } else { name },
+        detail: case_settings(view, cell),
+        settings: workahead_study::setting::one_line(&cell.settings),
+        mtuples_per_s: words_of(finding.mtuples_per_s, number::plain),
+        wall: words_of(value("wall_s"), number::seconds),
+        cpu: words_of(value("cpu_s"), number::seconds),
+        ratio: if ratio.is_empty() { number::NONE.to_owned() } else { ratio },
+        interval,
+        limit: words_of(view.limit_fraction(cell), number::percent),
+        samples: samples(view, finding),
+        is_checked: finding.failure.is_none() && finding.samples > 0,
+        answer,
+        checksum,
+    }
+}
+
+fn samples(view: &View<'_>, finding: &Finding) -> String {
+    match (finding.samples, view.results.plan.repetitions as usize) {
+        (all, wanted) if all == wanted => all.to_string(),
+        (some, wanted) => format!("{some} of {wanted}"),
+    }
+}
+
+/// The answer in words, and its checksum.
+fn answer_words(view: &View<'_>, cell: &Cell, finding: &Finding) -> (String, String) {
+    if let Some(failure) = &finding.failure {
+        return (format!("failed: {failure}"), String::new());
+    }
+    let mut samples = view.results.of_cell(cell.index).filter_map(|seen| seen.sample());
+    match samples.next().map(|sample| sample.answer) {
+        None => ("not run yet".to_owned(), String::new()),
+        Some(Answer { rows, checksum }) => {
+            (format!("{} rows", number::count(rows)), format!("checksum {checksum:016x}"))
+        }
+    }
+}
+
+/// What the case sets, as a user would write it.
+fn case_settings(view: &View<'_>, cell: &Cell) -> String {
+    let case = view.results.spec.cases.iter().find(|case| case.name == cell.case());
+    let none = Settings::new();
+    let settings = case.map_or(&none, |case| &case.settings);
+    let is_news =
+        |name: &&String| settings.get(*name).map(words::bare).as_deref() != Some(cell.case());
+    let told = settings.keys().filter(is_news);
+    told.map(|name| format!("{name} {}", settings[name])).collect::<Vec<_>>().join(" · ")
+}
+
+/// The class that colours a row.
+fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Baseline => "baseline",
+        Tone::Better => "better",
+        Tone::Worse => "worse",
+        Tone::Level => "level",
+    }
+}

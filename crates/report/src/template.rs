@@ -1,0 +1,76 @@
+//! Fills the templates: one HTML file with style and drawings inside, or Markdown for issues and pull requests.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Value, context};
+
+use crate::error::ReportError;
+use crate::page::Page;
+
+const HTML: &str = include_str!("../templates/report.html");
+const MARKDOWN: &str = include_str!("../templates/report.md");
+const STYLE: &str = include_str!("../templates/style.css");
+
+/// The page as HTML. Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
+/// drawings, which escape for themselves.
+pub(crate) fn html(page: &Page) -> Result<String, ReportError> {
+    let mut environment = environment(AutoEscape::Html)?;
+    environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
+    environment.add_template("report.html", HTML)?;
+    let style = Value::from_safe_string(STYLE.to_owned());
+    let page = Value::from(Serde(page));
+    Ok(environment.get_template("report.html")?.render(context! { page, style })?)
+}
+
+/// The page as Markdown: everything but the drawings.
+pub(crate) fn markdown(page: &Page) -> Result<String, ReportError> {
+    let mut environment = environment(AutoEscape::None)?;
+    environment.add_filter("text", |text: String| escaped(&text));
+    environment.add_filter("fence", |text: String| fence(&text));
+    environment.add_template("report.md", MARKDOWN)?;
+    let page = Value::from(Serde(page));
+    Ok(environment.get_template("report.md")?.render(context! { page })?)
+}
+
+fn environment(escape: AutoEscape) -> Result<Environment<'static>, minijinja::Error> {
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax.build()?);
+    environment.set_auto_escape_callback(move |_| escape.clone());
+    Ok(environment)
+}
+
+/// Text that stays text: no tables, no emphasis, no HTML, on one line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '#' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            '\n' | '\r' => escaped.push(' '),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A fence that is longer than any run of backticks in the text.
+fn fence(text: &str) -> String {
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escaped("a|b_c\n<d>"), "a\\|b\\_c \\<d\\>");
+        assert_eq!(fence("a ``` b"), "````");
+        assert_eq!(fence("plain"), "```");
+    }
+}

@@ -1,0 +1,131 @@
+//! What this machine, or this run, could not show, in words: a reader must not take silence for an answer.
+
+use std::collections::BTreeMap;
+
+use workahead_study::paper::Requirement;
+use workahead_study::verdict::{self, Word};
+
+use crate::facts::machine_of;
+use crate::view::View;
+use crate::words;
+use workahead_machine::memory::Transparent;
+use workahead_machine::virtualisation::VirtualKind;
+
+/// More places than this are counted, not named.
+const NAMED_MAX: usize = 3;
+
+pub(crate) fn unshown(view: &View<'_>) -> Vec<String> {
+    let mut told = Vec::new();
+    if view.is_modelled() {
+        told.push(
+            "Every figure here is modelled: it says what a described machine would do, not what this one does."
+                .to_owned(),
+        );
+    } else {
+        told.extend(of_host(view));
+        told.extend(of_memory(view));
+    }
+    told.extend(of_study(view));
+    told.extend(of_cells(view));
+    told.extend(of_run(view));
+    told
+}
+
+fn of_host(view: &View<'_>) -> Vec<String> {
+    let host = &view.results.record.host;
+    let mut told = Vec::new();
+    if !host.siblings {
+        told.push(
+            "No two logical CPUs of this machine are seen to share a core. Two threads here are two cores, and \
+             nothing on this page is called SMT; what two siblings of one core gain is not shown."
+                .to_owned(),
+        );
+    }
+    if !host.counters {
+        let why = match host.tier_reason.as_str() {
+            "" => String::new(),
+            reason => format!(" ({reason})"),
+        };
+        told.push(format!(
+            "No hardware counters{why}: time is shown, cache misses and cycles per instruction are not. {}.",
+            words::capital(&view.tier())
+        ));
+    }
+    told
+}
+
+fn of_memory(view: &View<'_>) -> Vec<String> {
+    let mut told = Vec::new();
+    let limits = view.cells().iter().any(|cell| view.limit_fraction(cell).is_some());
+    if !limits {
+        told.push(
+            "The machine's limit is not known for these cells, so no bar is measured against it."
+                .to_owned(),
+        );
+    }
+    let Some(machine) = machine_of(view) else { return told };
+    if matches!(machine.huge_pages.transparent, Transparent::Never) {
+        told.push(
+            "The system gives no huge pages (transparent huge pages are switched off): cells that ask for them \
+             ran on small ones."
+                .to_owned(),
+        );
+    }
+    if machine.virtualisation.kind == VirtualKind::Virtual {
+        told.push(
+            "This is a virtual machine: its neighbours may be in the timings, and its topology and caches are \
+             what the host chose to show."
+                .to_owned(),
+        );
+    }
+    told
+}
+
+/// What the study as a whole needs and does not have.
+fn of_study(view: &View<'_>) -> Option<String> {
+    let results = view.results;
+    let missing = verdict::missing(&results.spec.needs, &results.record.host)?;
+    let needs: Vec<&str> =
+        results.spec.needs.iter().map(|need: &Requirement| need.name()).collect();
+    Some(format!("The study needs {}: {missing}.", needs.join(", ")))
+}
+
+/// What the engine said it cannot show, each reason once.
+fn of_cells(view: &View<'_>) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for finding in &view.findings {
+        if let Some(cannot) = &finding.cannot {
+            reasons.entry(cannot).or_default().push(finding.label.clone());
+        }
+    }
+    let sentence = |(cannot, labels): (&str, Vec<String>)| {
+        let cannot = words::capital(cannot.trim_end_matches('.'));
+        match labels.len() {
+            few if few <= NAMED_MAX => format!("{cannot}: {}.", labels.join("; ")),
+            many => format!("{cannot}: {}.", words::counted(many, "cell")),
+        }
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// What this run leaves open.
+fn of_run(view: &View<'_>) -> Vec<String> {
+    let results = view.results;
+    let mut told = Vec::new();
+    if let Some(scale) = &results.spec.scale {
+        told.push(format!(
+            "Run at scale “{scale}”: sizes and repetitions differ from the study's own, and so may the answer."
+        ));
+    }
+    if results.plan.repetitions == 1 {
+        told.push("One sample per cell: no interval, so no difference can be shown.".to_owned());
+    }
+    let unsaid = results.verdicts().iter().filter(|one| one.word == Word::CannotBeSaidHere).count();
+    if unsaid > 0 {
+        let claims = words::counted(unsaid, "claim");
+        told.push(format!(
+            "{claims} of the paper cannot be judged here; the table of claims says why."
+        ));
+    }
+    told
+}

@@ -1,0 +1,161 @@
+//! A result as the page's parts ask about it: found once, named the same everywhere.
+
+use workahead_study::cell::Cell;
+use workahead_study::paper::Claim;
+use workahead_study::results::{Finding, Results};
+use workahead_study::setting::{Setting, Settings};
+use workahead_study::statistics::{Ratio, Shown};
+
+use crate::chart::Tone;
+use crate::{number, words};
+
+/// The measure of the engine that says what the machine allows, in the unit of throughput.
+const LIMIT: &str = "limit_mtuples_per_s";
+const LIMIT_FRACTION: &str = "limit_fraction";
+
+/// A result with its findings.
+pub(crate) struct View<'a> {
+    pub(crate) results: &'a Results,
+    /// One per cell, in the plan's order.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of(results: &'a Results) -> Self {
+        Self { results, findings: results.findings() }
+    }
+
+    pub(crate) fn cells(&self) -> &'a [Cell] {
+        &self.results.plan.cells
+    }
+
+    pub(crate) fn finding(&self, cell: &Cell) -> &Finding {
+        &self.findings[cell.index]
+    }
+
+    /// Whether the figures come from a model. Then the word stands beside every one of them.
+    pub(crate) fn is_modelled(&self) -> bool {
+        let record = &self.results.record;
+        record.host.tier == "E" || record.engine.starts_with("model")
+    }
+
+    /// The letter of the evidence tier and its meaning.
+    pub(crate) fn tier(&self) -> String {
+        words::tier(if self.is_modelled() { "E" } else { &self.results.record.host.tier })
+    }
+
+    /// A measure with its unit, and the word "modelled" where it is.
+    pub(crate) fn unit(&self, measure: &str) -> String {
+        match self.is_modelled() {
+            true => format!("{}, modelled", words::measure(measure)),
+            false => words::measure(measure),
+        }
+    }
+
+    /// The baseline in words; `None` for a study without one.
+    pub(crate) fn baseline(&self) -> Option<String> {
+        let baseline = &self.results.spec.method.baseline;
+        let parts: Vec<String> =
+            baseline.iter().map(|(name, value)| words::setting(name, value)).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// How a cell compares with the baseline.
+    pub(crate) fn tone(&self, finding: &Finding) -> Tone {
+        match finding.ratio.map(|ratio| ratio.shown()) {
+            _ if finding.is_baseline => Tone::Baseline,
+            Some(Shown::Faster) => Tone::Better,
+            Some(Shown::Slower) => Tone::Worse,
+            Some(Shown::NoDifference) | None => Tone::Level,
+        }
+    }
+
+    /// What the machine allows for a cell, in the unit of throughput.
+    pub(crate) fn limit(&self, cell: &Cell) -> Option<f64> {
+        self.results.value(cell.index, LIMIT).filter(|limit| *limit > 0.0)
+    }
+
+    /// How much of what the machine allows a cell reaches.
+    pub(crate) fn limit_fraction(&self, cell: &Cell) -> Option<f64> {
+        let told = self.results.value(cell.index, LIMIT_FRACTION);
+        told.or_else(|| Some(self.finding(cell).mtuples_per_s? / self.limit(cell)?))
+    }
+
+    /// The 95 % interval of a measure of one cell: that of its ratio to 1.
+    pub(crate) fn interval(&self, cell: &Cell, measure: &str) -> Option<(f64, f64)> {
+        let seen = self.results.of_cell(cell.index).filter_map(|seen| seen.measure(measure));
+        let pairs: Vec<(f64, f64)> = seen.map(|value| (value, 1.0)).collect();
+        let interval = Ratio::paired(&pairs)?.interval?;
+        Some((interval.low, interval.high))
+    }
+
+    /// The technique of a cell: its case, or all of its place when the study has none.
+    pub(crate) fn technique(&self, cell: &Cell) -> String {
+        match cell.case() {
+            "" => self.place(cell, &[]),
+            case => case.to_owned(),
+        }
+    }
+
+    /// Where a cell lies apart from its case: `hash join, pages huge`.
+    pub(crate) fn surroundings(&self, cell: &Cell) -> String {
+        self.place(cell, &["case"])
+    }
+
+    /// Where a cell lies, in words, without some axes and without those that have one value only.
+    pub(crate) fn place(&self, cell: &Cell, without: &[&str]) -> String {
+        let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
+        let axes = self.results.plan.axes.iter().filter(is_told);
+        let value = |axis: &String| Some(words::setting(axis, cell.place.get(axis)?));
+        axes.filter_map(value).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether an axis has more than one value.
+    pub(crate) fn varies(&self, axis: &str) -> bool {
+        let mut values = self.cells().iter().map(|cell| cell.place.get(axis));
+        let first = values.next().flatten();
+        values.any(|value| value != first)
+    }
+
+    /// The baseline of a claim: its own, or the method's.
+    pub(crate) fn against<'b>(&'b self, claim: &'b Claim) -> &'b Settings {
+        match claim.against.is_empty() {
+            true => &self.results.spec.method.baseline,
+            false => &claim.against,
+        }
+    }
+
+    /// The logical CPUs a cell asks for in words, where its settings say: `2 threads`.
+    pub(crate) fn threads(&self, cell: &Cell) -> Option<String> {
+        let told = self.results.value(cell.index, "threads").map(|threads| threads as usize);
+        let set = || match cell.get("threads")? {
+            Setting::Integer(threads) => usize::try_from(*threads).ok(),
+            // `bi:2`, `independent:2`, `single`
+            Setting::Text(text) => {
+                text.rsplit([':', '=']).next()?.parse().ok().or((text == "single").then_some(1))
+            }
+            _ => None,
+        };
+        Some(words::counted(told.or_else(set)?, "thread"))
+    }
+}
+
+/// A ratio in words: the figure, and its interval or that it shows nothing.
+pub(crate) fn ratio_words(finding: &Finding) -> (String, String) {
+    match finding.ratio {
+        None if finding.is_baseline && finding.mtuples_per_s.is_some() => {
+            (number::ratio(1.0), "baseline".to_owned())
+        }
+        None => (String::new(), String::new()),
+        Some(ratio) => (number::ratio(ratio.ratio), interval_words(ratio)),
+    }
+}
+
+/// The interval of a ratio in words.
+fn interval_words(ratio: Ratio) -> String {
+    match (ratio.interval, ratio.shown()) {
+        (None, _) => "one sample only".to_owned(),
+        (Some(_), Shown::NoDifference) => "no difference shown".to_owned(),
+        (Some(interval), _) => number::ratio_interval((interval.low, interval.high)),
+    }
+}

@@ -1,0 +1,154 @@
+//! How settings, measures and tiers are called on the page.
+
+use workahead_study::setting::Setting;
+
+use crate::number;
+
+/// Names whose values speak for themselves: `hash join`, not `operator hash join`.
+const SILENT: [&str; 4] = ["case", "operator", "technique", "walk"];
+/// Endings that are units, and how they are written.
+const UNITS: [(&str, &str); 12] = [
+    ("_mtuples_per_s", "Mtuples/s"),
+    ("_per_s", "per second"),
+    ("_bytes", "bytes"),
+    ("_kib", "KiB"),
+    ("_mib", "MiB"),
+    ("_gib", "GiB"),
+    ("_ns", "ns"),
+    ("_us", "µs"),
+    ("_ms", "ms"),
+    ("_s", "s"),
+    ("_fraction", "fraction"),
+    ("_cycles", "cycles"),
+];
+
+/// A name with spaces, its unit apart: `table_bytes` is `("table", Some("bytes"))`.
+fn parts(name: &str) -> (String, Option<&'static str>) {
+    let split = UNITS.iter().find_map(|(ending, unit)| Some((name.strip_suffix(ending)?, *unit)));
+    match split {
+        Some((stem, unit)) if !stem.is_empty() => (spaced(stem), Some(unit)),
+        _ => (spaced(name), None),
+    }
+}
+
+fn spaced(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// What an axis is called: `work-ahead set, entries`, `table, MiB`, `technique`.
+pub(crate) fn axis(name: &str) -> String {
+    match (name, parts(name)) {
+        ("case", _) => "case".to_owned(),
+        (_, (stem, Some(unit))) => format!("{stem}, {unit}"),
+        (_, (stem, None)) => stem,
+    }
+}
+
+/// A setting with as much of its name as it needs: `hash join`, `pages huge`, `table 64 MiB`.
+pub(crate) fn setting(name: &str, value: &Setting) -> String {
+    let written = bare(value);
+    match parts(name) {
+        _ if SILENT.contains(&name) => written,
+        (stem, Some("bytes")) => match value.as_integer().and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => format!("{stem} {}", number::bytes(bytes)),
+            None => format!("{stem} {written} bytes"),
+        },
+        (stem, Some(unit)) => format!("{stem} {written} {unit}"),
+        (stem, None) => match value {
+            Setting::Switch(true) => stem,
+            Setting::Switch(false) => format!("no {stem}"),
+            _ => format!("{stem} {written}"),
+        },
+    }
+}
+
+/// A value alone. Words that are made of one name, such as `hash_join`, get their spaces; anything with
+/// punctuation, such as `amac:width=32`, is what a user would type and stays.
+pub(crate) fn bare(value: &Setting) -> String {
+    match value {
+        Setting::Text(text) if text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') => {
+            spaced(text)
+        }
+        Setting::Integer(whole) if whole.unsigned_abs() >= 100_000 => {
+            let sign = if *whole < 0 { "−" } else { "" };
+            format!("{sign}{}", number::count(whole.unsigned_abs()))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A measure with its unit, as an axis of a chart names it.
+pub(crate) fn measure(name: &str) -> String {
+    match name {
+        "mtuples_per_s" => "Mtuples/s".to_owned(),
+        "ns_per_tuple" => "ns per tuple".to_owned(),
+        "wall_s" => "wall time, s".to_owned(),
+        "cpu_s" => "CPU time, s".to_owned(),
+        other => axis(other),
+    }
+}
+
+/// What a measure is, for titles.
+pub(crate) fn quantity(name: &str) -> String {
+    match name {
+        "mtuples_per_s" => "Throughput".to_owned(),
+        "ns_per_tuple" => "Time per tuple".to_owned(),
+        "wall_s" => "Wall time".to_owned(),
+        "cpu_s" => "CPU time".to_owned(),
+        other => capital(&parts(other).0),
+    }
+}
+
+/// With a capital first.
+pub(crate) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+/// An evidence tier with its meaning.
+pub(crate) fn tier(letter: &str) -> String {
+    let meaning = match letter {
+        "A" => "all hardware counters",
+        "B" => "some hardware counters",
+        "C" => "time and software events, no hardware counters",
+        "D" => "instruction-level tools",
+        "E" => "modelled, not measured",
+        _ => return "evidence tier unknown".to_owned(),
+    };
+    format!("evidence tier {letter}: {meaning}")
+}
+
+/// `1 cell`, `3 cells`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", number::count(count as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_read_as_words() {
+        let text = |text: &str| Setting::Text(text.to_owned());
+        assert_eq!(setting("operator", &text("hash_join")), "hash join");
+        assert_eq!(setting("pages", &text("huge")), "pages huge");
+        assert_eq!(setting("technique", &text("amac:width=32")), "amac:width=32");
+        assert_eq!(setting("table_bytes", &Setting::Integer(64 << 20)), "table 64 MiB");
+        assert_eq!(setting("rows", &Setting::Integer(2_000_000)), "rows 2,000,000");
+        assert_eq!(setting("set_size", &Setting::Integer(8192)), "set size 8192");
+        assert_eq!(setting("merged", &Setting::Switch(false)), "no merged");
+    }
+
+    #[test]
+    fn measures_have_units() {
+        assert_eq!(measure("table_bytes"), "table, bytes");
+        assert_eq!(measure("mtuples_per_s"), "Mtuples/s");
+        assert_eq!(quantity("helper_share_fraction"), "Helper share");
+        assert_eq!(counted(1, "cell"), "1 cell");
+        assert_eq!(counted(2, "cell"), "2 cells");
+    }
+}
