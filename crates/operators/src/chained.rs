@@ -83,18 +83,34 @@ impl Chains {
     pub fn bytes(&self) -> usize {
         self.heads.bytes() + self.cells.bytes()
     }
+}
 
-    /// The head of a hash's bucket.
+/// The borrowed parts of [`Chains`], side by side so that a walk keeps them in registers.
+#[derive(Clone, Copy)]
+pub struct Lists<'a> {
+    heads: &'a [u32],
+    cells: &'a [Cell],
+    shift: u32,
+}
+
+impl<'a> Lists<'a> {
+    /// Borrows a table.
+    #[must_use]
+    pub fn of(chains: &'a Chains) -> Self {
+        Self { heads: &chains.heads, cells: &chains.cells, shift: chains.shift }
+    }
+
+    /// The head of a hash's bucket: the handle of its first cell.
     #[inline(always)]
     #[must_use]
-    pub fn head(&self, hash: u32) -> &u32 {
+    pub fn head(&self, hash: u32) -> &'a u32 {
         &self.heads[(hash >> self.shift) as usize]
     }
 
     /// A cell by its handle; `None` at the end of a list.
     #[inline(always)]
     #[must_use]
-    pub fn cell(&self, handle: u32) -> Option<&Cell> {
+    pub fn cell(&self, handle: u32) -> Option<&'a Cell> {
         // `NIL` is out of bounds by construction: the bounds check is the end-of-list check.
         self.cells.get(handle as usize)
     }
@@ -102,17 +118,17 @@ impl Chains {
 
 /// The probe side of the paper's hash join.
 #[derive(Clone, Copy)]
-pub struct HashJoin<'a> {
-    chains: &'a Chains,
+pub struct HashJoin<'a, P> {
+    lists: Lists<'a>,
     build: &'a [Record],
-    probes: Probes<'a>,
+    probes: P,
 }
 
-impl<'a> HashJoin<'a> {
+impl<'a, P: Probes<'a>> HashJoin<'a, P> {
     /// Probes `chains`, built over the keys of `build`, with `probes`.
     #[must_use]
-    pub fn new(chains: &'a Chains, build: &'a [Record], probes: Probes<'a>) -> Self {
-        Self { chains, build, probes }
+    pub fn new(chains: &'a Chains, build: &'a [Record], probes: P) -> Self {
+        Self { lists: Lists::of(chains), build, probes }
     }
 }
 
@@ -129,15 +145,16 @@ enum Phase {
 
 /// A probe between two phases: the paper's slot state.
 #[derive(Debug, Clone, Copy)]
-pub struct Cursor {
+pub struct Cursor<'a> {
+    probe: &'a Record,
     row: Row,
-    probe: u32,
-    key: u32,
+    /// The paper's hash code, kept so that phase 3 does not go back to the probe row.
+    hash: u32,
     phase: Phase,
 }
 
-impl<'a> Walk for HashJoin<'a> {
-    type Cursor = Cursor;
+impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
+    type Cursor = Cursor<'a>;
     type Hit = (&'a Record, &'a Record);
     type Asks = Place;
 
@@ -147,25 +164,24 @@ impl<'a> Walk for HashJoin<'a> {
     }
 
     #[inline(always)]
-    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, Place) {
-        let (probe, record) = self.probes.read(row, memory);
-        let key = record.key;
-        let place = Place::of(self.chains.head(hash_u32(key)));
-        (Cursor { row, probe, key, phase: Phase::Bucket }, place)
+    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor<'a>, Place) {
+        let probe = self.probes.read(row, memory);
+        let hash = hash_u32(probe.key);
+        (Cursor { probe, row, hash, phase: Phase::Bucket }, Place::of(self.lists.head(hash)))
     }
 
     #[inline(always)]
     fn step<M: Memory, S: Sink<Self::Hit>>(
         &mut self,
-        cursor: &mut Cursor,
+        cursor: &mut Cursor<'a>,
         memory: &mut M,
         sink: &mut S,
     ) -> Option<Place> {
         let next = match cursor.phase {
-            Phase::Bucket => *memory.read(self.chains.head(hash_u32(cursor.key))),
+            Phase::Bucket => *memory.read(self.lists.head(cursor.hash)),
             Phase::Cell(handle) => {
-                let cell = *memory.read(self.chains.cell(handle)?);
-                if cell.hash == hash_u32(cursor.key) {
+                let cell = memory.read(self.lists.cell(handle)?);
+                if cell.hash == cursor.hash {
                     cursor.phase = Phase::Tuple { row: cell.row, next: cell.next };
                     return Some(Place::of(&self.build[cell.row as usize]));
                 }
@@ -173,19 +189,23 @@ impl<'a> Walk for HashJoin<'a> {
             }
             Phase::Tuple { row, next } => {
                 let build = memory.read(&self.build[row as usize]);
-                if build.key == cursor.key {
-                    // The probe row was this row's own input: read again, still near.
-                    let probe = memory.read(self.probes.at(cursor.probe as usize));
+                // The probe row is this row's own input, read before and still near.
+                let probe = memory.read(cursor.probe);
+                if build.key == probe.key {
                     sink.emit(cursor.row, (probe, build));
                 }
                 next
             }
         };
-        let cell = self.chains.cell(next)?;
+        let cell = self.lists.cell(next)?;
         cursor.phase = Phase::Cell(next);
         Some(Place::of(cell))
     }
 }
+
+// SAFETY: heads, cells, build and probe rows are borrowed, and immutable, for `'a`; the only
+// streams are those of `record`, which borrow too.
+unsafe impl<'a, P: Probes<'a>> crate::work_ahead::Preloadable for HashJoin<'a, P> {}
 
 /// Copies matches to 128-byte rows, in the order they come.
 pub struct Materialise<'a> {

@@ -21,6 +21,7 @@ pub mod memory;
 pub mod place;
 pub mod record;
 pub mod schedule;
+pub mod threads;
 pub mod tree;
 pub mod walk;
 pub mod work_ahead;

@@ -32,69 +32,62 @@ pub struct Joined {
 
 const _: () = assert!(size_of::<Joined>() == 128);
 
-/// The rows that probe, and in what order (Zhou et al., §5).
-#[derive(Debug, Clone, Copy)]
-pub enum Probes<'a> {
-    /// The records in memory order: the hardware prefetcher's friend.
-    Clustered(&'a [Record]),
-    /// Row ids in random order, each dereferenced.
-    Unclustered(&'a [Record], &'a [u32]),
-}
-
-impl<'a> Probes<'a> {
+/// The rows that probe, and in what order (Zhou et al., §5): the running example is a stream of row
+/// ids into a table of records.
+pub trait Probes<'a>: Copy {
     /// How many rows probe.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Probes::Clustered(records) => records.len(),
-            Probes::Unclustered(_, rids) => rids.len(),
-        }
-    }
+    fn len(&self) -> usize;
 
     /// Whether no row probes.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Position of the record that row `row` of the stream names.
-    #[inline(always)]
-    pub fn position(&self, row: Row) -> usize {
-        match self {
-            Probes::Clustered(_) => row as usize,
-            Probes::Unclustered(_, rids) => rids[row as usize] as usize,
-        }
-    }
-
-    /// The record at a position.
-    #[inline(always)]
-    pub fn at(&self, position: usize) -> &'a Record {
-        match self {
-            Probes::Clustered(records) | Probes::Unclustered(records, _) => &records[position],
-        }
-    }
-
     /// The record of a row, where it must be announced before it is read.
-    #[inline(always)]
-    pub fn input(&self, row: Row) -> Option<Place> {
-        match self {
-            // The next line in memory: the hardware prefetcher is already there.
-            Probes::Clustered(_) => None,
-            Probes::Unclustered(records, rids) => {
-                Some(Place::of(&records[rids[row as usize] as usize]))
-            }
-        }
-    }
+    fn input(&self, row: Row) -> Option<Place>;
 
-    /// Reads the record of a row: position and record.
+    /// Reads the record of a row.
+    fn read<M: Memory>(&self, row: Row, memory: &mut M) -> &'a Record;
+}
+
+/// The records in memory order: the hardware prefetcher is always there first.
+#[derive(Debug, Clone, Copy)]
+pub struct Clustered<'a>(pub &'a [Record]);
+
+impl<'a> Probes<'a> for Clustered<'a> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
     #[inline(always)]
-    pub fn read<M: Memory>(&self, row: Row, memory: &mut M) -> (u32, &'a Record) {
-        match self {
-            Probes::Clustered(records) => (row, memory.read_hot(&records[row as usize])),
-            Probes::Unclustered(records, rids) => {
-                let rid = *memory.read_hot(&rids[row as usize]);
-                (rid, memory.read(&records[rid as usize]))
-            }
-        }
+    fn input(&self, _: Row) -> Option<Place> {
+        None
+    }
+    #[inline(always)]
+    fn read<M: Memory>(&self, row: Row, memory: &mut M) -> &'a Record {
+        memory.read_hot(&self.0[row as usize])
+    }
+}
+
+/// Row ids in random order, each dereferenced.
+#[derive(Debug, Clone, Copy)]
+pub struct Unclustered<'a> {
+    /// The table.
+    pub records: &'a [Record],
+    /// Positions in it, in the order in which they probe.
+    pub rids: &'a [u32],
+}
+
+impl<'a> Probes<'a> for Unclustered<'a> {
+    fn len(&self) -> usize {
+        self.rids.len()
+    }
+    #[inline(always)]
+    fn input(&self, row: Row) -> Option<Place> {
+        Some(Place::of(&self.records[self.rids[row as usize] as usize]))
+    }
+    #[inline(always)]
+    fn read<M: Memory>(&self, row: Row, memory: &mut M) -> &'a Record {
+        let rid = *memory.read_hot(&self.rids[row as usize]);
+        memory.read(&self.records[rid as usize])
     }
 }

@@ -25,11 +25,13 @@
 //! are shared, which keeps the lines that both threads touch few.
 
 mod helper;
+mod run;
 mod set;
 mod slots;
 mod touch;
 
 pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
+pub use run::{Options, Placement, Preloadable, Served, run};
 pub use set::{Deduplicate, Stage, WorkAheadSet, drive};
-pub use slots::{Guard, Slots};
+pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
 pub use touch::touch;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::slots::Slots;
+use super::slots::{Slots, dummy};
+use crate::place::{LINE_BYTES, References};
 
 /// Which way the helper goes round the array, the main thread going forward (§4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +69,13 @@ impl Helper {
     /// production, an observer in tests.
     ///
     /// The helper stores nothing that anyone else can see (its report and its copies are its own).
-    pub fn run(&self, slots: &Slots, mut touch: impl FnMut(usize)) -> HelperReport {
+    pub fn run<A: References>(
+        &self,
+        slots: &Slots<A>,
+        mut touch: impl FnMut(usize),
+    ) -> HelperReport {
         let mut report = HelperReport::default();
-        let mut last_seen = vec![Slots::dummy(); slots.entries()];
+        let mut last_seen = vec![dummy(); slots.entries()];
         let mut recent = vec![0usize; RECENT_LINES];
         let mut entry = 0;
         loop {
@@ -83,40 +88,50 @@ impl Helper {
                 None => return report,
             };
             last_seen[entry] = first;
-            slots.with_lock(entry, || {
-                for k in 0..slots.most() {
-                    let address = if k == 0 { first } else { slots.pointer(entry, k) };
-                    match self.skip {
-                        Skip::Nothing => touch(address),
-                        Skip::RecentLines => {
-                            let line = address / crate::place::LINE_BYTES;
-                            let seen = &mut recent[line % RECENT_LINES];
-                            if *seen != line {
-                                *seen = line;
-                                touch(address);
-                            }
-                        }
-                    }
-                }
-            });
+            self.load(slots, entry, first, &mut recent, &mut touch);
             report.entries_loaded += 1;
             entry = self.next(entry, slots.entries(), &mut report);
+        }
+    }
+
+    /// Loads every pointer of an entry, the padding too: no branch on how many are valid (§4.1).
+    #[inline(always)]
+    fn load<A: References>(
+        &self,
+        slots: &Slots<A>,
+        entry: usize,
+        first: usize,
+        recent: &mut [usize],
+        touch: &mut impl FnMut(usize),
+    ) {
+        let _held = slots.hold(entry);
+        for k in 0..A::MOST {
+            let address = if k == 0 { first } else { slots.pointer(entry, k) };
+            let line = address / LINE_BYTES;
+            match self.skip {
+                Skip::RecentLines
+                    if std::mem::replace(&mut recent[line % RECENT_LINES], line) == line => {}
+                Skip::RecentLines | Skip::Nothing => touch(address),
+            }
         }
     }
 
     /// Waits, if told to, until a slot's first pointer differs from the last one loaded there.
     /// `None` when the main thread finished meanwhile.
     #[inline(always)]
-    fn changed(
+    fn changed<A: References>(
         &self,
-        slots: &Slots,
+        slots: &Slots<A>,
         entry: usize,
         last: usize,
         report: &mut HelperReport,
     ) -> Option<usize> {
         loop {
-            let first = slots.with_lock(entry, || slots.pointer(entry, 0));
-            if first != last || first == Slots::dummy() {
+            let first = {
+                let _held = slots.hold(entry);
+                slots.pointer(entry, 0)
+            };
+            if first != last || first == dummy() {
                 return Some(first);
             }
             match self.wait {

@@ -18,17 +18,23 @@ pub enum Deduplicate {
 /// Lines `post` remembers.
 const POSTED_LINES: usize = 256;
 
-/// What a slot holds for the main thread: a row to resume, and how many valid pointers it posted.
-#[derive(Clone, Copy)]
-struct Held<C> {
-    cursor: C,
+/// A state of the main thread, and the valid pointers posted with it.
+struct Held<S> {
+    state: Option<S>,
     pointers: usize,
 }
 
 /// The main thread's view of the set.
-pub struct WorkAheadSet<'s, C> {
-    slots: &'s Slots,
-    states: Box<[Option<Held<C>>]>,
+///
+/// States never move: `post` swaps indices into a pool with one state more than there are slots,
+/// the one at hand. (Copying a cursor through `post` cost more than the step itself: a 16-byte load
+/// of what was just written in pieces waits for the store.)
+pub struct WorkAheadSet<'s, A, S> {
+    slots: &'s Slots<A>,
+    pool: Box<[Held<S>]>,
+    /// Which state each slot holds.
+    held: Box<[u32]>,
+    hand: usize,
     next: usize,
     /// `N`: valid pointers in the set.
     valid: usize,
@@ -37,17 +43,20 @@ pub struct WorkAheadSet<'s, C> {
     posted: Box<[usize]>,
 }
 
-impl<'s, C: Copy> WorkAheadSet<'s, C> {
+impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
     /// An empty set over `slots` that admits new work below `threshold` valid pointers.
     #[must_use]
-    pub fn new(slots: &'s Slots, threshold: usize, deduplicate: Deduplicate) -> Self {
+    pub fn new(slots: &'s Slots<A>, threshold: usize, deduplicate: Deduplicate) -> Self {
         let posted = match deduplicate {
             Deduplicate::Nothing => 0,
             Deduplicate::InPost => POSTED_LINES,
         };
+        let entries = slots.entries();
         Self {
             slots,
-            states: vec![None; slots.entries()].into(),
+            pool: (0..=entries).map(|_| Held { state: None, pointers: 0 }).collect(),
+            held: (0..entries as u32).collect(),
+            hand: entries,
             next: 0,
             valid: 0,
             threshold,
@@ -68,28 +77,33 @@ impl<'s, C: Copy> WorkAheadSet<'s, C> {
         self.valid < self.threshold
     }
 
-    /// Writes `work` (or, for `None`, dummies and no state) to the next slot of the array and
-    /// returns the state the slot held.
+    /// The state at hand: what the last `post` gave back, or what the next will put in.
     #[inline(always)]
-    pub fn post<A: References>(&mut self, work: Option<(A, C)>) -> Option<C> {
+    pub fn hand(&mut self) -> &mut Option<S> {
+        &mut self.pool[self.hand].state
+    }
+
+    /// Posts the state at hand with what it asks for to the next slot, round-robin, and takes the
+    /// slot's previous state to hand. `None` posts dummies and clears the state.
+    #[inline(always)]
+    pub fn post<B: References>(&mut self, asks: Option<&B>) {
         let entry = self.next;
-        self.next = if entry + 1 == self.slots.entries() { 0 } else { entry + 1 };
-        let (asks, held) = match work {
-            Some((asks, cursor)) => (Some(asks), Some(Held { cursor, pointers: asks.count() })),
-            None => (None, None),
-        };
-        self.valid += held.map_or(0, |held| held.pointers);
-        let posted = &mut self.posted;
-        if posted.is_empty() {
-            self.slots.put(entry, asks.as_ref(), |_| true);
-        } else {
-            self.slots.put(entry, asks.as_ref(), |place| !repeated(posted, place));
+        self.next = if entry + 1 == self.held.len() { 0 } else { entry + 1 };
+        let posting = &mut self.pool[self.hand];
+        posting.pointers = asks.map_or(0, B::count);
+        if asks.is_none() {
+            posting.state = None;
         }
-        let previous = std::mem::replace(&mut self.states[entry], held);
-        previous.map(|held| {
-            self.valid -= held.pointers;
-            held.cursor
-        })
+        self.valid += posting.pointers;
+        if self.posted.is_empty() {
+            self.slots.put(entry, asks, |_| true);
+        } else {
+            let posted = &mut self.posted;
+            self.slots.put(entry, asks, |place| !repeated(posted, place));
+        }
+        let taken = std::mem::replace(&mut self.held[entry], self.hand as u32);
+        self.hand = taken as usize;
+        self.valid -= self.pool[self.hand].pointers;
     }
 }
 
@@ -112,47 +126,50 @@ pub enum Stage<C> {
 
 /// Runs every row of a walk through the set.
 ///
-/// One turn: post what is at hand, take back what the slot held, step it. A finished row is
-/// replaced by a new one if the set admits it; otherwise the slot is filled with dummies. When the
-/// rows run out, dummies drain the set.
+/// One turn: step what is at hand, post it with what it asks for, which brings the next slot's
+/// state to hand. A finished row is replaced by a new one if the set admits it; otherwise the slot
+/// is filled with dummies. When the rows run out, dummies drain the set.
 #[inline(always)]
 pub fn drive<W: Walk, S: Sink<W::Hit>>(
     walk: &mut W,
     rows: &mut Rows,
-    set: &mut WorkAheadSet<'_, Stage<W::Cursor>>,
+    set: &mut WorkAheadSet<'_, W::Asks, Stage<W::Cursor>>,
     sink: &mut S,
 ) {
     let memory = &mut Direct;
     let mut in_flight = 0usize;
-    let mut at_hand: Option<(W::Asks, W::Cursor)> = None;
     loop {
-        let previous = if let Some((asks, cursor)) = at_hand.take() {
-            set.post(Some((asks, Stage::Walk(cursor))))
-        } else {
-            match if set.admits() { rows.next() } else { None } {
-                Some(row) => {
-                    in_flight += 1;
-                    if let Some(place) = walk.input(row) {
-                        set.post(Some((place, Stage::Input(row))))
-                    } else {
-                        let (cursor, asks) = walk.start(row, memory);
-                        set.post(Some((asks, Stage::Walk(cursor))))
-                    }
+        match set.hand() {
+            Some(Stage::Walk(cursor)) => {
+                if let Some(asks) = walk.step(cursor, memory, sink) {
+                    set.post(Some(&asks));
+                    continue;
                 }
-                None if in_flight == 0 => return,
-                None => set.post::<W::Asks>(None),
+                in_flight -= 1;
             }
-        };
-        match previous {
-            Some(Stage::Walk(mut cursor)) => match walk.step(&mut cursor, memory, sink) {
-                Some(asks) => at_hand = Some((asks, cursor)),
-                None => in_flight -= 1,
-            },
-            Some(Stage::Input(row)) => {
+            &mut Some(Stage::Input(row)) => {
                 let (cursor, asks) = walk.start(row, memory);
-                at_hand = Some((asks, cursor));
+                *set.hand() = Some(Stage::Walk(cursor));
+                set.post(Some(&asks));
+                continue;
             }
             None => {}
+        }
+        let admitted = if set.admits() { rows.next() } else { None };
+        if let Some(row) = admitted {
+            in_flight += 1;
+            if let Some(place) = walk.input(row) {
+                *set.hand() = Some(Stage::Input(row));
+                set.post(Some(&place));
+            } else {
+                let (cursor, asks) = walk.start(row, memory);
+                *set.hand() = Some(Stage::Walk(cursor));
+                set.post(Some(&asks));
+            }
+        } else if in_flight == 0 {
+            return;
+        } else {
+            set.post::<W::Asks>(None);
         }
     }
 }

@@ -1,17 +1,25 @@
 //! The shared half of the set: pointers, and the flag that ends the helper.
 
+use std::marker::PhantomData;
+
 #[cfg(loom)]
 use loom::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 #[cfg(not(loom))]
 use std::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use crate::place::{Place, References};
+
+/// Address of the dummy line, which pads entries and is never touched by the main thread.
+#[must_use]
+pub fn dummy() -> usize {
+    (&raw const DUMMY.0).addr()
+}
 
 /// Most slots of a set: 8,192 pointers is the end of the paper's sweep, doubled for its outer join.
 pub const ENTRIES_MAX: usize = 1 << 15;
@@ -32,108 +40,84 @@ struct DummyLine([u8; 128]);
 
 static DUMMY: DummyLine = DummyLine([0; 128]);
 
-/// The shared array: `entries` slots of `most` pointers each.
+/// The shared array of a walk that asks for `A` a step: slots of `A::MOST` pointers each.
 ///
 /// Everything in it is atomic and written by the main thread only.
-pub struct Slots {
+pub struct Slots<A> {
     pointers: Box<[AtomicUsize]>,
     /// One a slot under [`Guard::Mutex`], none otherwise.
     locks: Box<[Mutex<()>]>,
-    entries: usize,
-    most: usize,
     finished: AtomicBool,
+    asks: PhantomData<fn(A)>,
 }
 
-impl Slots {
-    /// The paper's geometry for a walk that asks for `A` a step: a set of `size` pointers has
-    /// `size / m` entries of `M` pointers each (§4.1).
+impl<A: References> Slots<A> {
+    /// The paper's geometry: a set of `size` pointers has `size / m` entries of `M` pointers each
+    /// (§4.1), at least one. All of them hold the dummy.
     ///
     /// # Panics
-    /// If the set would have no entry or more than [`ENTRIES_MAX`].
+    /// Above [`ENTRIES_MAX`] entries.
     #[must_use]
-    pub fn for_asks<A: References>(size: usize, guard: Guard) -> Self {
-        Self::new(size / A::LEAST, A::MOST, guard)
-    }
-
-    /// `entries` slots of `most` pointers each, all of them the dummy's.
-    ///
-    /// # Panics
-    /// If there would be no entry, no pointer in one, or more than [`ENTRIES_MAX`] entries.
-    #[must_use]
-    pub fn new(entries: usize, most: usize, guard: Guard) -> Self {
-        assert!((1..=ENTRIES_MAX).contains(&entries), "{entries} entries: 1 to {ENTRIES_MAX}");
-        assert!(most >= 1);
+    pub fn of_size(size: usize, guard: Guard) -> Self {
+        let entries = (size / A::LEAST).max(1);
+        assert!(entries <= ENTRIES_MAX, "{entries} entries: at most {ENTRIES_MAX}");
         let locks = match guard {
             Guard::None => 0,
             Guard::Mutex => entries,
         };
         Self {
-            pointers: (0..entries * most).map(|_| AtomicUsize::new(Self::dummy())).collect(),
+            pointers: (0..entries * A::MOST).map(|_| AtomicUsize::new(dummy())).collect(),
             locks: (0..locks).map(|_| Mutex::new(())).collect(),
-            entries,
-            most,
             finished: AtomicBool::new(false),
+            asks: PhantomData,
         }
-    }
-
-    /// Address of the dummy line, which pads entries and is never touched by the main thread.
-    #[must_use]
-    pub fn dummy() -> usize {
-        (&raw const DUMMY.0).addr()
     }
 
     /// Number of slots.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.entries
+        self.pointers.len() / A::MOST
     }
 
-    /// Pointers a slot holds: the paper's `M`.
-    #[must_use]
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    /// Main thread: puts the places of `asks` into a slot, padded with the dummy.
+    /// Main thread: puts places into a slot, padded with the dummy. `B` is `A`, or the single place
+    /// of an input.
     #[inline(always)]
-    pub(super) fn put<A: References>(
+    pub(super) fn put<B: References>(
         &self,
         entry: usize,
-        asks: Option<&A>,
+        asks: Option<&B>,
         mut keep: impl FnMut(Place) -> bool,
     ) {
-        self.with_lock(entry, || {
-            let slot = &self.pointers[entry * self.most..(entry + 1) * self.most];
-            let mut used = 0;
-            if let Some(asks) = asks {
-                asks.each(|place| {
-                    let address = if keep(place) { place.address().addr() } else { Self::dummy() };
-                    slot[used].store(address, Ordering::Relaxed);
-                    used += 1;
-                });
-            }
-            for pointer in &slot[used..] {
-                pointer.store(Self::dummy(), Ordering::Relaxed);
-            }
-        });
+        const { assert!(B::MOST <= A::MOST) };
+        let _held = self.hold(entry);
+        let slot = &self.pointers[entry * A::MOST..][..A::MOST];
+        let mut used = 0;
+        if let Some(asks) = asks {
+            asks.each(|place| {
+                let address = if keep(place) { place.address().addr() } else { dummy() };
+                slot[used].store(address, Ordering::Relaxed);
+                used += 1;
+            });
+        }
+        for pointer in &slot[used..] {
+            pointer.store(dummy(), Ordering::Relaxed);
+        }
     }
 
     /// Helper: the `k`-th pointer of a slot.
     #[inline(always)]
     pub(super) fn pointer(&self, entry: usize, k: usize) -> usize {
-        self.pointers[entry * self.most + k].load(Ordering::Relaxed)
+        self.pointers[entry * A::MOST + k].load(Ordering::Relaxed)
     }
 
-    /// Runs `access` under the slot's lock, if it has one. A poisoned lock is still a lock: a dead
-    /// helper must not stop the main thread.
+    /// Holds the slot's lock, if it has one. A poisoned lock is still a lock: a dead helper must
+    /// not stop the main thread.
     #[inline(always)]
-    pub(super) fn with_lock<R>(&self, entry: usize, access: impl FnOnce() -> R) -> R {
+    pub(super) fn hold(&self, entry: usize) -> Option<MutexGuard<'_, ()>> {
         if self.locks.is_empty() {
-            access()
-        } else {
-            let _held = self.locks[entry].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            access()
+            return None;
         }
+        Some(self.locks[entry].lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     /// Main thread: tells the helper to stop.

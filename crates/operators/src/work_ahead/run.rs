@@ -1,0 +1,101 @@
+//! Main and helper together.
+
+use workahead_machine::clock::{Elapsed, Moment};
+use workahead_machine::cpus::CpuSet;
+use workahead_machine::{Error, pin};
+
+use super::helper::{Helper, HelperReport};
+use super::set::{Deduplicate, WorkAheadSet, drive};
+use super::slots::{Guard, Slots};
+use super::touch::touch;
+use crate::place::References;
+use crate::walk::{Rows, Sink, Walk};
+
+/// A walk whose places a helper may load at any time.
+///
+/// # Safety
+/// Every place the walk asks for, or names as an input, must stay mapped for as long as the walk
+/// exists: tables it borrows or owns and never reallocates.
+pub unsafe trait Preloadable: Walk {}
+
+/// The set's shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Pointers in the set: the paper's size, and its threshold `t`. 128 is the paper's choice.
+    pub size: usize,
+    /// Locked slots or not.
+    pub guard: Guard,
+    /// Duplicates left out by `post` or not.
+    pub deduplicate: Deduplicate,
+    /// The helper's orders; `None` runs the staged operator alone, posting for nobody.
+    pub helper: Option<Helper>,
+}
+
+/// Where the helper runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Placement<'a> {
+    /// The helper's CPU; the main thread stays where it is.
+    pub helper_cpu: usize,
+    /// CPUs the process may use.
+    pub allowed: &'a CpuSet,
+}
+
+/// What the helper did, and the CPU time it took for that.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// Entries, waits and laps.
+    pub report: HelperReport,
+    /// The helper's own time.
+    pub elapsed: Elapsed,
+}
+
+/// Ends the helper when the main thread leaves, by whatever way.
+struct Finish<'s, A: References>(&'s Slots<A>);
+
+impl<A: References> Drop for Finish<'_, A> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// Runs all `rows` of a walk through a work-ahead set, with a helper if there is to be one.
+///
+/// The main thread never waits for the helper, which may start late, stop or die: the hits are the
+/// same. `None` is returned for a helper that was not asked for or did not live to report.
+///
+/// # Errors
+/// When the helper's CPU is not allowed; then nothing has run.
+pub fn run<W: Preloadable, S: Sink<W::Hit>>(
+    walk: &mut W,
+    rows: &mut Rows,
+    options: Options,
+    placement: Placement<'_>,
+    sink: &mut S,
+) -> Result<Option<Served>, Error> {
+    let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
+    let mut set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
+    let Some(helper) = options.helper else {
+        drive(walk, rows, &mut set, sink);
+        return Ok(None);
+    };
+    let Placement { helper_cpu, allowed } = placement;
+    if !allowed.contains(helper_cpu) {
+        let _ = pin::to(helper_cpu, allowed)?;
+    }
+    let slots = &slots;
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            let _pinned = pin::to(helper_cpu, allowed).ok()?;
+            let moment = Moment::now();
+            // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays
+            // mapped while the walk exists; the caller's borrow of it outlives this scope.
+            let report = helper.run(slots, |address| unsafe { touch(address as *const u8) });
+            Some(Served { report, elapsed: moment.elapsed() })
+        });
+        {
+            let _finish = Finish(slots);
+            drive(walk, rows, &mut set, sink);
+        }
+        Ok(serving.join().ok().flatten())
+    })
+}
