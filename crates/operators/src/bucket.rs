@@ -39,7 +39,7 @@ pub use build::Build;
 pub use compare::Compare;
 pub use group::{Group, Grouping};
 pub use output::{Batch, Output};
-pub use probe::{Every, First, Match, Matches, Probe};
+pub use probe::{Every, First, Matches, Probe};
 
 use bytemuck::{Pod, Zeroable};
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
@@ -210,6 +210,13 @@ impl Table {
         self.buckets.bytes()
     }
 
+    /// The buckets themselves: what a measurement of the machine's limit reads at random, so that
+    /// the limit is that of the very pages the table lies on.
+    #[must_use]
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
     /// Whether any key is held more than once.
     #[must_use]
     pub fn repeats(&self) -> bool {
@@ -223,7 +230,7 @@ impl Table {
         let mut found = Vec::new();
         let mut schedule = crate::schedule::InTurn::new();
         schedule.drive(&mut { probe }, &mut Rows::range(0..1), &mut Direct, &mut found);
-        found.into_iter().map(|(_, Match { value, .. })| value).collect()
+        found.into_iter().map(|(_, value)| value).collect()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Matches as columns: key, probe value, build value.
 
-use super::Match;
 use crate::walk::{Row, Sink};
 
 /// Columns of `ROWS` joined rows, of which the first `len` are filled.
@@ -21,23 +20,24 @@ pub struct Batch<const ROWS: usize> {
 /// the [columns](Output::columns), [clears](Output::clear), and drives again.
 pub struct Output<'a, const ROWS: usize> {
     batch: Box<Batch<ROWS>>,
+    probe_keys: &'a [u64],
     probe_values: &'a [u64],
     written: usize,
     full_at: usize,
 }
 
 impl<'a, const ROWS: usize> Output<'a, ROWS> {
-    /// An empty batch for probe rows with these values. `slack` is the width of the schedule, by
+    /// An empty batch for probe rows with these keys and values. `slack` is the width of the schedule, by
     /// which it may overshoot; 1 for the schedules that keep row order.
     ///
     /// # Panics
     /// Unless `1 <= slack <= ROWS`.
     #[must_use]
-    pub fn new(probe_values: &'a [u64], slack: usize) -> Self {
+    pub fn new(probe_keys: &'a [u64], probe_values: &'a [u64], slack: usize) -> Self {
         assert!((1..=ROWS).contains(&slack), "a batch of {ROWS} rows has no slack of {slack}");
         let batch =
             Box::new(Batch { keys: [0; ROWS], probe_values: [0; ROWS], build_values: [0; ROWS] });
-        Self { batch, probe_values, written: 0, full_at: ROWS - slack + 1 }
+        Self { batch, probe_keys, probe_values, written: 0, full_at: ROWS - slack + 1 }
     }
 
     /// Joined rows in the batch.
@@ -65,14 +65,14 @@ impl<'a, const ROWS: usize> Output<'a, ROWS> {
     }
 }
 
-impl<const ROWS: usize> Sink<Match> for Output<'_, ROWS> {
+impl<const ROWS: usize> Sink<u64> for Output<'_, ROWS> {
     #[inline(always)]
-    fn emit(&mut self, row: Row, hit: Match) {
+    fn emit(&mut self, row: Row, build_value: u64) {
         let at = self.written;
         assert!(at < ROWS, "the slack of a sink is the width of its schedule");
-        self.batch.keys[at] = hit.key;
+        self.batch.keys[at] = self.probe_keys[row as usize];
         self.batch.probe_values[at] = self.probe_values[row as usize];
-        self.batch.build_values[at] = hit.value;
+        self.batch.build_values[at] = build_value;
         self.written = at + 1;
     }
 

@@ -2,19 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::{Compare, SLOTS, Table, has_spilled, home, stored};
+use super::{Bucket, Compare, SLOTS, Table, has_spilled, home, stored};
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::walk::{Row, Sink, Walk};
-
-/// What a probe finds: the value of an entry with its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Match {
-    /// The key of both sides.
-    pub key: u64,
-    /// The value of the build side.
-    pub value: u64,
-}
 
 /// How many matches of a row are wanted.
 pub trait Matches: Copy + Send + Sync + sealed::Sealed {
@@ -48,7 +39,8 @@ impl Matches for Every {
 /// match is asked for again, as a step emits one hit.
 #[derive(Clone, Copy)]
 pub struct Probe<'a, I, N> {
-    table: &'a Table,
+    buckets: &'a [Bucket],
+    homes: u32,
     isa: I,
     keys: &'a [u64],
     _matches: PhantomData<N>,
@@ -58,61 +50,68 @@ impl<'a, I: Compare, N: Matches> Probe<'a, I, N> {
     /// Probes `table` with `keys`, comparing by `isa`.
     #[must_use]
     pub fn new(table: &'a Table, isa: I, keys: &'a [u64]) -> Self {
-        Self { table, isa, keys, _matches: PhantomData }
+        Self { buckets: &table.buckets, homes: table.homes, isa, keys, _matches: PhantomData }
     }
 }
 
-/// A row, and where its next candidate lies: bucket times [`SLOTS`] plus slot.
+/// A row, and where its next candidate lies.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
+    /// The key as the table stores it: read back by a broadcast, and cheaper than the column.
+    stored: u64,
     row: Row,
-    slot: u32,
+    /// The bucket; for [`Every`] times [`SLOTS`], plus the slot to look from.
+    at: u32,
+}
+
+impl<I: Compare, N: Matches> Probe<'_, I, N> {
+    /// Positions in a bucket that a cursor tells apart.
+    const PLACES: u32 = if N::FIRST_ONLY { 1 } else { SLOTS as u32 };
 }
 
 impl<I: Compare, N: Matches> Walk for Probe<'_, I, N> {
     type Cursor = Cursor;
-    type Hit = Match;
+    /// The value of the build side.
+    type Hit = u64;
     type Asks = Place;
 
     #[inline(always)]
     fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, Place) {
         let key = *memory.read_hot(&self.keys[row as usize]);
-        let bucket = home(self.table.homes, key);
-        let place = Place::of(&self.table.buckets[bucket as usize]);
-        (Cursor { row, slot: bucket * SLOTS as u32 }, place)
+        let bucket = home(self.homes, key);
+        let place = Place::of(&self.buckets[bucket as usize]);
+        (Cursor { stored: stored(key), row, at: bucket * Self::PLACES }, place)
     }
 
     #[inline(always)]
-    fn step<M: Memory, S: Sink<Match>>(
+    fn step<M: Memory, S: Sink<u64>>(
         &mut self,
         cursor: &mut Cursor,
         memory: &mut M,
         sink: &mut S,
     ) -> Option<Place> {
-        let key = *memory.read_hot(&self.keys[cursor.row as usize]);
-        let at = cursor.slot / SLOTS as u32;
-        let bucket = &self.table.buckets[at as usize];
+        let at = cursor.at / Self::PLACES;
+        let bucket = &self.buckets[at as usize];
         let held = memory.read(&bucket.keys);
-        let mut matches = self.isa.equal(held, stored(key));
+        let mut matches = self.isa.equal(held, cursor.stored);
         if !N::FIRST_ONLY {
-            matches &= u32::MAX << (cursor.slot % SLOTS as u32);
+            matches &= u32::MAX << (cursor.at % Self::PLACES);
         }
         if matches != 0 {
             let slot = matches.trailing_zeros();
-            let value = *memory.read(&bucket.values[slot as usize % SLOTS]);
-            sink.emit(cursor.row, Match { key, value });
+            sink.emit(cursor.row, *memory.read(&bucket.values[slot as usize % SLOTS]));
             if N::FIRST_ONLY {
                 return None;
             }
             if matches & (matches - 1) != 0 {
-                cursor.slot = at * SLOTS as u32 + slot + 1;
+                cursor.at = at * Self::PLACES + slot + 1;
                 return Some(Place::of(bucket));
             }
         }
         if !has_spilled(held) {
             return None;
         }
-        cursor.slot = (at + 1) * SLOTS as u32;
-        Some(Place::of(&self.table.buckets[at as usize + 1]))
+        cursor.at = (at + 1) * Self::PLACES;
+        Some(Place::of(&self.buckets[at as usize + 1]))
     }
 }

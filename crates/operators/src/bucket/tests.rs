@@ -11,7 +11,7 @@ use crate::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds};
 use crate::walk::{Row, Sink, Walk};
 use crate::with_isa;
 
-type Hits = Vec<(Row, Match)>;
+type Hits = Vec<(Row, u64)>;
 
 const WIDTHS: [usize; 5] = [1, 2, 7, 64, 1024];
 
@@ -40,7 +40,7 @@ impl Order {
     }
 
     /// Drives all rows, pausing whenever the sink has taken `room` hits since the last pause.
-    fn drive<W: Walk<Hit = Match>>(self, walk: &mut W, rows: Rows, room: usize) -> Hits {
+    fn drive<W: Walk<Hit = u64>>(self, walk: &mut W, rows: Rows, room: usize) -> Hits {
         let mut memory = Prefetching::<ToL1>::default();
         match self {
             Order::InTurn => to_end(&mut InTurn::new(), walk, rows, &mut memory, room),
@@ -61,8 +61,8 @@ struct Tiny {
     full_at: usize,
 }
 
-impl Sink<Match> for Tiny {
-    fn emit(&mut self, row: Row, hit: Match) {
+impl Sink<u64> for Tiny {
+    fn emit(&mut self, row: Row, hit: u64) {
         self.hits.push((row, hit));
     }
     fn is_full(&self) -> bool {
@@ -70,7 +70,7 @@ impl Sink<Match> for Tiny {
     }
 }
 
-fn to_end<W: Walk<Hit = Match>, S: Schedule<W>, M: Memory>(
+fn to_end<W: Walk<Hit = u64>, S: Schedule<W>, M: Memory>(
     schedule: &mut S,
     walk: &mut W,
     mut rows: Rows,
@@ -95,9 +95,7 @@ fn oracle(build: &[(u64, u64)], probes: &[u64]) -> Hits {
     let mut hits: Hits = probes
         .iter()
         .zip(0..)
-        .flat_map(|(key, row)| {
-            matches(key).into_iter().map(move |value| (row, Match { key: *key, value }))
-        })
+        .flat_map(|(key, row)| matches(key).into_iter().map(move |value| (row, value)))
         .collect();
     hits.sort_unstable();
     hits
@@ -305,7 +303,7 @@ fn output_columns_over_many_batches() {
     for order in [1, 2, 7, 64] {
         let mut walk = Probe::<_, Every>::new(&table, Portable, &probes);
         let mut rows = Rows::range(0..10_000);
-        let mut sink = Output::<128>::new(&values, order);
+        let mut sink = Output::<128>::new(&probes, &values, order);
         let mut schedule = Lanes::new(order);
         let mut joined = Vec::new();
         loop {
