@@ -4,6 +4,7 @@ use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_machine::{clock::Moment, pin};
 use workahead_operators::chained::*;
 use workahead_operators::hash::hash_u32;
+use workahead_operators::isa::Portable;
 use workahead_operators::memory::*;
 use workahead_operators::record::*;
 use workahead_operators::schedule::*;
@@ -178,6 +179,7 @@ fn main() {
                         let mut sink = Materialise::new(&mut out);
                         let mut rows = Rows::range(0..n as Row);
                         work_ahead::run(
+                            Portable,
                             &mut wk,
                             &mut rows,
                             options,
@@ -202,6 +204,7 @@ fn main() {
             let mut wk = walk;
             let mut sink = Materialise::new(&mut out);
             work_ahead::run(
+                Portable,
                 &mut wk,
                 &mut Rows::range(0..n as Row),
                 options,

@@ -105,6 +105,11 @@ impl Rows {
         (row < self.end).then_some(row)
     }
 
+    /// Leaves out the next `rows` rows.
+    pub fn skip_rows(&mut self, rows: Row) {
+        self.next = self.next.saturating_add(rows.saturating_mul(self.stride));
+    }
+
     /// Rows left.
     #[must_use]
     pub fn left(&self) -> usize {

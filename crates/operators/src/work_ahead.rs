@@ -24,12 +24,14 @@
 //! The state `s` is the main thread's alone, so it lives in an array of its own: only the pointers
 //! are shared, which keeps the lines that both threads touch few.
 
+mod direct;
 mod helper;
 mod run;
 mod set;
 mod slots;
 mod touch;
 
+pub use direct::run_direct;
 pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
 pub use run::{Options, Placement, Preloadable, Served, run};
 pub use set::{Deduplicate, Stage, WorkAheadSet, drive};

@@ -8,6 +8,7 @@ use super::helper::{Helper, HelperReport};
 use super::set::{Deduplicate, WorkAheadSet, drive};
 use super::slots::{Guard, Slots};
 use super::touch::touch;
+use crate::isa::Isa;
 use crate::place::References;
 use crate::walk::{Rows, Sink, Walk};
 
@@ -66,6 +67,7 @@ impl<A: References> Drop for Finish<'_, A> {
 /// # Errors
 /// When the helper's CPU is not allowed; then nothing has run.
 pub fn run<W: Preloadable, S: Sink<W::Hit>>(
+    isa: impl Isa,
     walk: &mut W,
     rows: &mut Rows,
     options: Options,
@@ -75,7 +77,10 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
     let mut set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     let Some(helper) = options.helper else {
-        drive(walk, rows, &mut set, sink);
+        isa.run(
+            #[inline(always)]
+            || drive(walk, rows, &mut set, sink),
+        );
         return Ok(None);
     };
     let Placement { helper_cpu, allowed } = placement;
@@ -94,7 +99,10 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
         });
         {
             let _finish = Finish(slots);
-            drive(walk, rows, &mut set, sink);
+            isa.run(
+                #[inline(always)]
+                || drive(walk, rows, &mut set, sink),
+            );
         }
         Ok(serving.join().ok().flatten())
     })

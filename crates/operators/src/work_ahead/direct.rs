@@ -1,0 +1,128 @@
+//! The paper's "direct" helper (appendix): it reads the input itself instead of a set.
+//!
+//! It saves copying the references and pays for finding out where the main thread is: every
+//! [`ROWS_A_CHECK`] rows the main thread says how far it has come, and the helper compares. The
+//! paper found it slightly worse than the set, and hard to tune.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use workahead_machine::clock::Moment;
+use workahead_machine::{Error, pin};
+
+use super::helper::HelperReport;
+use super::run::{Placement, Preloadable, Served};
+use super::touch::touch;
+use crate::isa::Isa;
+use crate::memory::Direct;
+use crate::place::References;
+use crate::walk::{Row, Rows, Sink};
+
+/// Rows between two looks at each other.
+const ROWS_A_CHECK: Row = 16;
+
+/// How far the main thread has come, on a line of its own.
+#[repr(align(128))]
+struct Progress(AtomicU32);
+
+/// Says that there is nothing left to run ahead of.
+const FINISHED: Row = Row::MAX;
+
+/// Ends the helper when the main thread leaves, by whatever way.
+struct Finish<'p>(&'p Progress);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(FINISHED, Ordering::Release);
+    }
+}
+
+/// Runs all `rows` of a walk in turn, while a helper starts them too, up to `size` rows ahead, and
+/// loads what each asks for first.
+///
+/// # Errors
+/// When the helper's CPU is not allowed; then nothing has run.
+pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
+    isa: impl Isa,
+    walk: &mut W,
+    rows: &mut Rows,
+    size: usize,
+    placement: Placement<'_>,
+    sink: &mut S,
+) -> Result<Option<Served>, Error> {
+    let Placement { helper_cpu, allowed } = placement;
+    if !allowed.contains(helper_cpu) {
+        let _ = pin::to(helper_cpu, allowed)?;
+    }
+    let progress = &Progress(AtomicU32::new(0));
+    let (ahead, all) = (walk.clone(), *rows);
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            let _pinned = pin::to(helper_cpu, allowed).ok()?;
+            let moment = Moment::now();
+            let report = run_ahead(ahead, all, size as Row, progress);
+            Some(Served { report, elapsed: moment.elapsed() })
+        });
+        {
+            let _finish = Finish(progress);
+            isa.run(
+                #[inline(always)]
+                || in_turn(walk, rows, progress, sink),
+            );
+        }
+        Ok(serving.join().ok().flatten())
+    })
+}
+
+/// The main thread: one row to its end, saying now and then how many are done.
+#[inline(always)]
+fn in_turn<W: Preloadable, S: Sink<W::Hit>>(
+    walk: &mut W,
+    rows: &mut Rows,
+    progress: &Progress,
+    sink: &mut S,
+) {
+    let mut done: Row = 0;
+    for row in rows {
+        let (mut cursor, _) = walk.start(row, &mut Direct);
+        while walk.step(&mut cursor, &mut Direct, sink).is_some() {}
+        done += 1;
+        if done.is_multiple_of(ROWS_A_CHECK) {
+            progress.0.store(done, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The helper: starts each row to learn its places, and loads them.
+fn run_ahead<W: Preloadable>(
+    mut walk: W,
+    mut rows: Rows,
+    size: Row,
+    progress: &Progress,
+) -> HelperReport {
+    let mut report = HelperReport::default();
+    let mut at: Row = 0;
+    loop {
+        let done = progress.0.load(Ordering::Acquire);
+        if done == FINISHED {
+            return report;
+        }
+        if at < done {
+            // Passed: what lies behind the main thread is of no use any more.
+            rows.skip_rows(done - at);
+            at = done;
+        }
+        if at - done >= size {
+            report.waits += 1;
+            std::hint::spin_loop();
+            continue;
+        }
+        for row in rows.by_ref().take(ROWS_A_CHECK as usize) {
+            let (_, asks) = walk.start(row, &mut Direct);
+            // SAFETY: `Preloadable` keeps every place mapped while the walk exists; the main
+            // thread's copy is borrowed for longer than this thread lives.
+            asks.each(|place| unsafe { touch(place.address()) });
+            report.entries_loaded += 1;
+        }
+        at += ROWS_A_CHECK;
+    }
+}
