@@ -6,6 +6,26 @@
 
 use std::time::Instant;
 
+/// A counter that ticks at a constant rate on every CPU alike: the time-stamp counter of x86, the
+/// generic timer of ARM. Not core cycles: those change with the clock speed.
+#[must_use]
+pub fn ticks() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction only reads a counter; Linux leaves it open to user programs.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: reads a counter register that Linux leaves open to user programs.
+        unsafe {
+            std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
+        }
+        return Some(ticks);
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    None
+}
+
 /// Seconds of CPU time the calling thread has used so far.
 #[must_use]
 pub fn thread_cpu_s() -> f64 {
@@ -38,6 +58,12 @@ impl Moment {
     #[must_use]
     pub fn now() -> Self {
         Self { wall: Instant::now(), cpu_s: thread_cpu_s() }
+    }
+
+    /// Seconds on the wall since: cheap enough to ask inside a measurement.
+    #[must_use]
+    pub fn wall_s(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
     }
 
     /// What has passed since. Only the thread that took the moment can ask for its CPU time.

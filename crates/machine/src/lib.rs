@@ -9,6 +9,7 @@ pub mod clock;
 pub mod cpus;
 mod error;
 pub mod evidence;
+pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod pages;

@@ -4,18 +4,33 @@
 //! `Vec` does neither, and a table on 4 KiB pages loses 1.5 to 2 times to the same table on huge
 //! pages once it is larger than what the TLB covers. Hence one buffer type that does it right, and
 //! a control that refuses huge pages, so that the difference can be measured.
+//!
+//! Asking is not getting: a fragmented machine gives small pages in silence.
+//! [`PageBuffer::huge_bytes`] tells what was given. The first touch of a page costs 4 to 10 times a
+//! later store; a [`Pool`] keeps touched memory for the next user.
+
+mod mapping;
+mod pool;
+mod residency;
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use mapping::Mapping;
+pub use pool::Pool;
+use pool::Shelf;
 
 /// Size and alignment of a huge page on the machines we run on.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Which pages a buffer asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pages {
     /// Transparent huge pages (2 MiB), advised before the first touch.
     Huge,
@@ -25,10 +40,26 @@ pub enum Pages {
 
 /// A buffer could not be had.
 #[derive(Debug, thiserror::Error)]
-#[error("no memory for {bytes} bytes: choose a smaller size or free memory")]
-pub struct AllocationError {
-    /// Bytes asked for.
-    pub bytes: usize,
+pub enum AllocationError {
+    /// The system refused.
+    #[error("no memory for {bytes} bytes: choose a smaller size or free memory")]
+    Refused {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// The pool's bound does not allow it.
+    #[error(
+        "no room for {bytes} bytes in a pool of {limit_bytes} bytes, {lent_bytes} of them in use: \
+         choose a smaller size or a larger pool"
+    )]
+    PoolFull {
+        /// Bytes asked for, in whole huge pages.
+        bytes: usize,
+        /// The pool's bound.
+        limit_bytes: usize,
+        /// What others hold.
+        lent_bytes: usize,
+    },
 }
 
 /// A fixed-length slice of `T` in memory of its own, zeroed, on the pages asked for.
@@ -44,8 +75,10 @@ pub struct AllocationError {
 pub struct PageBuffer<T> {
     start: NonNull<T>,
     len: usize,
-    mapping: NonNull<libc::c_void>,
-    mapping_bytes: usize,
+    /// Taken only on drop.
+    mapping: Option<Mapping>,
+    /// Where the mapping goes when the buffer is dropped; unmapped when there is none.
+    home: Option<Arc<Shelf>>,
     _owns: PhantomData<T>,
 }
 
@@ -60,56 +93,50 @@ impl<T: Zeroable> PageBuffer<T> {
     /// # Errors
     /// When the system refuses the mapping or its size overflows.
     pub fn zeroed(len: usize, pages: Pages) -> Result<Self, AllocationError> {
-        const { assert!(align_of::<T>() <= 4096) };
-        let refused = |bytes| AllocationError { bytes };
-        let bytes = len.checked_mul(size_of::<T>()).ok_or(refused(usize::MAX))?;
-        let rounded = bytes.max(1).next_multiple_of(HUGE_PAGE_BYTES);
-        let mapping_bytes = rounded.checked_add(HUGE_PAGE_BYTES).ok_or(refused(bytes))?;
-        // SAFETY: an anonymous private mapping at an address of the kernel's choice.
-        let mapping = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mapping_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if mapping == libc::MAP_FAILED {
-            return Err(refused(bytes));
-        }
-        let mapping = NonNull::new(mapping).ok_or(refused(bytes))?;
-        let skip =
-            mapping.as_ptr().addr().next_multiple_of(HUGE_PAGE_BYTES) - mapping.as_ptr().addr();
-        let advice = match pages {
-            Pages::Huge => libc::MADV_HUGEPAGE,
-            Pages::Small => libc::MADV_NOHUGEPAGE,
-        };
-        // SAFETY: `skip + rounded` lies inside the mapping made above. The advice may be refused
-        // (a kernel without huge pages): the memory is then ordinary, and still correct.
-        let start = unsafe {
-            let start = mapping.byte_add(skip);
-            libc::madvise(start.as_ptr(), rounded, advice);
-            start.cast::<T>()
-        };
-        Ok(Self { start, len, mapping, mapping_bytes, _owns: PhantomData })
+        let mapping = Mapping::new(bytes_of::<T>(len)?, pages)?;
+        // SAFETY: a new mapping is zeroed, and zeros are valid values of `T`.
+        Ok(unsafe { Self::over(mapping, len) })
     }
 }
 
+fn bytes_of<T>(len: usize) -> Result<usize, AllocationError> {
+    len.checked_mul(size_of::<T>()).ok_or(AllocationError::Refused { bytes: usize::MAX })
+}
+
 impl<T> PageBuffer<T> {
+    /// The first `len` values of a mapping that is large enough for them.
+    ///
+    /// # Safety
+    /// The first `len * size_of::<T>()` bytes of the mapping are valid values of `T`.
+    unsafe fn over(mapping: Mapping, len: usize) -> Self {
+        const { assert!(align_of::<T>() <= HUGE_PAGE_BYTES) };
+        assert!(len * size_of::<T>() <= mapping.bytes());
+        let start = mapping.start().cast();
+        Self { start, len, mapping: Some(mapping), home: None, _owns: PhantomData }
+    }
+
     /// Bytes of the values held.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
+    }
+
+    /// Bytes of this buffer that really lie on huge pages now, as the kernel counts them
+    /// (`AnonHugePages` in `/proc/self/smaps`): only touched memory lies anywhere. At most
+    /// [`PageBuffer::bytes`], rounded up to a huge page. `None` where the kernel does not say.
+    #[must_use]
+    pub fn huge_bytes(&self) -> Option<usize> {
+        let mapping = self.mapping.as_ref()?;
+        residency::huge_bytes(mapping.start().as_ptr().addr(), mapping.bytes())
     }
 }
 
 impl<T> Drop for PageBuffer<T> {
     fn drop(&mut self) {
         const { assert!(!std::mem::needs_drop::<T>()) };
-        // SAFETY: exactly the range mapped in `zeroed`, which nothing borrows any more.
-        unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
+        if let (Some(home), Some(mapping)) = (&self.home, self.mapping.take()) {
+            home.put_back(mapping);
+        }
     }
 }
 
@@ -117,7 +144,7 @@ impl<T> Deref for PageBuffer<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` zeroed (hence valid) values lie at `start`, aligned, owned by this buffer.
+        // SAFETY: `len` valid values lie at `start` (`over`), aligned, owned by this buffer.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -141,3 +168,12 @@ impl<T: Pod> PageBuffer<T> {
         Ok(buffer)
     }
 }
+
+impl<T: std::fmt::Debug> std::fmt::Debug for PageBuffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

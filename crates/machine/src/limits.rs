@@ -1,0 +1,9 @@
+//! What this machine can do, measured.
+
+pub mod field;
+mod latency;
+pub mod lines;
+mod team;
+
+/// Words of a huge page.
+const HUGE_PAGE_WORDS: usize = crate::pages::HUGE_PAGE_BYTES / size_of::<u64>();

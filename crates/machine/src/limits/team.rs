@@ -1,0 +1,88 @@
+//! Threads that start at the same moment, each on its own CPU.
+//!
+//! What two threads get from memory together can only be told while both run, so all wait at a
+//! line that opens when the last has arrived. Waiting spins (a sleeping thread would start tens of
+//! microseconds late) and soon lets others run, since this machine may have fewer idle CPUs than
+//! threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::cpus::CpuSet;
+use crate::error::Error;
+use crate::pin;
+
+/// Runs `work(i)` on `cpus[i]`, all at once, and returns the results in the same order.
+///
+/// # Errors
+/// When a CPU is not allowed; nothing is run then.
+pub(crate) fn together<T, W>(cpus: &[usize], allowed: &CpuSet, work: W) -> Result<Vec<T>, Error>
+where
+    T: Send,
+    W: Fn(usize) -> T + Sync,
+{
+    if let &[cpu] = cpus {
+        let _pinned = pin::to(cpu, allowed)?;
+        return Ok(vec![work(0)]);
+    }
+    let line = StartingLine { missing: AtomicUsize::new(cpus.len()) };
+    let member = |i: usize| {
+        let pinned = pin::to(cpus[i], allowed);
+        // Arrive in any case: the others wait.
+        line.arrive_and_wait();
+        pinned.map(|_pinned| work(i))
+    };
+    std::thread::scope(|scope| {
+        let member = &member;
+        let threads: Vec<_> = (0..cpus.len()).map(|i| scope.spawn(move || member(i))).collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect()
+    })
+}
+
+struct StartingLine {
+    missing: AtomicUsize,
+}
+
+impl StartingLine {
+    fn arrive_and_wait(&self) {
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+        let mut spins = 0u32;
+        while self.missing.load(Ordering::Acquire) > 0 {
+            spins += 1;
+            if spins.is_multiple_of(1 << 10) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn results_come_in_the_order_of_the_cpus() {
+        let machine = Machine::here();
+        let cpus = machine.cpus_for(machine.cpus.allowed.len().min(4)).unwrap();
+        let on = together(&cpus, &machine.cpus.allowed, |i| (i, pin::affinity().unwrap())).unwrap();
+        for (i, (own, affinity)) in on.into_iter().enumerate() {
+            assert_eq!(own, i);
+            assert_eq!(affinity, CpuSet::from_iter([cpus[i]]));
+        }
+        assert_eq!(pin::affinity().unwrap(), machine.cpus.allowed);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_allowed_is_an_error_not_a_hang() {
+        let allowed = pin::affinity().unwrap();
+        let cpu = allowed.first().unwrap();
+        let error = together(&[cpu, 50_000], &allowed, |i| i).unwrap_err();
+        assert!(error.to_string().contains("CPU 50000 is not allowed"), "{error}");
+    }
+}

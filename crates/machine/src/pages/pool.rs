@@ -1,0 +1,143 @@
+//! Touched memory, kept for the next user, within a bound.
+//!
+//! A join's partitions, a study's repetitions: the same sizes are needed again and again, and the
+//! first touch of fresh pages costs 4 to 10 times the stores that follow. A pool lends mappings and
+//! takes them back when their buffers are dropped. Its bound covers all of it, lent and idle: what is
+//! idle is given back to the system when the room is needed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytemuck::Pod;
+
+use super::mapping::Mapping;
+use super::{AllocationError, PageBuffer, Pages, bytes_of};
+
+/// An idle mapping serves a request of at least a half of its size: a smaller one would waste more
+/// than it saves.
+const WASTE_MAX: usize = 2;
+
+/// A bounded stock of memory; clones share it.
+///
+/// ```
+/// use workahead_machine::pages::{Pages, Pool};
+/// let pool = Pool::new(64 << 20);
+/// let first = pool.take_zeroed::<u64>(1 << 20, Pages::Huge).unwrap();
+/// drop(first);
+/// let again = pool.take::<u32>(2 << 20, Pages::Huge).unwrap(); // the same, already touched, memory
+/// assert_eq!(pool.idle_bytes(), 0);
+/// # drop(again);
+/// ```
+#[derive(Clone)]
+pub struct Pool {
+    shelf: Arc<Shelf>,
+}
+
+pub(super) struct Shelf {
+    limit_bytes: usize,
+    stock: Mutex<Stock>,
+}
+
+#[derive(Default)]
+struct Stock {
+    /// Oldest first.
+    idle: Vec<Mapping>,
+    idle_bytes: usize,
+    lent_bytes: usize,
+}
+
+impl Pool {
+    /// A pool that never holds more than so many bytes, lent and idle together.
+    #[must_use]
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { shelf: Arc::new(Shelf { limit_bytes, stock: Mutex::default() }) }
+    }
+
+    /// A buffer that holds whatever its last user left there (zeros, if it is new).
+    ///
+    /// # Errors
+    /// When the pool's bound or the system does not allow it.
+    pub fn take<T: Pod>(&self, len: usize, pages: Pages) -> Result<PageBuffer<T>, AllocationError> {
+        let mapping = self.shelf.take(bytes_of::<T>(len)?, pages)?;
+        // SAFETY: the mapping holds at least `len` values, and any bytes are valid values of `T`.
+        let mut buffer = unsafe { PageBuffer::over(mapping, len) };
+        buffer.home = Some(Arc::clone(&self.shelf));
+        Ok(buffer)
+    }
+
+    /// A buffer of zeros.
+    ///
+    /// # Errors
+    /// As [`Pool::take`].
+    pub fn take_zeroed<T: Pod>(
+        &self,
+        len: usize,
+        pages: Pages,
+    ) -> Result<PageBuffer<T>, AllocationError> {
+        let mut buffer = self.take(len, pages)?;
+        buffer.fill(T::zeroed());
+        Ok(buffer)
+    }
+
+    /// Bytes kept for the next user.
+    #[must_use]
+    pub fn idle_bytes(&self) -> usize {
+        self.shelf.stock().idle_bytes
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn lent_bytes(&self) -> usize {
+        self.shelf.stock().lent_bytes
+    }
+
+    /// Gives everything idle back to the system.
+    pub fn clear(&self) {
+        let mut stock = self.shelf.stock();
+        stock.idle.clear();
+        stock.idle_bytes = 0;
+    }
+}
+
+impl Shelf {
+    fn stock(&self) -> MutexGuard<'_, Stock> {
+        // Every change below leaves the stock whole, also if its thread panics afterwards.
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, bytes: usize, pages: Pages) -> Result<Mapping, AllocationError> {
+        let needed = Mapping::rounded(bytes).ok_or(AllocationError::Refused { bytes })?;
+        let mut stock = self.stock();
+        let fits = |mapping: &Mapping| {
+            mapping.pages() == pages
+                && mapping.bytes() >= needed
+                && mapping.bytes() / WASTE_MAX <= needed
+        };
+        let fitting = stock.idle.iter().enumerate().filter(|(_, mapping)| fits(mapping));
+        let best = fitting.min_by_key(|(_, mapping)| mapping.bytes()).map(|(i, _)| i);
+        if let Some(best) = best {
+            let mapping = stock.idle.remove(best);
+            stock.idle_bytes -= mapping.bytes();
+            stock.lent_bytes += mapping.bytes();
+            return Ok(mapping);
+        }
+        let room = self.limit_bytes.saturating_sub(stock.lent_bytes);
+        if needed > room {
+            let (limit_bytes, lent_bytes) = (self.limit_bytes, stock.lent_bytes);
+            return Err(AllocationError::PoolFull { bytes: needed, limit_bytes, lent_bytes });
+        }
+        while stock.idle_bytes > room - needed {
+            let oldest = stock.idle.remove(0);
+            stock.idle_bytes -= oldest.bytes();
+        }
+        let mapping = Mapping::new(bytes, pages)?;
+        stock.lent_bytes += mapping.bytes();
+        Ok(mapping)
+    }
+
+    pub(super) fn put_back(&self, mapping: Mapping) {
+        let mut stock = self.stock();
+        stock.lent_bytes -= mapping.bytes();
+        stock.idle_bytes += mapping.bytes();
+        stock.idle.push(mapping);
+    }
+}
