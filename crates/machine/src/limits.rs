@@ -1,7 +1,7 @@
 //! What this machine can do, measured.
 
 pub mod field;
-mod latency;
+pub mod latency;
 pub mod lines;
 mod team;
 

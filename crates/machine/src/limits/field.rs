@@ -107,7 +107,7 @@ impl Field {
         let spare = (self.ready - len) / super::HUGE_PAGE_WORDS;
         // Steps of the golden section visit the places evenly, in any number of turns.
         let place = (turn as u128 * 0x9e37_79b9_7f4a_7c15) as u64;
-        let start = (u128::from(place) * (spare as u128 + 1) >> 64) as usize;
+        let start = ((u128::from(place) * (spare as u128 + 1)) >> 64) as usize;
         (start * super::HUGE_PAGE_WORDS, len)
     }
 }

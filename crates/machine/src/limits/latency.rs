@@ -98,7 +98,7 @@ const WARMED_BYTES: usize = 256 << 20;
 ///
 /// # Errors
 /// When the CPU is not allowed.
-pub(super) fn on_field(
+pub fn on_field(
     field: &Field,
     bytes: usize,
     cpu: usize,

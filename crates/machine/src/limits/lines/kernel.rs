@@ -19,7 +19,10 @@ const LANES: usize = 16;
 /// Lines ahead; research on this project's first machine found 32 and 64 best.
 const AHEAD_L1: usize = 32;
 const AHEAD_L2: usize = 64;
-const _: () = assert!(BLOCK % LANES == 0 && AHEAD_L1 % LANES == 0 && AHEAD_L2 % LANES == 0);
+const _: () = {
+    assert!(BLOCK.is_multiple_of(LANES));
+    assert!(AHEAD_L1.is_multiple_of(LANES) && AHEAD_L2.is_multiple_of(LANES));
+};
 
 /// Sixteen xorshift generators (Marsaglia, 2003) side by side.
 pub(super) struct Numbers {
