@@ -18,9 +18,10 @@ use bytemuck::{Pod, Zeroable};
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
 use crate::hash::hash_u32;
+pub use crate::materialise::Materialise;
 use crate::memory::Memory;
 use crate::place::Place;
-use crate::record::{Joined, Probes, Record};
+use crate::record::{Probes, Record};
 use crate::walk::{Row, Sink, Walk};
 
 /// End of a list.
@@ -206,33 +207,3 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
 // SAFETY: heads, cells, build and probe rows are borrowed, and immutable, for `'a`; the only
 // streams are those of `record`, which borrow too.
 unsafe impl<'a, P: Probes<'a>> crate::work_ahead::Preloadable for HashJoin<'a, P> {}
-
-/// Copies matches to 128-byte rows, in the order they come.
-pub struct Materialise<'a> {
-    rows: &'a mut [Joined],
-    written: usize,
-}
-
-impl<'a> Materialise<'a> {
-    /// Writes to `rows` from its start. A hit beyond its end is counted and not written.
-    pub fn new(rows: &'a mut [Joined]) -> Self {
-        Self { rows, written: 0 }
-    }
-
-    /// Hits taken.
-    #[must_use]
-    pub fn written(&self) -> usize {
-        self.written
-    }
-}
-
-impl Sink<(&Record, &Record)> for Materialise<'_> {
-    #[inline(always)]
-    fn emit(&mut self, _: Row, (probe, build): (&Record, &Record)) {
-        if let Some(row) = self.rows.get_mut(self.written) {
-            row.probe = *probe;
-            row.build = *build;
-        }
-        self.written += 1;
-    }
-}

@@ -17,6 +17,7 @@ pub mod bucket;
 pub mod chained;
 pub mod hash;
 pub mod isa;
+pub mod materialise;
 pub mod memory;
 pub mod place;
 pub mod record;
