@@ -12,6 +12,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
     ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
+    ("crates/operators/src/tree/compare.rs", "compares a node's keys in vector registers"),
     ("crates/operators/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
 ];
 

@@ -134,14 +134,17 @@ mod tests {
     proptest! {
         #[test]
         fn every_instruction_set_says_the_same(words: [u32; 16], at in 0_usize..16, other: u32) {
-            let [first, _] = words.as_chunks::<8>().0 else { unreachable!("sixteen are two eights") };
+            let first: &[u32; 8] = words.first_chunk().unwrap();
             for word in [words[at], words[at] ^ 1, other, 0, 1 << 31, 0x7F80_0000, 0x7FC0_0000] {
                 let key = f32::from_bits(word);
                 let less = mask(&words, |word| word < key);
                 let equal = mask(first, |word| word == key);
                 for detected in Detected::all() {
-                    let found = with_isa!(detected, isa => (isa.less(&words, key), isa.equal(first, key)));
-                    prop_assert_eq!(found, (less, equal), "{} {:?} {}", detected.name(), words, key);
+                    let found = with_isa!(detected, isa => {
+                        (isa.less(&words, key), isa.equal(first, key))
+                    });
+                    let name = detected.name();
+                    prop_assert_eq!(found, (less, equal), "{} {:?} {}", name, words, key);
                 }
             }
         }
