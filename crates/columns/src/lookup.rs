@@ -1,6 +1,6 @@
 //! A schedule over a batch's keys: the one place where a strategy becomes a type.
 
-use workahead_operators::bucket::{Compare, First, Match, Probe, Table, probe::Cursor};
+use workahead_operators::bucket::{Compare, First, Probe, Table, probe::Cursor};
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Direct, Prefetching, ToL1};
 use workahead_operators::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
@@ -55,10 +55,10 @@ impl Hits {
     }
 }
 
-impl Sink<Match> for Hits {
+impl Sink<u64> for Hits {
     #[inline(always)]
-    fn emit(&mut self, word: Row, hit: Match) {
-        self.found.push(Hit { word, value: hit.value });
+    fn emit(&mut self, word: Row, value: u64) {
+        self.found.push(Hit { word, value });
     }
     #[inline(always)]
     fn is_full(&self) -> bool {

@@ -310,10 +310,9 @@ fn output_columns_over_many_batches() {
             let pause = schedule.drive(&mut walk, &mut rows, &mut Direct, &mut sink);
             let [keys, probe_values, build_values] = sink.columns();
             for i in 0..sink.len() {
-                joined.push((
-                    !probe_values[i] as Row,
-                    Match { key: keys[i], value: build_values[i] },
-                ));
+                let row = !probe_values[i] as Row;
+                assert_eq!(keys[i], probes[row as usize]);
+                joined.push((row, build_values[i]));
             }
             sink.clear();
             if pause == Pause::Drained {
