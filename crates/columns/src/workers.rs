@@ -28,6 +28,14 @@ pub trait Worker: Send {
     /// When it can't be stored.
     fn take(&mut self, output: RecordBatch) -> Result<(), Self::Error>;
 
+    /// Called once, after the last output, on the worker's thread.
+    ///
+    /// # Errors
+    /// When what was taken can't be completed.
+    fn finish(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Whether only the number of rows is wanted: then [`take`](Self::take) is never called.
     fn counts_only(&self) -> bool {
         false
@@ -99,6 +107,9 @@ fn work<W: Worker>(
     if !counts_only {
         prober.end()?;
         take_outputs(&mut prober, worker, stop)?;
+    }
+    if !stop.load(Ordering::Relaxed) {
+        worker.finish()?;
     }
     Ok(prober.metrics())
 }

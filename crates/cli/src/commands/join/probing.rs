@@ -1,0 +1,92 @@
+//! One thread of the probe: reads parts of the file, counts the joined rows or encodes them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use arrow_array::RecordBatch;
+use workahead_columns::Worker;
+use workahead_workloads::row_groups::{RowGroupEncoder, RowGroupEncoders, RowGroupFile};
+
+use super::units::{Cursor, Watch};
+
+/// Rows of an output row group: as in the files that `workahead data` makes.
+const ROW_GROUP_ROWS: u64 = 1 << 19;
+
+/// The output file, shared.
+pub(crate) struct Output {
+    encoders: RowGroupEncoders,
+    file: Mutex<RowGroupFile>,
+}
+
+impl Output {
+    pub(crate) fn new(file: RowGroupFile) -> Self {
+        Self { encoders: file.encoders(), file: Mutex::new(file) }
+    }
+
+    pub(crate) fn into_file(self) -> RowGroupFile {
+        self.file.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One thread's source and destination.
+pub(crate) struct Probing<'a> {
+    cursor: Cursor<'a>,
+    output: Option<&'a Output>,
+    watch: Watch<'a>,
+    group: Option<RowGroupEncoder>,
+    pub(crate) read_time: Duration,
+    pub(crate) write_time: Duration,
+}
+
+impl<'a> Probing<'a> {
+    pub(crate) fn new(cursor: Cursor<'a>, output: Option<&'a Output>, watch: Watch<'a>) -> Self {
+        let (read_time, write_time) = (Duration::ZERO, Duration::ZERO);
+        Self { cursor, output, watch, group: None, read_time, write_time }
+    }
+
+    /// Appends what is encoded so far.
+    fn flush(&mut self) -> anyhow::Result<()> {
+        let (Some(output), Some(group)) = (self.output, self.group.take()) else { return Ok(()) };
+        let start = Instant::now();
+        let group = group.finish()?;
+        let mut file = output.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.append(group)?;
+        drop(file);
+        self.write_time += start.elapsed();
+        Ok(())
+    }
+}
+
+impl Worker for Probing<'_> {
+    type Error = anyhow::Error;
+
+    fn next_batch(&mut self) -> anyhow::Result<Option<RecordBatch>> {
+        let start = Instant::now();
+        let batch = self.cursor.next_batch()?;
+        self.read_time += start.elapsed();
+        Ok(batch.map(|(_, batch)| batch))
+    }
+
+    fn take(&mut self, output: RecordBatch) -> anyhow::Result<()> {
+        self.watch.check()?;
+        let start = Instant::now();
+        let file = self.output.context("rows are only counted")?;
+        let group = match &mut self.group {
+            Some(group) => group,
+            none => none.insert(file.encoders.start()?),
+        };
+        group.write(&output)?;
+        let full = group.rows() >= ROW_GROUP_ROWS;
+        self.write_time += start.elapsed();
+        if full { self.flush() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> anyhow::Result<()> {
+        self.flush()
+    }
+
+    fn counts_only(&self) -> bool {
+        self.output.is_none()
+    }
+}

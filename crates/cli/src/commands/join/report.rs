@@ -1,0 +1,146 @@
+//! What a join is worth knowing of, for people and for programs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+use workahead_columns::{JoinTable, ProbeMetrics};
+
+use super::input::Input;
+use super::limit::{Limit, NOT_MEASURED};
+use super::outcome::Outcome;
+use crate::output;
+
+/// Where the time went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Phases {
+    pub(crate) read: Duration,
+    pub(crate) build: Duration,
+    pub(crate) probe: Duration,
+    pub(crate) gather: Duration,
+    pub(crate) write: Duration,
+}
+
+/// The facts of a join.
+#[derive(Debug, Serialize)]
+pub(crate) struct Facts {
+    rows: u64,
+    seconds: f64,
+    read_seconds: f64,
+    build_seconds: f64,
+    probe_seconds: f64,
+    gather_seconds: f64,
+    write_seconds: f64,
+    threads: usize,
+    strategy: &'static str,
+    strategy_asked: &'static str,
+    strategy_why: String,
+    build_side: &'static str,
+    build_side_why: String,
+    build_file: PathBuf,
+    build_rows: u64,
+    build_keys: usize,
+    table_bytes: usize,
+    payload_bytes: usize,
+    probe_file: PathBuf,
+    probe_rows: u64,
+    matched_rows: u64,
+    lookups_per_second: f64,
+    limit: Option<Limit>,
+    out: Option<PathBuf>,
+    out_bytes: Option<u64>,
+}
+
+impl Facts {
+    pub(crate) fn new(
+        outcome: Outcome,
+        build: &Input,
+        (table, metrics): (&JoinTable, ProbeMetrics),
+        phases: Phases,
+        out_bytes: Option<u64>,
+    ) -> Self {
+        let choice = table.choice().clone();
+        Self {
+            rows: metrics.output_rows,
+            seconds: outcome.start.elapsed().as_secs_f64(),
+            read_seconds: phases.read.as_secs_f64(),
+            build_seconds: phases.build.as_secs_f64(),
+            probe_seconds: phases.probe.as_secs_f64(),
+            gather_seconds: phases.gather.as_secs_f64(),
+            write_seconds: phases.write.as_secs_f64(),
+            threads: outcome.threads.get(),
+            strategy: choice.strategy.name(),
+            strategy_asked: outcome.asked.name(),
+            strategy_why: choice.why,
+            build_side: outcome.sides.build.name(),
+            build_side_why: outcome.sides.why,
+            build_file: build.path().to_owned(),
+            build_rows: build.rows(),
+            build_keys: table.keys(),
+            table_bytes: table.table_bytes(),
+            payload_bytes: table.payload_bytes(),
+            probe_file: PathBuf::new(),
+            probe_rows: metrics.probe_rows,
+            matched_rows: metrics.matched_rows,
+            lookups_per_second: 0.0,
+            limit: None,
+            out: outcome.out,
+            out_bytes,
+        }
+    }
+
+    /// With the probe side's file, and the speed that `workers` threads reached together.
+    pub(crate) fn probed(mut self, probe: &Input, workers: usize) -> Self {
+        self.probe_file = probe.path().to_owned();
+        if self.probe_seconds > 0.0 {
+            self.lookups_per_second = self.probe_rows as f64 / self.probe_seconds;
+            self.limit = Limit::saved(self.table_bytes, workers, self.lookups_per_second);
+        }
+        self
+    }
+}
+
+/// Prints the facts.
+pub(crate) fn print(facts: &Facts, json: bool) -> anyhow::Result<()> {
+    if json { output::json(facts) } else { output::text(&told(facts)) }
+}
+
+fn told(facts: &Facts) -> String {
+    let Facts { seconds, threads, strategy, strategy_why, build_side, build_side_why, .. } = facts;
+    let rows = HumanCount(facts.rows);
+    let (keys, build_rows) = (HumanCount(facts.build_keys as u64), HumanCount(facts.build_rows));
+    let table = HumanBytes(facts.table_bytes as u64);
+    let lookups = facts.lookups_per_second / 1e6;
+    let limit = match &facts.limit {
+        Some(limit) => format!("{:.0} % of the random-line limit", limit.fraction * 100.0),
+        None => format!("random-line limit {NOT_MEASURED}"),
+    };
+    let mut text = format!(
+        "{rows} rows in {seconds:.3} s, {threads} thread{}\n  \
+         strategy  {strategy}: {strategy_why}\n  \
+         build     {build_side}: {build_side_why}\n  \
+         table     {keys} keys of {build_rows} rows, {table}\n  \
+         time      {}\n  \
+         lookups   {lookups:.1} million per second; {limit}",
+        if *threads == 1 { "" } else { "s" },
+        times(facts),
+    );
+    if let (Some(out), Some(bytes)) = (&facts.out, facts.out_bytes) {
+        text += &format!("\n  written   {}, {}", out.display(), HumanBytes(bytes));
+    }
+    text
+}
+
+fn times(facts: &Facts) -> String {
+    let mut phases = vec![
+        ("read", facts.read_seconds),
+        ("build", facts.build_seconds),
+        ("probe", facts.probe_seconds),
+    ];
+    if facts.out.is_some() {
+        phases.extend([("gather", facts.gather_seconds), ("write", facts.write_seconds)]);
+    }
+    let shown = phases.into_iter().map(|(phase, seconds)| format!("{phase} {seconds:.3} s"));
+    shown.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,56 @@
+//! Which side goes into the table.
+
+use workahead_columns::Side;
+
+use super::input::Input;
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Asked {
+    /// The side with fewer rows
+    Auto,
+    /// The left side
+    Left,
+    /// The right side
+    Right,
+}
+
+/// The choice, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sides {
+    pub(crate) build: Side,
+    pub(crate) why: String,
+}
+
+impl Sides {
+    /// Row counts come from the metadata: nothing is read.
+    pub(crate) fn choose(asked: Asked, left: &Input, right: &Input) -> Self {
+        Self::by_rows(asked, left.rows(), right.rows())
+    }
+
+    fn by_rows(asked: Asked, left: u64, right: u64) -> Self {
+        match asked {
+            Asked::Left => Self { build: Side::Left, why: "as asked".to_owned() },
+            Asked::Right => Self { build: Side::Right, why: "as asked".to_owned() },
+            Asked::Auto if left <= right => {
+                Self { build: Side::Left, why: format!("{left} rows against {right}") }
+            }
+            Asked::Auto => Self { build: Side::Right, why: format!("{right} rows against {left}") },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_with_fewer_rows_is_built_on() {
+        assert_eq!(Sides::by_rows(Asked::Auto, 1, 2).build, Side::Left);
+        assert_eq!(Sides::by_rows(Asked::Auto, 2, 2).build, Side::Left);
+        let sides = Sides::by_rows(Asked::Auto, 3, 2);
+        assert_eq!(sides, Sides { build: Side::Right, why: "2 rows against 3".to_owned() });
+        assert_eq!(Sides::by_rows(Asked::Left, 3, 2).build, Side::Left);
+        assert_eq!(Sides::by_rows(Asked::Right, 1, 2).build, Side::Right);
+    }
+}
