@@ -50,13 +50,15 @@ pub struct Record {
 pub struct Host {
     /// One line for people: processor, logical CPUs.
     pub name: String,
-    /// Evidence tier that the machine allows: "A" full counters to "D".
+    /// The same for the same hardware and settings; a run is not resumed elsewhere.
+    pub fingerprint: String,
+    /// Evidence tier of this run's figures: what the machine allows and the run made use of.
     pub tier: String,
     /// Why no better one.
     pub tier_reason: String,
     /// Whether two allowed CPUs are seen to share a core.
     pub siblings: bool,
-    /// Whether hardware counters can be read.
+    /// Whether this run reads hardware counters.
     pub counters: bool,
     /// Everything, as `workahead machine --json` prints it.
     pub description: Value,

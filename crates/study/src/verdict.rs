@@ -78,7 +78,7 @@ pub fn missing(needs: &[Requirement], host: &Host) -> Option<String> {
     needs.iter().find(lacks).map(|need| match need {
         Requirement::Siblings => "no two CPUs of this machine are seen to share a core".to_owned(),
         Requirement::Counters => {
-            format!("this machine shows no hardware counters ({})", host.tier_reason)
+            format!("it takes hardware counters ({})", host.tier_reason)
         }
         Requirement::Model => "it takes a modelled machine".to_owned(),
     })

@@ -2,31 +2,36 @@
 
 use anyhow::Context;
 use serde_json::Value;
+use workahead_machine::{EvidenceTier, Machine};
 use workahead_study::engine::Stop;
 use workahead_study::record::Host;
 
 use crate::interrupt;
 
-/// What this machine is.
-pub(crate) fn host() -> anyhow::Result<Host> {
-    let cpus = workahead_machine::pin::affinity()?;
-    let text = std::fs::read_to_string("/proc/cpuinfo").context("can't read /proc/cpuinfo")?;
-    let model = text.lines().find(|line| line.starts_with("model name"));
-    let model = model.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, name)| name);
+/// What this machine is to a run that takes times and reads no counters.
+pub(crate) fn host(machine: &Machine) -> anyhow::Result<Host> {
+    // Time is tier C at best, however much more the machine could tell.
+    let tier = machine.counters.tier.max(EvidenceTier::C);
+    let tier_reason = match tier == machine.counters.tier {
+        true => machine.counters.reason.clone(),
+        false => "studies take times only and read no counters yet".to_owned(),
+    };
+    let processor = machine.processor.as_deref().unwrap_or("unknown processor");
+    let cpus = machine.allowed_cpus().len();
     Ok(Host {
-        name: format!("{model}, {} CPUs allowed", cpus.len()),
-        tier: "D".to_owned(),
-        tier_reason: "counters are not read yet".to_owned(),
-        ..Host::default()
+        name: format!("{processor}, {cpus} CPU{}", if cpus == 1 { "" } else { "s" }),
+        fingerprint: machine.fingerprint(),
+        tier: format!("{tier:?}"),
+        tier_reason,
+        siblings: machine.sibling_pair().is_some(),
+        counters: false,
+        description: serde_json::to_value(machine).context("can't describe the machine as JSON")?,
     })
 }
 
-/// Memory that may be used now.
-pub(crate) fn available_bytes() -> anyhow::Result<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").context("can't read /proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    Ok(kib.context("/proc/meminfo has no MemAvailable")? << 10)
+/// Memory that may be used now; no limit that we know of on a machine that hides it.
+pub(crate) fn available_bytes(machine: &Machine) -> u64 {
+    machine.memory.allowed_bytes.unwrap_or(u64::MAX)
 }
 
 /// The machine's measured limits.

@@ -70,5 +70,8 @@ fn table(rows: &[Row]) -> String {
             row.memory_mib.map(|mib| format!("{mib} MiB")).unwrap_or_default(),
         ]);
     }
-    format!("{table}\n\n`workahead study show STUDY` prints one to copy and edit.")
+    format!(
+        "{}\n\n`workahead study show STUDY` prints one to copy and edit.",
+        summary::lines(table)
+    )
 }

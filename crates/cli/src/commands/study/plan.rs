@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use workahead_study::cell::Cell;
 use workahead_study::engine::Need;
 use workahead_study::plan::Plan;
 use workahead_study::setting::{Settings, one_line};
@@ -85,7 +84,7 @@ fn order(plan: &Plan) -> Vec<Round> {
 
 fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     let plan = facts.plan;
-    let (same, names) = split(&plan.cells);
+    let (same, names) = split(plan);
     let mut header = vec!["block", "cell"];
     header.extend(names.iter().map(String::as_str));
     header.extend(["memory", "cannot be shown here"]);
@@ -101,7 +100,7 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     writeln!(text, "{}: {}\n{}", spec.id, spec.title, spec.question)?;
     writeln!(text, "same in every cell: {}", one_line(&same))?;
-    writeln!(text, "{table}")?;
+    writeln!(text, "{}", summary::lines(table))?;
     writeln!(
         text,
         "order: {} blocks, data once per block; {} warm-up rounds, then {} repetitions, \
@@ -115,13 +114,14 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// Settings that are the same in every cell, and the names of those that change.
-fn split(cells: &[Cell]) -> (Settings, Vec<String>) {
+/// Settings that are the same in every cell, and the names of those that change: axes first.
+fn split(plan: &Plan) -> (Settings, Vec<String>) {
+    let cells = &plan.cells;
     let all: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
-    let changes = |name: &&&String| cells.iter().any(|cell| cell.get(name) != cells[0].get(name));
-    let changing: BTreeSet<&String> = all.iter().filter(changes).copied().collect();
-    let fixed = |name: &&String| !changing.contains(*name);
+    let varies = |name: &String| cells.iter().any(|cell| cell.get(name) != cells[0].get(name));
     let value = |name: &String| Some((name.clone(), cells[0].get(name)?.clone()));
-    let same = all.iter().copied().filter(|name| fixed(name)).filter_map(value).collect();
-    (same, changing.into_iter().cloned().collect())
+    let same = all.iter().copied().filter(|name| !varies(name)).filter_map(value).collect();
+    let others = all.iter().copied().filter(|name| !plan.axes.contains(name));
+    let names = plan.axes.iter().chain(others).filter(|name| varies(name));
+    (same, names.cloned().collect())
 }

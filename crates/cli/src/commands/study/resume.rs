@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use workahead_machine::Machine;
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
 use workahead_study::record::Record;
@@ -36,15 +37,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         .into());
     }
-    let here = host::host()?.name;
-    if here != record.host.name {
+    let machine = Machine::here();
+    if machine.fingerprint() != record.host.fingerprint {
         bail!(
-            "{} was begun on another machine ({}, this one is {here}): run the study anew with --out",
+            "{} was begun on another machine or other settings ({}): run the study anew with --out",
             args.dir.display(),
             record.host.name
         );
     }
-    needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes()?)?;
+    needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes(&machine))?;
     let stop = host::stop()?;
     let job = Job { plan: &plan, fingerprint: &fingerprint, dir: &args.dir };
     let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;

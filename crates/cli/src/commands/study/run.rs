@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use workahead_study::engine::{Engine, Need};
+use workahead_machine::Machine;
+use workahead_study::engine::Engine;
 use workahead_study::plan::Plan;
-use workahead_study::record::Record;
+use workahead_study::record::{Host, Record};
 use workahead_study::runner::{self, Job};
 use workahead_study::spec::Spec;
 use workahead_study::{directory, fingerprint, needs};
@@ -43,11 +44,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = Plan::new(&spec);
     let mut engine = chosen::engine(&spec)?;
     let needs = needs::of(&plan, engine.as_ref())?;
-    needs::fit(&spec, &needs, host::available_bytes()?)?;
+    let machine = Machine::here();
+    needs::fit(&spec, &needs, host::available_bytes(&machine))?;
     let stop = host::stop()?;
     let dir = claim(&args, &spec)?;
     progress::opening(&spec, &plan, &dir, args.json);
-    let record = record(&args.chosen, &spec, &plan, engine.as_ref(), needs)?;
+    let record = Record {
+        repetitions: args.chosen.repetitions,
+        host: host::host(&machine)?,
+        limits: host::limits()?,
+        needs,
+        ..record(&spec, &plan, engine.as_ref())
+    };
     record.save(&dir)?;
     let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
     let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
@@ -66,26 +74,21 @@ fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
-fn record(
-    chosen: &Chosen,
-    spec: &Spec,
-    plan: &Plan,
-    engine: &dyn Engine,
-    needs: Vec<Need>,
-) -> anyhow::Result<Record> {
-    Ok(Record {
+/// The record as far as study and engine make it.
+fn record(spec: &Spec, plan: &Plan, engine: &dyn Engine) -> Record {
+    Record {
         study: spec.id.clone(),
         plan: fingerprint::of(plan, engine),
         scale: spec.scale.clone(),
-        repetitions: chosen.repetitions,
+        repetitions: None,
         seed: spec.seed,
         engine: engine.name().to_owned(),
         engine_version: engine.version(),
         command_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ms: runner::unix_ms(),
-        host: host::host()?,
-        limits: host::limits()?,
-        needs,
+        host: Host::default(),
+        limits: None,
+        needs: Vec::new(),
         text: spec.text.clone(),
-    })
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
 use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Ratio, Shown};
@@ -13,6 +13,25 @@ const ROWS_MAX: usize = 40;
 /// A line below the header and nothing else: easy on the eyes, and on `grep` and `awk`.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A table as lines: columns without content dropped, no blanks at the end of a line.
+pub(crate) fn lines(mut table: Table) -> String {
+    let columns = table.row_iter().map(|row| row.cell_count()).max().unwrap_or(0);
+    let empty = |column: &usize| {
+        table
+            .row_iter()
+            .filter_map(|row| row.cell_iter().nth(*column))
+            .all(|c| c.content().is_empty())
+    };
+    let dropped: Vec<usize> = (0..columns).filter(empty).collect();
+    for index in dropped {
+        if let Some(column) = table.column_mut(index) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
+    let text = table.to_string();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
 
 /// An empty table with a header, as every `study` command draws it.
 pub(crate) fn table(header: &[&str]) -> Table {
@@ -50,7 +69,7 @@ fn all(results: &Results, findings: &[Finding]) -> String {
         table.add_row(row);
     }
     right(&mut table, axes.len());
-    table.to_string()
+    lines(table)
 }
 
 /// One row per block: the fastest cell beside its baseline.
@@ -88,7 +107,7 @@ fn paper(results: &Results) -> String {
             verdict.word.text().to_owned(),
         ]);
     }
-    table.to_string()
+    lines(table)
 }
 
 /// Axes with more than one value; the others tell nothing apart.
