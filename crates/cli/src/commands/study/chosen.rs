@@ -26,6 +26,8 @@ impl Chosen {
             spec = Spec::parse_scaled(&id, &text, scale)?;
         }
         if let Some(repetitions) = self.repetitions {
+            let share = f64::from(repetitions) / f64::from(spec.method.repetitions);
+            spec.time_s = spec.time_s.map(|time_s| time_s * share);
             spec.method.repetitions = repetitions;
         }
         Ok(spec)

@@ -103,9 +103,10 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     writeln!(text, "{}", summary::lines(table))?;
     writeln!(
         text,
-        "order: {} blocks, data once per block; {} warm-up rounds, then {} repetitions, \
-         forward and backward in turn",
-        plan.blocks, plan.warmup, plan.repetitions
+        "order: {}, data once per block; {}, then {}, forward and backward in turn",
+        summary::count(plan.blocks, "block"),
+        summary::count(plan.warmup as usize, "warm-up round"),
+        summary::count(plan.repetitions as usize, "repetition")
     )?;
     let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
     let memory = summary::mebibytes(facts.memory_bytes_max);

@@ -177,10 +177,15 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// A number and what it counts.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Bytes for people.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     match bytes {
-        bytes if bytes < 10 << 20 => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        bytes if bytes < 10 << 20 => format!("{} KiB", bytes.div_ceil(1 << 10)),
         bytes => format!("{} MiB", bytes >> 20),
     }
 }
