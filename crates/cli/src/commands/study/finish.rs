@@ -18,6 +18,7 @@ use crate::output;
 pub(crate) struct Written {
     dir: PathBuf,
     parquet: PathBuf,
+    report: PathBuf,
 }
 
 #[derive(Serialize)]
@@ -60,13 +61,14 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
 /// Writes what is made from the observations.
 pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
     let parquet = table::write(dir, results)?;
-    Ok(Written { dir: dir.to_owned(), parquet })
+    let report = workahead_report::write(dir, results)?;
+    Ok(Written { dir: dir.to_owned(), parquet, report })
 }
 
 /// The last lines.
 pub(crate) fn print(results: &Results, written: &Written, json: bool) -> anyhow::Result<()> {
     if !json {
-        return output::text(&summary::text(results, &written.parquet));
+        return output::text(&summary::text(results, &written.report));
     }
     output::json(&Facts {
         study: &results.spec.id,

@@ -53,7 +53,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
     }
     let host = &results.record.host;
     parts.push(format!("{}, evidence tier {}", host.name, host.tier));
-    parts.push(format!("observations: {}", report.display()));
+    parts.push(format!("report: {}", report.display()));
     parts.join("\n\n")
 }
 
