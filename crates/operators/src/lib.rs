@@ -22,6 +22,7 @@ pub mod memory;
 pub mod place;
 pub mod record;
 pub mod schedule;
+pub mod speed_model;
 pub mod technique;
 pub mod threads;
 pub mod tree;
