@@ -109,8 +109,8 @@ impl<'t> Prober<'t> {
         Ok(())
     }
 
-    /// The next output batch, `None` when the probe batch is finished. Batches with few rows are held
-    /// back and put together until there are enough of them or [`end`](Self::end) is called.
+    /// The next output batch, `None` when the probe batch is finished. Batches with few rows are
+    /// held back and put together until there are enough of them or [`end`](Self::end) is called.
     ///
     /// # Errors
     /// When an output array can't be made.
@@ -133,7 +133,8 @@ impl<'t> Prober<'t> {
         }
     }
 
-    /// Says that no probe batch follows: [`next_output`](Self::next_output) gives what was held back.
+    /// Says that no probe batch follows: [`next_output`](Self::next_output) gives what was held
+    /// back.
     ///
     /// # Errors
     /// When an output array can't be made.

@@ -221,7 +221,8 @@ proptest! {
             };
             let table = build(&join, build_batches);
             let outputs = probe(&table, probe_batches, threads);
-            prop_assert!(outputs.iter().all(|output| (1..=batch_rows).contains(&output.num_rows())));
+            let sizes = 1..=batch_rows;
+            prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
             prop_assert_eq!(pairs(&outputs, &left, &right), expected.clone(), "{}", strategy);
             let mut counter = table.prober();
             let counted: u64 =

@@ -1,7 +1,8 @@
 //! The answer: what wins most, what loses, in one or two sentences and two cards.
 //!
-//! A technique that wins in one place may lose in another; a reader who sees only the win is misled. So the
-//! loss shown is that of the winner itself where it has one, and the worst of all otherwise.
+//! A technique that wins in one place may lose in another; a reader who sees only the win is
+//! misled. So the loss shown is that of the winner itself where it has one, and the worst of all
+//! otherwise.
 
 use serde::Serialize;
 use workahead_study::cell::Cell;

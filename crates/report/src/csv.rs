@@ -1,4 +1,5 @@
-//! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where nothing is known.
+//! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where nothing is
+//! known.
 //!
 //! One row per sample is what `observations.parquet` is for.
 

@@ -1,7 +1,7 @@
 //! A moment as people write it, in UTC.
 //!
-//! Days are turned into a date by Howard Hinnant's `civil_from_days` (chrono-Compatible Low-Level Date
-//! Algorithms, 2013): years are counted from 1 March, so that the leap day is a year's last.
+//! Days are turned into a date by Howard Hinnant's `civil_from_days` (chrono-Compatible Low-Level
+//! Date Algorithms, 2013): years are counted from 1 March, so that the leap day is a year's last.
 
 /// `2026-02-11 14:03 UTC` from milliseconds since 1970.
 pub(crate) fn utc(unix_ms: u64) -> String {

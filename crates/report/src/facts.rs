@@ -1,4 +1,5 @@
-//! What a reader needs to judge a figure or to take it again: the machine, its limits, the method, versions.
+//! What a reader needs to judge a figure or to take it again: the machine, its limits, the method,
+//! versions.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   charts of the study ──► cells with `where` ──► panels: one per value of the axes not named
-//!                                                    bars: a row per value of `by`, grouped by `series`
-//!                                                    curves: a line per value of `series` over `x`
+//!       bars     a row per value of `by`, grouped by `series`
+//!       curves   a line per value of `series` over `x`
 //! ```
-//! Panels of one chart keep the same order of techniques, so that the eye can compare them. The measure
-//! `ratio` is the ratio to the baseline, whose level, 1, is then drawn as a line.
+//! Panels of one chart keep the same order of techniques, so that the eye can compare them. The
+//! measure `ratio` is the ratio to the baseline, whose level, 1, is then drawn as a line.
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
@@ -120,8 +120,8 @@ struct Axes<'a> {
 }
 
 impl<'a> Axes<'a> {
-    /// Those it names; where it names none, the case along bars and the last other axis along x. Nothing for
-    /// a study of a single cell without axes.
+    /// Those it names; where it names none, the case along bars and the last other axis along x.
+    /// Nothing for a study of a single cell without axes.
     fn of(view: &'a View<'_>, chart: &'a Chart) -> Option<Self> {
         let axes = &view.results.plan.axes;
         let named = match chart.kind {
@@ -174,7 +174,8 @@ impl Part<'_> {
         }
     }
 
-    /// The paper's ratio for a cell, brought to the chart's measure: times our own baseline for a throughput.
+    /// The paper's ratio for a cell, brought to the chart's measure: times our own baseline for a
+    /// throughput.
     fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
         let ratio = claim.ratio.filter(|_| cell.has(&claim.cells))?;
         let own = self.view.results.plan.baseline_of(cell, self.view.against(claim))?;

@@ -7,15 +7,18 @@
 //! ```
 //! For those who change the page:
 //!
-//! * What is said is decided in Rust (`answer`, `figures`, `rows`, `claims`, `unshown`, `facts`), where it can be
-//!   tested; the templates only lay it out. A new part of the page is a field of `page::Page` and a few lines
-//!   of both templates.
-//! * The page must open from a disk without a network, today and in ten years: no script, no font, no link that is
-//!   fetched. A test refuses any.
-//! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes, never colours.
-//! * A figure never stands without its unit, its evidence tier and, where it is one, the word "modelled". Where
-//!   there is no number there is a dash and a reason; `number` never writes `NaN`.
-//! * To look at it: `cargo test -p workahead-report` writes sample pages below `target/tmp/report/`.
+//! * What is said is decided in Rust (`answer`, `figures`, `rows`, `claims`, `unshown`, `facts`),
+//!   where it can be tested; the templates only lay it out. A new part of the page is a field of
+//!   `page::Page` and a few lines of both templates.
+//! * The page must open from a disk without a network, today and in ten years: no script, no font,
+//!   no link that is fetched. A test refuses any.
+//! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes,
+//!   never colours.
+//! * A figure never stands without its unit, its evidence tier and, where it is one, the word
+//!   "modelled". Where there is no number there is a dash and a reason; `number` never writes
+//!   `NaN`.
+//! * To look at it: `cargo test -p workahead-report` writes sample pages below
+//!   `target/tmp/report/`.
 //!
 //! Deliberately absent: this crate measures nothing, runs nothing and prints nothing.
 
@@ -61,7 +64,8 @@ pub fn markdown(results: &Results) -> Result<String, ReportError> {
     template::markdown(&page::Page::of(results))
 }
 
-/// The cells as CSV: settings, figures, ratio with its interval, every measure of the engine; unrounded.
+/// The cells as CSV: settings, figures, ratio with its interval, every measure of the engine;
+/// unrounded.
 pub fn csv(results: &Results) -> String {
     csv::csv(results)
 }

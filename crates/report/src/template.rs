@@ -1,4 +1,5 @@
-//! Fills the templates: one HTML file with style and drawings inside, or Markdown for issues and pull requests.
+//! Fills the templates: one HTML file with style and drawings inside, or Markdown for issues and
+//! pull requests.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -11,8 +12,8 @@ const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
 const STYLE: &str = include_str!("../templates/style.css");
 
-/// The page as HTML. Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
-/// drawings, which escape for themselves.
+/// The page as HTML. Everything is escaped but what is marked safe here: the style sheet, which is
+/// ours, and the drawings, which escape for themselves.
 pub(crate) fn html(page: &Page) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));

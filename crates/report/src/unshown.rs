@@ -1,4 +1,5 @@
-//! What this machine, or this run, could not show, in words: a reader must not take silence for an answer.
+//! What this machine, or this run, could not show, in words: a reader must not take silence for an
+//! answer.
 
 use std::collections::BTreeMap;
 

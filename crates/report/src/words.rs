@@ -62,8 +62,8 @@ pub(crate) fn setting(name: &str, value: &Setting) -> String {
     }
 }
 
-/// A value alone. Words that are made of one name, such as `hash_join`, get their spaces; anything with
-/// punctuation, such as `amac:width=32`, is what a user would type and stays.
+/// A value alone. Words that are made of one name, such as `hash_join`, get their spaces; anything
+/// with punctuation, such as `amac:width=32`, is what a user would type and stays.
 pub(crate) fn bare(value: &Setting) -> String {
     match value {
         Setting::Text(text) if text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') => {

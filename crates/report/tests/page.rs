@@ -1,5 +1,5 @@
-//! The page through its public face, from results that no run had to make. Each sample is also written below
-//! `target/tmp/report/`, to look at.
+//! The page through its public face, from results that no run had to make. Each sample is also
+//! written below `target/tmp/report/`, to look at.
 
 mod sample;
 

@@ -27,8 +27,9 @@ fn lines(file: &File) -> Option<Finding> {
 
 fn columns(file: &File) -> Vec<Finding> {
     let page = [".rs", ".md", ".toml", ".sh", ".yml"].iter().any(|end| file.ends_with(end));
-    // Recorded outputs are as wide as what they record.
-    if !page || file.path.contains("/fixtures/") || file.path.starts_with("bench/record/") {
+    // Recorded outputs are as wide as what they record, templates as what they print.
+    let wide = ["/fixtures/", "/templates/", "bench/record/"];
+    if !page || wide.iter().any(|folder| file.path.contains(folder)) {
         return Vec::new();
     }
     file.lines()

@@ -1,7 +1,7 @@
 //! Facts from JSON whose shape is not known here: names become words, endings become units.
 //!
-//! Used for what other versions of the command wrote: a page is made from a result for as long as the result is
-//! kept, and shows what it does not understand rather than drop it.
+//! Used for what other versions of the command wrote: a page is made from a result for as long as
+//! the result is kept, and shows what it does not understand rather than drop it.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! Results as runs would leave them, made without running: what a cell reaches is a formula, its wobble a hash.
+//! Results as runs would leave them, made without running: what a cell reaches is a formula, its
+//! wobble a hash.
 
 use std::collections::BTreeMap;
 
