@@ -7,12 +7,16 @@ use super::{Finding, Tree};
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
-    ("crates/machine/src/pages.rs", "maps memory and says which pages it is to have"),
+    ("crates/machine/src/limits/lines/kernel.rs", "a check per load would be what is measured"),
+    ("crates/machine/src/pages.rs", "hands out mapped memory as a slice"),
+    ("crates/machine/src/pages/mapping.rs", "maps memory and says which pages it is to have"),
+    ("crates/machine/src/pages/pool.rs", "hands out mapped memory again"),
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
     ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
     ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
     ("crates/operators/src/tree/compare.rs", "compares the keys of a node in vector registers"),
+    ("crates/operators/src/work_ahead/direct.rs", "calls the helper's load"),
     ("crates/operators/src/work_ahead/run.rs", "defines the promise that a helper's loads rest on"),
     ("crates/operators/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
 ];

@@ -2,10 +2,10 @@
 //!
 //! The figure that a probe of a table can at best reach: nothing is known about the next line but
 //! its number, no load waits for another, and every load is used. A core keeps a limited number of
-//! misses in flight, so this is *in flight ÷ latency*; a prefetch into the second level can get past
-//! the first level's fill buffers where the core has a longer queue there. Hence three methods, of
-//! which the best counts. Random numbers are drawn in blocks ahead of the loads, so that the
-//! dependent chain of the generator never limits the loads.
+//! misses in flight, so this is *in flight ÷ latency*; a prefetch into the second level can get
+//! past the first level's fill buffers where the core has a longer queue there. Hence three
+//! methods, of which the best counts. Random numbers are drawn in blocks ahead of the loads, so
+//! that the dependent chain of the generator never limits the loads.
 //!
 //! Source: the bandwidth of random accesses as in Manegold's Calibrator (CWI, 2000; "throughput"
 //! next to "latency"), with prefetch as its own method.

@@ -2,8 +2,8 @@
 //!
 //! A join's partitions, a study's repetitions: the same sizes are needed again and again, and the
 //! first touch of fresh pages costs 4 to 10 times the stores that follow. A pool lends mappings and
-//! takes them back when their buffers are dropped. Its bound covers all of it, lent and idle: what is
-//! idle is given back to the system when the room is needed.
+//! takes them back when their buffers are dropped. Its bound covers all of it, lent and idle: what
+//! is idle is given back to the system when the room is needed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,3 +1,5 @@
+//! Buffers and pools: sizes, alignment, zeros, bounds, pages as the kernel counts them.
+
 use super::*;
 
 #[test]

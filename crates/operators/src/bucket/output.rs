@@ -27,8 +27,8 @@ pub struct Output<'a, const ROWS: usize> {
 }
 
 impl<'a, const ROWS: usize> Output<'a, ROWS> {
-    /// An empty batch for probe rows with these keys and values. `slack` is the width of the schedule, by
-    /// which it may overshoot; 1 for the schedules that keep row order.
+    /// An empty batch for probe rows with these keys and values. `slack` is the width of the
+    /// schedule, by which it may overshoot; 1 for the schedules that keep row order.
     ///
     /// # Panics
     /// Unless `1 <= slack <= ROWS`.

@@ -1,3 +1,5 @@
+//! Random lines: what is drawn, what is counted, every method the same answer.
+
 use super::*;
 
 #[test]
