@@ -59,6 +59,9 @@ pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
 /// The directory that was asked for, whatever result it holds. Only files of a result are removed.
 pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     let write = |source| StudyError::Write { path: path.to_owned(), source };
+    if log::is_busy(path) {
+        return Err(StudyError::Busy { path: path.to_owned() });
+    }
     fs::create_dir_all(path).map_err(write)?;
     let path = probe(path.to_owned())?;
     for name in FILES {

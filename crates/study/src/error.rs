@@ -107,7 +107,7 @@ pub enum StudyError {
         source: std::io::Error,
     },
     /// A file cannot be written.
-    #[error("cannot write {path}: {source}; choose another directory with --out")]
+    #[error("cannot write {path} (choose another directory with --out): {source}")]
     Write {
         /// The file.
         path: PathBuf,

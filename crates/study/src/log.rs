@@ -48,6 +48,12 @@ impl Log {
     }
 }
 
+/// Whether a run is writing to the log of a directory now.
+pub fn is_busy(dir: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    File::open(dir.join(FILE)).is_ok_and(locked)
+}
+
 /// The whole lines of a log; nothing when there is none.
 fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
     let mut bytes = match std::fs::read(path) {

@@ -3,12 +3,12 @@
 use std::fs;
 
 use super::*;
-use crate::needs;
 use crate::results::Results;
 use crate::spec::Spec;
 use crate::statistics::Shown;
 use crate::testing::{self, Mock, Trouble};
 use crate::verdict::Word;
+use crate::{directory, needs};
 
 const STUDY: &str = r#"
 title = "Demo"
@@ -200,6 +200,8 @@ fn two_runs_do_not_share_a_directory() {
     let open = Log::open(begun.dir.path()).unwrap();
     let error = Log::open(begun.dir.path()).unwrap_err().to_string();
     assert!(error.contains("being written by another run"), "{error}");
+    let error = directory::claim_replacing(begun.dir.path()).unwrap_err().to_string();
+    assert!(error.contains("being written by another run"), "--force is no exception: {error}");
     drop(open);
     Log::open(begun.dir.path()).unwrap();
 }

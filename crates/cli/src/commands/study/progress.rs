@@ -6,8 +6,10 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
+use workahead_study::record::Host;
 use workahead_study::runner::{End, Event};
 use workahead_study::spec::Spec;
+use workahead_study::verdict;
 
 use super::summary;
 
@@ -28,6 +30,14 @@ pub(crate) fn opening(spec: &Spec, plan: &Plan, dir: &Path, json: bool) {
         spec.id,
         dir.display()
     );
+}
+
+/// Says on standard error what the study needs and this run does not have.
+pub(crate) fn remark_missing(spec: &Spec, host: &Host) {
+    if let Some(missing) = verdict::missing(&spec.needs, host) {
+        let _ =
+            writeln!(std::io::stderr(), "what time alone cannot say will be left open: {missing}");
+    }
 }
 
 /// Runs with a bar when someone looks.

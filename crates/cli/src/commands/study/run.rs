@@ -57,6 +57,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
+    progress::remark_missing(&spec, &record.host);
     let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
     let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
     finish::ended(&dir, end, args.json)

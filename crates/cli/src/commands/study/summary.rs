@@ -51,6 +51,10 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
     if !results.spec.paper.is_empty() {
         parts.push(paper(results));
     }
+    if !results.is_complete() {
+        let (kept, all) = (results.observations.len(), results.plan.samples());
+        parts.push(format!("not finished: {kept} of {all} samples"));
+    }
     let host = &results.record.host;
     parts.push(format!("{}, evidence tier {}", host.name, host.tier));
     parts.push(format!("report: {}", report.display()));
