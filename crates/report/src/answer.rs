@@ -79,15 +79,21 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
     });
     // Something is always shown for the loss: the smallest ratio, where no loss is.
     let least = worst.or_else(|| compared.iter().find(|(_, finding, _)| finding.ratio.is_some()));
-    let cards = [best.map(|best| ("Gains most", best)), least.map(|least| (heading(worst), least))];
+    let single = best.filter(|(cell, _, _)| view.threads(cell).is_some_and(|threads| threads > 1));
+    let single = single.and_then(|_| {
+        let one_thread = |one: &&Compared<'_>| view.threads(one.0) == Some(1);
+        compared.iter().rev().filter(one_thread).find(has(Shown::Faster))
+    });
+    let cards = [
+        best.map(|best| ("Gains most", best)),
+        single.map(|single| ("Gains most on one thread", single)),
+        least.map(|least| (heading(worst), least)),
+    ];
+    let card = |(heading, one): (&str, &Compared<'_>)| card(view, baseline, heading, one);
     Answer {
         sentence,
         tally: Some(tally(view, compared)),
-        cards: cards
-            .into_iter()
-            .flatten()
-            .map(|(why, one)| card(view, baseline, why, one))
-            .collect(),
+        cards: cards.into_iter().flatten().map(card).collect(),
     }
 }
 
@@ -120,10 +126,11 @@ fn loss(view: &View<'_>, (cell, finding, ratio): &Compared<'_>, is_winner: bool)
     };
     let (_, interval) = ratio_words(finding);
     let place = within(view, cell);
-    format!("{who} loses{place}: {} ({interval}).", number::ratio(*ratio))
+    let most = if is_winner { "" } else { " most" };
+    format!("{who} loses{most}{place}: {} ({interval}).", number::ratio(*ratio))
 }
 
-/// ` on hash join, out of cache`; nothing when there is but one place.
+/// ` (hash join, out of cache)`; nothing when there is but one place.
 fn within(view: &View<'_>, cell: &Cell) -> String {
     match view.surroundings(cell) {
         place if cell.case().is_empty() || place.is_empty() => String::new(),
@@ -173,10 +180,13 @@ fn card(
     let limit = limit.map(|fraction| format!("{} of the limit", number::percent(fraction)));
     let detail: Vec<String> = [Some(interval), throughput, limit].into_iter().flatten().collect();
     let place = view.surroundings(cell);
-    let what = match cell.case() {
+    let mut what = match cell.case() {
         case if case.is_empty() || place.is_empty() => view.technique(cell),
         case => format!("{case} – {place}"),
     };
+    if let Some(threads) = view.threads_words(cell) {
+        what.push_str(&format!(", {threads}"));
+    }
     Card {
         tone,
         heading: heading.to_owned(),

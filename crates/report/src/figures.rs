@@ -196,7 +196,7 @@ impl Part<'_> {
         let against: Vec<String> = claim.against.values().map(words::bare).collect();
         match against.is_empty() {
             true => format!("{}: {ratio}", claim.figure),
-            false => format!("{}: {ratio} {}", claim.figure, against.join(", ")),
+            false => format!("{}: {ratio} of {}", claim.figure, against.join(", ")),
         }
     }
 

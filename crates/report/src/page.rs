@@ -37,6 +37,8 @@ pub(crate) struct Page {
     pub(crate) machine: Vec<Fact>,
     pub(crate) limits: Vec<Fact>,
     pub(crate) method: Vec<Fact>,
+    /// The settings of each case, where the table does not say them.
+    pub(crate) cases: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
     /// The study's TOML.
     pub(crate) toml: String,
@@ -76,6 +78,7 @@ impl Page {
             machine: facts::machine(&view),
             limits: facts::limits(&view),
             method: facts::method(&view),
+            cases: if results.plan.blocks > 1 { rows::cases(&view) } else { Vec::new() },
             versions: facts::versions(&view),
             toml: record.text.clone(),
         }

@@ -7,6 +7,7 @@ use workahead_study::results::Finding;
 use workahead_study::setting::Settings;
 
 use crate::chart::Tone;
+use crate::facts::Fact;
 use crate::view::{View, ratio_words};
 use crate::{number, words};
 
@@ -26,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) tone: &'static str,
     /// What sets it apart from the others of its group.
     pub(crate) name: String,
-    /// The settings that its case makes.
+    /// The settings that its case makes, in a study of one group.
     pub(crate) detail: String,
     /// Every setting, as a user would write it.
     pub(crate) settings: String,
@@ -49,6 +50,18 @@ pub(crate) fn groups(view: &View<'_>) -> Vec<Group> {
     let plan = &view.results.plan;
     let blocks = (0..plan.blocks).map(|block| plan.block(block));
     blocks.filter_map(|cells| Some(group(view, cells.first()?, cells))).collect()
+}
+
+/// The settings that each case makes, for studies whose cases come again in every group.
+pub(crate) fn cases(view: &View<'_>) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    for cell in view.cells() {
+        let fact = Fact { name: cell.case().to_owned(), value: case_settings(view, cell) };
+        if !fact.value.is_empty() && !facts.contains(&fact) {
+            facts.push(fact);
+        }
+    }
+    facts
 }
 
 fn group(view: &View<'_>, first: &Cell, cells: &[Cell]) -> Group {
@@ -77,7 +90,11 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
     Row {
         tone: tone_class(view.tone(finding)),
         name: if name.is_empty() { finding.label.clone() } else { name },
-        detail: case_settings(view, cell),
+        detail: if view.results.plan.blocks > 1 {
+            String::new()
+        } else {
+            case_settings(view, cell)
+        },
         settings: workahead_study::setting::one_line(&cell.settings),
         mtuples_per_s: words_of(finding.mtuples_per_s, number::plain),
         wall: words_of(value("wall_s"), number::seconds),

@@ -125,8 +125,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The logical CPUs a cell asks for in words, where its settings say: `2 threads`.
-    pub(crate) fn threads(&self, cell: &Cell) -> Option<String> {
+    /// The threads of a cell in words: `2 threads`.
+    pub(crate) fn threads_words(&self, cell: &Cell) -> Option<String> {
+        self.threads(cell).map(|threads| words::counted(threads, "thread"))
+    }
+
+    /// How many threads a cell runs: as the engine or its settings say. Where other cells say and
+    /// this one does not, it is one.
+    pub(crate) fn threads(&self, cell: &Cell) -> Option<usize> {
+        let told = |cell| self.told_threads(cell);
+        told(cell).or_else(|| self.cells().iter().any(|other| told(other).is_some()).then_some(1))
+    }
+
+    fn told_threads(&self, cell: &Cell) -> Option<usize> {
         let told = self.results.value(cell.index, "threads").map(|threads| threads as usize);
         let set = || match cell.get("threads")? {
             Setting::Integer(threads) => usize::try_from(*threads).ok(),
@@ -136,7 +147,7 @@ impl<'a> View<'a> {
             }
             _ => None,
         };
-        Some(words::counted(told.or_else(set)?, "thread"))
+        told.or_else(set)
     }
 }
 

@@ -4,8 +4,11 @@ use workahead_study::setting::Setting;
 
 use crate::number;
 
-/// Names whose values speak for themselves: `hash join`, not `operator hash join`.
-const SILENT: [&str; 4] = ["case", "operator", "technique", "walk"];
+/// Names whose words speak for themselves: `hash join`, not `operator hash join`.
+const SILENT: [&str; 7] = ["case", "operator", "technique", "walk", "size", "variant", "scenario"];
+/// Names that are spelled otherwise than their settings.
+const PROPER: [(&str, &str); 3] =
+    [("csb_tree", "CSB+-tree"), ("csb", "CSB+-tree"), ("amac", "AMAC")];
 /// Endings that are units, and how they are written.
 const UNITS: [(&str, &str); 12] = [
     ("_mtuples_per_s", "Mtuples/s"),
@@ -48,7 +51,7 @@ pub(crate) fn axis(name: &str) -> String {
 pub(crate) fn setting(name: &str, value: &Setting) -> String {
     let written = bare(value);
     match parts(name) {
-        _ if SILENT.contains(&name) => written,
+        _ if SILENT.contains(&name) && value.as_text().is_some() => written,
         (stem, Some("bytes")) => match value.as_integer().and_then(|bytes| bytes.try_into().ok()) {
             Some(bytes) => format!("{stem} {}", number::bytes(bytes)),
             None => format!("{stem} {written} bytes"),
@@ -65,6 +68,11 @@ pub(crate) fn setting(name: &str, value: &Setting) -> String {
 /// A value alone. Words that are made of one name, such as `hash_join`, get their spaces; anything
 /// with punctuation, such as `amac:width=32`, is what a user would type and stays.
 pub(crate) fn bare(value: &Setting) -> String {
+    if let Setting::Text(text) = value
+        && let Some((_, proper)) = PROPER.iter().find(|(name, _)| name == text)
+    {
+        return (*proper).to_owned();
+    }
     match value {
         Setting::Text(text) if text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') => {
             spaced(text)
@@ -140,6 +148,9 @@ mod tests {
         assert_eq!(setting("table_bytes", &Setting::Integer(64 << 20)), "table 64 MiB");
         assert_eq!(setting("rows", &Setting::Integer(2_000_000)), "rows 2,000,000");
         assert_eq!(setting("set_size", &Setting::Integer(8192)), "set size 8192");
+        assert_eq!(setting("operator", &text("csb_tree")), "CSB+-tree");
+        assert_eq!(setting("size", &text("in cache")), "in cache");
+        assert_eq!(setting("size", &Setting::Integer(64)), "size 64");
         assert_eq!(setting("merged", &Setting::Switch(false)), "no merged");
     }
 

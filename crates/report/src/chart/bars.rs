@@ -182,7 +182,7 @@ impl Bars {
             let y = 13.0 + 15.0 * lane as f64;
             let x = plan.scale.place(limit.value);
             let half = width_px(text, 11.5 * plan::BOLDER) / 2.0;
-            let room = (half + 1.0, plan.layout.width() - half - 1.0);
+            let room = (half + 1.0, plan.label_end() - half);
             let x_text = if room.0 < room.1 { x.clamp(room.0, room.1) } else { room.0 };
             drawing.push(label("limit-label", (x_text, y), "middle", text));
             if limit.value <= plan.ticks.high() {

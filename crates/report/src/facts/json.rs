@@ -15,20 +15,22 @@ const ITEMS_MAX: usize = 24;
 pub(super) fn facts(value: &Value) -> Vec<Fact> {
     let mut facts = Vec::new();
     match value {
-        Value::Object(fields) => collect(fields, "", &mut facts),
+        Value::Object(fields) => collect(fields, ("", ""), &mut facts),
         other if is_telling(other) => facts.push(Fact::new("description", leaf("", other))),
         _ => {}
     }
     facts
 }
 
-fn collect(fields: &Map<String, Value>, above: &str, facts: &mut Vec<Fact>) {
+/// `above` is what the fields lie in: its words, and its name with the unit that they inherit.
+fn collect(fields: &Map<String, Value>, above: (&str, &str), facts: &mut Vec<Fact>) {
     for (name, value) in fields.iter().filter(|(_, value)| is_telling(value)) {
-        let (stem, _) = split(name);
-        let path = if above.is_empty() { stem } else { format!("{above}, {stem}") };
+        let (stem, unit) = split(name);
+        let path = if above.0.is_empty() { stem } else { format!("{}, {stem}", above.0) };
+        let unit_name = if unit.is_some() { name.as_str() } else { above.1 };
         match value {
-            Value::Object(inner) => collect(inner, &path, facts),
-            other => facts.push(Fact { name: path, value: leaf(name, other) }),
+            Value::Object(inner) => collect(inner, (&path, unit_name), facts),
+            other => facts.push(Fact { name: path, value: leaf(unit_name, other) }),
         }
     }
 }
@@ -78,7 +80,7 @@ fn with_unit(name: &str, value: f64) -> String {
         Some("s") => number::seconds(value),
         Some("fraction") => number::percent(value),
         Some(unit) => format!("{} {unit}", number::plain(value)),
-        None if value.fract() == 0.0 => number::exact(value),
+        None if value.fract() == 0.0 && value.abs() < 1e5 => number::exact(value),
         None => number::plain(value),
     }
 }
@@ -91,6 +93,7 @@ mod tests {
     #[test]
     fn an_unknown_shape_is_still_told() {
         let value = json!({
+            "lines_per_s": { "one_thread": 95_200_000 },
             "latency": { "l2_ns": 3.51, "memory_ns": 98.2 },
             "useful_cache_bytes": 16 << 20,
             "curve": [{ "table_bytes": 4096, "latency_ns": 1.2 }],
@@ -103,6 +106,7 @@ mod tests {
         assert_eq!(
             told,
             [
+                "lines, one thread = 95,200,000 per second",
                 "latency, l2 = 3.51 ns",
                 "latency, memory = 98.2 ns",
                 "useful cache = 16 MiB",

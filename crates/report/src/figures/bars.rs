@@ -9,7 +9,8 @@ use crate::chart::{Bar, Bars, Limit, Paper, Reading, Tone};
 use crate::view::{View, ratio_words};
 use crate::words;
 
-/// A failure is said in full below the charts; in a bar's place there is room for its beginning.
+/// Limits this near to each other (as a logarithm) are the same.
+const LIMITS_ALIKE: f64 = 0.05;
 const NOT_RUN: &str = "not run yet";
 
 pub(super) fn bars(part: &Part<'_>) -> Bars {
@@ -26,7 +27,9 @@ pub(super) fn bars(part: &Part<'_>) -> Bars {
         let heading = axis.filter(|series| starts(series));
         let heading =
             heading.and_then(|series| Some(words::setting(series, cell.place.get(series)?)));
-        bars.push(bar(part, cell, heading));
+        let mut bar = bar(part, cell, heading);
+        merge_limit(&bars, &mut bar);
+        bars.push(bar);
     }
     Bars { description: part.description.clone(), unit: part.unit(), bars }
 }
@@ -82,14 +85,24 @@ fn short(interval: String) -> String {
     }
 }
 
+/// A limit that differs from an earlier one of the same name by less than it can be measured to
+/// is that one: a line and a label each would pretend otherwise.
+fn merge_limit(bars: &[Bar], bar: &mut Bar) {
+    let Some(limit) = &mut bar.limit else { return };
+    let alike = |other: &&Limit| {
+        other.label == limit.label && (other.value / limit.value).ln().abs() < LIMITS_ALIKE
+    };
+    if let Some(earlier) = bars.iter().filter_map(|bar| bar.limit.as_ref()).find(alike) {
+        limit.value = earlier.value;
+    }
+}
+
 fn limit(part: &Part<'_>, cell: &Cell) -> Option<Limit> {
     if part.chart.measure != THROUGHPUT {
         return None;
     }
     let value = part.view.limit(cell)?;
-    // Repeated calibrations differ in digits that do not matter; a line per digit would.
-    let value = format!("{value:.1e}").parse().unwrap_or(value);
-    let label = match part.view.threads(cell) {
+    let label = match part.view.threads_words(cell) {
         Some(threads) => format!("limit, {threads}"),
         None => "limit".to_owned(),
     };

@@ -82,18 +82,18 @@ fn host() -> Host {
             "architecture": "x86_64",
             "kernel": "6.1.0-18-cloud-amd64",
             "virtualisation": { "kind": "virtual", "hypervisor": "KVM" },
-            "cpus": { "present": "0-1", "online": "0-1", "allowed": "0-1", "quota": null },
+            "cpus": { "present": [0, 1], "online": [0, 1], "allowed": [0, 1], "quota": null },
             "smt": "none",
-            "packages": [{ "id": 0, "cpus": "0-1" }],
-            "nodes": [{ "id": 0, "cpus": "0-1", "memory_bytes": 25_769_803_776_u64 }],
+            "packages": [{ "id": 0, "cpus": [0, 1] }],
+            "nodes": [{ "id": 0, "cpus": [0, 1], "memory_bytes": 25_769_803_776_u64 }],
             "cores": [
-                { "cpus": "0", "kind": "performance", "package": 0, "node": 0 },
-                { "cpus": "1", "kind": "performance", "package": 0, "node": 0 },
+                { "cpus": [0], "kind": "uniform", "package": 0, "node": 0 },
+                { "cpus": [1], "kind": "uniform", "package": 0, "node": 0 },
             ],
             "caches": [
-                cache(1, "data", 32 << 10, "0"), cache(1, "data", 32 << 10, "1"),
-                cache(2, "unified", 512 << 10, "0"), cache(2, "unified", 512 << 10, "1"),
-                cache(3, "unified", 32 << 20, "0-1"),
+                cache(1, "data", 32 << 10, &[0]), cache(1, "data", 32 << 10, &[1]),
+                cache(2, "unified", 512 << 10, &[0]), cache(2, "unified", 512 << 10, &[1]),
+                cache(3, "unified", 32 << 20, &[0, 1]),
             ],
             "memory": {
                 "total_bytes": 25_769_803_776_u64, "available_bytes": 20_000_000_000_u64,
@@ -115,7 +115,7 @@ fn host() -> Host {
     }
 }
 
-fn cache(level: u32, kind: &str, bytes: u64, cpus: &str) -> serde_json::Value {
+fn cache(level: u32, kind: &str, bytes: u64, cpus: &[u32]) -> serde_json::Value {
     json!({
         "level": level, "kind": kind, "bytes": bytes, "line_bytes": 64, "ways": 8, "cpus": cpus,
     })

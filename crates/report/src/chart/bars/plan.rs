@@ -67,6 +67,14 @@ impl Plan {
         top + row_height(self.layout) + PAPER_HEIGHT * index as f64 + 5.0
     }
 
+    /// How far labels over the rows may reach to the right: not into the heads of the figures.
+    pub(super) fn label_end(&self) -> f64 {
+        match self.layout {
+            Layout::Wide => self.scale.to + 8.0,
+            Layout::Narrow => self.layout.width() - 2.0,
+        }
+    }
+
     /// From where to where a limit's line runs in a row: all of it, but never through words.
     pub(super) fn limit_span(&self, bar: &Bar, top: f64) -> (f64, f64) {
         let papers = PAPER_HEIGHT * bar.papers().count() as f64;
