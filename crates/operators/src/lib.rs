@@ -15,8 +15,10 @@
 
 pub mod bucket;
 pub mod chained;
+pub mod draws;
 pub mod hash;
 pub mod isa;
+pub mod join_index;
 pub mod materialise;
 pub mod memory;
 pub mod place;

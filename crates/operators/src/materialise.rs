@@ -4,6 +4,11 @@
 //! sink does both: rows go to a buffer in the order they come, and a checksum that does not depend
 //! on that order is kept beside it, for about a nanosecond a row.
 
+use std::marker::PhantomData;
+use std::num::NonZero;
+use std::ptr::NonNull;
+
+use crate::place::Place;
 use crate::record::{Joined, Record};
 use crate::walk::{Row, Sink};
 
@@ -26,6 +31,17 @@ impl<'a, T> Materialise<'a, T> {
         Self { rows, at: 0, written: 0, checksum: 0 }
     }
 
+    /// An empty result in `rows`, and where its rows lie, for a walk that asks for them beforehand.
+    ///
+    /// # Panics
+    /// If `rows` is empty, or longer than rows are counted.
+    pub fn announced(rows: &'a mut [T]) -> (Self, Destination<'a, T>) {
+        let first = NonNull::from(&mut *rows).addr();
+        let count = rows.len().try_into().expect("rows are counted in 32 bits");
+        // The sink keeps the only borrow of the rows; `'a` binds the destination to it.
+        (Self::new(rows), Destination { first, rows: count, _lent: PhantomData })
+    }
+
     /// Hits taken.
     #[must_use]
     pub fn written(&self) -> usize {
@@ -46,6 +62,47 @@ impl<'a, T> Materialise<'a, T> {
         let at = if self.at == self.rows.len() { 0 } else { self.at };
         self.at = at + 1;
         &mut self.rows[at]
+    }
+
+    /// The row of a hit that knows its slot, counted likewise.
+    #[inline(always)]
+    pub(crate) fn slot(&mut self, slot: u32, left: u32, right: u32) -> &mut T {
+        self.checksum = self.checksum.wrapping_add(pair_checksum(left, right));
+        self.written += 1;
+        &mut self.rows[slot as usize]
+    }
+}
+
+/// Where the rows of a result lie: their places, and no right to read or write them.
+///
+/// The result is borrowed, exclusively, for `'a` by its [`Materialise`], so the places stay mapped
+/// while a destination lives.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a, T = Joined> {
+    /// An address and not a pointer: a walk goes to whatever thread it is run on.
+    first: NonZero<usize>,
+    rows: u32,
+    _lent: PhantomData<&'a T>,
+}
+
+impl<T> Destination<'_, T> {
+    /// Rows of the result.
+    #[must_use]
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// The slot after `slot`, round to the first after the last.
+    #[inline(always)]
+    pub(crate) fn after(&self, slot: u32) -> u32 {
+        if slot + 1 == self.rows { 0 } else { slot + 1 }
+    }
+
+    /// The place of a slot.
+    #[inline(always)]
+    pub(crate) fn place(&self, slot: u32) -> Place {
+        debug_assert!(slot < self.rows);
+        Place::of_lent::<T>(self.first.saturating_add(slot as usize * size_of::<T>()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Places: what a walk will touch next.
 
+use std::num::NonZero;
 use std::ptr::NonNull;
 
 /// A run of bytes a walk will touch in its next step.
@@ -31,6 +32,13 @@ impl Place {
     pub fn of<T>(at: &T) -> Self {
         const { assert!(size_of::<T>() <= u16::MAX as usize) };
         Self { address: NonNull::from(at).cast(), bytes: size_of::<T>() as u16 }
+    }
+
+    /// The place of a `T` that someone else has lent out to be written.
+    #[inline(always)]
+    pub(crate) fn of_lent<T>(address: NonZero<usize>) -> Self {
+        const { assert!(size_of::<T>() <= u16::MAX as usize) };
+        Self { address: NonNull::without_provenance(address), bytes: size_of::<T>() as u16 }
     }
 
     /// First byte.

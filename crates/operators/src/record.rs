@@ -1,7 +1,9 @@
 //! The seeds' row store: records of 64 bytes, one cache line each (Zhou et al., §6.2).
 
 use bytemuck::{Pod, Zeroable};
+use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
+use crate::draws::Draws;
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::walk::Row;
@@ -19,6 +21,33 @@ pub struct Record {
 }
 
 const _: () = assert!(size_of::<Record>() == 64);
+
+impl Record {
+    /// What stands where an outer join found nothing: no record has this `row`.
+    pub const NULL: Self = Self { key: 0, row: u32::MAX, payload: [0; 14] };
+}
+
+/// A table of `rows` records whose keys are drawn from `1..=keys` (Zhou et al., §6.2: two million
+/// records, keys "randomly assigned values in the range from 1 to 2 million").
+///
+/// # Errors
+/// When memory for the table cannot be had.
+///
+/// # Panics
+/// If `keys` is zero.
+pub fn drawn_table(
+    rows: u32,
+    keys: u32,
+    draws: &mut Draws,
+    pages: Pages,
+) -> Result<PageBuffer<Record>, AllocationError> {
+    let mut table = PageBuffer::<Record>::zeroed(rows as usize, pages)?;
+    for (row, record) in (0..).zip(table.iter_mut()) {
+        let key = draws.below(keys) + 1;
+        *record = Record { key, row, payload: [row ^ key; 14] };
+    }
+    Ok(table)
+}
 
 /// A joined row: 128 bytes, as in Zhou et al., §6.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]

@@ -1,0 +1,186 @@
+//! Join index: rows that join, written down beforehand, are fetched and put together.
+//!
+//! ```text
+//! index     (left, right) (left, null) (left, right) …      read in order
+//!              │     └──────────────────┐
+//!              ▼                        ▼
+//! tables    64-byte record           64-byte record         anywhere in memory
+//!              └───────────┬────────────┘
+//!                          ▼
+//! output               128-byte record                      the slot of the pair
+//! ```
+//!
+//! Valduriez, *Join Indices*, TODS 12(2), 1987; used as in Zhou et al., VLDB 2005, appendix A.1:
+//! one stage of three references, both inputs and the output, all known once the pair is read. The
+//! left outer variant has pairs without a right row and asks for two references there, which makes
+//! it the paper's case of entries with `m = 2` and `M = 3` (§4.1).
+//!
+//! The output's place is asked for like the inputs', to be read: one thread then owns the line and
+//! its store costs no more, and a helper's load takes no line away from its writer for long. What
+//! is written lies at the slot that was asked for, so the output keeps the order of the index under
+//! every schedule.
+
+mod pairs;
+
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+
+use crate::materialise::{Destination, Materialise};
+use crate::memory::Memory;
+use crate::place::{Place, References, Several};
+use crate::record::{Joined, Record};
+use crate::walk::{Row, Sink, Walk};
+
+pub use pairs::{Draft, NULL, Order, Pairs, Unmatched};
+
+/// Whether pairs without a right row occur: how many references an entry has.
+pub trait Variant: Copy + sealed::Sealed {
+    /// What a pair asks for.
+    type Asks: References;
+    /// Whether a right row may be missing.
+    const OUTER: bool;
+    /// The references of a pair.
+    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Every pair has a right row: three references.
+#[derive(Debug, Clone, Copy)]
+pub struct Inner;
+/// Some pairs have none: two or three references.
+#[derive(Debug, Clone, Copy)]
+pub struct LeftOuter;
+
+impl sealed::Sealed for Inner {}
+impl sealed::Sealed for LeftOuter {}
+
+impl Variant for Inner {
+    type Asks = Several<3, 3>;
+    const OUTER: bool = false;
+
+    #[inline(always)]
+    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks {
+        Several::all([left, right.unwrap_or(output), output])
+    }
+}
+
+impl Variant for LeftOuter {
+    type Asks = Several<2, 3>;
+    const OUTER: bool = true;
+
+    #[inline(always)]
+    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks {
+        match right {
+            Some(right) => Several::all([left, right, output]),
+            None => Several::first(2, [left, output, output]),
+        }
+    }
+}
+
+/// The join of two tables by the pairs of an index.
+#[derive(Debug, Clone, Copy)]
+pub struct JoinIndex<'a, V> {
+    pairs: &'a [[u32; 2]],
+    left: &'a [Record],
+    right: &'a [Record],
+    output: Destination<'a>,
+    /// Output slot of the pair to be started next.
+    next_slot: u32,
+    _variant: PhantomData<V>,
+}
+
+impl<'a, V: Variant> JoinIndex<'a, V> {
+    /// Row `i` is pair `i` of `pairs`, which name rows of `left` and `right`. The `k`-th row started
+    /// is written to slot `k` of `output`, and from slot 0 again when it is full: an output as long
+    /// as the pairs holds all of the result, a shorter one must hold at least the rows in flight.
+    /// Each thread has a walk and an output of its own.
+    ///
+    /// # Panics
+    /// If an [`Inner`] join is given pairs without a right row. The walk panics where a pair names a
+    /// row beyond its table.
+    #[must_use]
+    pub fn new(
+        pairs: &'a Pairs,
+        left: &'a [Record],
+        right: &'a [Record],
+        output: Destination<'a>,
+    ) -> Self {
+        assert!(V::OUTER || pairs.nulls() == 0, "an inner join index has no null: use LeftOuter");
+        Self { pairs: pairs.all(), left, right, output, next_slot: 0, _variant: PhantomData }
+    }
+
+    #[inline(always)]
+    fn right(&self, rid: u32) -> Option<&'a Record> {
+        if V::OUTER && rid == NULL { None } else { Some(&self.right[rid as usize]) }
+    }
+}
+
+/// A pair whose rows were asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor {
+    row: Row,
+    left: u32,
+    right: u32,
+    slot: u32,
+}
+
+/// Two rows that join, or a left row alone, and the slot of the output that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// From the left table.
+    pub left: &'a Record,
+    /// From the right table, if the pair has one.
+    pub right: Option<&'a Record>,
+    /// Position in the output.
+    pub slot: u32,
+}
+
+impl<'a, V: Variant> Walk for JoinIndex<'a, V> {
+    type Cursor = Cursor;
+    type Hit = Pair<'a>;
+    type Asks = V::Asks;
+
+    #[inline(always)]
+    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, V::Asks) {
+        let [left, right] = *memory.read_hot(&self.pairs[row as usize]);
+        let slot = self.next_slot;
+        self.next_slot = self.output.after(slot);
+        let asks = V::asks(
+            Place::of(&self.left[left as usize]),
+            self.right(right).map(Place::of),
+            self.output.place(slot),
+        );
+        (Cursor { row, left, right, slot }, asks)
+    }
+
+    #[inline(always)]
+    fn step<M: Memory, S: Sink<Pair<'a>>>(
+        &mut self,
+        cursor: &mut Cursor,
+        memory: &mut M,
+        sink: &mut S,
+    ) -> Option<V::Asks> {
+        let &mut Cursor { row, left, right, slot } = cursor;
+        let left = memory.read(&self.left[left as usize]);
+        let right = self.right(right).map(|right| memory.read(right));
+        sink.emit(row, Pair { left, right, slot });
+        None
+    }
+}
+
+// SAFETY: both tables are borrowed, and immutable, for `'a`; the output is borrowed for `'a` by the
+// sink that its destination comes from.
+unsafe impl<V: Variant> crate::work_ahead::Preloadable for JoinIndex<'_, V> {}
+
+impl Sink<Pair<'_>> for Materialise<'_, Joined> {
+    #[inline(always)]
+    fn emit(&mut self, _: Row, Pair { left, right, slot }: Pair<'_>) {
+        let right = right.unwrap_or(&Record::NULL);
+        *self.slot(slot, left.row, right.row) = Joined { probe: *left, build: *right };
+    }
+}
