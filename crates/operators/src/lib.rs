@@ -27,6 +27,7 @@ pub mod schedule;
 pub mod speed_model;
 pub mod technique;
 pub mod threads;
+pub mod traced;
 pub mod tree;
 pub mod walk;
 pub mod work_ahead;
