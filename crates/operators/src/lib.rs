@@ -15,6 +15,7 @@
 
 pub mod bucket;
 pub mod chained;
+pub mod columnar;
 pub mod draws;
 pub mod hash;
 pub mod isa;

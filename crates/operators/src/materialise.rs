@@ -56,7 +56,7 @@ impl<'a, T> Materialise<'a, T> {
 
     /// The next row to be written, counted with the pair of row ids it is for.
     #[inline(always)]
-    fn next(&mut self, left: u32, right: u32) -> &mut T {
+    pub(crate) fn next(&mut self, left: u32, right: u32) -> &mut T {
         self.checksum = self.checksum.wrapping_add(pair_checksum(left, right));
         self.written += 1;
         let at = if self.at == self.rows.len() { 0 } else { self.at };
