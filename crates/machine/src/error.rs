@@ -44,6 +44,21 @@ pub enum Error {
         /// The directory asked for.
         directory: std::path::PathBuf,
     },
+    /// The user asked to stop while limits were measured.
+    #[error("measuring the limits was interrupted, nothing is saved: run it again")]
+    Stopped,
+    /// Measured limits could not be saved.
+    #[error("can't save the limits as {} ({source}): set XDG_CACHE_HOME to a directory that can \
+             be written", path.display())]
+    Save {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no place to save limits.
+    #[error("no place to save the limits: set XDG_CACHE_HOME (an absolute path) or HOME")]
+    NoCache,
     /// Memory could not be had.
     #[error(transparent)]
     Allocation(#[from] crate::pages::AllocationError),

@@ -1,9 +1,78 @@
 //! What this machine can do, measured.
+//!
+//! ```text
+//! touch memory ─► latency over sizes ─► knees: L2, the last level that is really ours
+//!              ─► random lines/s over sizes × threads × pages × methods
+//!              ─► sequential bandwidth
+//! two CPUs     ─► do they share a core?          pause ─► what one costs
+//! ```
+//!
+//! The figures are the best of several passes: a limit is what the machine can do when nobody
+//! disturbs it. They are kept per machine ([`Store`]), looked up by size ([`lookup`]) and never
+//! read from a table of CPU models.
 
+pub mod bandwidth;
+mod deadline;
 pub mod field;
+pub mod knees;
 pub mod latency;
 pub mod lines;
+pub mod lookup;
+mod measure;
+mod pause;
+#[cfg(test)]
+mod sample;
+pub mod siblings;
+mod store;
 mod team;
+
+use serde::{Deserialize, Serialize};
+
+use crate::pages::Pages;
+
+pub use bandwidth::BandwidthPoint;
+pub use knees::Knees;
+pub use latency::LatencyPoint;
+pub use lines::LinesPoint;
+pub use measure::{Budget, Progress};
+pub use siblings::Siblings;
+pub use store::{Found, Origin, Store};
 
 /// Words of a huge page.
 const HUGE_PAGE_WORDS: usize = crate::pages::HUGE_PAGE_BYTES / size_of::<u64>();
+
+/// The form of [`Limits`] as saved; files of another version are measured again.
+pub const VERSION: u32 = 1;
+
+/// The measured limits of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// [`VERSION`] of the program that measured.
+    pub version: u32,
+    /// [`Machine::fingerprint`](crate::Machine::fingerprint) of the machine measured.
+    pub machine: String,
+    /// The processor's name.
+    pub processor: Option<String>,
+    /// When it was measured: seconds since 1970.
+    pub taken_unix_s: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether it was a quick look: fewer sizes, less memory, fewer passes.
+    pub quick: bool,
+    /// Nanoseconds of a load that waits for the one before it, by pages, then size.
+    pub latency: Vec<LatencyPoint>,
+    /// Independent random lines per second, by pages, threads, then size.
+    pub lines: Vec<LinesPoint>,
+    /// Sequential bytes per second, by threads.
+    pub bandwidth: Vec<BandwidthPoint>,
+    /// Nanoseconds of the processor's pause instruction.
+    pub pause_ns: f64,
+    /// Which CPUs share a core, as the system says and as they behave.
+    pub siblings: Siblings,
+    /// Sizes of the caches, out of the latency curve.
+    pub knees: Knees,
+    /// Whether buffers that ask for huge pages lie on them: the share of bytes that did.
+    pub huge_share: Option<f64>,
+    /// What could not be shown, in words.
+    pub unshown: Vec<String>,
+}

@@ -17,11 +17,25 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Moment;
 use crate::error::Error;
+use crate::pages::Pages;
 
 use super::field::{Field, LINE_BYTES, LINE_WORDS};
 use super::team;
+
+/// The latency over one footprint.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyPoint {
+    /// The footprint.
+    pub bytes: usize,
+    /// On these pages.
+    pub pages: Pages,
+    /// Nanoseconds of one load that waits for the one before it: the best pass.
+    pub ns: f64,
+}
 
 /// A footprint of `sections` × 2^`section_log2` lines: sizes a quarter of an octave apart, each of
 /// which can be permuted with a few multiplications.

@@ -56,6 +56,48 @@ pub struct LineRate {
     pub per_wall_s: f64,
 }
 
+/// Lines per second over one footprint, by all threads together, by their own CPU time: the best
+/// pass of each method.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinesPoint {
+    /// The footprint, which all threads share.
+    pub bytes: usize,
+    /// Threads, each on its own CPU.
+    pub threads: usize,
+    /// On these pages.
+    pub pages: Pages,
+    /// By plain loads.
+    pub plain_per_s: f64,
+    /// Prefetched into the first-level cache.
+    pub prefetch_l1_per_s: f64,
+    /// Prefetched into the second-level cache.
+    pub prefetch_l2_per_s: f64,
+}
+
+impl LinesPoint {
+    /// Nothing measured yet.
+    pub(super) fn new(bytes: usize, threads: usize, pages: Pages) -> Self {
+        let (plain_per_s, prefetch_l1_per_s, prefetch_l2_per_s) = (0.0, 0.0, 0.0);
+        Self { bytes, threads, pages, plain_per_s, prefetch_l1_per_s, prefetch_l2_per_s }
+    }
+
+    /// The best of the three methods.
+    #[must_use]
+    pub fn best_per_s(&self) -> f64 {
+        self.plain_per_s.max(self.prefetch_l1_per_s).max(self.prefetch_l2_per_s)
+    }
+
+    /// Keeps a pass if it is the best yet.
+    pub(super) fn keep(&mut self, method: Method, per_s: f64) {
+        let best = match method {
+            Method::Plain => &mut self.plain_per_s,
+            Method::PrefetchL1 => &mut self.prefetch_l1_per_s,
+            Method::PrefetchL2 => &mut self.prefetch_l2_per_s,
+        };
+        *best = best.max(per_s);
+    }
+}
+
 /// Lines read between two looks at the clock.
 const BLOCKS_PER_LOOK: usize = 16;
 

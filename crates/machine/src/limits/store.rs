@@ -1,0 +1,146 @@
+//! Limits kept per machine, so that they are measured once.
+//!
+//! `$XDG_CACHE_HOME/workahead/limits-<fingerprint>.json`, or below `~/.cache` (XDG Base Directory
+//! Specification 0.8: relative paths are ignored). A file that can't be read, that another version
+//! wrote or that belongs to another machine is no error: the limits are measured again. A file is
+//! written under a temporary name and then renamed.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use crate::error::Error;
+use crate::machine::Machine;
+
+use super::{Budget, Limits, Progress, VERSION};
+
+/// The directory in which limits are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    directory: Option<PathBuf>,
+}
+
+/// Limits, and where they came from.
+#[derive(Debug)]
+pub struct Found {
+    /// The limits.
+    pub limits: Limits,
+    /// Where they came from.
+    pub origin: Origin,
+}
+
+/// Where limits came from.
+#[derive(Debug)]
+pub enum Origin {
+    /// Read from this file.
+    Saved(PathBuf),
+    /// Measured now, and saved in this file.
+    Measured(PathBuf),
+    /// Measured now, but they could not be saved: the next command measures again.
+    NotKept(Error),
+}
+
+impl Store {
+    /// The user's own cache directory.
+    #[must_use]
+    pub fn of_user() -> Self {
+        Self::from_environment(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
+    }
+
+    /// Another directory.
+    #[must_use]
+    pub fn at(directory: &Path) -> Self {
+        Self { directory: Some(directory.to_owned()) }
+    }
+
+    fn from_environment(cache: Option<OsString>, home: Option<OsString>) -> Self {
+        let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+        let cache = cache.and_then(absolute);
+        let home = || Some(home.and_then(absolute)?.join(".cache"));
+        Self { directory: cache.or_else(home).map(|cache| cache.join("workahead")) }
+    }
+
+    /// The file for a machine; `None` where the environment names no directory.
+    #[must_use]
+    pub fn path(&self, machine: &Machine) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("limits-{}.json", machine.fingerprint())))
+    }
+
+    /// The limits saved for a machine, if there are any that can be used.
+    #[must_use]
+    pub fn load(&self, machine: &Machine) -> Option<Limits> {
+        let bytes = fs::read(self.path(machine)?).ok()?;
+        let limits: Limits = serde_json::from_slice(&bytes).ok()?;
+        (limits.version == VERSION && limits.machine == machine.fingerprint()).then_some(limits)
+    }
+
+    /// Saves limits for the machine they were measured on. Returns the file.
+    ///
+    /// # Errors
+    /// When there is no such directory and none can be made, or the file can't be written.
+    pub fn save(&self, machine: &Machine, limits: &Limits) -> Result<PathBuf, Error> {
+        let path = self.path(machine).ok_or(Error::NoCache)?;
+        match write(&path, limits) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(Error::Save { path, source }),
+        }
+    }
+}
+
+/// Under a name of this process's own, then under the final one.
+fn write(path: &Path, limits: &Limits) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let temporary = path.with_extension(format!("json.{}.tmp", std::process::id()));
+    let written = fs::File::create(&temporary).and_then(|mut file| {
+        file.write_all(&serde_json::to_vec_pretty(limits)?)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    written.inspect_err(|_| {
+        // Whether or not it can be removed, the first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+impl Limits {
+    /// The limits saved for this machine; measured (and saved) when there are none.
+    ///
+    /// # Errors
+    /// As [`Limits::measure`]. Limits that can't be saved are no error: see [`Origin::NotKept`].
+    pub fn load_or_measure(
+        machine: &Machine,
+        store: &Store,
+        progress: &mut dyn FnMut(Progress<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Found, Error> {
+        if let (Some(limits), Some(path)) = (store.load(machine), store.path(machine)) {
+            return Ok(Found { limits, origin: Origin::Saved(path) });
+        }
+        Self::measure_and_save(machine, store, progress, stop)
+    }
+
+    /// Measures, whatever is saved, and saves.
+    ///
+    /// # Errors
+    /// As [`Limits::load_or_measure`].
+    pub fn measure_and_save(
+        machine: &Machine,
+        store: &Store,
+        progress: &mut dyn FnMut(Progress<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Found, Error> {
+        let limits = Self::measure(machine, Budget::full(machine), progress, stop)?;
+        let origin = match store.save(machine, &limits) {
+            Ok(path) => Origin::Measured(path),
+            Err(error) => Origin::NotKept(error),
+        };
+        Ok(Found { limits, origin })
+    }
+}
+
+#[cfg(test)]
+mod tests;
