@@ -7,7 +7,7 @@
 //! ```
 //! For those who change the page:
 //!
-//! * What is said is decided in Rust (`answer`, `figures`, `rows`, `claims`, `unshown`, `facts`),
+//! * What is said is decided in Rust (`answer`, `balance`, `figures`, `rows`, `claims`, `unshown`, `facts`),
 //!   where it can be tested; the templates only lay it out. A new part of the page is a field of
 //!   `page::Page` and a few lines of both templates.
 //! * The page must open from a disk without a network, today and in ten years: no script, no font,
@@ -31,6 +31,7 @@ use workahead_study::file;
 use workahead_study::results::Results;
 
 mod answer;
+mod balance;
 mod chart;
 mod claims;
 mod csv;

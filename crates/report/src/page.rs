@@ -8,7 +8,7 @@ use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::unshown::unshown;
 use crate::view::View;
-use crate::{claims, date, rows, words};
+use crate::{balance, claims, date, rows, words};
 
 /// The page, in the order a reader wants it.
 #[derive(Debug, Serialize)]
@@ -25,6 +25,10 @@ pub(crate) struct Page {
     /// What is missing of the run: `23 of 45 samples so far`.
     pub(crate) unfinished: Option<String>,
     pub(crate) answer: Answer,
+    /// What each technique gains and loses, where it is tried in more than one place.
+    pub(crate) balance: Vec<balance::Row>,
+    /// What everything is compared with.
+    pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Unit of the table's first figure.
     pub(crate) unit: String,
@@ -68,6 +72,8 @@ impl Page {
             scale: results.spec.scale.clone(),
             unfinished: unfinished(results),
             answer: answer(&view),
+            balance: balance::rows(&view),
+            baseline: view.baseline(),
             figures: figures(&view),
             unit: view.unit("mtuples_per_s"),
             groups: rows::groups(&view),
@@ -78,7 +84,7 @@ impl Page {
             machine: facts::machine(&view),
             limits: facts::limits(&view),
             method: facts::method(&view),
-            cases: if results.plan.blocks > 1 { rows::cases(&view) } else { Vec::new() },
+            cases: if view.cases_recur() { rows::cases(&view) } else { Vec::new() },
             versions: facts::versions(&view),
             toml: record.text.clone(),
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Answer;
-use workahead_study::results::Finding;
+use workahead_study::results::{Finding, THROUGHPUT};
 use workahead_study::setting::Settings;
 
 use crate::chart::Tone;
@@ -27,13 +27,15 @@ pub(crate) struct Row {
     pub(crate) tone: &'static str,
     /// What sets it apart from the others of its group.
     pub(crate) name: String,
-    /// The settings that its case makes, in a study of one group.
+    /// The settings that its case makes, where no other row has the same case.
     pub(crate) detail: String,
     /// Every setting, as a user would write it.
     pub(crate) settings: String,
     pub(crate) mtuples_per_s: String,
     pub(crate) wall: String,
     pub(crate) cpu: String,
+    /// Throughput of the slowest and of the fastest sample.
+    pub(crate) spread: String,
     pub(crate) ratio: String,
     pub(crate) interval: String,
     pub(crate) limit: String,
@@ -90,13 +92,10 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
     Row {
         tone: tone_class(view.tone(finding)),
         name: if name.is_empty() { finding.label.clone() } else { name },
-        detail: if view.results.plan.blocks > 1 {
-            String::new()
-        } else {
-            case_settings(view, cell)
-        },
+        detail: if view.cases_recur() { String::new() } else { case_settings(view, cell) },
         settings: workahead_study::setting::one_line(&cell.settings),
         mtuples_per_s: words_of(finding.mtuples_per_s, number::plain),
+        spread: spread(view, cell),
         wall: words_of(value("wall_s"), number::seconds),
         cpu: words_of(value("cpu_s"), number::seconds),
         ratio: if ratio.is_empty() { number::NONE.to_owned() } else { ratio },
@@ -106,6 +105,17 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
         is_checked: finding.failure.is_none() && finding.samples > 0,
         answer,
         checksum,
+    }
+}
+
+/// From the slowest sample to the fastest; nothing from a single one.
+fn spread(view: &View<'_>, cell: &Cell) -> String {
+    let seen = view.results.of_cell(cell.index);
+    let mut values: Vec<f64> = seen.filter_map(|seen| seen.measure(THROUGHPUT)).collect();
+    values.sort_by(f64::total_cmp);
+    match values[..] {
+        [low, .., high] => format!("{} to {}", number::plain(low), number::plain(high)),
+        _ => number::NONE.to_owned(),
     }
 }
 

@@ -110,6 +110,11 @@ impl<'a> View<'a> {
         axes.filter_map(value).collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether cases come again in other cells, so that their settings are better said once.
+    pub(crate) fn cases_recur(&self) -> bool {
+        self.cells().len() > self.results.spec.cases.len()
+    }
+
     /// Whether an axis has more than one value.
     pub(crate) fn varies(&self, axis: &str) -> bool {
         let mut values = self.cells().iter().map(|cell| cell.place.get(axis));

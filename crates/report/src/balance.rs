@@ -1,0 +1,103 @@
+//! What each technique gains and where it costs, over all the places that a study tries it in.
+//!
+//! The charts show one place at a time, and the answer names the extremes of all; a reader who
+//! is to choose a technique asks how often it loses, and how badly.
+
+use serde::Serialize;
+use workahead_study::cell::Cell;
+use workahead_study::results::Finding;
+use workahead_study::statistics::Shown;
+
+use crate::number;
+use crate::view::{View, ratio_words};
+
+/// One technique over all its places.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// The technique and its threads: `AMAC, 1 thread`.
+    pub(crate) technique: String,
+    /// Places in which it is shown to be faster than the baseline.
+    pub(crate) faster: usize,
+    /// Those in which no difference is shown.
+    pub(crate) level: usize,
+    /// Those in which it is shown to be slower.
+    pub(crate) slower: usize,
+    /// Its largest ratio.
+    pub(crate) best: Extreme,
+    /// Its smallest.
+    pub(crate) worst: Extreme,
+}
+
+/// The end of a technique's range.
+#[derive(Debug, Serialize)]
+pub(crate) struct Extreme {
+    /// `better`, `worse` or `level`.
+    pub(crate) tone: &'static str,
+    /// `0.72×`.
+    pub(crate) ratio: String,
+    /// `0.71 to 0.74`.
+    pub(crate) interval: String,
+    /// `hash join, in cache`.
+    pub(crate) place: String,
+}
+
+/// One row for each technique, in the study's order; none when no technique is compared twice.
+pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
+    let mut techniques: Vec<&str> = Vec::new();
+    for cell in view.cells() {
+        if !cell.case().is_empty() && !techniques.contains(&cell.case()) {
+            techniques.push(cell.case());
+        }
+    }
+    let of = |technique: &&str| -> Vec<Compared<'_>> {
+        let cells = view.cells().iter().filter(|cell| cell.case() == *technique);
+        cells.filter_map(|cell| compared(view, cell)).collect()
+    };
+    let all: Vec<Vec<Compared<'_>>> = techniques.iter().map(of).collect();
+    match all.iter().any(|places| places.len() > 1) {
+        true => all.iter().filter_map(|places| row(view, places)).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// A cell and its finding with the ratio, which is there.
+type Compared<'a> = (&'a Cell, &'a Finding, f64);
+
+fn compared<'a>(view: &'a View<'_>, cell: &'a Cell) -> Option<Compared<'a>> {
+    let finding = view.finding(cell);
+    Some((cell, finding, finding.ratio?.ratio))
+}
+
+fn shown(finding: &Finding) -> Shown {
+    finding.ratio.map_or(Shown::NoDifference, |ratio| ratio.shown())
+}
+
+fn row(view: &View<'_>, places: &[Compared<'_>]) -> Option<Row> {
+    let by_ratio = |one: &&Compared<'_>, other: &&Compared<'_>| one.2.total_cmp(&other.2);
+    let count = |what| places.iter().filter(|(_, finding, _)| shown(finding) == what).count();
+    let best = places.iter().max_by(by_ratio)?;
+    let worst = places.iter().min_by(by_ratio)?;
+    let threads = view.threads_words(best.0).map(|threads| format!(", {threads}"));
+    Some(Row {
+        technique: format!("{}{}", view.technique(best.0), threads.unwrap_or_default()),
+        faster: count(Shown::Faster),
+        level: count(Shown::NoDifference),
+        slower: count(Shown::Slower),
+        best: extreme(view, best),
+        worst: extreme(view, worst),
+    })
+}
+
+fn extreme(view: &View<'_>, (cell, finding, ratio): &Compared<'_>) -> Extreme {
+    let (_, interval) = ratio_words(finding);
+    Extreme {
+        tone: match shown(finding) {
+            Shown::Faster => "better",
+            Shown::Slower => "worse",
+            Shown::NoDifference => "level",
+        },
+        ratio: number::ratio(*ratio),
+        interval,
+        place: view.surroundings(cell),
+    }
+}
