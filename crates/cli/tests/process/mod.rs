@@ -1,0 +1,120 @@
+//! The command as a process, and the files it is given.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::properties::WriterProperties;
+
+/// A directory to run in.
+pub(crate) struct Place {
+    pub(crate) directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Runs `workahead` here.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the command starts")
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the command starts")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
+        command.args(arguments).current_dir(self.directory.path());
+        command
+    }
+
+    /// Runs what must fail: the status, one line on standard error, nothing on standard output.
+    pub(crate) fn fails(&self, arguments: &[&str], status: i32) -> String {
+        let output = self.run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
+        assert!(said.starts_with("error: ") && said.lines().count() == 1, "{arguments:?}: {said}");
+        said
+    }
+
+    /// Runs what must succeed and print JSON.
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        assert!(output.stderr.is_empty(), "{arguments:?}: {}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// The names in the directory, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        names(self.directory.path())
+    }
+}
+
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until `ready`, at most a minute.
+pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !ready() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends the signal of Ctrl-C.
+pub(crate) fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.expect("kill").success());
+}
+
+/// A table of keys under a name, with the row's number and its text.
+pub(crate) fn keyed(key: &str, keys: ArrayRef) -> RecordBatch {
+    let rows = keys.len() as i64;
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+    let texts: StringArray = (0..rows).map(|row| Some(format!("row {row}"))).collect();
+    let columns = [(key, keys, true), ("number", numbers, false), ("text", Arc::new(texts), true)];
+    RecordBatch::try_from_iter_with_nullable(columns).expect("a batch")
+}
+
+pub(crate) fn write(path: &Path, batch: &RecordBatch, row_group_rows: usize) {
+    let properties =
+        WriterProperties::builder().set_max_row_group_row_count(Some(row_group_rows)).build();
+    let file = File::create(path).expect("a file");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("Parquet");
+    writer.write(batch).expect("Parquet");
+    writer.close().expect("Parquet");
+}
+
+pub(crate) fn read(path: &Path) -> Vec<RecordBatch> {
+    let file = File::open(path).expect("the file");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
+    reader.build().expect("Parquet").map(|batch| batch.expect("a batch")).collect()
+}

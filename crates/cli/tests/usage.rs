@@ -1,0 +1,61 @@
+//! The command line itself: help, completions, a reader that goes away.
+
+mod process;
+
+use std::io::Read;
+
+use process::{Place, text};
+
+const COMMANDS: [&[&str]; 8] = [
+    &["machine"],
+    &["limits"],
+    &["data"],
+    &["data", "tpch"],
+    &["join"],
+    &["study"],
+    &["study", "run"],
+    &["completions"],
+];
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let output = place.run(&[command, &["--help"]].concat());
+        let help = text(&output.stdout);
+        assert!(output.status.success(), "{command:?}");
+        let call = format!("workahead {}", command.join(" "));
+        let example = help.split("Example").nth(1).unwrap_or_default();
+        assert!(example.contains(&call), "{command:?} has no example:\n{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command:?}");
+    }
+}
+
+#[test]
+fn unknown_commands_are_one_line() {
+    let place = Place::new();
+    let said = place.fails(&["jion"], 2);
+    assert!(said.contains("jion") && said.contains("'join'"), "{said}");
+    assert_eq!(place.run(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn completions_know_the_options() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = place.run(&["completions", shell]);
+        assert!(output.status.success());
+        assert!(text(&output.stdout).contains("build-side"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let place = Place::new();
+    // More than a pipe holds would be needed to meet the closed end for certain: close it first.
+    let mut child = place.start(&["completions", "zsh"]);
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
