@@ -23,7 +23,8 @@ const WASTE_MAX: usize = 2;
 /// let pool = Pool::new(64 << 20);
 /// let first = pool.take_zeroed::<u64>(1 << 20, Pages::Huge).unwrap();
 /// drop(first);
-/// let again = pool.take::<u32>(2 << 20, Pages::Huge).unwrap(); // the same, already touched, memory
+/// // The same memory, already touched.
+/// let again = pool.take::<u32>(2 << 20, Pages::Huge).unwrap();
 /// assert_eq!(pool.idle_bytes(), 0);
 /// # drop(again);
 /// ```
