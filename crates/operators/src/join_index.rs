@@ -95,14 +95,14 @@ pub struct JoinIndex<'a, V> {
 }
 
 impl<'a, V: Variant> JoinIndex<'a, V> {
-    /// Row `i` is pair `i` of `pairs`, which name rows of `left` and `right`. The `k`-th row started
-    /// is written to slot `k` of `output`, and from slot 0 again when it is full: an output as long
-    /// as the pairs holds all of the result, a shorter one must hold at least the rows in flight.
-    /// Each thread has a walk and an output of its own.
+    /// Row `i` is pair `i` of `pairs`, which name rows of `left` and `right`. The `k`-th row
+    /// started is written to slot `k` of `output`, and from slot 0 again when it is full: an
+    /// output as long as the pairs holds all of the result, a shorter one must hold at least the
+    /// rows in flight. Each thread has a walk and an output of its own.
     ///
     /// # Panics
-    /// If an [`Inner`] join is given pairs without a right row. The walk panics where a pair names a
-    /// row beyond its table.
+    /// If an [`Inner`] join is given pairs without a right row. The walk panics where a pair names
+    /// a row beyond its table.
     #[must_use]
     pub fn new(
         pairs: &'a Pairs,

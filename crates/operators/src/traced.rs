@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A cache simulator replays a [`Trace`] (its accesses have addresses); a person and a golden test
-//! read [`Trace::relative_to`] (its [`Spot`]s have names and offsets). Announcements are recorded as
-//! what they are, so a replay may follow or ignore them.
+//! read [`Trace::relative_to`] (its [`Spot`]s have names and offsets). Announcements are recorded
+//! as what they are, so a replay may follow or ignore them.
 
 mod regions;
 #[cfg(test)]

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn row_groups_are_cut_for_the_threads() {
-        assert_eq!(lengths(&[], 8), []);
+        assert!(lengths(&[], 8).is_empty());
         assert_eq!(lengths(&[0, 10], 8), [(1, 10)]);
         assert_eq!(lengths(&[1 << 20], 4), [(0, 1 << 18); 4]);
         assert_eq!(lengths(&[1 << 20], 1000).len(), 8);
