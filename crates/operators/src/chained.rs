@@ -21,7 +21,7 @@ use crate::hash::hash_u32;
 pub use crate::materialise::Materialise;
 use crate::memory::Memory;
 use crate::place::Place;
-use crate::record::{Probes, Record};
+use crate::record::{Clustered, Probes, Record, Unclustered};
 use crate::walk::{Row, Sink, Walk};
 
 /// End of a list.
@@ -82,7 +82,14 @@ impl Chains {
     /// Bytes of heads and cells.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.heads.bytes() + self.cells.bytes()
+        let (heads, cells) = self.parts_bytes();
+        heads + cells
+    }
+
+    /// Bytes of heads, and of cells.
+    #[must_use]
+    pub fn parts_bytes(&self) -> (usize, usize) {
+        (self.heads.bytes(), self.cells.bytes())
     }
 }
 
@@ -204,6 +211,7 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
     }
 }
 
-// SAFETY: heads, cells, build and probe rows are borrowed, and immutable, for `'a`; the only
-// streams are those of `record`, which borrow too.
-unsafe impl<'a, P: Probes<'a>> crate::work_ahead::Preloadable for HashJoin<'a, P> {}
+// SAFETY: heads, cells, build and probe rows are borrowed, and immutable, for `'a`.
+unsafe impl<'a> crate::work_ahead::Preloadable for HashJoin<'a, Clustered<'a>> {}
+// SAFETY: as above.
+unsafe impl<'a> crate::work_ahead::Preloadable for HashJoin<'a, Unclustered<'a>> {}

@@ -11,6 +11,7 @@ use super::{Search, Tree};
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::walk::{Row, Sink, Walk};
+use crate::work_ahead::Preloadable;
 
 /// A record of the outer table: 64 bytes, as the seeds' rows.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
@@ -170,3 +171,9 @@ impl<N: Node, O: Outer, S: Search> Walk for Lookup<'_, N, O, S> {
         Some(Place::of(self.tree.at(cursor.at)))
     }
 }
+
+// SAFETY: the tree's nodes are borrowed, and immutable, for `'a`; pairs in memory order are no
+// place at all.
+unsafe impl<N: Node, S: Search> Preloadable for Lookup<'_, N, Clustered<'_>, S> {}
+// SAFETY: as above; the records are borrowed too.
+unsafe impl<N: Node, S: Search> Preloadable for Lookup<'_, N, Unclustered<'_>, S> {}

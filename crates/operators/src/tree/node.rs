@@ -28,7 +28,7 @@ const CONTINUES: u32 = 1 << 8;
 /// A node of one or two cache lines.
 ///
 /// Sealed: the searches rely on the geometry above.
-pub trait Node: Pod + sealed::Words {
+pub trait Node: Send + Sync + Pod + sealed::Words {
     /// Most keys of an inner node; it has one more child.
     const INNER_KEYS: usize;
     /// Most (key, RID) pairs of a leaf.

@@ -8,7 +8,7 @@ use super::compare::Compare;
 use super::node::{self, Node};
 
 /// A way to search a node.
-pub trait Search: Copy {
+pub trait Search: Copy + Send + Sync {
     /// How many separators of an inner node are less than `key`: the position of the child.
     fn child<N: Node>(self, node: &N, key: f32) -> u32;
     /// The slots of a leaf whose keys equal `key`, one bit each.

@@ -1,0 +1,207 @@
+//! The seeds' operators, run in this process: every technique, every number of threads, on data
+//! made from a seed, every answer compared with an oracle's.
+//!
+//! ```text
+//! Cell ─► Shape (which data) ─► Operator (data in place, oracle's answer) ─┐
+//!      └► How (technique, threads) ─────────────────────────────────────►  Crew: pinned threads
+//!                                                                          └► Sample
+//! ```
+//!
+//! # Settings
+//! | key | values |
+//! |---|---|
+//! | `operator` | `hash_join`, `csb_tree`, … |
+//! | `rows`, or `size` | rows of the table; or `in-cache`, `knee`, `out-of-cache` of this machine |
+//! | `probe_rows` | rows that probe; as many as the table has, and a million at least |
+//! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
+//! | `pages` | `huge`, `small` |
+//! | `technique` | as [`Technique`](workahead_operators::technique::Technique) is written |
+//! | `threads` | `1`, `independent:N`, `bi:N`, `bi:N,split=strided` |
+//! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, scalar or simd, stepwise or at-once |
+//! | `skew` | of `hash_join`: exponent of Zipf's law for the probe keys |
+
+mod ceiling;
+mod crew;
+mod given;
+mod hash_join;
+mod how;
+mod operator;
+mod oracle;
+mod size;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use workahead_machine::machine::Machine;
+use workahead_operators::isa::Detected;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+
+use crew::{Crew, Ran, failed};
+use given::Given;
+use how::How;
+use operator::Operator;
+use size::Footprint;
+use tree::Descent;
+
+/// Output batches, stacks, and what else a run needs beside its data.
+const BESIDE_BYTES: u64 = 64 << 20;
+
+/// The engine.
+pub struct Native {
+    machine: Machine,
+    footprint: Footprint,
+    made: Option<(Shape, Box<dyn Operator>)>,
+}
+
+/// Which data a cell is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    HashJoin(hash_join::Shape),
+    Tree(tree::Shape),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    HashJoin,
+    Tree,
+}
+
+const OPERATORS: [(&str, Kind); 2] = [("hash_join", Kind::HashJoin), ("csb_tree", Kind::Tree)];
+
+impl Shape {
+    fn bytes(&self, copies: usize) -> u64 {
+        match self {
+            Shape::HashJoin(shape) => shape.bytes(copies),
+            Shape::Tree(shape) => shape.bytes(copies),
+        }
+    }
+
+    fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
+        Ok(match self {
+            Shape::HashJoin(shape) => Box::new(shape.make()?),
+            Shape::Tree(shape) => shape.make()?,
+        })
+    }
+}
+
+impl Native {
+    /// On the machine this process runs on.
+    #[must_use]
+    pub fn new() -> Self {
+        let machine = Machine::here();
+        let footprint = Footprint::of(&machine);
+        Self { machine, footprint, made: None }
+    }
+
+    fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
+        let given = Given::new(cell);
+        if !given.has("operator") {
+            return Err(EngineError::Failed(
+                "the setting `operator` is missing: add `operator = \"hash_join\"`".to_owned(),
+            ));
+        }
+        let kind = given.choice("operator", Kind::HashJoin, &OPERATORS)?;
+        let (footprint, mut descent) = (&self.footprint, Descent::default());
+        let shape = match kind {
+            Kind::HashJoin => Shape::HashJoin(hash_join::Shape::read(&given, footprint)?),
+            Kind::Tree => {
+                descent = Descent::read(&given, footprint)?;
+                Shape::Tree(tree::Shape::read(&given, footprint)?)
+            }
+        };
+        let how = How::read(&given, descent)?;
+        given.nothing_else()?;
+        Ok((shape, how))
+    }
+
+    /// What this machine cannot show of a cell, in words.
+    fn cannot(&self, how: &How) -> Option<String> {
+        let (threads, cpus) = (how.threads(), self.machine.allowed_cpus().len());
+        (threads > cpus).then(|| format!("{threads} threads take turns on {cpus} CPUs"))
+    }
+
+    fn sample(&self, how: &How, operator: &dyn Operator, ran: Ran) -> Sample {
+        let mut measures: BTreeMap<String, f64> =
+            ran.measures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let mut say = |name: &str, value: f64| measures.insert(name.to_owned(), value);
+        say("rows", operator.rows() as f64);
+        say("table_bytes", operator.table_bytes() as f64);
+        if let Some(helper) = ran.helper {
+            say("helper_cpu_s", helper.cpu_s);
+            say("helper_entries", helper.entries_loaded as f64);
+            say("helper_waits", helper.waits as f64);
+        }
+        let lines_per_s = |_, _, _| None;
+        let (threads, pages) = (how.threads.mains(), operator.pages());
+        let limit = ceiling::probes_per_s(&operator.touches(), threads, pages, &lines_per_s);
+        if let Some(limit) = limit {
+            say("limit_mtuples_per_s", limit / 1e6);
+            say("limit_fraction", ran.probed as f64 / ran.wall_s / limit);
+        }
+        let Ran { wall_s, cpu_s, probed, answer, .. } = ran;
+        Sample { wall_s, cpu_s, tuples: probed as u64, answer, measures }
+    }
+}
+
+impl Default for Native {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine for Native {
+    fn name(&self) -> &str {
+        "native"
+    }
+
+    fn version(&self) -> String {
+        format!("{} ({} code)", env!("CARGO_PKG_VERSION"), Detected::best().name())
+    }
+
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+        let (shape, how) = self.read(cell)?;
+        let memory_bytes = shape.bytes(how.threads.copies()) + BESIDE_BYTES;
+        Ok(Need { memory_bytes, cannot: self.cannot(&how) })
+    }
+
+    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
+        let (shape, how) = self.read(cell)?;
+        if stop.asked() {
+            return Err(EngineError::Stopped);
+        }
+        if self.made.as_ref().is_none_or(|(made, _)| *made != shape) {
+            // The old data goes first: both together may not fit.
+            self.made = None;
+            self.made = Some((shape, shape.make()?));
+        }
+        let Some((_, operator)) = &mut self.made else { unreachable!("made just now") };
+        operator.prepare(how.threads.copies(), how.threads.mains())
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let (shape, how) = self.read(cell)?;
+        let crew = Crew::of(&self.machine)?;
+        let Some((_, operator)) = self.made.as_mut().filter(|(made, _)| *made == shape) else {
+            return Err(failed("the data of this cell was not prepared"));
+        };
+        if stop.asked() {
+            return Err(EngineError::Stopped);
+        }
+        let ran = operator.run(&how, &crew)?;
+        let expected = oracle::times(operator.expected(), how.threads.copies());
+        if ran.answer != expected {
+            return Err(EngineError::WrongAnswer { got: ran.answer, expected });
+        }
+        let Some((_, operator)) = &self.made else { unreachable!("run just now") };
+        Ok(self.sample(&how, operator.as_ref(), ran))
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.made = None;
+        Ok(())
+    }
+}

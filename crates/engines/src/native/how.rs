@@ -1,0 +1,147 @@
+//! How an operator is run: technique, threads, and how rows are dealt out to them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use workahead_operators::technique::Technique;
+use workahead_operators::threads::Split;
+use workahead_operators::walk::Row;
+use workahead_study::engine::EngineError;
+
+use super::given::Given;
+use super::tree::Descent;
+
+/// Most threads of one cell.
+const THREADS_MAX: usize = 1024;
+
+/// Rows a morsel: long against draining the rows in flight at its end.
+const MORSEL_ROWS: Row = 16 << 10;
+
+/// How an operator is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct How {
+    pub(super) technique: Technique,
+    pub(super) threads: Threads,
+    /// Of tree lookups.
+    pub(super) descent: Descent,
+}
+
+/// Who shares the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Threads {
+    /// One main thread.
+    One,
+    /// The same operator in each of n threads, over inputs and outputs of its own: n times the
+    /// work (Zhou et al., §6.2, "Two Threads").
+    Independent(usize),
+    /// n threads over one input and one table, each with an output of its own (§3).
+    Bi {
+        /// How many.
+        threads: usize,
+        /// Who gets which rows.
+        split: Split,
+    },
+}
+
+impl Threads {
+    /// Threads that walk: helpers come on top.
+    pub(super) fn mains(self) -> usize {
+        match self {
+            Threads::One => 1,
+            Threads::Independent(threads) | Threads::Bi { threads, .. } => threads,
+        }
+    }
+
+    /// Copies of the data.
+    pub(super) fn copies(self) -> usize {
+        match self {
+            Threads::Independent(threads) => threads,
+            Threads::One | Threads::Bi { .. } => 1,
+        }
+    }
+}
+
+impl How {
+    /// Reads `technique` and `threads`.
+    pub(super) fn read(given: &Given<'_>, descent: Descent) -> Result<Self, EngineError> {
+        let technique = given.text("technique", Technique::Sequential)?;
+        let threads = given.text("threads", Threads::One)?;
+        if technique.has_helper() && matches!(threads, Threads::Bi { .. }) {
+            return Err(EngineError::Failed(format!(
+                "setting `threads`: `{threads}` does not go with `{technique}`, whose main thread \
+                 has a helper: write `threads = 1`"
+            )));
+        }
+        Ok(Self { technique, threads, descent })
+    }
+
+    /// Threads altogether, helpers included.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.mains() * if self.technique.has_helper() { 2 } else { 1 }
+    }
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, split) = match text.split_once(',') {
+            Some((name, split)) => (name.trim(), Some(split.trim())),
+            None => (text.trim(), None),
+        };
+        let split_of = |split: Option<&str>| match split {
+            None | Some("split=morsels") => Ok(Split::Morsels { rows: MORSEL_ROWS }),
+            Some("split=strided") => Ok(Split::Strided),
+            Some(other) => Err(format!("`{other}` is none of split=morsels, split=strided")),
+        };
+        let threads = |count: &str| match count.parse() {
+            Ok(threads) if (1..=THREADS_MAX).contains(&threads) => Ok(threads),
+            _ => Err(format!("`{count}` is not a number of threads from 1 to {THREADS_MAX}")),
+        };
+        match (name.split_once(':'), split) {
+            (None, None) if name == "1" => Ok(Threads::One),
+            (Some(("independent", count)), None) => Ok(Threads::Independent(threads(count)?)),
+            (Some(("bi", count)), split) => {
+                Ok(Threads::Bi { threads: threads(count)?, split: split_of(split)? })
+            }
+            _ => Err(format!(
+                "`{text}` is none of 1, independent:N (a copy of the work for each), bi:N (one \
+                 input between N threads; bi:N,split=strided deals rows out one by one)"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Threads::One => f.write_str("1"),
+            Threads::Independent(threads) => write!(f, "independent:{threads}"),
+            Threads::Bi { threads, split: Split::Morsels { .. } } => write!(f, "bi:{threads}"),
+            Threads::Bi { threads, split: Split::Strided } => {
+                write!(f, "bi:{threads},split=strided")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_read_as_they_are_written() {
+        for text in ["1", "independent:2", "bi:4", "bi:2,split=strided"] {
+            assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
+        }
+        assert_eq!("bi:2,split=morsels".parse::<Threads>(), "bi:2".parse());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_to_write() {
+        for text in ["2", "bi", "bi:0", "bi:x", "bi:2,split=even", "independent:2,split=strided"] {
+            let message = text.parse::<Threads>().unwrap_err();
+            assert!(message.contains('`'), "{message}");
+        }
+    }
+}

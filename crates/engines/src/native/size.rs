@@ -1,0 +1,88 @@
+//! How large an operator's data is, in rows or beside this machine's caches.
+
+use workahead_machine::machine::Machine;
+use workahead_machine::pages::Pages;
+use workahead_study::engine::EngineError;
+
+use super::given::Given;
+
+/// Rows that a table may have: positions are counted in 32 bits.
+const ROWS_MAX: usize = u32::MAX as usize - 1;
+
+/// Probes of a run at least, so that it lasts long against starting a thread.
+const PROBES_MIN: usize = 1 << 20;
+
+/// The caches that a size is named after.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footprint {
+    pub(super) l2_bytes: usize,
+    pub(super) llc_bytes: usize,
+}
+
+impl Footprint {
+    /// What the system says, where nothing was measured; the usual sizes where it says nothing.
+    pub(super) fn of(machine: &Machine) -> Self {
+        let l2_bytes = machine.cache_bytes(2).unwrap_or(1 << 20) as usize;
+        let llc_bytes = machine.cache_bytes(3).unwrap_or(32 << 20) as usize;
+        Self { l2_bytes, llc_bytes }
+    }
+
+    /// Bytes of a size by name. Out of cache is eight caches, and no more than memory can hold a
+    /// few of.
+    fn bytes(&self, size: Size) -> usize {
+        const OUT_OF_CACHE_MAX: usize = 1 << 30;
+        match size {
+            Size::InCache => self.l2_bytes / 2,
+            Size::Knee => self.llc_bytes,
+            Size::OutOfCache => (self.llc_bytes * 8).clamp(256 << 20, OUT_OF_CACHE_MAX),
+        }
+    }
+}
+
+/// A size by name.
+#[derive(Debug, Clone, Copy)]
+enum Size {
+    InCache,
+    Knee,
+    OutOfCache,
+}
+
+const SIZES: [(&str, Size); 3] =
+    [("in-cache", Size::InCache), ("knee", Size::Knee), ("out-of-cache", Size::OutOfCache)];
+
+/// Reads `rows`, or `size` by name: half the second-level cache, the last-level cache, eight times
+/// that, of what the probes touch at random.
+pub(super) fn rows(
+    given: &Given<'_>,
+    footprint: &Footprint,
+    row_bytes: usize,
+) -> Result<usize, EngineError> {
+    match (given.has("rows"), given.has("size")) {
+        (true, false) => given.number("rows", 0, 1..=ROWS_MAX),
+        (false, true) => {
+            let size = given.choice("size", Size::InCache, &SIZES)?;
+            Ok((footprint.bytes(size) / row_bytes).max(16))
+        }
+        (true, true) => Err(EngineError::Failed(
+            "settings `rows` and `size` say the same: leave one out".to_owned(),
+        )),
+        (false, false) => Err(EngineError::Failed(
+            "a size is missing: add `rows = 2_000_000` or `size = \"out-of-cache\"`".to_owned(),
+        )),
+    }
+}
+
+/// Reads `probe_rows`: as many as the table has rows, and a million at least, unless it says.
+pub(super) fn probe_rows(given: &Given<'_>, rows: usize) -> Result<usize, EngineError> {
+    given.number("probe_rows", rows.max(PROBES_MIN), 1..=ROWS_MAX)
+}
+
+/// Reads `probes`: clustered or unclustered.
+pub(super) fn clustered(given: &Given<'_>) -> Result<bool, EngineError> {
+    given.choice("probes", false, &[("clustered", true), ("unclustered", false)])
+}
+
+/// Reads `pages`: huge or small.
+pub(super) fn pages(given: &Given<'_>) -> Result<Pages, EngineError> {
+    given.choice("pages", Pages::Huge, &[("huge", Pages::Huge), ("small", Pages::Small)])
+}

@@ -1,0 +1,108 @@
+//! Every operator under every technique, small, against the oracle.
+
+use workahead_study::plan::Plan;
+use workahead_study::spec::Spec;
+
+use super::*;
+
+/// Runs every cell of a study once; the labels of those that were run.
+fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
+    let spec = Spec::parse("test", text).map_err(|error| error.to_string())?;
+    let plan = Plan::new(&spec);
+    let (mut engine, stop) = (Native::new(), Stop::new());
+    let mut samples = Vec::new();
+    for cell in &plan.cells {
+        let label = cell.label(&plan.axes);
+        let mut sample = || {
+            engine.check(cell)?;
+            engine.prepare(cell, &stop)?;
+            engine.run(cell, &stop)
+        };
+        let sample = sample().map_err(|error: EngineError| format!("{label}: {error}"))?;
+        samples.push((label, sample));
+    }
+    Ok(samples)
+}
+
+const TECHNIQUES: &str = r#"
+    technique = ["sequential", "staged:width=7", "group:width=64", "amac:width=32",
+                 "amac:width=1,hint=l2", "rounds:width=100,hint=none", "distance:rows=8",
+                 "work-ahead:size=64", "work-ahead:size=64,direction=forward,wait=none",
+                 "work-ahead:size=16,guard=mutex", "work-ahead:size=64,dedupe=post",
+                 "work-ahead:size=64,dedupe=helper", "work-ahead:size=64,helper=off",
+                 "direct-helper:size=64"]
+"#;
+
+fn study(workload: &str, axes: &str) -> String {
+    format!(
+        "title = \"t\"\nquestion = \"q\"\nengine = \"native\"\nseed = 7\n\
+         workload = {{ {workload} }}\n[axes]\n{axes}\n"
+    )
+}
+
+#[test]
+fn every_operator_gives_the_oracles_answer_under_every_technique() {
+    for workload in [
+        "operator = \"hash_join\", rows = 5000, probe_rows = 12000",
+        "operator = \"hash_join\", rows = 500, probe_rows = 3000, skew = 1.1",
+        "operator = \"csb_tree\", rows = 5000, probe_rows = 12000",
+        "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, node_bytes = 64, search = \"simd\", upper_levels = \"at-once\"",
+    ] {
+        let axes = format!("probes = [\"clustered\", \"unclustered\"]\n{TECHNIQUES}");
+        let samples = run(&study(workload, &axes)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(samples.len(), 2 * 14);
+        for (label, sample) in samples {
+            assert!(sample.answer.rows > 0, "{workload}: {label}: nothing was found");
+            assert!(sample.wall_s > 0.0 && sample.cpu_s > 0.0, "{label}");
+        }
+    }
+}
+
+#[test]
+fn threads_share_or_repeat_the_work() {
+    let threads = r#"
+        technique = ["sequential", "amac:width=32"]
+        threads = [1, "independent:2", "independent:3", "bi:2", "bi:4", "bi:2,split=strided"]
+    "#;
+    let workload = "operator = \"hash_join\", rows = 20000, probe_rows = 50000";
+    let samples = run(&study(workload, threads)).unwrap_or_else(|error| panic!("{error}"));
+    for (label, sample) in samples {
+        let copies = match label.split_once("independent:") {
+            Some((_, copies)) => copies.parse().unwrap(),
+            None => 1,
+        };
+        assert_eq!(sample.tuples, 50_000 * copies, "{label}");
+    }
+}
+
+#[test]
+fn what_is_misspelt_is_refused_with_the_nearest_name() {
+    for (workload, axes, says) in [
+        ("operator = \"hash_jion\", rows = 10", "", "unknown operator `hash_jion`"),
+        ("operator = \"hash_join\", row = 10", "", "a size is missing"),
+        ("operator = \"hash_join\", rows = 10, pgaes = \"huge\"", "", "did you mean `pages`"),
+        (
+            "operator = \"hash_join\", rows = 10, node_bytes = 64",
+            "",
+            "unknown setting `node_bytes`",
+        ),
+        ("operator = \"hash_join\", rows = -1", "", "`-1` is not a whole number"),
+        ("rows = 10", "", "`operator` is missing"),
+        (
+            "operator = \"hash_join\", rows = 10, technique = \"amca\"",
+            "",
+            "unknown technique `amca`",
+        ),
+        ("operator = \"hash_join\", rows = 10, threads = 2", "", "none of 1, independent:N"),
+        (
+            "operator = \"hash_join\", rows = 10, technique = \"work-ahead\", threads = \"bi:2\"",
+            "",
+            "has a helper",
+        ),
+        ("operator = \"csb_tree\", rows = 20_000_000", "", "cannot be told apart"),
+        ("operator = \"hash_join\", rows = 10, size = \"knee\"", "", "leave one out"),
+    ] {
+        let message = run(&study(workload, axes)).expect_err(workload);
+        assert!(message.contains(says), "{workload}: {message}");
+    }
+}
