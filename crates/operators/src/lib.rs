@@ -20,6 +20,7 @@ pub mod draws;
 pub mod hash;
 pub mod isa;
 pub mod join_index;
+pub mod laws;
 pub mod materialise;
 pub mod memory;
 pub mod place;
