@@ -73,6 +73,9 @@ pub struct Broken {
     pub what: String,
 }
 
+/// What a walk found, by row; the hits of one row in the order they came.
+pub type Found<W> = Vec<(Row, <W as Walk>::Hit)>;
+
 /// Checks a walk against all laws: [`Kit::usual`] without a count of allocations.
 ///
 /// `make` gives a fresh walk; `oracle` judges a walk that was driven to its end and its hits, in
@@ -100,7 +103,7 @@ pub struct Broken {
 pub fn check<W: Walk>(
     make: impl Fn() -> W,
     rows: Rows,
-    oracle: impl Fn(W, Vec<(Row, W::Hit)>) -> Result<(), String>,
+    oracle: impl Fn(W, Found<W>) -> Result<(), String>,
 ) -> Result<(), Broken> {
     Kit::usual().check(make, rows, oracle)
 }
@@ -110,7 +113,7 @@ pub fn check<W: Walk>(
 pub fn hits<W: Walk, T: Ord + Clone + fmt::Debug>(
     expected: &[(Row, T)],
     value: impl Fn(W::Hit) -> T,
-) -> impl Fn(W, Vec<(Row, W::Hit)>) -> Result<(), String> {
+) -> impl Fn(W, Found<W>) -> Result<(), String> {
     let mut expected = expected.to_vec();
     expected.sort();
     move |_, found| {
@@ -175,7 +178,7 @@ impl Kit {
         &self,
         make: impl Fn() -> W,
         rows: Rows,
-        oracle: impl Fn(W, Vec<(Row, W::Hit)>) -> Result<(), String>,
+        oracle: impl Fn(W, Found<W>) -> Result<(), String>,
     ) -> Result<(), Broken> {
         for &width in &self.widths {
             for order in Order::all_of(width) {

@@ -1,7 +1,7 @@
 //! Laws 2 and 5 under the schedules that there are: every one at every width, paused by sinks that
 //! become full, and asked again when there is nothing to do.
 
-use super::{Broken, Law};
+use super::{Broken, Found, Law};
 use crate::memory::{Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
@@ -35,7 +35,7 @@ pub(crate) fn each<W: Walk>(
     make: impl Fn() -> W,
     rows: Rows,
     (widths, room): (&[usize], usize),
-    mut judge: impl FnMut(&str, W, Vec<(Row, W::Hit)>) -> Result<(), Broken>,
+    mut judge: impl FnMut(&str, W, Found<W>) -> Result<(), Broken>,
 ) -> Result<(), Broken> {
     let mut done = |drive: Drive, order: RowOrder, (walk, mut hits): Driven<W>| {
         if order == RowOrder::Kept && !hits.is_sorted_by_key(|hit| hit.0) {
@@ -76,7 +76,7 @@ fn pausing(room: usize) -> String {
 }
 
 /// A walk that was driven to its end, and its hits.
-type Driven<W> = (W, Vec<(Row, <W as Walk>::Hit)>);
+type Driven<W> = (W, Found<W>);
 
 /// A drive by a schedule.
 struct Drive {

@@ -1,0 +1,5 @@
+//! Every walk of the crate: its laws, and its answers under every technique, against plain oracles.
+
+mod allocator;
+mod cases;
+mod laws;
