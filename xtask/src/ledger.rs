@@ -37,12 +37,12 @@ pub(crate) fn summary(workspace: &Workspace) -> Result<bool> {
 pub(crate) fn list(workspace: &Workspace, prefix: &str) -> Result<bool> {
     let entries = read(workspace)?;
     for entry in entries.iter().filter(|entry| entry.row.starts_with(prefix)) {
-        let place = entry.places.join(", ");
+        let (place, studies) = (entry.places.join(", "), entry.studies.join(", "));
         println!("{:<6} {}", entry.row, entry.words);
         for (name, value) in [
             ("where", place.as_str()),
             ("test", &entry.test),
-            ("study", &entry.study),
+            ("study", &studies),
             ("verdict", &entry.verdict),
             ("reason", &entry.reason),
         ] {

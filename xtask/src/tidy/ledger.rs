@@ -2,9 +2,14 @@
 //! what an entry claims to be there is there.
 //!
 //! ```text
-//!  done      where = paths that exist, test = a path, study = a study that ships, verdict
+//!  done      where = paths that exist, test = a path, study = ids that ship, verdict
 //!  not yet   reason = what it waits for; where = the crate that is to bring it
 //! ```
+//!
+//! A study names the rows it answers (`ledger = ["E4.6"]`, and the `row` of what the paper says);
+//! the row's entry names the study. Each is held against the other.
+
+mod studies;
 
 use serde::Deserialize;
 
@@ -60,9 +65,9 @@ pub(crate) struct Entry {
     /// The file that proves it.
     #[serde(default)]
     pub(crate) test: String,
-    /// Id of the study that measures it.
-    #[serde(default)]
-    pub(crate) study: String,
+    /// Ids of the studies that measure it.
+    #[serde(default, rename = "study")]
+    pub(crate) studies: Vec<String>,
     /// What was measured says of the paper, where the row is an experiment.
     #[serde(default)]
     pub(crate) verdict: String,
@@ -119,7 +124,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                 .map(|says| Finding::at(file, line, format!("row {}: {says}", entry.row))),
         );
     }
-    findings.extend(studies(tree, &known));
+    findings.extend(studies::check(tree, file, &entries));
     findings
 }
 
@@ -152,29 +157,10 @@ fn faults(tree: &Tree, entry: &Entry) -> impl Iterator<Item = String> {
     if entry.row.starts_with('A') && entry.test.is_empty() {
         faults.push("an acceptance row names the test that proves it".to_owned());
     }
-    if !entry.study.is_empty() && !tree.has(&format!("studies/{}.toml", entry.study)) {
-        faults.push(format!("no study `{}`", entry.study));
-    }
-    if entry.row.starts_with('E') && entry.verdict.is_empty() {
-        faults.push("an experiment that is done has a verdict".to_owned());
+    if entry.row.starts_with('E') && (entry.verdict.is_empty() || entry.studies.is_empty()) {
+        faults.push("an experiment that is done has a study and a verdict".to_owned());
     }
     faults.into_iter()
-}
-
-/// Studies that claim to answer a row that is not there.
-fn studies(tree: &Tree, known: &[String]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let is_study = |file: &&File| file.path.starts_with("studies/") && file.ends_with(".toml");
-    for file in tree.files.iter().filter(is_study) {
-        let Ok(study) = file.text.parse::<toml::Table>() else { continue };
-        let claimed = study.get("ledger").and_then(toml::Value::as_array);
-        for row in claimed.into_iter().flatten().filter_map(toml::Value::as_str) {
-            if !known.iter().any(|known| known == row) {
-                findings.push(Finding::of_file(file, format!("the seeds have no row {row}")));
-            }
-        }
-    }
-    findings
 }
 
 #[cfg(test)]
