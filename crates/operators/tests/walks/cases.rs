@@ -1,5 +1,5 @@
-//! Inputs of joins: two key columns, from uniform to skewed, from unique to repeated, from no hit to
-//! nothing but hits, with a naive oracle.
+//! Inputs of joins: two key columns, from uniform to skewed, from unique to repeated, from no hit
+//! to nothing but hits, with a naive oracle.
 
 use std::collections::HashMap;
 
