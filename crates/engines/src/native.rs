@@ -35,6 +35,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_operators::isa::Detected;
 use workahead_study::cell::Cell;
@@ -54,6 +55,7 @@ const BESIDE_BYTES: u64 = 64 << 20;
 pub struct Native {
     machine: Machine,
     footprint: Footprint,
+    limits: Option<Limits>,
     made: Option<(Shape, Box<dyn Operator>)>,
 }
 
@@ -94,7 +96,7 @@ impl Native {
     pub fn new() -> Self {
         let machine = Machine::here();
         let footprint = Footprint::of(&machine);
-        Self { machine, footprint, made: None }
+        Self { machine, footprint, limits: None, made: None }
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
@@ -135,7 +137,8 @@ impl Native {
             say("helper_entries", helper.entries_loaded as f64);
             say("helper_waits", helper.waits as f64);
         }
-        let lines_per_s = |_, _, _| None;
+        let lines_per_s =
+            |bytes, threads, pages| self.limits.as_ref()?.lines_per_s(bytes, threads, pages);
         let (threads, pages) = (how.threads.mains(), operator.pages());
         let limit = ceiling::probes_per_s(&operator.touches(), threads, pages, &lines_per_s);
         if let Some(limit) = limit {
@@ -160,6 +163,11 @@ impl Engine for Native {
 
     fn version(&self) -> String {
         format!("{} ({} code)", env!("CARGO_PKG_VERSION"), Detected::best().name())
+    }
+
+    fn learn(&mut self, limits: &Limits) {
+        self.footprint.learn(limits);
+        self.limits = Some(limits.clone());
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {

@@ -5,18 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
+use workahead_machine::limits::Limits;
 
 use crate::cell::Cell;
 use crate::nearest;
 
 /// Runs cells. The runner calls, for every block, `prepare` before each `run`; `finish` at the end,
-/// also after an error.
+/// also after an error. Before all of it the engine may `learn` what the machine can do.
 pub trait Engine {
     /// The name that studies use.
     fn name(&self) -> &str;
 
     /// What exactly was run: enough to tell two builds apart.
     fn version(&self) -> String;
+
+    /// Takes note of the machine's measured limits. From then on sizes that are named after caches
+    /// may follow them, and samples may say what the machine allows; without them nothing does.
+    fn learn(&mut self, _limits: &Limits) {}
 
     /// Refuses unknown settings and values before anything is run, and says what the cell needs.
     fn check(&self, cell: &Cell) -> Result<Need, EngineError>;
@@ -92,7 +97,8 @@ impl Stop {
         self.flag().load(Ordering::Relaxed)
     }
 
-    fn flag(&self) -> &AtomicBool {
+    /// What is raised, for those who know nothing of studies.
+    pub fn flag(&self) -> &AtomicBool {
         match &self.0 {
             Flag::Own(flag) => flag,
             Flag::Static(flag) => flag,

@@ -6,9 +6,11 @@
 //! report                from the directory alone: Parquet, report.html, the last lines
 //! ```
 
+mod begun;
 mod chosen;
 mod finish;
 mod host;
+mod limits;
 mod list;
 mod plan;
 mod progress;

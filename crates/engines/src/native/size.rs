@@ -1,5 +1,6 @@
 //! How large an operator's data is, in rows or beside this machine's caches.
 
+use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_machine::pages::Pages;
 use workahead_study::engine::EngineError;
@@ -25,6 +26,13 @@ impl Footprint {
         let l2_bytes = machine.cache_bytes(2).unwrap_or(1 << 20) as usize;
         let llc_bytes = machine.cache_bytes(3).unwrap_or(32 << 20) as usize;
         Self { l2_bytes, llc_bytes }
+    }
+
+    /// What was measured is better: a virtual machine is told the size of a cache that others use
+    /// too.
+    pub(super) fn learn(&mut self, limits: &Limits) {
+        self.l2_bytes = limits.l2_bytes().unwrap_or(self.l2_bytes);
+        self.llc_bytes = limits.useful_llc_bytes().unwrap_or(self.llc_bytes);
     }
 
     /// Bytes of a size by name. Out of cache is eight caches, and no more than memory can hold a

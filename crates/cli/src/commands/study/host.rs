@@ -1,7 +1,6 @@
 //! The machine, as far as a study's record and verdicts need it; the flag that Ctrl-C raises.
 
 use anyhow::Context;
-use serde_json::Value;
 use workahead_machine::{EvidenceTier, Machine};
 use workahead_study::engine::Stop;
 use workahead_study::record::Host;
@@ -32,11 +31,6 @@ pub(crate) fn host(machine: &Machine) -> anyhow::Result<Host> {
 /// Memory that may be used now; no limit that we know of on a machine that hides it.
 pub(crate) fn available_bytes(machine: &Machine) -> u64 {
     machine.memory.allowed_bytes.unwrap_or(u64::MAX)
-}
-
-/// The machine's measured limits.
-pub(crate) fn limits() -> anyhow::Result<Option<Value>> {
-    Ok(None)
 }
 
 /// The flag that Ctrl-C raises.

@@ -8,16 +8,19 @@ use workahead_machine::Machine;
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
 use workahead_study::record::Record;
-use workahead_study::runner::{self, Job};
 use workahead_study::{fingerprint, needs};
 
-use super::{chosen, finish, host, progress};
+use super::begun::Begun;
+use super::limits::Asked;
+use super::{chosen, host};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
 pub(crate) struct Args {
     /// Directory of a result, as `study run` printed it
     dir: PathBuf,
+    #[command(flatten)]
+    limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -27,7 +30,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let record = Record::load(&args.dir)?;
     let spec = record.spec()?;
     let plan = Plan::new(&spec);
-    let mut engine = chosen::engine(&spec)?;
+    let engine = chosen::engine(&spec)?;
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
     if fingerprint != record.plan {
         return Err(StudyError::OtherPlan {
@@ -47,7 +50,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes(&machine))?;
     let stop = host::stop()?;
-    let job = Job { plan: &plan, fingerprint: &fingerprint, dir: &args.dir };
-    let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
-    finish::ended(&args.dir, end, args.json)
+    let dir = args.dir;
+    Begun { dir, record, spec, plan, engine, machine, stop }.go_on(args.limits, args.json)
 }

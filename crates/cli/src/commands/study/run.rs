@@ -7,12 +7,14 @@ use workahead_machine::Machine;
 use workahead_study::engine::Engine;
 use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
-use workahead_study::runner::{self, Job};
+use workahead_study::runner;
 use workahead_study::spec::Spec;
 use workahead_study::{directory, fingerprint, needs};
 
+use super::begun::Begun;
 use super::chosen::{self, Chosen};
-use super::{finish, host, progress};
+use super::limits::Asked;
+use super::{host, progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +34,8 @@ pub(crate) struct Args {
     /// Replace the result that is there
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -42,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     let plan = Plan::new(&spec);
-    let mut engine = chosen::engine(&spec)?;
+    let engine = chosen::engine(&spec)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let machine = Machine::here();
     needs::fit(&spec, &needs, host::available_bytes(&machine))?;
@@ -52,15 +56,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let record = Record {
         repetitions: args.chosen.repetitions,
         host: host::host(&machine)?,
-        limits: host::limits()?,
         needs,
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
     progress::remark_missing(&spec, &record.host);
-    let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
-    let end = progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
-    finish::ended(&dir, end, args.json)
+    Begun { dir, record, spec, plan, engine, machine, stop }.go_on(args.limits, args.json)
 }
 
 fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {

@@ -1,0 +1,70 @@
+//! A run whose directory and record are in place: what `run` and `resume` have in common.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use workahead_machine::limits::Limits;
+use workahead_machine::{Error, Machine};
+use workahead_study::engine::{Engine, Stop};
+use workahead_study::log;
+use workahead_study::needs;
+use workahead_study::plan::Plan;
+use workahead_study::record::Record;
+use workahead_study::runner::{self, End, Job};
+use workahead_study::spec::Spec;
+
+use super::limits::Asked;
+use super::{finish, host, progress};
+
+pub(crate) struct Begun {
+    pub(crate) dir: PathBuf,
+    pub(crate) record: Record,
+    pub(crate) spec: Spec,
+    pub(crate) plan: Plan,
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) machine: Machine,
+    pub(crate) stop: Stop,
+}
+
+impl Begun {
+    /// Runs what is left, and writes the report.
+    pub(crate) fn go_on(mut self, asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
+        match self.learn(asked) {
+            Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
+                return finish::ended(&self.dir, End::Stopped, json);
+            }
+            learnt => learnt?,
+        }
+        let Self { dir, record, plan, mut engine, stop, .. } = self;
+        let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
+        let end =
+            progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
+        finish::ended(&dir, end, json)
+    }
+
+    /// Gives the engine the machine's limits: those of the record, so that a run that is resumed
+    /// goes on with the same sizes, or else this machine's.
+    fn learn(&mut self, asked: Asked) -> anyhow::Result<()> {
+        let limits = match &self.record.limits {
+            Some(limits) => serde_json::from_value::<Limits>(limits.clone()).ok(),
+            // Samples without limits are not joined by samples that know them.
+            None if self.has_samples() => None,
+            None => asked.known(&self.machine, &self.stop)?,
+        };
+        let Some(limits) = limits else { return Ok(()) };
+        self.engine.learn(&limits);
+        let needs = needs::of(&self.plan, self.engine.as_ref())?;
+        needs::fit(&self.spec, &needs, host::available_bytes(&self.machine))?;
+        self.record.needs = needs;
+        if self.record.limits.is_none() {
+            let limits = serde_json::to_value(&limits).context("can't keep the limits as JSON")?;
+            self.record.limits = Some(limits);
+        }
+        Ok(self.record.save(&self.dir)?)
+    }
+
+    fn has_samples(&self) -> bool {
+        std::fs::metadata(self.dir.join(log::FILE)).is_ok_and(|log| log.len() > 0)
+    }
+}

@@ -1,0 +1,62 @@
+//! What the machine can do, measured once: the line that the report's bars are held against.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use workahead_machine::limits::{Limits, Progress, Store};
+use workahead_machine::{Error, Machine};
+use workahead_study::engine::Stop;
+
+const BAR: &str = "{bar:30} measuring what this machine can do, once: {msg}";
+/// Steps of the bar.
+const BAR_STEPS: f64 = 1000.0;
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Asked {
+    /// Go on without the machine's measured limits: the report's bars then have no limit line
+    #[arg(long)]
+    no_limits: bool,
+}
+
+impl Asked {
+    /// The limits saved for this machine; measured now, in about half a minute, when there are
+    /// none. `None` when they are not wanted or can't be had, which is said and costs no sample.
+    ///
+    /// # Errors
+    /// When the user asked to stop.
+    pub(crate) fn known(self, machine: &Machine, stop: &Stop) -> Result<Option<Limits>, Error> {
+        if self.no_limits {
+            return Ok(None);
+        }
+        let store = Store::of_user();
+        if let Some(limits) = store.load(machine) {
+            return Ok(Some(limits));
+        }
+        let bar = bar();
+        let mut progress = |at: Progress<'_>| {
+            bar.set_position((at.done * BAR_STEPS) as u64);
+            bar.set_message(at.step.to_owned());
+        };
+        let found = Limits::load_or_measure(machine, &store, &mut progress, stop.flag());
+        bar.finish_and_clear();
+        match found {
+            Ok(found) => Ok(Some(found.limits)),
+            Err(Error::Stopped) => Err(Error::Stopped),
+            Err(error) => {
+                // Standard error may be closed; the run matters more.
+                let _ = writeln!(std::io::stderr(), "no limits in the report: {error}");
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        let said = "measuring what this machine can do, once: about half a minute";
+        let _ = writeln!(std::io::stderr(), "{said}");
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(BAR).expect("the template is fixed");
+    ProgressBar::new(BAR_STEPS as u64).with_style(style.progress_chars("=> "))
+}
