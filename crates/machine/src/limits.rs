@@ -12,6 +12,7 @@
 //! read from a table of CPU models.
 
 pub mod bandwidth;
+mod budget;
 mod deadline;
 pub mod field;
 pub mod knees;
@@ -20,21 +21,23 @@ pub mod lines;
 pub mod lookup;
 mod measure;
 mod pause;
+mod rounded;
 #[cfg(test)]
 mod sample;
 pub mod siblings;
 mod store;
 mod team;
+mod unshown;
 
 use serde::{Deserialize, Serialize};
 
 use crate::pages::Pages;
 
 pub use bandwidth::BandwidthPoint;
+pub use budget::{Budget, Progress};
 pub use knees::Knees;
 pub use latency::LatencyPoint;
 pub use lines::LinesPoint;
-pub use measure::{Budget, Progress};
 pub use siblings::Siblings;
 pub use store::{Found, Origin, Store};
 
@@ -65,6 +68,8 @@ pub struct Limits {
     pub lines: Vec<LinesPoint>,
     /// Sequential bytes per second, by threads.
     pub bandwidth: Vec<BandwidthPoint>,
+    /// The instruction sets tried for bandwidth.
+    pub instruction_sets: Vec<String>,
     /// Nanoseconds of the processor's pause instruction.
     pub pause_ns: f64,
     /// Which CPUs share a core, as the system says and as they behave.

@@ -7,6 +7,7 @@ use super::{Finding, Tree};
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
+    ("crates/machine/src/limits/bandwidth/kernel.rs", "calls wide code; stores past caches"),
     ("crates/machine/src/limits/lines/kernel.rs", "a check per load would be what is measured"),
     ("crates/machine/src/pages.rs", "hands out mapped memory as a slice"),
     ("crates/machine/src/pages/mapping.rs", "maps memory and says which pages it is to have"),

@@ -94,7 +94,6 @@ impl Field {
     }
 
     /// As [`Field::words`], to store into: word 0 of every line must be left as it is.
-    #[allow(dead_code, reason = "the bandwidth kernels come next")]
     pub(super) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words[..self.ready]
     }

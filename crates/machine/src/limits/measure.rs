@@ -1,14 +1,16 @@
 //! The measurement: what is measured, in which order, and in how much time and memory.
 //!
 //! ```text
+//! pause, siblings
 //! for huge pages, then 4 KiB:   touch as much as the budget allows
+//!                               latency, random lines, on the first field bandwidth:
 //!                               passes over all points until the phase's time is up; keep the best
 //! ```
 //!
-//! The first pass is complete, however long it takes; further passes only make figures better. One
-//! field is in memory at a time. A first touch can cost seconds per GiB (a virtual machine whose
-//! host gives memory lazily), so a field grows by doubling, and stops when the next doubling would
-//! take too long: the sizes that are then missing are said.
+//! The first pass is complete; further ones only make figures better. One field is in memory at a
+//! time. A first touch can cost seconds per GiB (a virtual machine whose host gives memory lazily),
+//! so a field grows by doubling, and stops when the next doubling would take too long: the sizes
+//! that are then missing are said.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -18,71 +20,37 @@ use crate::machine::Machine;
 use crate::memory::Transparent;
 use crate::pages::Pages;
 
+use super::bandwidth::{self, BandwidthPoint};
+use super::budget::{Budget, Progress};
 use super::deadline::Deadline;
 use super::field::Field;
 use super::latency::{self, LatencyPoint};
 use super::lines::{self, LinesPoint, Method};
-use super::{Knees, Limits, Siblings, VERSION, pause};
+use super::{Knees, Limits, Siblings, VERSION, pause, unshown};
 
-/// How much time and memory a measurement may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// Time that the phases share.
-    time: Duration,
-    /// Memory touched at a time.
-    memory_bytes: usize,
-    /// Whether fewer sizes will do.
-    quick: bool,
+/// What each phase may take, in hundredths of the whole. Touching comes twice.
+mod percent {
+    pub(super) const SIBLINGS: u32 = 6;
+    pub(super) const TOUCH: u32 = 14;
+    pub(super) const LATENCY: u32 = 18;
+    pub(super) const LINES: u32 = 22;
+    pub(super) const BANDWIDTH: u32 = 4;
+    pub(super) const SMALL_LATENCY: u32 = 4;
+    pub(super) const SMALL_LINES: u32 = 18;
+    const _: () = assert!(
+        SIBLINGS + 2 * TOUCH + LATENCY + LINES + BANDWIDTH + SMALL_LATENCY + SMALL_LINES == 100
+    );
 }
 
-/// More would show nothing new: every cache and every TLB is exhausted long before.
-const FOOTPRINT_MAX_BYTES: usize = 4 << 30;
-/// Below this a machine has no memory level to measure.
-const FOOTPRINT_MIN_BYTES: usize = 32 << 20;
-/// More threads than this saturate any memory there is, and pairs of counts cost time.
-const THREADS_MAX: usize = 64;
-const KIB: usize = 1 << 10;
-
-impl Budget {
-    /// About 24 seconds, and a quarter of the memory that may be used now (at most 4 GiB).
-    #[must_use]
-    pub fn full(machine: &Machine) -> Self {
-        Self::new(machine, Duration::from_secs(24), FOOTPRINT_MAX_BYTES)
-    }
-
-    /// A rough look: about 3 seconds, at most 128 MiB.
-    #[must_use]
-    pub fn quick(machine: &Machine) -> Self {
-        let budget = Self::new(machine, Duration::from_secs(3), 128 << 20);
-        Self { quick: true, ..budget }
-    }
-
-    fn new(machine: &Machine, time: Duration, most_bytes: usize) -> Self {
-        let quarter = machine
-            .memory
-            .allowed_bytes
-            .map_or(usize::MAX, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
-        let memory = quarter.clamp(FOOTPRINT_MIN_BYTES, most_bytes);
-        // Powers of two, as the sizes are.
-        Self { time, memory_bytes: 1 << memory.ilog2(), quick: false }
-    }
-
-    fn share(self, percent: u32) -> Duration {
-        self.time * percent / 100
-    }
-}
-
-/// How far a measurement is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress<'a> {
-    /// What is measured now.
-    pub step: &'a str,
-    /// From 0 to 1.
-    pub done: f64,
-}
+/// More threads than this saturate any memory there is.
+pub(super) const THREADS_MAX: usize = 64;
+/// Passes that the time of a sample is chosen for.
+const PASSES: u32 = 4;
+/// Shorter than this a sample is all start and end; longer shows nothing more.
+const SAMPLE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
 
 impl Limits {
-    /// Measures a machine. Takes no longer than 40 seconds with [`Budget::full`], aims at 24.
+    /// Measures a machine: with [`Budget::full`] in about 24 seconds, at most 40.
     ///
     /// # Errors
     /// When a CPU or the memory can't be had, or when `stop` was raised.
@@ -93,35 +61,21 @@ impl Limits {
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         let began = Instant::now();
-        let threads = thread_counts(machine);
+        let threads = thread_counts(machine.allowed_cpus().len());
         let cpus = machine.cpus_for(threads.last().copied().unwrap_or(1))?;
-        let until = Deadline { at: began + budget.time, stop };
-        let mut run = Run { machine, budget, threads, cpus, until, began, progress };
-        let mut limits = Self {
-            version: VERSION,
-            machine: machine.fingerprint(),
-            processor: machine.processor.clone(),
-            taken_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
-            seconds: 0.0,
-            quick: budget.quick,
-            latency: Vec::new(),
-            lines: Vec::new(),
-            bandwidth: Vec::new(),
-            pause_ns: pause::ns(),
-            siblings: Siblings::default(),
-            knees: Knees::default(),
-            huge_share: None,
-            unshown: Vec::new(),
-        };
+        let deadline = Deadline { at: began + budget.time(), stop };
+        let mut run = Run { machine, budget, threads, cpus, deadline, began, progress };
+        let mut limits = run.empty();
         run.fill(&mut limits)?;
+        limits.unshown.extend(unshown::of(machine, &limits));
         limits.seconds = began.elapsed().as_secs_f64();
-        Ok(limits)
+        Ok(limits.rounded())
     }
 }
 
 /// 1, 2, 4 … and all; at most [`THREADS_MAX`].
-fn thread_counts(machine: &Machine) -> Vec<usize> {
-    let all = machine.allowed_cpus().len().clamp(1, THREADS_MAX);
+fn thread_counts(cpus: usize) -> Vec<usize> {
+    let all = cpus.clamp(1, THREADS_MAX);
     let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&count| count < all).collect();
     counts.push(all);
     counts
@@ -132,102 +86,203 @@ struct Run<'a> {
     budget: Budget,
     threads: Vec<usize>,
     cpus: Vec<usize>,
-    until: Deadline<'a>,
+    /// Only for its flag: each phase has its own time.
+    deadline: Deadline<'a>,
     began: Instant,
     progress: &'a mut dyn FnMut(Progress<'_>),
 }
 
-impl Run<'_> {
-    fn fill(&mut self, limits: &mut Limits) -> Result<(), Error> {
-        let never = self.machine.huge_pages.transparent == Transparent::Never;
-        if never {
-            limits.unshown.push("huge pages: this system gives none".to_owned());
-        } else {
-            let field = self.field(Pages::Huge, limits)?;
-            self.on_pages(&field, limits)?;
+impl<'a> Run<'a> {
+    fn empty(&self) -> Limits {
+        Limits {
+            version: VERSION,
+            machine: self.machine.fingerprint(),
+            processor: self.machine.processor.clone(),
+            taken_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
+            seconds: 0.0,
+            quick: self.budget.is_quick(),
+            latency: Vec::new(),
+            lines: Vec::new(),
+            bandwidth: Vec::new(),
+            instruction_sets: bandwidth::instruction_sets(),
+            pause_ns: 0.0,
+            siblings: Siblings::default(),
+            knees: Knees::default(),
+            huge_share: None,
+            unshown: Vec::new(),
         }
-        let field = self.field(Pages::Small, limits)?;
-        self.on_pages(&field, limits)
+    }
+
+    fn fill(&mut self, limits: &mut Limits) -> Result<(), Error> {
+        self.say("pause and siblings");
+        limits.pause_ns = pause::ns();
+        limits.siblings = Siblings::probe(self.machine, self.within(percent::SIBLINGS))?;
+        if self.machine.huge_pages.transparent != Transparent::Never {
+            self.on_huge_pages(limits)?;
+        }
+        let mut field = self.field(Pages::Small, limits)?;
+        if limits.lines.is_empty() {
+            self.latency(&field, limits, percent::LATENCY)?;
+            self.bandwidth(&mut field, limits)?;
+            limits.knees = Knees::of(&limits.latency);
+        } else {
+            self.latency(&field, limits, percent::SMALL_LATENCY)?;
+        }
+        self.lines(&field, limits, percent::SMALL_LINES)
+    }
+
+    /// All phases on huge pages, if the system gives any.
+    fn on_huge_pages(&mut self, limits: &mut Limits) -> Result<(), Error> {
+        let mut field = self.field(Pages::Huge, limits)?;
+        let share = field.huge_bytes().map(|huge| huge as f64 / field.bytes() as f64);
+        limits.huge_share = share.map(|share| share.min(1.0));
+        // Figures of small pages must not pass for those of huge ones.
+        if share.is_some_and(|share| share < HUGE_SHARE_LEAST) {
+            return Ok(());
+        }
+        self.latency(&field, limits, percent::LATENCY)?;
+        limits.knees = Knees::of(&limits.latency);
+        self.bandwidth(&mut field, limits)?;
+        self.lines(&field, limits, percent::LINES)
     }
 
     /// As large a field as can be touched in time.
-    fn field(&mut self, pages: Pages, _limits: &mut Limits) -> Result<Field, Error> {
-        let mut field = Field::new(self.budget.memory_bytes, pages)?;
-        let mut bytes = FOOTPRINT_MIN_BYTES.min(self.budget.memory_bytes);
-        while field.bytes() < self.budget.memory_bytes {
-            self.until.check()?;
+    fn field(&mut self, pages: Pages, limits: &mut Limits) -> Result<Field, Error> {
+        let most = self.budget.memory_bytes();
+        let mut field = Field::new(most, pages)?;
+        let deadline = self.within(percent::TOUCH);
+        let mut bytes = FIRST_TOUCH_BYTES;
+        loop {
+            deadline.check()?;
             self.say("touching memory");
-            field.touch(bytes, &self.cpus, self.machine.allowed_cpus())?;
+            let began = Instant::now();
+            field.touch(bytes.min(most), &self.near(), self.machine.allowed_cpus())?;
+            // The next doubling touches as much as there is now.
+            let next = began.elapsed() * 2;
+            if bytes >= most {
+                return Ok(field);
+            }
+            if Instant::now() + next > deadline.at {
+                let gib = bytes as f64 / f64::from(1 << 30);
+                limits.unshown.push(format!(
+                    "{} pages beyond {gib} GiB: memory is handed out too slowly now; once the \
+                     machine has had it, measure again",
+                    words(pages)
+                ));
+                return Ok(field);
+            }
             bytes *= 2;
         }
-        Ok(field)
     }
 
-    fn on_pages(&mut self, field: &Field, limits: &mut Limits) -> Result<(), Error> {
-        self.latency(field, limits)?;
-        self.lines(field, limits)
+    /// The CPUs that touch memory: those of the first one's node, so that it lies there.
+    fn near(&self) -> Vec<usize> {
+        let node = |cpu: &usize| self.machine.core_of(*cpu).and_then(|core| core.node);
+        let first = self.cpus.first().and_then(node);
+        self.cpus.iter().copied().filter(|cpu| node(cpu) == first).collect()
     }
 
-    fn latency(&mut self, field: &Field, limits: &mut Limits) -> Result<(), Error> {
-        let deadline = self.until.within(self.budget.share(20));
-        let pages = field.pages();
-        let sizes = sizes(field.bytes(), 2);
-        let point = |&bytes: &usize| LatencyPoint { bytes, pages, ns: f64::INFINITY };
-        let mut points: Vec<_> = sizes.iter().map(point).collect();
-        let sample = Duration::from_millis(10);
-        for turn in 0..5 {
+    fn latency(&mut self, field: &Field, limits: &mut Limits, percent: u32) -> Result<(), Error> {
+        let (deadline, pages) = (self.within(percent), field.pages());
+        // The knees are read from the first curve only.
+        let sizes = if limits.latency.is_empty() {
+            self.budget.fine_sizes(field.bytes())
+        } else {
+            self.budget.coarse_sizes(field.bytes())
+        };
+        let mut points: Vec<_> = sizes
+            .into_iter()
+            .map(|bytes| LatencyPoint { bytes, pages, ns: f64::INFINITY })
+            .collect();
+        let sample = sample(self.budget.percent(percent), points.len());
+        for turn in 0.. {
             for point in &mut points {
                 deadline.check()?;
+                if turn > 0 && deadline.passed() {
+                    limits.latency.append(&mut points);
+                    return Ok(());
+                }
                 let ns = latency::on_field(field, point.bytes, self.cpus[0], turn, sample)?;
                 point.ns = point.ns.min(ns);
             }
             self.say("latency");
-            if deadline.passed() {
-                break;
-            }
         }
-        limits.latency.extend(points);
         Ok(())
     }
 
-    fn lines(&mut self, field: &Field, limits: &mut Limits) -> Result<(), Error> {
-        let deadline = self.until.within(self.budget.share(25));
-        let pages = field.pages();
-        let sizes = sizes(field.bytes(), 1);
-        let mut points = Vec::new();
-        for &threads in &self.threads {
-            points.extend(sizes.iter().map(|&bytes| LinesPoint::new(bytes, threads, pages)));
-        }
-        let sample = Duration::from_millis(10);
-        for _ in 0..3 {
+    fn lines(&mut self, field: &Field, limits: &mut Limits, percent: u32) -> Result<(), Error> {
+        let (deadline, pages) = (self.within(percent), field.pages());
+        let sizes = self.budget.coarse_sizes(field.bytes());
+        let of_threads =
+            |&threads| sizes.iter().map(move |&bytes| LinesPoint::new(bytes, threads, pages));
+        let mut points: Vec<_> = self.threads.iter().flat_map(of_threads).collect();
+        // A third of a sample is spent on warming up.
+        let sample = sample(self.budget.percent(percent) * 3 / 4, points.len() * Method::ALL.len());
+        for pass in 0.. {
             for point in &mut points {
+                deadline.check()?;
+                if pass > 0 && deadline.passed() {
+                    limits.lines.append(&mut points);
+                    return Ok(());
+                }
                 for method in Method::ALL {
-                    deadline.check()?;
                     let cpus = &self.cpus[..point.threads];
                     let rate = lines::on_field(field, point.bytes, cpus, method, sample)?;
                     point.keep(method, rate.per_cpu_s);
                 }
             }
             self.say("random lines");
-            if deadline.passed() {
-                break;
-            }
         }
-        limits.lines.extend(points);
         Ok(())
     }
 
+    fn bandwidth(&mut self, field: &mut Field, limits: &mut Limits) -> Result<(), Error> {
+        let deadline = self.within(percent::BANDWIDTH);
+        let bytes = field.bytes().min(bandwidth::FOOTPRINT_BYTES);
+        let mut points: Vec<_> =
+            self.threads.iter().map(|&threads| BandwidthPoint::new(bytes, threads)).collect();
+        // About six operations a point: three in each of two instruction sets.
+        let sample = sample(self.budget.percent(percent::BANDWIDTH), points.len() * 6);
+        for pass in 0.. {
+            for point in &mut points {
+                deadline.check()?;
+                if pass > 0 && deadline.passed() {
+                    limits.bandwidth.append(&mut points);
+                    return Ok(());
+                }
+                point.pass(field, &self.cpus[..point.threads], sample)?;
+            }
+            self.say("bandwidth");
+        }
+        Ok(())
+    }
+
+    fn within(&self, percent: u32) -> Deadline<'a> {
+        self.deadline.within(self.budget.percent(percent))
+    }
+
     fn say(&mut self, step: &str) {
-        let done = self.began.elapsed().as_secs_f64() / self.budget.time.as_secs_f64();
+        let done = self.began.elapsed().as_secs_f64() / self.budget.time().as_secs_f64();
         (self.progress)(Progress { step, done: done.min(1.0) });
     }
 }
 
-/// Footprints from 16 KiB to `bytes`, so many to an octave.
-fn sizes(bytes: usize, per_octave: u32) -> Vec<usize> {
-    let size = |i: u32| {
-        let exact = 16.0 * KIB as f64 * 2f64.powf(f64::from(i) / f64::from(per_octave));
-        exact.round() as usize
-    };
-    (0..).map(size).take_while(|&size| size <= bytes).collect()
+/// Less of it on huge pages, and there are none to speak of.
+const HUGE_SHARE_LEAST: f64 = 0.1;
+const FIRST_TOUCH_BYTES: usize = 32 << 20;
+
+fn words(pages: Pages) -> &'static str {
+    match pages {
+        Pages::Huge => "huge",
+        Pages::Small => "4 KiB",
+    }
 }
+
+/// How long one of so many samples may take for [`PASSES`] passes in a time.
+fn sample(time: Duration, samples: usize) -> Duration {
+    let samples = u32::try_from(samples).unwrap_or(u32::MAX).saturating_mul(PASSES).max(1);
+    (time / samples).clamp(SAMPLE.0, SAMPLE.1)
+}
+
+#[cfg(test)]
+mod tests;

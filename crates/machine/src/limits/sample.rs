@@ -32,9 +32,10 @@ pub(super) fn limits() -> Limits {
         latency: latency.into(),
         lines,
         bandwidth: Vec::new(),
+        instruction_sets: Vec::new(),
         pause_ns: 10.0,
         siblings: Siblings::default(),
-        knees: Knees { l2_bytes: Some(1 << 19), useful_llc_bytes: None },
+        knees: Knees { l2_bytes: Some(1 << 19), ..Knees::default() },
         huge_share: Some(1.0),
         unshown: Vec::new(),
     }
