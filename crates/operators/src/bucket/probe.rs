@@ -6,6 +6,7 @@ use super::{Bucket, Compare, SLOTS, Table, has_spilled, home, stored};
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::walk::{Row, Sink, Walk};
+use crate::work_ahead::Preloadable;
 
 /// How many matches of a row are wanted.
 pub trait Matches: Copy + Send + Sync + sealed::Sealed {
@@ -115,3 +116,6 @@ impl<I: Compare, N: Matches> Walk for Probe<'_, I, N> {
         Some(Place::of(&self.buckets[at as usize + 1]))
     }
 }
+
+// SAFETY: buckets are borrowed, and immutable, for `'a`; a key column is no place at all.
+unsafe impl<I: Compare, N: Matches> Preloadable for Probe<'_, I, N> {}

@@ -80,7 +80,7 @@ fn the_tree_keeps_the_laws() {
     check(unclustered, stream.len(), hits(&expected(false), |hit: (u32, u32)| hit.1));
 }
 
-fn wide(keys: &[u32]) -> Vec<u64> {
+pub(crate) fn wide(keys: &[u32]) -> Vec<u64> {
     keys.iter().map(|key| u64::from(*key)).collect()
 }
 

@@ -3,3 +3,6 @@
 mod allocator;
 mod cases;
 mod laws;
+mod strategies;
+mod techniques;
+mod threads;
