@@ -79,7 +79,7 @@ pub struct Cursor {
 }
 
 /// Two rows that join, and what the output record takes from them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match {
     /// Row of the probe side.
     pub probe_row: u32,

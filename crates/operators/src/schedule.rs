@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | [`InTurn`] | one row to its end, then the next | yes | tables in cache; the baseline |
 //! | [`Lanes`] | one step of each of `width` rows, refilled at once (AMAC) | no | chains, trees |
+//! | [`Coroutines`] | the same, each row's state kept by a future | no | comparison |
 //! | [`Groups`] | `width` rows in lock step, all to their end | no | uniform walks |
 //! | [`Rounds`] | as groups, but finished rows leave the vector | no | one hop, few hits |
 //! | [`Distance`] | row `i` to its end while row `i + distance` is announced | yes | one-hop tables |
@@ -12,6 +13,7 @@
 //! al., ICDE 2004. Every schedule can be paused by a full sink and resumed: the live cursors are
 //! the resume point.
 
+mod coroutines;
 mod distance;
 #[cfg(test)]
 pub(crate) mod every;
@@ -20,6 +22,7 @@ mod in_turn;
 mod lanes;
 mod rounds;
 
+pub use coroutines::Coroutines;
 pub use distance::Distance;
 pub use groups::Groups;
 pub use in_turn::InTurn;

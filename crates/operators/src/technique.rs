@@ -11,6 +11,7 @@
 //! | `amac:width=32,hint=l1\|l2` | [`Lanes`] | prefetch |
 //! | `rounds:width=1024,hint=none\|l1` | [`Rounds`] | direct or prefetch |
 //! | `distance:rows=32,hint=l1\|l2` | [`Distance`] | prefetch |
+//! | `coroutine:width=32` | [`Coroutines`] | prefetch to L1 |
 //! | `work-ahead:size=128,direction=backward,wait=spin,…` | the set | a helper thread |
 //! | `direct-helper:size=128` | [`InTurn`] | a helper that reads the input itself |
 
@@ -25,7 +26,7 @@ use workahead_machine::Error;
 
 use crate::isa::Isa;
 use crate::memory::{Direct, Prefetching, ToL1, ToL2};
-use crate::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
+use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Rows, Sink, Walk};
 use crate::work_ahead::{self, Options, Placement, Preloadable, Served};
 
@@ -76,6 +77,11 @@ pub enum Technique {
         /// `L1` or `L2`.
         hint: Near,
     },
+    /// Interleaving by coroutine.
+    Coroutine {
+        /// Rows in flight.
+        width: usize,
+    },
     /// The work-ahead set, with or without its helper.
     WorkAhead(Options),
     /// A helper that reads the input itself (the paper's appendix).
@@ -104,7 +110,8 @@ impl Technique {
             Technique::Staged { width }
             | Technique::Group { width }
             | Technique::Amac { width, .. }
-            | Technique::Rounds { width, .. } => width,
+            | Technique::Rounds { width, .. }
+            | Technique::Coroutine { width } => width,
             Technique::Distance { rows, .. } => rows,
             Technique::WorkAhead(options) => options.size + 1,
         }
@@ -123,6 +130,8 @@ pub enum Driver<W: Walk> {
     Rounds(Rounds<W::Cursor>, Near),
     /// See [`Technique::Distance`].
     Distance(Distance<W::Cursor>, Near),
+    /// See [`Technique::Coroutine`].
+    Coroutines(Coroutines<W::Cursor>),
 }
 
 impl<W: Walk> Driver<W> {
@@ -137,6 +146,7 @@ impl<W: Walk> Driver<W> {
             Technique::Amac { width, hint } => Driver::Lanes(Lanes::new(width), hint),
             Technique::Rounds { width, hint } => Driver::Rounds(Rounds::new(width), hint),
             Technique::Distance { rows, hint } => Driver::Distance(Distance::new(rows), hint),
+            Technique::Coroutine { width } => Driver::Coroutines(Coroutines::new(width)),
             Technique::WorkAhead(_) | Technique::DirectHelper { .. } => return None,
         })
     }
@@ -169,6 +179,7 @@ impl<W: Walk> Driver<W> {
             Driver::Rounds(schedule, _) => inside!(schedule, l1),
             Driver::Distance(schedule, Near::L2) => inside!(schedule, l2),
             Driver::Distance(schedule, _) => inside!(schedule, l1),
+            Driver::Coroutines(schedule) => inside!(schedule, l1),
         }
     }
 }

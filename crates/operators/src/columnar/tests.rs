@@ -1,4 +1,4 @@
-//! The join over columns against two loops, under every schedule and technique, and against the
+//! The join over columns against two loops, under the laws and every technique, and against the
 //! join over rows.
 
 use proptest::prelude::*;
@@ -10,23 +10,24 @@ use crate::Technique;
 use crate::chained::HashJoin;
 use crate::draws::Draws;
 use crate::isa::Portable;
+use crate::laws::{self, Kit};
 use crate::materialise::pair_checksum;
 use crate::memory::Direct;
 use crate::place::References;
 use crate::record::{self, Joined, Record, drawn_table};
-use crate::schedule::every::under_every_schedule;
 use crate::schedule::{InTurn, Schedule};
 use crate::technique::run;
 use crate::walk::Rows;
 use crate::work_ahead::Placement;
 
-const TECHNIQUES: [&str; 9] = [
+const TECHNIQUES: [&str; 10] = [
     "sequential",
     "staged:width=7",
     "group:width=16",
     "amac:width=32",
     "rounds:width=100",
     "distance:rows=5",
+    "coroutine:width=9",
     "work-ahead:size=64,helper=off",
     "work-ahead:size=7,direction=forward,wait=none",
     "direct-helper:size=64",
@@ -43,25 +44,13 @@ fn two_loops(build: Columns<'_>, probe: Columns<'_>, rids: &[u32]) -> Vec<(Row, 
             hits.push((row, Match { probe_row, build_row, assembled: [key, a, b, c, d] }));
         }
     }
-    hits.sort_by_key(in_order);
     hits
-}
-
-fn in_order(hit: &(Row, Match)) -> (Row, u32) {
-    (hit.0, hit.1.build_row)
 }
 
 fn check<P: Stream + Send>(walk: ColumnarJoin<'_, P>, rows: usize, expected: &[(Row, Match)]) {
     let all = Rows::range(0..rows as Row);
-    under_every_schedule(
-        || walk,
-        all,
-        40,
-        |name, mut hits| {
-            hits.sort_by_key(in_order);
-            assert_eq!(hits, expected, "{name}");
-        },
-    );
+    let kit = Kit::usual().widths(&[1, 7, 64]);
+    kit.check(|| walk, all, laws::hits(expected, |found| found)).unwrap();
     let checksum = expected.iter().fold(0_u64, |sum, (_, found)| {
         sum.wrapping_add(pair_checksum(found.probe_row, found.build_row))
     });

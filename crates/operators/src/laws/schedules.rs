@@ -3,7 +3,7 @@
 
 use super::{Broken, Found, Law};
 use crate::memory::{Memory, Prefetching, ToL1, ToL2};
-use crate::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
+use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
 
 /// A sink that pauses the drive after every so many hits.
@@ -57,6 +57,9 @@ pub(crate) fn each<W: Walk>(
         let lanes = drive("lanes");
         let driven = lanes.run(Lanes::new(width), make(), rows, l1())?;
         done(lanes, RowOrder::Free, driven)?;
+        let coroutines = drive("coroutines");
+        let driven = coroutines.run(Coroutines::new(width), make(), rows, l1())?;
+        done(coroutines, RowOrder::Free, driven)?;
         let groups = drive("groups");
         let driven = groups.run(Groups::new(width), make(), rows, l2())?;
         done(groups, RowOrder::Free, driven)?;

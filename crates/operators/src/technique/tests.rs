@@ -11,6 +11,7 @@ fn what_is_written_is_read_back() {
         "amac:width=16,hint=l2",
         "rounds:width=1024,hint=none",
         "distance:rows=24,hint=l1",
+        "coroutine:width=48",
         "direct-helper:size=256",
         "work-ahead:size=128,guard=none,helper=off",
         "work-ahead:size=64,guard=mutex,direction=forward,dedupe=helper,wait=none",
@@ -36,7 +37,7 @@ fn wrong_names_options_and_values_say_what_is_right() {
     assert_eq!(
         message("amax"),
         "unknown technique `amax`: use one of sequential, staged, group, amac, rounds, distance, \
-         work-ahead, direct-helper"
+         coroutine, work-ahead, direct-helper"
     );
     assert_eq!(message("amac:widht=3"), "unknown option `widht` of `amac`: it takes width, hint");
     assert_eq!(message("amac:width=0"), "`width=0` of `amac` is not a number from 1 to 4096");

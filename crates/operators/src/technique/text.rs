@@ -9,7 +9,7 @@ use crate::schedule::WIDTH_MAX;
 use crate::work_ahead::{Deduplicate, Direction, ENTRIES_MAX, Guard, Helper, Options, Skip, Wait};
 
 /// Every technique's name.
-pub(super) const NAMES: &str = "sequential, staged, group, amac, rounds, distance, \
+pub(super) const NAMES: &str = "sequential, staged, group, amac, rounds, distance, coroutine, \
      work-ahead, direct-helper";
 
 /// The paper's choice of size (§6.1).
@@ -174,6 +174,9 @@ impl FromStr for Technique {
                     "rows, hint",
                 )
             }
+            "coroutine" => {
+                (Technique::Coroutine { width: given.number("width", 32, WIDTH_MAX)? }, "width")
+            }
             "work-ahead" => (work_ahead(&mut given)?, WORK_AHEAD_KEYS),
             "direct-helper" => {
                 (Technique::DirectHelper { size: given.number("size", SIZE, ENTRIES_MAX)? }, "size")
@@ -205,6 +208,7 @@ impl fmt::Display for Technique {
             Technique::Distance { rows, hint } => {
                 write!(out, "distance:rows={rows},hint={}", name_of(&L1_L2, hint))
             }
+            Technique::Coroutine { width } => write!(out, "coroutine:width={width}"),
             Technique::DirectHelper { size } => write!(out, "direct-helper:size={size}"),
             Technique::WorkAhead(options) => {
                 let Options { size, guard, deduplicate, helper } = options;
