@@ -1,225 +1,228 @@
-//! The paper's hash join under every technique, relative to one thread in turn.
-use std::sync::Mutex;
-use std::time::Instant;
+//! The paper's hash join (Zhou et al., §6.2) under every technique, against one thread in turn and
+//! against a loop written by hand, in cache and out of it.
 
+mod measure;
+
+use std::sync::Mutex;
+
+use measure::{Asked, Case, Report, Run, in_turns};
+use serde_json::json;
+use workahead_machine::clock::Moment;
+use workahead_machine::cpus::CpuSet;
 use workahead_machine::pages::{PageBuffer, Pages};
-use workahead_machine::{clock::Moment, pin};
-use workahead_operators::chained::*;
+use workahead_machine::{Machine, pin};
+use workahead_operators::chained::{Chains, HashJoin, Lists, Materialise};
+use workahead_operators::draws::Draws;
 use workahead_operators::hash::hash_u32;
 use workahead_operators::isa::Portable;
-use workahead_operators::memory::*;
-use workahead_operators::record::*;
-use workahead_operators::schedule::*;
-use workahead_operators::threads::*;
-use workahead_operators::work_ahead::{self, *};
+use workahead_operators::materialise::pair_checksum;
+use workahead_operators::record::{Joined, Record, Unclustered};
+use workahead_operators::technique::{self, Driver, Technique};
+use workahead_operators::threads::{Shares, Split, together};
+use workahead_operators::work_ahead::Placement;
 use workahead_operators::{Row, Rows};
 
-struct Rng(u64);
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+/// Both sides, the table, and the row ids that probe it.
+struct Join {
+    build: PageBuffer<Record>,
+    probe: PageBuffer<Record>,
+    chains: Chains,
+    rids: PageBuffer<u32>,
+}
+
+impl Join {
+    /// `rows` rows a side with keys drawn at random (so that some match twice and some never), and
+    /// `probes` row ids: all rows in random order, over and over.
+    fn new(rows: usize, probes: usize) -> Self {
+        let pages = Pages::Huge;
+        let mut draws = Draws::of(1);
+        let mut side = || {
+            let mut side = PageBuffer::<Record>::zeroed(rows, pages).expect("memory for a side");
+            for (row, record) in side.iter_mut().enumerate() {
+                record.key = draws.below(rows as u32);
+                record.row = row as u32;
+            }
+            side
+        };
+        let (build, probe) = (side(), side());
+        let chains =
+            Chains::build(build.iter().map(|r| r.key), pages).expect("memory for the table");
+        let mut rids = PageBuffer::<u32>::zeroed(probes, pages).expect("memory for row ids");
+        for (rid, drawn) in rids.iter_mut().zip(draws.permutation(probes as u32)) {
+            *rid = drawn % rows as u32;
+        }
+        Self { build, probe, chains, rids }
+    }
+
+    fn walk(&self) -> HashJoin<'_, Unclustered<'_>> {
+        let probes = Unclustered { records: &self.probe, rids: &self.rids };
+        HashJoin::new(&self.chains, &self.build, probes)
+    }
+
+    fn rows(&self) -> Rows {
+        Rows::range(0..self.rids.len() as Row)
     }
 }
 
-fn table(n: usize, rng: &mut Rng, pages: Pages) -> PageBuffer<Record> {
-    let mut t = PageBuffer::<Record>::zeroed(n, pages).unwrap();
-    for (i, r) in t.iter_mut().enumerate() {
-        r.key = (rng.next() % n as u64) as u32 + 1;
-        r.row = i as u32;
-    }
-    t
-}
-
+/// What a programmer would write: the same work, result and checksum, and no schedule.
 #[inline(never)]
-fn by_hand(
-    chains: Lists<'_>,
-    build: &[Record],
-    probes: &[Record],
-    rids: &[u32],
-    out: &mut [Joined],
-) -> usize {
-    let mut n = 0;
+fn by_hand(join: &Join, out: &mut [Joined]) -> (usize, u64) {
+    let (build, probes, rids) = (&join.build[..], &join.probe[..], &join.rids[..]);
+    let lists = Lists::of(&join.chains);
+    let (mut written, mut at, mut checksum) = (0, 0, 0_u64);
     for &rid in rids {
         let probe = &probes[rid as usize];
         let hash = hash_u32(probe.key);
-        let mut at = *chains.head(hash);
-        while let Some(cell) = chains.cell(at) {
+        let mut handle = *lists.head(hash);
+        while let Some(cell) = lists.cell(handle) {
             if cell.hash == hash {
-                let b = &build[cell.row as usize];
-                if b.key == probe.key {
-                    if let Some(o) = out.get_mut(n) {
-                        o.probe = *probe;
-                        o.build = *b;
+                let build = &build[cell.row as usize];
+                if build.key == probe.key {
+                    if at == out.len() {
+                        at = 0;
                     }
-                    n += 1;
+                    out[at].probe = *probe;
+                    out[at].build = *build;
+                    checksum = checksum.wrapping_add(pair_checksum(probe.row, build.row));
+                    at += 1;
+                    written += 1;
                 }
             }
-            at = cell.next;
+            handle = cell.next;
         }
     }
-    n
+    (written, checksum)
 }
 
-#[allow(clippy::too_many_lines)]
-fn main() {
-    // Cargo names `--bench` when it measures; under `cargo test` this runs small.
-    let measured = std::env::args().any(|word| word == "--bench");
-    let (n, reps): (usize, usize) = if measured { (2_000_000, 5) } else { (20_000, 1) };
-    let mut rng = Rng(88172645463325252);
-    let pages = Pages::Huge;
-    let build = table(n, &mut rng, pages);
-    let probe = table(n, &mut rng, pages);
-    let chains = Chains::build(build.iter().map(|r| r.key), pages).unwrap();
-    let mut rids: Vec<u32> = (0..n as u32).collect();
-    for i in (1..n).rev() {
-        rids.swap(i, (rng.next() % (i as u64 + 1)) as usize);
-    }
-    let rids = PageBuffer::copied(&rids, pages).unwrap();
-    let mut out = PageBuffer::<Joined>::zeroed(n + n / 8, pages).unwrap();
-    let mut out2 = PageBuffer::<Joined>::zeroed(n + n / 8, pages).unwrap();
-    out.fill(bytemuck::Zeroable::zeroed());
-    out2.fill(bytemuck::Zeroable::zeroed());
-    let allowed = pin::affinity().unwrap();
-    let _p = pin::to(0, &allowed).unwrap();
-    let probes = Unclustered { records: &probe, rids: &rids };
-    let walk = HashJoin::new(&chains, &build, probes);
-    let iters = (4_000_000 / n).max(1);
-    let mut results: Vec<(String, Vec<f64>)> = vec![];
-    let mut want = 0;
-    for rep in 0..reps {
-        let mut k = 0;
-        let mut rec = |name: String, s: f64| {
-            if rep == 0 {
-                results.push((name, vec![]));
-            }
-            results[k].1.push(s);
-            k += 1;
-        };
-        let t = Moment::now();
-        for _ in 0..iters {
-            want = by_hand(Lists::of(&chains), &build, &probe, &rids, &mut out);
-        }
-        rec("by hand".into(), t.elapsed().cpu_s);
-        macro_rules! one {
-            ($name:expr, $sched:expr, $mem:expr) => {{
-                let t = Moment::now();
-                for _ in 0..iters {
-                    let mut w = walk;
-                    let mut sink = Materialise::new(&mut out);
-                    let mut rows = Rows::range(0..n as Row);
-                    assert_eq!(
-                        $sched.drive(&mut w, &mut rows, &mut $mem, &mut sink),
-                        Pause::Drained
-                    );
-                    assert_eq!(sink.written(), want);
-                }
-                rec($name.into(), t.elapsed().cpu_s);
-            }};
-        }
-        one!("in turn", InTurn::new(), Direct);
-        one!("staged 128", Lanes::new(128), Direct);
-        one!("rounds 1024 direct", Rounds::new(1024), Direct);
-        one!("rounds 1024 pf", Rounds::new(1024), Prefetching::<ToL1>::default());
-        one!("group 64", Groups::new(64), Prefetching::<ToL1>::default());
-        for w in [8, 16, 24, 32, 48, 64] {
-            one!(format!("amac {w}"), Lanes::new(w), Prefetching::<ToL1>::default());
-        }
-        for w in [16, 32, 64] {
-            one!(format!("amac {w} l2"), Lanes::new(w), Prefetching::<ToL2>::default());
-        }
-        one!("distance 32", Distance::new(32), Prefetching::<ToL1>::default());
-        // bi
-        for (name, split) in [
-            ("bi amac32 strided", Split::Strided),
-            ("bi amac32 morsels", Split::Morsels { rows: 16384 }),
-        ] {
-            let outs = [Mutex::new(&mut out[..]), Mutex::new(&mut out2[..])];
-            let t = Instant::now();
-            let mut cpu = 0f64;
-            for _ in 0..iters {
-                let shares = Shares::new(split, n as Row, 2);
-                let ran = together(&[0, 1], &allowed, |i| {
-                    let mut own = outs[i].lock().unwrap();
-                    let mut w = walk;
-                    let mut sink = Materialise::new(&mut own);
-                    for mut rows in shares.of(i as u32) {
-                        Lanes::new(32).drive(
-                            &mut w,
-                            &mut rows,
-                            &mut Prefetching::<ToL1>::default(),
-                            &mut sink,
-                        );
-                    }
-                    sink.written()
-                })
-                .unwrap();
-                assert_eq!(ran.iter().map(|r| r.result).sum::<usize>(), want);
-                cpu += ran.iter().map(|r| r.elapsed.cpu_s).fold(0.0, f64::max);
-            }
-            let _ = t;
-            rec(name.into(), cpu);
-        }
-        for size in [32, 128, 256, 512] {
-            for (d, dn) in [(Direction::Forward, "fwd"), (Direction::Backward, "bwd")] {
-                for (w, wn) in [(Wait::None, ""), (Wait::Spin { pauses: 4 }, "+spin")] {
-                    let options = Options {
-                        size,
-                        guard: Guard::None,
-                        deduplicate: Deduplicate::Nothing,
-                        helper: Some(Helper { direction: d, wait: w, skip: Skip::Nothing }),
-                    };
-                    let t = Moment::now();
-                    for _ in 0..iters {
-                        let mut wk = walk;
-                        let mut sink = Materialise::new(&mut out);
-                        let mut rows = Rows::range(0..n as Row);
-                        work_ahead::run(
-                            Portable,
-                            &mut wk,
-                            &mut rows,
-                            options,
-                            Placement { helper_cpu: 1, allowed: &allowed },
-                            &mut sink,
-                        )
-                        .unwrap();
-                        assert_eq!(sink.written(), want);
-                    }
-                    rec(format!("was {size} {dn}{wn}"), t.elapsed().cpu_s);
-                }
-            }
-        }
-        let options = Options {
-            size: 128,
-            guard: Guard::None,
-            deduplicate: Deduplicate::Nothing,
-            helper: None,
-        };
-        let t = Moment::now();
-        for _ in 0..iters {
-            let mut wk = walk;
+fn timed(run: impl FnOnce() -> (usize, u64)) -> Run {
+    let start = Moment::now();
+    let answer = run();
+    Run { seconds: start.elapsed().cpu_s, answer }
+}
+
+/// A technique of one thread, or of one and its helper: the time is the main thread's.
+fn one<'a>(join: &'a Join, text: &str, placement: Placement<'a>) -> Case<'a, [Joined]> {
+    let technique: Technique = text.parse().expect("a technique");
+    Case::new(text, move |out: &mut [Joined]| {
+        timed(|| {
+            let mut sink = Materialise::new(out);
+            let (mut walk, mut rows) = (join.walk(), join.rows());
+            technique::run(technique, Portable, &mut walk, &mut rows, placement, &mut sink)
+                .expect("an allowed CPU");
+            (sink.written(), sink.checksum())
+        })
+    })
+}
+
+/// A technique on two threads that share the rows: the time is the slower one's.
+fn two<'a>(
+    join: &'a Join,
+    (text, split): (&str, Split),
+    cpus: [usize; 2],
+    allowed: &'a CpuSet,
+) -> Case<'a, [Joined]> {
+    let technique: Technique = text.parse().expect("a technique");
+    Case::new(format!("two threads, {text}, {split:?}"), move |out: &mut [Joined]| {
+        let (first, second) = out.split_at_mut(out.len() / 2);
+        let outs = [Mutex::new(first), Mutex::new(second)];
+        let shares = Shares::new(split, join.rids.len() as Row, 2);
+        let ran = together(&cpus, allowed, |thread| {
+            let mut out = outs[thread].lock().expect("nobody else holds it");
             let mut sink = Materialise::new(&mut out);
-            work_ahead::run(
-                Portable,
-                &mut wk,
-                &mut Rows::range(0..n as Row),
-                options,
-                Placement { helper_cpu: 1, allowed: &allowed },
-                &mut sink,
-            )
-            .unwrap();
+            let mut driver = Driver::of(technique).expect("a technique of one thread");
+            let mut walk = join.walk();
+            for mut rows in shares.of(thread as u32) {
+                driver.drive(Portable, &mut walk, &mut rows, &mut sink);
+            }
+            (sink.written(), sink.checksum())
+        })
+        .expect("allowed CPUs");
+        Run {
+            seconds: ran.iter().map(|ran| ran.elapsed.cpu_s).fold(0.0, f64::max),
+            answer: ran.iter().fold((0, 0), |(written, checksum), ran| {
+                (written + ran.result.0, ran.result.1.wrapping_add(checksum))
+            }),
         }
-        rec("was 128 no helper".into(), t.elapsed().cpu_s);
+    })
+}
+
+/// Techniques of one thread.
+const ALONE: [&str; 12] = [
+    "sequential",
+    "staged:width=128",
+    "group:width=64",
+    "amac:width=8",
+    "amac:width=16",
+    "amac:width=32",
+    "amac:width=64",
+    "amac:width=32,hint=l2",
+    "rounds:width=1024,hint=none",
+    "rounds:width=1024,hint=l1",
+    "distance:rows=32",
+    "work-ahead:size=128,helper=off",
+];
+
+/// The set's variants, with a helper on the other CPU.
+fn helped() -> Vec<String> {
+    let mut all = vec!["direct-helper:size=128".to_owned()];
+    for size in [32, 64, 128, 256, 512, 1024, 4096] {
+        for direction in ["forward", "backward"] {
+            for wait in ["none", "spin", "spin,pauses=8"] {
+                all.push(format!("work-ahead:size={size},direction={direction},wait={wait}"));
+            }
+        }
     }
-    let med = |v: &[f64]| {
-        let mut v = v.to_vec();
-        v.sort_by(f64::total_cmp);
-        v[v.len() / 2]
+    all
+}
+
+fn cases<'a>(join: &'a Join, cpus: &[usize], allowed: &'a CpuSet) -> Vec<Case<'a, [Joined]>> {
+    let mut cases = vec![Case::new("by hand", |out: &mut [Joined]| timed(|| by_hand(join, out)))];
+    let placement = Placement { helper_cpu: *cpus.last().expect("a CPU"), allowed };
+    cases.extend(ALONE.map(|text| one(join, text, placement)));
+    if let &[first, second] = cpus {
+        let morsels = Split::Morsels { rows: 16384 };
+        let shared = [
+            ("sequential", morsels),
+            ("amac:width=32", Split::Strided),
+            ("amac:width=32", morsels),
+            ("amac:width=32,hint=l2", morsels),
+        ];
+        cases.extend(shared.map(|case| two(join, case, [first, second], allowed)));
+        cases.extend(helped().iter().map(|text| one(join, text, placement)));
+    }
+    cases
+}
+
+fn main() {
+    let asked = Asked::read();
+    let machine = Machine::here();
+    let allowed = machine.allowed_cpus();
+    let cpus = (machine.cpus_for(2)).or_else(|_| machine.cpus_for(1)).expect("a CPU");
+    let _pinned = pin::to(cpus[0], allowed).expect("an allowed CPU");
+    let mut report = Report::new(&asked, "Hash join of 64-byte rows, unclustered probes");
+    let sizes: &[(&str, usize, usize, usize)] = if asked.small {
+        &[("small", 1_000, 5_000, 512)]
+    } else {
+        &[("in L2", 1_000, 2_000_000, 512), ("out of cache", 2_000_000, 2_000_000, 2_250_000)]
     };
-    let base = med(&results[1].1);
-    for (name, v) in &results {
-        println!("{name:24} {:8.2} Mt/s  x{:.2}", (n * iters) as f64 / med(v) / 1e6, base / med(v));
+    for &(place, rows, probes, out_rows) in sizes {
+        let join = Join::new(rows, probes);
+        let mut out = PageBuffer::<Joined>::zeroed(out_rows, Pages::Huge).expect("memory");
+        out.fill(bytemuck::Zeroable::zeroed());
+        let times = in_turns(&asked, asked.rounds(7), &cases(&join, &cpus, allowed), &mut out[..]);
+        let base = times.iter().find(|timed| timed.name == "sequential");
+        let base = base.unwrap_or(&times[0]).seconds();
+        for timed in &times {
+            report.row(&[
+                ("case", json!(timed.name)),
+                ("size", json!(place)),
+                ("mtuples_per_s", json!(probes as f64 / timed.seconds() / 1e6)),
+                ("speedup", json!(base / timed.seconds())),
+            ]);
+        }
     }
+    report.finish(&[
+        "Speed-ups are against `sequential`. CPU time of the slowest thread; a helper's own time \
+         is not counted.",
+    ]);
 }

@@ -140,15 +140,16 @@ impl<'a, P: Probes<'a>> HashJoin<'a, P> {
     }
 }
 
-/// Which phase the next step is, and what it visits.
+/// Which phase the next step is, and the place it visits: found, and checked to lie in the table,
+/// by the step that asked for it.
 #[derive(Debug, Clone, Copy)]
-enum Phase {
-    /// Phase 2: the bucket of the hash.
-    Bucket,
+enum Phase<'a> {
+    /// Phase 2: the head of a bucket.
+    Bucket(&'a u32),
     /// Phase 3: a cell.
-    Cell(u32),
+    Cell(&'a Cell),
     /// Phase 4: a build row, with the rest of the list still to come.
-    Tuple { row: u32, next: u32 },
+    Tuple { build: &'a Record, next: u32 },
 }
 
 /// A probe between two phases: the paper's slot state.
@@ -158,7 +159,7 @@ pub struct Cursor<'a> {
     row: Row,
     /// The paper's hash code, kept so that phase 3 does not go back to the probe row.
     hash: u32,
-    phase: Phase,
+    phase: Phase<'a>,
 }
 
 impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
@@ -175,7 +176,8 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
     fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor<'a>, Place) {
         let probe = self.probes.read(row, memory);
         let hash = hash_u32(probe.key);
-        (Cursor { probe, row, hash, phase: Phase::Bucket }, Place::of(self.lists.head(hash)))
+        let head = self.lists.head(hash);
+        (Cursor { probe, row, hash, phase: Phase::Bucket(head) }, Place::of(head))
     }
 
     #[inline(always)]
@@ -186,17 +188,18 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
         sink: &mut S,
     ) -> Option<Place> {
         let next = match cursor.phase {
-            Phase::Bucket => *memory.read(self.lists.head(cursor.hash)),
-            Phase::Cell(handle) => {
-                let cell = memory.read(self.lists.cell(handle)?);
+            Phase::Bucket(head) => *memory.read(head),
+            Phase::Cell(cell) => {
+                let cell = memory.read(cell);
                 if cell.hash == cursor.hash {
-                    cursor.phase = Phase::Tuple { row: cell.row, next: cell.next };
-                    return Some(Place::of(&self.build[cell.row as usize]));
+                    let build = &self.build[cell.row as usize];
+                    cursor.phase = Phase::Tuple { build, next: cell.next };
+                    return Some(Place::of(build));
                 }
                 cell.next
             }
-            Phase::Tuple { row, next } => {
-                let build = memory.read(&self.build[row as usize]);
+            Phase::Tuple { build, next } => {
+                let build = memory.read(build);
                 // The probe row is this row's own input, read before and still near.
                 let probe = memory.read(cursor.probe);
                 if build.key == probe.key {
@@ -206,7 +209,7 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
             }
         };
         let cell = self.lists.cell(next)?;
-        cursor.phase = Phase::Cell(next);
+        cursor.phase = Phase::Cell(cell);
         Some(Place::of(cell))
     }
 }

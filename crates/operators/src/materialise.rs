@@ -116,7 +116,10 @@ pub const fn pair_checksum(left: u32, right: u32) -> u64 {
 impl Sink<(&Record, &Record)> for Materialise<'_, Joined> {
     #[inline(always)]
     fn emit(&mut self, _: Row, (probe, build): (&Record, &Record)) {
-        *self.next(probe.row, build.row) = Joined { probe: *probe, build: *build };
+        // Record by record: whole lines are copied as lines, a struct of both field by field.
+        let joined = self.next(probe.row, build.row);
+        joined.probe = *probe;
+        joined.build = *build;
     }
 }
 

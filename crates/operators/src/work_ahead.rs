@@ -34,6 +34,6 @@ mod touch;
 pub use direct::run_direct;
 pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
 pub use run::{Options, Placement, Preloadable, Served, run};
-pub use set::{Deduplicate, Stage, WorkAheadSet, drive};
+pub use set::{Deduplicate, Posted, Stage, Turn, WorkAheadSet, drive};
 pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
 pub use touch::touch;

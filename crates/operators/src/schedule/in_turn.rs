@@ -49,11 +49,15 @@ impl<W: Walk> Schedule<W> for InTurn<W::Cursor> {
         while !sink.is_full() {
             let Some(row) = rows.next() else { return Pause::Drained };
             let (mut cursor, _) = walk.start(row, memory);
-            while walk.step(&mut cursor, memory, sink).is_some() {
+            // The first step stands before the loop, so that what only it does (a walk's first
+            // state is never come back to) is not asked for again in every round.
+            let mut asked = walk.step(&mut cursor, memory, sink).is_some();
+            while asked {
                 if sink.is_full() {
                     self.paused = Some(cursor);
                     return Pause::Full;
                 }
+                asked = walk.step(&mut cursor, memory, sink).is_some();
             }
         }
         Pause::Full

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::slots::{Slots, dummy};
+use super::slots::{Shared, Slots, dummy};
 use crate::place::{LINE_BYTES, References};
 
 /// Which way the helper goes round the array, the main thread going forward (§4.3).
@@ -74,6 +74,7 @@ impl Helper {
         slots: &Slots<A>,
         mut touch: impl FnMut(usize),
     ) -> HelperReport {
+        let shared = slots.shared();
         let mut report = HelperReport::default();
         let mut last_seen = vec![dummy(); slots.entries()];
         let mut recent = vec![0usize; RECENT_LINES];
@@ -83,12 +84,12 @@ impl Helper {
                 return report;
             }
             // Only the first pointer tells whether a slot changed, and the dummy never does (§4.4).
-            let first = match self.changed(slots, entry, last_seen[entry], &mut report) {
+            let first = match self.changed(slots, (&shared, entry), last_seen[entry], &mut report) {
                 Some(first) => first,
                 None => return report,
             };
             last_seen[entry] = first;
-            self.load(slots, entry, first, &mut recent, &mut touch);
+            self.load((&shared, entry), first, &mut recent, &mut touch);
             report.entries_loaded += 1;
             entry = self.next(entry, slots.entries(), &mut report);
         }
@@ -98,15 +99,14 @@ impl Helper {
     #[inline(always)]
     fn load<A: References>(
         &self,
-        slots: &Slots<A>,
-        entry: usize,
+        (shared, entry): (&Shared<'_, A>, usize),
         first: usize,
         recent: &mut [usize],
         touch: &mut impl FnMut(usize),
     ) {
-        let _held = slots.hold(entry);
+        let _held = shared.hold(entry);
         for k in 0..A::MOST {
-            let address = if k == 0 { first } else { slots.pointer(entry, k) };
+            let address = if k == 0 { first } else { shared.pointer(entry, k) };
             let line = address / LINE_BYTES;
             match self.skip {
                 Skip::RecentLines
@@ -122,14 +122,14 @@ impl Helper {
     fn changed<A: References>(
         &self,
         slots: &Slots<A>,
-        entry: usize,
+        (shared, entry): (&Shared<'_, A>, usize),
         last: usize,
         report: &mut HelperReport,
     ) -> Option<usize> {
         loop {
             let first = {
-                let _held = slots.hold(entry);
-                slots.pointer(entry, 0)
+                let _held = shared.hold(entry);
+                shared.pointer(entry, 0)
             };
             if first != last || first == dummy() {
                 return Some(first);

@@ -75,11 +75,11 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     sink: &mut S,
 ) -> Result<Option<Served>, Error> {
     let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
-    let mut set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
+    let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     let Some(helper) = options.helper else {
         isa.run(
             #[inline(always)]
-            || drive(walk, rows, &mut set, sink),
+            || drive(walk, rows, set, sink),
         );
         return Ok(None);
     };
@@ -101,7 +101,7 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
             let _finish = Finish(slots);
             isa.run(
                 #[inline(always)]
-                || drive(walk, rows, &mut set, sink),
+                || drive(walk, rows, set, sink),
             );
         }
         Ok(serving.join().ok().flatten())

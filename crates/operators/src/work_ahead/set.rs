@@ -1,6 +1,6 @@
 //! The main thread's half of the set: `post`, admission, and the drive that uses them.
 
-use super::slots::Slots;
+use super::slots::{Shared, Slot, Slots};
 use crate::memory::Direct;
 use crate::place::{LINE_BYTES, Place, References};
 use crate::walk::{Row, Rows, Sink, Walk};
@@ -18,92 +18,204 @@ pub enum Deduplicate {
 /// Lines `post` remembers.
 const POSTED_LINES: usize = 256;
 
-/// A state of the main thread, and the valid pointers posted with it.
-struct Held<S> {
-    state: Option<S>,
-    pointers: usize,
-}
-
 /// The main thread's view of the set.
 ///
-/// States never move: `post` swaps indices into a pool with one state more than there are slots,
-/// the one at hand. (Copying a cursor through `post` cost more than the step itself: a 16-byte load
-/// of what was just written in pieces waits for the store.)
+/// States never move (copying one through a post costs more than the step itself: a wide load of
+/// what was just written in pieces waits for the store). With `E` slots, what is posted at turn `t`
+/// comes back at turn `t + E` and is posted again at turn `t + E + 1`. So a ring of `E + 1` states
+/// that takes one step a turn, beside a ring of `E` slots that does the same, gives every state a
+/// place of its own for life:
+///
+/// ```text
+/// slots    0  1  2  3  0  1  2  3  0  1  …     a turn posts the state at hand here
+/// states   0  1  2  3  4  0  1  2  3  4  …     … and the next state is what the slot held
+/// ```
 pub struct WorkAheadSet<'s, A, S> {
-    slots: &'s Slots<A>,
-    pool: Box<[Held<S>]>,
-    /// Which state each slot holds.
-    held: Box<[u32]>,
+    /// What each slot holds, and the state at hand.
+    states: Box<[Option<S>]>,
+    /// Valid pointers posted with each state, where that is not one for all.
+    pointers: Box<[u8]>,
     hand: usize,
     next: usize,
-    /// `N`: valid pointers in the set.
-    valid: usize,
+    counts: Counts,
+    posting: Posting<'s, A>,
+}
+
+/// Valid pointers, and how many there may be.
+struct Counts {
+    /// Those of all states: the paper's `N`, and those that the state at hand had.
+    held: usize,
     /// `t`: no new work is admitted at or above it.
     threshold: usize,
-    posted: Box<[usize]>,
 }
 
 impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
     /// An empty set over `slots` that admits new work below `threshold` valid pointers.
     #[must_use]
     pub fn new(slots: &'s Slots<A>, threshold: usize, deduplicate: Deduplicate) -> Self {
+        const { assert!(A::MOST <= u8::MAX as usize) };
+        let states = slots.entries() + 1;
+        Self {
+            states: (0..states).map(|_| None).collect(),
+            pointers: vec![0; if Counts::one_each::<A>() { 0 } else { states }].into(),
+            hand: 0,
+            next: 0,
+            counts: Counts { held: 0, threshold },
+            posting: Posting::new(slots.shared(), deduplicate),
+        }
+    }
+
+    /// Takes turns until one ends without a post. Each has at hand what the last one's post took
+    /// from its slot: the paper's `post(p, s)` is the end of one turn and the start of the next.
+    #[inline(always)]
+    pub fn take_turns(&mut self, mut turn: impl FnMut(Turn<'_, '_, A, S>) -> Posted) {
+        let (slots, states) = (self.states.len() - 1, self.states.len());
+        loop {
+            // As many turns as neither ring begins again in: the loop has no wrap and no bounds.
+            let run = (slots - self.next).min(states - self.hand);
+            let hands = self.states[self.hand..][..run].iter_mut();
+            let targets = self.posting.shared.slots(self.next, run);
+            for (at, (state, slot)) in hands.zip(targets).enumerate() {
+                let mut one = 1;
+                let pointers = match Counts::one_each::<A>() {
+                    true => &mut one,
+                    false => &mut self.pointers[self.hand + at],
+                };
+                let (counts, posting) = (&mut self.counts, &mut self.posting);
+                let entry = self.next + at;
+                if turn(Turn { state, pointers, slot, entry, counts, posting }) == Posted::Nothing {
+                    self.next += at;
+                    self.hand += at;
+                    return;
+                }
+            }
+            self.next = if self.next + run == slots { 0 } else { self.next + run };
+            self.hand = if self.hand + run == states { 0 } else { self.hand + run };
+        }
+    }
+}
+
+impl Counts {
+    /// Whether every state has one pointer, so that none need be counted.
+    const fn one_each<A: References>() -> bool {
+        A::MOST == 1
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Posted {
+    /// It posted to its slot.
+    One,
+    /// It did not: there are no more turns.
+    Nothing,
+}
+
+/// One turn of the main thread: the state at hand, and the slot to post it to.
+pub struct Turn<'t, 's, A, S> {
+    state: &'t mut Option<S>,
+    pointers: &'t mut u8,
+    slot: Slot<'t>,
+    entry: usize,
+    counts: &'t mut Counts,
+    posting: &'t mut Posting<'s, A>,
+}
+
+impl<A: References, S> Turn<'_, '_, A, S> {
+    /// The state at hand: what the last turn took from its slot.
+    #[inline(always)]
+    pub fn hand(&mut self) -> Option<&mut S> {
+        self.state.as_mut()
+    }
+
+    /// Forgets the state at hand: its row is finished.
+    #[inline(always)]
+    pub fn finish(&mut self) {
+        if self.state.take().is_some() {
+            self.counts.held -= usize::from(*self.pointers);
+        }
+    }
+
+    /// Whether the set takes a new row, `N < t`, now that there is none at hand.
+    #[inline(always)]
+    #[must_use]
+    pub fn admits(&self) -> bool {
+        self.counts.held < self.counts.threshold
+    }
+
+    /// Valid pointers in the set, the paper's `N`, now that there is no state at hand.
+    #[must_use]
+    pub fn valid(&self) -> usize {
+        self.counts.held
+    }
+
+    /// Ends the turn: posts a new state, there being none at hand, with what it asks for.
+    #[inline(always)]
+    pub fn post<B: References>(self, state: S, asks: B) -> Posted {
+        debug_assert!(self.state.is_none(), "a state is at hand");
+        *self.state = Some(state);
+        self.counts.held += asks.count();
+        if !Counts::one_each::<A>() {
+            *self.pointers = asks.count() as u8;
+        }
+        self.posting.put((self.slot, self.entry), Some(asks))
+    }
+
+    /// Ends the turn: posts the state at hand with what it asks for now.
+    #[inline(always)]
+    pub fn post_again<B: References>(self, asks: B) -> Posted {
+        debug_assert!(self.state.is_some(), "no state is at hand");
+        if !Counts::one_each::<A>() {
+            let before = std::mem::replace(self.pointers, asks.count() as u8);
+            self.counts.held = self.counts.held + asks.count() - usize::from(before);
+        }
+        self.posting.put((self.slot, self.entry), Some(asks))
+    }
+
+    /// Ends the turn: posts dummies, there being no state at hand.
+    #[inline(always)]
+    pub fn post_dummies(self) -> Posted {
+        debug_assert!(self.state.is_none(), "a state is at hand");
+        self.posting.put((self.slot, self.entry), None::<A>)
+    }
+}
+
+/// How pointers get into slots.
+struct Posting<'s, A> {
+    shared: Shared<'s, A>,
+    /// Whether there are locks to take or lines to leave out.
+    careful: bool,
+    /// Lines posted among the last few, under [`Deduplicate::InPost`].
+    posted: Box<[usize]>,
+}
+
+impl<'s, A: References> Posting<'s, A> {
+    fn new(shared: Shared<'s, A>, deduplicate: Deduplicate) -> Self {
         let posted = match deduplicate {
             Deduplicate::Nothing => 0,
             Deduplicate::InPost => POSTED_LINES,
         };
-        let entries = slots.entries();
-        Self {
-            slots,
-            pool: (0..=entries).map(|_| Held { state: None, pointers: 0 }).collect(),
-            held: (0..entries as u32).collect(),
-            hand: entries,
-            next: 0,
-            valid: 0,
-            threshold,
-            posted: vec![0; posted].into(),
-        }
+        let careful = posted > 0 || shared.has_locks();
+        Self { shared, careful, posted: vec![0; posted].into() }
     }
 
-    /// Valid pointers in the set: the paper's `N`.
-    #[must_use]
-    pub fn valid(&self) -> usize {
-        self.valid
-    }
-
-    /// Whether the set takes a new row: `N < t`.
     #[inline(always)]
-    #[must_use]
-    pub fn admits(&self) -> bool {
-        self.valid < self.threshold
-    }
-
-    /// The state at hand: what the last `post` gave back, or what the next will put in.
-    #[inline(always)]
-    pub fn hand(&mut self) -> &mut Option<S> {
-        &mut self.pool[self.hand].state
-    }
-
-    /// Posts the state at hand with what it asks for to the next slot, round-robin, and takes the
-    /// slot's previous state to hand. `None` posts dummies and clears the state.
-    #[inline(always)]
-    pub fn post<B: References>(&mut self, asks: Option<&B>) {
-        let entry = self.next;
-        self.next = if entry + 1 == self.held.len() { 0 } else { entry + 1 };
-        let posting = &mut self.pool[self.hand];
-        posting.pointers = asks.map_or(0, B::count);
-        if asks.is_none() {
-            posting.state = None;
-        }
-        self.valid += posting.pointers;
-        if self.posted.is_empty() {
-            self.slots.put(entry, asks, |_| true);
+    fn put<B: References>(&mut self, (slot, entry): (Slot<'_>, usize), asks: Option<B>) -> Posted {
+        if self.careful {
+            self.put_with_care((slot, entry), asks);
         } else {
-            let posted = &mut self.posted;
-            self.slots.put(entry, asks, |place| !repeated(posted, place));
+            slot.store(asks, |_| true);
         }
-        let taken = std::mem::replace(&mut self.held[entry], self.hand as u32);
-        self.hand = taken as usize;
-        self.valid -= self.pool[self.hand].pointers;
+        Posted::One
+    }
+
+    /// Under a lock, or only what was not posted a moment ago: out of the way of the usual loop.
+    #[cold]
+    #[inline(never)]
+    fn put_with_care<B: References>(&mut self, (slot, entry): (Slot<'_>, usize), asks: Option<B>) {
+        let _held = self.shared.hold(entry);
+        let posted = &mut self.posted;
+        slot.store(asks, |place| posted.is_empty() || !repeated(posted, place));
     }
 }
 
@@ -133,43 +245,39 @@ pub enum Stage<C> {
 pub fn drive<W: Walk, S: Sink<W::Hit>>(
     walk: &mut W,
     rows: &mut Rows,
-    set: &mut WorkAheadSet<'_, W::Asks, Stage<W::Cursor>>,
+    // By value: behind a borrow, every turn would store its counters to memory.
+    mut set: WorkAheadSet<'_, W::Asks, Stage<W::Cursor>>,
     sink: &mut S,
 ) {
     let memory = &mut Direct;
     let mut in_flight = 0usize;
-    loop {
-        match set.hand() {
-            Some(Stage::Walk(cursor)) => {
-                if let Some(asks) = walk.step(cursor, memory, sink) {
-                    set.post(Some(&asks));
-                    continue;
+    set.take_turns(
+        #[inline(always)]
+        |mut turn| {
+            match turn.hand() {
+                Some(Stage::Walk(cursor)) => {
+                    if let Some(asks) = walk.step(cursor, memory, sink) {
+                        return turn.post_again(asks);
+                    }
+                    turn.finish();
+                    in_flight -= 1;
                 }
-                in_flight -= 1;
+                Some(input @ &mut Stage::Input(row)) => {
+                    let (cursor, asks) = walk.start(row, memory);
+                    *input = Stage::Walk(cursor);
+                    return turn.post_again(asks);
+                }
+                None => {}
             }
-            &mut Some(Stage::Input(row)) => {
-                let (cursor, asks) = walk.start(row, memory);
-                *set.hand() = Some(Stage::Walk(cursor));
-                set.post(Some(&asks));
-                continue;
-            }
-            None => {}
-        }
-        let admitted = if set.admits() { rows.next() } else { None };
-        if let Some(row) = admitted {
+            let Some(row) = (if turn.admits() { rows.next() } else { None }) else {
+                return if in_flight == 0 { Posted::Nothing } else { turn.post_dummies() };
+            };
             in_flight += 1;
             if let Some(place) = walk.input(row) {
-                *set.hand() = Some(Stage::Input(row));
-                set.post(Some(&place));
-            } else {
-                let (cursor, asks) = walk.start(row, memory);
-                *set.hand() = Some(Stage::Walk(cursor));
-                set.post(Some(&asks));
+                return turn.post(Stage::Input(row), place);
             }
-        } else if in_flight == 0 {
-            return;
-        } else {
-            set.post::<W::Asks>(None);
-        }
-    }
+            let (cursor, asks) = walk.start(row, memory);
+            turn.post(Stage::Walk(cursor), asks)
+        },
+    );
 }

@@ -40,11 +40,20 @@ struct DummyLine([u8; 128]);
 
 static DUMMY: DummyLine = DummyLine([0; 128]);
 
+/// Pointers in a line of the array. (Two lines: the second is often fetched with the first.)
+const LINE_POINTERS: usize = 128 / size_of::<usize>();
+
 /// The shared array of a walk that asks for `A` a step: slots of `A::MOST` pointers each.
 ///
-/// Everything in it is atomic and written by the main thread only.
+/// Everything in it is atomic and written by the main thread only. It keeps to its own lines: the
+/// helper looks at it all the time, and a neighbour that the main thread writes would travel back
+/// and forth with every look.
+#[repr(align(128))]
 pub struct Slots<A> {
+    /// The slots from `first` on, and unused pointers before and after.
     pointers: Box<[AtomicUsize]>,
+    first: usize,
+    entries: usize,
     /// One a slot under [`Guard::Mutex`], none otherwise.
     locks: Box<[Mutex<()>]>,
     finished: AtomicBool,
@@ -65,8 +74,12 @@ impl<A: References> Slots<A> {
             Guard::None => 0,
             Guard::Mutex => entries,
         };
+        let needed = entries * A::MOST + 2 * LINE_POINTERS;
+        let pointers: Box<[_]> = (0..needed).map(|_| AtomicUsize::new(dummy())).collect();
         Self {
-            pointers: (0..entries * A::MOST).map(|_| AtomicUsize::new(dummy())).collect(),
+            first: pointers.as_ptr().align_offset(128).min(LINE_POINTERS),
+            pointers,
+            entries,
             locks: (0..locks).map(|_| Mutex::new(())).collect(),
             finished: AtomicBool::new(false),
             asks: PhantomData,
@@ -76,48 +89,14 @@ impl<A: References> Slots<A> {
     /// Number of slots.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.pointers.len() / A::MOST
+        self.entries
     }
 
-    /// Main thread: puts places into a slot, padded with the dummy. `B` is `A`, or the single place
-    /// of an input.
-    #[inline(always)]
-    pub(super) fn put<B: References>(
-        &self,
-        entry: usize,
-        asks: Option<&B>,
-        mut keep: impl FnMut(Place) -> bool,
-    ) {
-        const { assert!(B::MOST <= A::MOST) };
-        let _held = self.hold(entry);
-        let slot = &self.pointers[entry * A::MOST..][..A::MOST];
-        let mut used = 0;
-        if let Some(asks) = asks {
-            asks.each(|place| {
-                let address = if keep(place) { place.address().addr() } else { dummy() };
-                slot[used].store(address, Ordering::Relaxed);
-                used += 1;
-            });
-        }
-        for pointer in &slot[used..] {
-            pointer.store(dummy(), Ordering::Relaxed);
-        }
-    }
-
-    /// Helper: the `k`-th pointer of a slot.
-    #[inline(always)]
-    pub(super) fn pointer(&self, entry: usize, k: usize) -> usize {
-        self.pointers[entry * A::MOST + k].load(Ordering::Relaxed)
-    }
-
-    /// Holds the slot's lock, if it has one. A poisoned lock is still a lock: a dead helper must
-    /// not stop the main thread.
-    #[inline(always)]
-    pub(super) fn hold(&self, entry: usize) -> Option<MutexGuard<'_, ()>> {
-        if self.locks.is_empty() {
-            return None;
-        }
-        Some(self.locks[entry].lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    /// The slots themselves, for a loop to keep at hand.
+    #[must_use]
+    pub(super) fn shared(&self) -> Shared<'_, A> {
+        let pointers = &self.pointers[self.first..][..self.entries * A::MOST];
+        Shared { pointers, locks: &self.locks, asks: PhantomData }
     }
 
     /// Main thread: tells the helper to stop.
@@ -131,5 +110,69 @@ impl<A: References> Slots<A> {
     pub fn is_finished(&self) -> bool {
         // Acquire pairs with `finish`: what the helper loads last was still mapped by its owner.
         self.finished.load(Ordering::Acquire)
+    }
+}
+
+/// [`Slots`], borrowed: the addresses that would otherwise be read again after every store.
+pub(super) struct Shared<'s, A> {
+    pointers: &'s [AtomicUsize],
+    locks: &'s [Mutex<()>],
+    asks: PhantomData<fn(A)>,
+}
+
+impl<'s, A: References> Shared<'s, A> {
+    /// Whether slots have locks.
+    pub(super) fn has_locks(&self) -> bool {
+        !self.locks.is_empty()
+    }
+
+    /// Main thread: `count` slots from `first` on.
+    #[inline(always)]
+    pub(super) fn slots(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> impl Iterator<Item = Slot<'s>> + use<'s, A> {
+        self.pointers[first * A::MOST..][..count * A::MOST].chunks_exact(A::MOST).map(Slot)
+    }
+
+    /// Helper: the `k`-th pointer of a slot.
+    #[inline(always)]
+    pub(super) fn pointer(&self, entry: usize, k: usize) -> usize {
+        self.pointers[entry * A::MOST + k].load(Ordering::Relaxed)
+    }
+
+    /// Holds the slot's lock, if it has one. A poisoned lock is still a lock: a dead helper must
+    /// not stop the main thread.
+    #[inline(always)]
+    pub(super) fn hold(&self, entry: usize) -> Option<MutexGuard<'s, ()>> {
+        if self.locks.is_empty() {
+            return None;
+        }
+        Some(self.locks[entry].lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+/// One slot, to be written by the main thread.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'s>(&'s [AtomicUsize]);
+
+impl Slot<'_> {
+    /// Puts places into the slot, the dummy for those not to be kept, and pads with it.
+    #[inline(always)]
+    pub(super) fn store<B: References>(self, asks: Option<B>, mut keep: impl FnMut(Place) -> bool) {
+        let mut pointers = self.0.iter();
+        if let Some(asks) = asks {
+            asks.each(|place| {
+                let address = if keep(place) { place.address().addr() } else { dummy() };
+                // An input has one place, a step at most as many as a slot has pointers.
+                if let Some(pointer) = pointers.next() {
+                    pointer.store(address, Ordering::Relaxed);
+                }
+            });
+        }
+        for pointer in pointers {
+            pointer.store(dummy(), Ordering::Relaxed);
+        }
     }
 }

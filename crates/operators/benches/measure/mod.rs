@@ -1,0 +1,161 @@
+//! What the benches share: cases that take turns, whose answers are compared.
+//!
+//! Every round runs every case once, so that a disturbance falls on all of them alike; a case is
+//! worth its median over the rounds, and times are CPU time of the threads (the slowest of them,
+//! from a common start), so that another program's turn on the CPU does not count. Figures to trust
+//! are therefore the ratios of one run.
+//!
+//! Without `--bench` among its words (Cargo gives it under `cargo bench`, not under `cargo test`)
+//! a bench runs small: a wrong answer ends it either way.
+
+use serde_json::{Map, Value, json};
+
+/// What was asked for on the command line.
+pub(crate) struct Asked {
+    /// Small sizes and one round: that the bench still runs, and its answers are right.
+    pub(crate) small: bool,
+    /// One JSON object instead of a table.
+    json: bool,
+    /// Only cases whose name contains one of these texts, separated by `|`, or is one of them
+    /// behind a `=`; and the first of a group always.
+    only: String,
+    /// Rounds, if not the usual number.
+    rounds: Option<usize>,
+}
+
+impl Asked {
+    /// Reads the command line: `[--bench] [--small] [--json] [--only TEXT] [--rounds N]`.
+    pub(crate) fn read() -> Self {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let has = |name: &str| words.iter().any(|word| word == name);
+        let after = |name: &str| {
+            let at = words.iter().position(|word| word == name)?;
+            words.get(at + 1).cloned()
+        };
+        Self {
+            small: has("--small") || !has("--bench"),
+            json: has("--json"),
+            only: after("--only").unwrap_or_default(),
+            rounds: after("--rounds").and_then(|n| n.parse().ok()),
+        }
+    }
+
+    /// How often every case runs.
+    pub(crate) fn rounds(&self, usual: usize) -> usize {
+        self.rounds.unwrap_or(if self.small { 1 } else { usual }).max(1)
+    }
+}
+
+/// One run of a case.
+pub(crate) struct Run {
+    /// CPU time of its slowest thread.
+    pub(crate) seconds: f64,
+    /// What came out: hits and a checksum. Equal in all cases of a group.
+    pub(crate) answer: (usize, u64),
+}
+
+/// A case: its name, and how to run it on the group's scratch memory.
+pub(crate) struct Case<'a, T: ?Sized> {
+    name: String,
+    run: Box<dyn Fn(&mut T) -> Run + 'a>,
+}
+
+impl<'a, T: ?Sized> Case<'a, T> {
+    /// A case.
+    pub(crate) fn new(name: impl Into<String>, run: impl Fn(&mut T) -> Run + 'a) -> Self {
+        Self { name: name.into(), run: Box::new(run) }
+    }
+}
+
+/// A case's name and its seconds in every round.
+pub(crate) struct Timed {
+    /// What it is called.
+    pub(crate) name: String,
+    rounds: Vec<f64>,
+}
+
+impl Timed {
+    /// The median.
+    pub(crate) fn seconds(&self) -> f64 {
+        let mut sorted = self.rounds.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    }
+}
+
+/// Runs a group's cases in turn. The first is the one that the others' answers must equal.
+///
+/// # Panics
+/// When two cases disagree.
+pub(crate) fn in_turns<T: ?Sized>(
+    asked: &Asked,
+    rounds: usize,
+    cases: &[Case<'_, T>],
+    scratch: &mut T,
+) -> Vec<Timed> {
+    let wanted = |name: &str| {
+        let mut texts = asked.only.split('|');
+        texts.any(|text| text.strip_prefix('=').map_or(name.contains(text), |whole| whole == name))
+    };
+    let chosen: Vec<_> =
+        (cases[..1].iter()).chain(cases[1..].iter().filter(|case| wanted(&case.name))).collect();
+    let timed = |case: &&Case<'_, T>| Timed { name: case.name.clone(), rounds: Vec::new() };
+    let mut times: Vec<Timed> = chosen.iter().map(timed).collect();
+    let mut expected = None;
+    for _ in 0..rounds {
+        for (case, timed) in chosen.iter().zip(&mut times) {
+            let run = (case.run)(scratch);
+            let wanted = *expected.get_or_insert(run.answer);
+            assert_eq!(
+                run.answer, wanted,
+                "{} has another answer than {}",
+                case.name, cases[0].name
+            );
+            timed.rounds.push(run.seconds);
+        }
+    }
+    times
+}
+
+/// What a bench found: rows of named values, printed in the order they came.
+pub(crate) struct Report<'a> {
+    asked: &'a Asked,
+    title: &'static str,
+    rows: Vec<Map<String, Value>>,
+}
+
+impl<'a> Report<'a> {
+    /// No rows yet.
+    pub(crate) fn new(asked: &'a Asked, title: &'static str) -> Self {
+        if !asked.json {
+            println!("{title}");
+        }
+        Self { asked, title, rows: Vec::new() }
+    }
+
+    /// Adds a row, and prints it at once unless JSON was asked for.
+    pub(crate) fn row(&mut self, values: &[(&str, Value)]) {
+        if !self.asked.json {
+            let cells = values.iter().map(|(name, value)| match value {
+                Value::String(text) => format!("{text:<28}"),
+                Value::Number(number) if number.is_f64() => {
+                    format!("{name} {:>7.2}", number.as_f64().unwrap_or(f64::NAN))
+                }
+                value => format!("{name} {value:>4}"),
+            });
+            println!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        let owned = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        self.rows.push(owned.collect());
+    }
+
+    /// Ends the report.
+    pub(crate) fn finish(self, notes: &[&str]) {
+        if self.asked.json {
+            let object = json!({ "title": self.title, "rows": self.rows, "notes": notes });
+            println!("{object:#}");
+        } else {
+            notes.iter().for_each(|note| println!("{note}"));
+        }
+    }
+}
