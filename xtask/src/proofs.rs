@@ -38,7 +38,7 @@ pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
 pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
     let nightly = has_nightly();
     let sanitized = if nightly {
-        Stage::commands("address sanitizer", vec![sanitizer(workspace)])
+        Stage::tests("address sanitizer", vec![sanitizer(workspace)])
     } else {
         Stage::skipped("address sanitizer", "no nightly toolchain; valgrind instead")
     };
@@ -47,7 +47,7 @@ pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
     } else if !answers(Command::new("valgrind").arg("--version")) {
         Stage::skipped("valgrind", "not installed: apt-get install valgrind")
     } else {
-        Stage::commands("valgrind", vec![valgrind(workspace)])
+        Stage::tests("valgrind", vec![valgrind(workspace)])
     };
     vec![sanitized, valgrind]
 }
@@ -89,5 +89,5 @@ pub(crate) fn miri(workspace: &Workspace) -> Stage {
         // Pages come from mmap and CPUs from sysfs: both are outside of Miri's own world.
         .env("MIRIFLAGS", "-Zmiri-disable-isolation")
         .env("PROPTEST_CASES", CASES_WHEN_SLOW);
-    Stage::commands("miri", vec![command])
+    Stage::tests("miri", vec![command])
 }

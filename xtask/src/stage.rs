@@ -66,6 +66,15 @@ impl Stage {
         Self { name, outcome, counts, took: start.elapsed() }
     }
 
+    /// The same for a stage that consists of tests: none at all is a failure, not a success.
+    pub(crate) fn tests(name: &'static str, commands: Vec<Command>) -> Self {
+        let mut stage = Self::commands(name, commands);
+        if !stage.failed() && stage.counts.passed == 0 {
+            stage.outcome = Outcome::Failed("no test ran".into());
+        }
+        stage
+    }
+
     pub(crate) fn failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
@@ -169,6 +178,14 @@ mod tests {
         let bad = Stage::commands("bad", vec![shell("exit 3"), shell("echo 'never run'")]);
         assert!(bad.failed());
         assert!(bad.line().contains("exit status 3"), "{}", bad.line());
+    }
+
+    #[test]
+    fn tests_that_did_not_run_have_not_passed() {
+        let line = |count: u32| format!("echo 'test result: ok. {count} passed; 0 failed'");
+        assert!(!Stage::tests("some", vec![shell(&line(2))]).failed());
+        let none = Stage::tests("none", vec![shell(&line(0))]);
+        assert!(none.line().contains("no test ran"), "{}", none.line());
     }
 
     #[test]

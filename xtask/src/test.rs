@@ -47,20 +47,27 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         Box::new(|| vec![Stage::check("tidy", || tidy::run(workspace))]),
         cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         Box::new(move || vec![tests(workspace, depth)]),
-        cargo("doc tests", &["test", "--workspace", "--doc", "--no-fail-fast"]),
+        Box::new(|| vec![doc_tests(workspace)]),
+        // Small: every bench checks its answers, and one that nobody runs rots.
+        cargo("benches, small", &["test", "--workspace", "--bench", "*"]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
         Box::new(|| vec![proofs::miri(workspace)]),
     ]
 }
 
-/// Unit and process tests. Benches run here too, small: a bench that nobody runs rots.
+/// Unit and process tests.
 fn tests(workspace: &Workspace, depth: Depth) -> Stage {
-    let mut command = workspace.cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+    let words = ["test", "--workspace", "--tests", "--examples", "--no-fail-fast"];
+    let mut command = workspace.cargo(&words);
     if depth == Depth::Full {
         command.env("PROPTEST_CASES", "4096");
     }
-    Stage::commands("tests", vec![command])
+    Stage::tests("tests", vec![command])
+}
+
+fn doc_tests(workspace: &Workspace) -> Stage {
+    Stage::tests("doc tests", vec![workspace.cargo(&["test", "--workspace", "--doc"])])
 }
 
 #[derive(Default)]
