@@ -20,11 +20,17 @@
 //! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, scalar or simd, stepwise or at-once |
 //! | `skew` | of `hash_join`: exponent of Zipf's law for the probe keys |
 
+mod bucket;
 mod ceiling;
+mod columnar;
 mod crew;
 mod given;
 mod hash_join;
+mod heterogeneous;
 mod how;
+mod interference;
+mod join_index;
+mod merge;
 mod operator;
 mod oracle;
 mod size;
@@ -43,7 +49,7 @@ use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 
 use crew::{Crew, Ran, failed};
 use given::Given;
-use how::How;
+use how::{How, Results};
 use operator::Operator;
 use size::Footprint;
 use tree::Descent;
@@ -55,6 +61,7 @@ const BESIDE_BYTES: u64 = 64 << 20;
 pub struct Native {
     machine: Machine,
     footprint: Footprint,
+    /// What the machine was measured to be able to do, if it was.
     limits: Option<Limits>,
     made: Option<(Shape, Box<dyn Operator>)>,
 }
@@ -64,29 +71,78 @@ pub struct Native {
 enum Shape {
     HashJoin(hash_join::Shape),
     Tree(tree::Shape),
+    JoinIndex(join_index::Shape),
+    Columnar(columnar::Shape),
+    Bucket(bucket::Shape),
+    Heterogeneous(heterogeneous::Shape),
+    Interference(interference::Shape),
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     HashJoin,
     Tree,
+    JoinIndex,
+    Columnar,
+    Bucket,
+    Heterogeneous,
+    Interference,
 }
 
-const OPERATORS: [(&str, Kind); 2] = [("hash_join", Kind::HashJoin), ("csb_tree", Kind::Tree)];
+const RESULTS: [(&str, Results); 2] = [("batches", Results::Batches), ("whole", Results::Whole)];
+
+const OPERATORS: [(&str, Kind); 7] = [
+    ("hash_join", Kind::HashJoin),
+    ("csb_tree", Kind::Tree),
+    ("join_index", Kind::JoinIndex),
+    ("columnar", Kind::Columnar),
+    ("bucket", Kind::Bucket),
+    ("heterogeneous", Kind::Heterogeneous),
+    ("interference", Kind::Interference),
+];
 
 impl Shape {
-    fn bytes(&self, copies: usize) -> u64 {
+    fn read(kind: Kind, given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
+        Ok(match kind {
+            Kind::HashJoin => Shape::HashJoin(hash_join::Shape::read(given, footprint)?),
+            Kind::Tree => Shape::Tree(tree::Shape::read(given, footprint)?),
+            Kind::JoinIndex => Shape::JoinIndex(join_index::Shape::read(given, footprint)?),
+            Kind::Columnar => Shape::Columnar(columnar::Shape::read(given, footprint)?),
+            Kind::Bucket => Shape::Bucket(bucket::Shape::read(given, footprint)?),
+            Kind::Heterogeneous => {
+                Shape::Heterogeneous(heterogeneous::Shape::read(given, footprint)?)
+            }
+            Kind::Interference => Shape::Interference(interference::Shape::read(given)?),
+        })
+    }
+
+    fn bytes(&self, how: &How) -> u64 {
+        let copies = how.threads.copies();
+        let results = match how.results {
+            Results::Batches => 0,
+            Results::Whole => how.threads.mains() + 1,
+        };
         match self {
-            Shape::HashJoin(shape) => shape.bytes(copies),
+            Shape::HashJoin(shape) => shape.bytes(copies, results),
             Shape::Tree(shape) => shape.bytes(copies),
+            Shape::JoinIndex(shape) => shape.bytes(copies, how.threads.mains()),
+            Shape::Columnar(shape) => shape.bytes(copies),
+            Shape::Bucket(shape) => shape.bytes(copies),
+            Shape::Heterogeneous(shape) => shape.bytes(),
+            Shape::Interference(shape) => shape.bytes(),
         }
     }
 
     fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
-        Ok(match self {
-            Shape::HashJoin(shape) => Box::new(shape.make()?),
-            Shape::Tree(shape) => shape.make()?,
-        })
+        match self {
+            Shape::HashJoin(shape) => shape.make(),
+            Shape::Tree(shape) => shape.make(),
+            Shape::JoinIndex(shape) => shape.make(),
+            Shape::Columnar(shape) => shape.make(),
+            Shape::Bucket(shape) => shape.make(),
+            Shape::Heterogeneous(shape) => shape.make(),
+            Shape::Interference(shape) => shape.make(),
+        }
     }
 }
 
@@ -107,15 +163,15 @@ impl Native {
             ));
         }
         let kind = given.choice("operator", Kind::HashJoin, &OPERATORS)?;
-        let (footprint, mut descent) = (&self.footprint, Descent::default());
-        let shape = match kind {
-            Kind::HashJoin => Shape::HashJoin(hash_join::Shape::read(&given, footprint)?),
-            Kind::Tree => {
-                descent = Descent::read(&given, footprint)?;
-                Shape::Tree(tree::Shape::read(&given, footprint)?)
+        let shape = Shape::read(kind, &given, &self.footprint)?;
+        let mut how = How::read(&given, &self.footprint)?;
+        match kind {
+            Kind::HashJoin => how.results = given.choice("results", how.results, &RESULTS)?,
+            Kind::Tree | Kind::Heterogeneous => {
+                how.descent = Descent::read(&given, &self.footprint)?;
             }
-        };
-        let how = How::read(&given, descent)?;
+            _ => {}
+        }
         given.nothing_else()?;
         Ok((shape, how))
     }
@@ -130,13 +186,8 @@ impl Native {
         let mut measures: BTreeMap<String, f64> =
             ran.measures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let mut say = |name: &str, value: f64| measures.insert(name.to_owned(), value);
-        say("rows", operator.rows() as f64);
+        say("probes", operator.probes() as f64);
         say("table_bytes", operator.table_bytes() as f64);
-        if let Some(helper) = ran.helper {
-            say("helper_cpu_s", helper.cpu_s);
-            say("helper_entries", helper.entries_loaded as f64);
-            say("helper_waits", helper.waits as f64);
-        }
         let lines_per_s =
             |bytes, threads, pages| self.limits.as_ref()?.lines_per_s(bytes, threads, pages);
         let (threads, pages) = (how.threads.mains(), operator.pages());
@@ -172,7 +223,7 @@ impl Engine for Native {
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how) = self.read(cell)?;
-        let memory_bytes = shape.bytes(how.threads.copies()) + BESIDE_BYTES;
+        let memory_bytes = shape.bytes(&how) + BESIDE_BYTES;
         Ok(Need { memory_bytes, cannot: self.cannot(&how) })
     }
 
@@ -186,8 +237,9 @@ impl Engine for Native {
             self.made = None;
             self.made = Some((shape, shape.make()?));
         }
+        let crew = Crew::of(&self.machine)?;
         let Some((_, operator)) = &mut self.made else { unreachable!("made just now") };
-        operator.prepare(how.threads.copies(), how.threads.mains())
+        operator.prepare(&how, &crew)
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
@@ -199,8 +251,10 @@ impl Engine for Native {
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
-        let ran = operator.run(&how, &crew)?;
-        let expected = oracle::times(operator.expected(), how.threads.copies());
+        let rows = operator.probes();
+        let ran = operator.run(&how, &crew, 0..rows)?;
+        let copies = if operator.shares_work() { 1 } else { how.threads.copies() };
+        let expected = oracle::times(operator.answer(rows), copies);
         if ran.answer != expected {
             return Err(EngineError::WrongAnswer { got: ran.answer, expected });
         }

@@ -129,3 +129,11 @@ impl Sink<(u32, u32)> for Materialise<'_, [u32; 2]> {
         *self.next(outer, inner) = [outer, inner];
     }
 }
+
+impl Sink<u64> for Materialise<'_, [u32; 2]> {
+    /// The hit is the position of a build row.
+    #[inline(always)]
+    fn emit(&mut self, row: Row, build_row: u64) {
+        *self.next(row, build_row as u32) = [row, build_row as u32];
+    }
+}

@@ -1,11 +1,12 @@
 //! The threads that run a cell: pinned, started together, timed, their results counted.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use workahead_machine::clock::{Elapsed, Moment};
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::machine::Machine;
-use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+use workahead_machine::pages::PageBuffer;
 use workahead_machine::pin;
 use workahead_operators::isa::Isa;
 use workahead_operators::materialise::Materialise;
@@ -16,13 +17,15 @@ use workahead_operators::work_ahead::{Placement, Preloadable, Served};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::how::{How, Threads};
+use super::operator::Task;
 use super::oracle;
 
 /// Bytes of an output batch: written, read by whoever comes next, and written again, it should stay
 /// in the second-level cache beside what the operator preloads there (Zhou et al., §4.2).
-const BATCH_BYTES: usize = 128 << 10;
+pub(super) const BATCH_BYTES: usize = 128 << 10;
 
 /// CPUs, in the order in which threads get them.
+#[derive(Debug, Clone)]
 pub(super) struct Crew {
     cpus: Vec<usize>,
     allowed: CpuSet,
@@ -36,25 +39,15 @@ pub(super) struct Ran {
     /// Rows that were probed.
     pub(super) probed: usize,
     pub(super) answer: Answer,
-    /// What the helpers did, together.
-    pub(super) helper: Option<Helpers>,
     /// Anything else that was measured, by name with its unit.
     pub(super) measures: Vec<(&'static str, f64)>,
 }
 
-/// What helper threads did.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Helpers {
-    pub(super) entries_loaded: u64,
-    pub(super) waits: u64,
-    pub(super) cpu_s: f64,
-}
-
 /// One main thread's part.
-struct Part {
-    answer: Answer,
-    probed: usize,
-    served: Option<Served>,
+pub(super) struct Part {
+    pub(super) answer: Answer,
+    pub(super) probed: usize,
+    pub(super) served: Option<Served>,
 }
 
 impl Crew {
@@ -65,110 +58,145 @@ impl Crew {
         Ok(Self { cpus, allowed })
     }
 
-    /// Buffers for the outputs of so many threads.
-    pub(super) fn outputs<T: bytemuck::Zeroable>(
-        threads: usize,
-    ) -> Result<Vec<PageBuffer<T>>, AllocationError> {
-        let rows = BATCH_BYTES / size_of::<T>();
-        (0..threads).map(|_| PageBuffer::zeroed(rows, Pages::Huge)).collect()
+    /// The same CPUs, handed out from the `first` one on.
+    pub(super) fn from(&self, first: usize) -> Self {
+        let mut crew = self.clone();
+        let len = crew.cpus.len();
+        crew.cpus.rotate_left(first % len);
+        crew
     }
 
-    /// CPUs of the main threads; more threads than CPUs take turns on them.
-    fn mains(&self, threads: usize) -> Vec<usize> {
-        self.cpus.iter().copied().cycle().take(threads).collect()
+    /// Pins the calling thread to the first CPU.
+    pub(super) fn pin(&self) -> Result<pin::Pinned, EngineError> {
+        pin::to(self.cpus[0], &self.allowed).map_err(failed)
     }
 
     /// Where the helper of a main thread runs: on the CPUs that come after those of the mains.
-    fn placement(&self, main: usize, mains: usize) -> Placement<'_> {
+    pub(super) fn placement(&self, main: usize, mains: usize) -> Placement<'_> {
         Placement {
             helper_cpu: self.cpus[(mains + main) % self.cpus.len()],
             allowed: &self.allowed,
         }
     }
 
-    /// Runs all rows of a walk, of which each thread gets its own from `walk_of`.
+    /// Runs every main thread's part over its shares of the rows.
+    pub(super) fn parts(
+        &self,
+        threads: Threads,
+        rows: Range<usize>,
+        part: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> Result<Part, EngineError> + Sync,
+    ) -> Result<Ran, EngineError> {
+        let all = Rows::range(rows.start as Row..rows.end as Row);
+        let mut whole = std::iter::once(all);
+        if threads == Threads::One {
+            let _pinned = self.pin()?;
+            let start = Moment::now();
+            let part = part(0, &mut whole);
+            return Ran::sum([(part, start.elapsed())]);
+        }
+        // More threads than CPUs take turns on them.
+        let cpus: Vec<usize> = self.cpus.iter().copied().cycle().take(threads.mains()).collect();
+        let ran = match threads {
+            Threads::Bi { threads, split } => {
+                assert_eq!(rows.start, 0, "rows are dealt out from the first");
+                let shares = Shares::new(split, rows.end as Row, threads as u32);
+                together(&cpus, &self.allowed, |thread| part(thread, &mut shares.of(thread as u32)))
+            }
+            Threads::Independent(_) | Threads::One => {
+                together(&cpus, &self.allowed, |thread| part(thread, &mut std::iter::once(all)))
+            }
+        };
+        Ran::sum(ran.map_err(failed)?.into_iter().map(|ran| (ran.result, ran.elapsed)))
+    }
+}
+
+impl Task<'_> {
+    /// Runs a walk, of which each thread gets its own from `walk_of`, the result going to batches.
     pub(super) fn run<W, T>(
         &self,
         isa: impl Isa,
-        how: &How,
-        rows: usize,
         outputs: &mut [PageBuffer<T>],
         walk_of: impl Fn(usize) -> W + Sync,
     ) -> Result<Ran, EngineError>
     where
         W: Preloadable + Clone + Send,
         T: Send,
-        for<'b> Materialise<'b, T>: Sink<W::Hit>,
+        for<'o> Materialise<'o, T>: Sink<W::Hit>,
     {
-        let mains = how.threads.mains();
-        assert!(outputs.len() >= mains, "an output for every thread");
-        let all = rows as Row;
-        let outputs: Vec<Mutex<&mut [T]>> =
-            outputs.iter_mut().map(|output| Mutex::new(&mut output[..])).collect();
-        let part = |thread: usize, shares: &mut dyn Iterator<Item = Rows>| {
-            let mut output = outputs[thread].lock().expect("one thread per output");
-            let mut sink = Materialise::new(&mut output);
-            let mut walk = walk_of(thread);
-            let placement = self.placement(thread, mains);
+        self.run_into(isa, outputs, |thread, output| (walk_of(thread), Materialise::new(output)))
+    }
+
+    /// The same for walks that know where their output lies: `start` gives walk and sink.
+    pub(super) fn run_into<'o, W, T>(
+        &self,
+        isa: impl Isa,
+        outputs: &'o mut [PageBuffer<T>],
+        start: impl Fn(usize, &'o mut [T]) -> (W, Materialise<'o, T>) + Sync,
+    ) -> Result<Ran, EngineError>
+    where
+        W: Preloadable + Clone + Send,
+        T: Send,
+        Materialise<'o, T>: Sink<W::Hit>,
+    {
+        let How { technique, threads, .. } = *self.how;
+        let outputs: Vec<_> =
+            outputs.iter_mut().map(|output| Mutex::new(Some(&mut output[..]))).collect();
+        self.crew.parts(threads, self.rows.clone(), |thread, shares| {
+            let output = outputs[thread].lock().ok().and_then(|mut output| output.take());
+            let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
+            let placement = self.crew.placement(thread, threads.mains());
             let (mut probed, mut served) = (0, None);
-            for mut share in shares {
-                probed += share.left();
-                served = technique::run(
-                    how.technique,
-                    isa,
-                    &mut walk,
-                    &mut share,
-                    placement,
-                    &mut sink,
-                )?;
+            for mut rows in shares {
+                probed += rows.left();
+                served = technique::run(technique, isa, &mut walk, &mut rows, placement, &mut sink)
+                    .map_err(failed)?;
             }
             let answer = Answer { rows: sink.written() as u64, checksum: sink.checksum() };
             Ok(Part { answer, probed, served })
-        };
-        let whole = || std::iter::once(Rows::range(0..all));
-        match how.threads {
-            Threads::One => {
-                let _pinned = pin::to(self.cpus[0], &self.allowed).map_err(failed)?;
-                let start = Moment::now();
-                let part = part(0, &mut whole());
-                Ran::sum([(part, start.elapsed())])
-            }
-            Threads::Independent(threads) => {
-                let cpus = self.mains(threads);
-                let ran = together(&cpus, &self.allowed, |thread| part(thread, &mut whole()));
-                Ran::sum(ran.map_err(failed)?.into_iter().map(|ran| (ran.result, ran.elapsed)))
-            }
-            Threads::Bi { threads, split } => {
-                let cpus = self.mains(threads);
-                let shares = Shares::new(split, all, threads as u32);
-                let ran = together(&cpus, &self.allowed, |thread| {
-                    part(thread, &mut shares.of(thread as u32))
-                });
-                Ran::sum(ran.map_err(failed)?.into_iter().map(|ran| (ran.result, ran.elapsed)))
-            }
-        }
+        })
     }
 }
 
 impl Ran {
+    /// This, and after it another.
+    pub(super) fn then(mut self, after: Self) -> Self {
+        self.wall_s += after.wall_s;
+        self.cpu_s += after.cpu_s;
+        self.probed += after.probed;
+        oracle::add(&mut self.answer, after.answer);
+        for (name, value) in after.measures {
+            match self.measures.iter_mut().find(|measure| measure.0 == name) {
+                Some(measure) => measure.1 += value,
+                None => self.measures.push((name, value)),
+            }
+        }
+        self
+    }
+
     /// All threads: the slowest one's time, everyone's processor time.
     fn sum(
-        parts: impl IntoIterator<Item = (Result<Part, workahead_machine::Error>, Elapsed)>,
+        parts: impl IntoIterator<Item = (Result<Part, EngineError>, Elapsed)>,
     ) -> Result<Self, EngineError> {
         let mut sum = Self::default();
+        let (mut entries, mut waits, mut helper_cpu_s, mut helped) = (0, 0, 0.0, false);
         for (part, elapsed) in parts {
-            let part = part.map_err(failed)?;
+            let part = part?;
             sum.wall_s = sum.wall_s.max(elapsed.wall_s);
             sum.cpu_s += elapsed.cpu_s;
             sum.probed += part.probed;
             oracle::add(&mut sum.answer, part.answer);
             if let Some(served) = part.served {
-                let helper = sum.helper.get_or_insert_default();
-                helper.entries_loaded += served.report.entries_loaded;
-                helper.waits += served.report.waits;
-                helper.cpu_s += served.elapsed.cpu_s;
-                sum.cpu_s += served.elapsed.cpu_s;
+                helped = true;
+                entries += served.report.entries_loaded;
+                waits += served.report.waits;
+                helper_cpu_s += served.elapsed.cpu_s;
             }
+        }
+        if helped {
+            sum.cpu_s += helper_cpu_s;
+            sum.measures.push(("helper_cpu_s", helper_cpu_s));
+            sum.measures.push(("helper_entries", entries as f64));
+            sum.measures.push(("helper_waits", waits as f64));
         }
         Ok(sum)
     }

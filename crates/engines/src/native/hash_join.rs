@@ -7,10 +7,10 @@ use workahead_operators::record::{Clustered, Joined, Record, Unclustered};
 use workahead_study::engine::{Answer, EngineError};
 use workahead_workloads::keys;
 
-use super::crew::{Crew, Ran, failed};
+use super::crew::{Ran, failed};
 use super::given::Given;
-use super::how::How;
-use super::operator::{Operator, Touch, streams};
+use super::how::Results;
+use super::operator::{Data, Made, Operator, Task, Touch, streams};
 use super::oracle::Oracle;
 use super::size::{self, Footprint};
 
@@ -47,33 +47,24 @@ impl Shape {
         if self.clustered { self.probe_rows } else { self.rows }
     }
 
-    /// Memory at the peak: the tables, and the oracle's sorted keys and answers.
-    pub(super) fn bytes(&self, copies: usize) -> u64 {
+    /// Memory at the peak: the tables, the oracle's sorted keys and answers, and so many whole
+    /// results with a position for every row.
+    pub(super) fn bytes(&self, copies: usize, results: usize) -> u64 {
         let copy = self.rows * (64 + 16 + 16) + self.records() * 64 + self.probe_rows * 4;
         let oracle = (self.rows + self.records()) * 8 + self.records() * 16;
-        (copy * copies + oracle) as u64
+        let result = self.probe_rows * (size_of::<Joined>() + 8);
+        (copy * copies + oracle + result * results) as u64
     }
 
-    pub(super) fn make(&self) -> Result<Made, EngineError> {
+    pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
         let build_keys = keys::uniform(self.rows, self.rows as u64, self.seed).map_err(failed)?;
         let probe_keys = self.probe_keys()?;
         let stream = streams::rids(self.records(), self.probe_rows, self.clustered, self.seed);
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
-        let expected = oracle.of(stream.iter().copied());
-        let mut made = Made {
-            shape: *self,
-            stream: if self.clustered { Vec::new() } else { stream },
-            build_keys,
-            probe_keys,
-            copies: Vec::new(),
-            outputs: Vec::new(),
-            expected,
-        };
-        made.prepare(1, 1)?;
-        Ok(made)
+        Ok(Box::new(Made::of(Tables { shape: *self, stream, build_keys, probe_keys, oracle })))
     }
 
-    /// Keys from the seed's domain, 1 to the number of rows, some more often than others if so
+    /// Keys from the seed's domain, 1 to the number of rows; some more often than others if so
     /// asked (Zhou et al. draw them uniformly).
     fn probe_keys(&self) -> Result<Vec<u32>, EngineError> {
         let seed = self.seed.wrapping_add(1);
@@ -84,18 +75,16 @@ impl Shape {
     }
 }
 
-/// The data in place.
-pub(super) struct Made {
+/// What the copies are made of.
+struct Tables {
     shape: Shape,
     stream: Vec<u32>,
     build_keys: Vec<u32>,
     probe_keys: Vec<u32>,
-    copies: Vec<Sides>,
-    outputs: Vec<PageBuffer<Joined>>,
-    expected: Answer,
+    oracle: Oracle,
 }
 
-/// One copy: what a thread of the independent kind has for itself.
+/// One copy.
 struct Sides {
     build: PageBuffer<Record>,
     probe: PageBuffer<Record>,
@@ -104,17 +93,6 @@ struct Sides {
 }
 
 impl Sides {
-    fn of(made: &Made) -> Result<Self, EngineError> {
-        let pages = made.shape.pages;
-        let chains = Chains::build(made.build_keys.iter().copied(), pages);
-        Ok(Self {
-            build: records(&made.build_keys, pages)?,
-            probe: records(&made.probe_keys, pages)?,
-            rids: PageBuffer::copied(&made.stream, pages).map_err(failed)?,
-            chains: chains.map_err(failed)?,
-        })
-    }
-
     fn clustered(&self) -> HashJoin<'_, Clustered<'_>> {
         HashJoin::new(&self.chains, &self.build, Clustered(&self.probe))
     }
@@ -126,7 +104,7 @@ impl Sides {
 }
 
 /// Rows with these keys.
-fn records(keys: &[u32], pages: Pages) -> Result<PageBuffer<Record>, EngineError> {
+pub(super) fn records(keys: &[u32], pages: Pages) -> Result<PageBuffer<Record>, EngineError> {
     let mut records = PageBuffer::<Record>::zeroed(keys.len(), pages).map_err(failed)?;
     for ((record, key), row) in records.iter_mut().zip(keys).zip(0..) {
         *record = Record { key: *key, row, payload: [row; 14] };
@@ -134,41 +112,43 @@ fn records(keys: &[u32], pages: Pages) -> Result<PageBuffer<Record>, EngineError
     Ok(records)
 }
 
-impl Operator for Made {
-    fn prepare(&mut self, copies: usize, threads: usize) -> Result<(), EngineError> {
-        while self.copies.len() < copies {
-            self.copies.push(Sides::of(self)?);
-        }
-        if self.outputs.len() < threads {
-            self.outputs = Crew::outputs(threads).map_err(failed)?;
-        }
-        Ok(())
+impl Data for Tables {
+    type Copy = Sides;
+    type Out = Joined;
+
+    fn copy(&self) -> Result<Sides, EngineError> {
+        let pages = self.shape.pages;
+        let chains = Chains::build(self.build_keys.iter().copied(), pages).map_err(failed)?;
+        let rids = if self.shape.clustered { &[] } else { &self.stream[..] };
+        Ok(Sides {
+            build: records(&self.build_keys, pages)?,
+            probe: records(&self.probe_keys, pages)?,
+            rids: PageBuffer::copied(rids, pages).map_err(failed)?,
+            chains,
+        })
     }
 
-    fn rows(&self) -> usize {
+    fn probes(&self) -> usize {
         self.shape.probe_rows
     }
 
-    fn expected(&self) -> Answer {
-        self.expected
+    fn answer(&self, rows: usize) -> Answer {
+        self.oracle.of(self.stream[..rows].iter().copied())
     }
 
-    fn table_bytes(&self) -> usize {
-        let sides = &self.copies[0];
+    fn table_bytes(sides: &Sides) -> usize {
         sides.chains.bytes() + sides.build.bytes()
     }
 
-    fn touches(&self) -> Vec<Touch> {
-        let sides = &self.copies[0];
-        let shape = &self.shape;
-        let hits = self.expected.rows as f64 / shape.probe_rows as f64;
+    fn touches(&self, sides: &Sides) -> Vec<Touch> {
+        let hits = self.answer(self.probes()).rows as f64 / self.probes() as f64;
         let (heads, cells) = sides.chains.parts_bytes();
         let mut touches = vec![
             Touch::random(heads, 1.0),
             Touch::random(cells, hits),
             Touch::random(sides.build.bytes(), hits),
         ];
-        if !shape.clustered {
+        if !self.shape.clustered {
             touches.push(Touch::random(sides.probe.bytes(), 1.0));
         }
         touches
@@ -178,15 +158,26 @@ impl Operator for Made {
         self.shape.pages
     }
 
-    fn run(&mut self, how: &How, crew: &Crew) -> Result<Ran, EngineError> {
-        let Self { shape, copies, outputs, .. } = self;
-        let copies = &copies[..];
+    fn run(
+        &self,
+        copies: &[Sides],
+        outputs: &mut [PageBuffer<Joined>],
+        task: Task<'_>,
+    ) -> Result<Ran, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
-        let rows = shape.probe_rows;
-        if shape.clustered {
-            crew.run(Portable, how, rows, outputs, |thread| copy(thread).clustered())
-        } else {
-            crew.run(Portable, how, rows, outputs, |thread| copy(thread).unclustered())
+        let isa = Portable;
+        match (task.how.results, self.shape.clustered) {
+            (Results::Batches, true) => task.run(isa, outputs, |thread| copy(thread).clustered()),
+            (Results::Batches, false) => {
+                task.run(isa, outputs, |thread| copy(thread).unclustered())
+            }
+            (Results::Whole, clustered) => {
+                let rows_out = self.answer(task.rows.end).rows as usize;
+                match clustered {
+                    true => task.run_whole(isa, rows_out, |thread| copy(thread).clustered()),
+                    false => task.run_whole(isa, rows_out, |thread| copy(thread).unclustered()),
+                }
+            }
         }
     }
 }

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use workahead_operators::place::LINE_BYTES;
 use workahead_operators::technique::Technique;
 use workahead_operators::threads::Split;
 use workahead_operators::walk::Row;
+use workahead_operators::work_ahead::ENTRIES_MAX;
 use workahead_study::engine::EngineError;
 
 use super::given::Given;
+use super::size::Footprint;
 use super::tree::Descent;
 
 /// Most threads of one cell.
@@ -24,6 +27,17 @@ pub(super) struct How {
     pub(super) threads: Threads,
     /// Of tree lookups.
     pub(super) descent: Descent,
+    pub(super) results: Results,
+}
+
+/// What becomes of the rows found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Results {
+    /// They are written to a batch that is used again: the next operator has read it.
+    #[default]
+    Batches,
+    /// They are all kept, then merged and put in order, which is timed apart.
+    Whole,
 }
 
 /// Who shares the work.
@@ -61,10 +75,22 @@ impl Threads {
     }
 }
 
+impl Default for How {
+    /// One row after the other.
+    fn default() -> Self {
+        Self {
+            technique: Technique::Sequential,
+            threads: Threads::One,
+            descent: Descent::default(),
+            results: Results::default(),
+        }
+    }
+}
+
 impl How {
-    /// Reads `technique` and `threads`.
-    pub(super) fn read(given: &Given<'_>, descent: Descent) -> Result<Self, EngineError> {
-        let technique = given.text("technique", Technique::Sequential)?;
+    /// Reads `technique`, `threads` and `l2_share`.
+    pub(super) fn read(given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
+        let mut technique = given.text("technique", Technique::Sequential)?;
         let threads = given.text("threads", Threads::One)?;
         if technique.has_helper() && matches!(threads, Threads::Bi { .. }) {
             return Err(EngineError::Failed(format!(
@@ -72,13 +98,29 @@ impl How {
                  has a helper: write `threads = 1`"
             )));
         }
-        Ok(Self { technique, threads, descent })
+        if given.has("l2_share") {
+            let share = given.real("l2_share", 0.25, 0.001..=1.0)?;
+            let Technique::WorkAhead(options) = &mut technique else {
+                return Err(EngineError::Failed(format!(
+                    "setting `l2_share`: `{technique}` has no work-ahead set to be sized"
+                )));
+            };
+            options.size = set_size(footprint.l2_bytes, share, threads.mains());
+        }
+        Ok(Self { technique, threads, ..Self::default() })
     }
 
     /// Threads altogether, helpers included.
     pub(super) fn threads(&self) -> usize {
         self.threads.mains() * if self.technique.has_helper() { 2 } else { 1 }
     }
+}
+
+/// References of each of so many sets which together preload a share of the second-level cache
+/// (Zhou et al., §4.2: a quarter for one operator; several share it).
+fn set_size(l2_bytes: usize, share: f64, sets: usize) -> usize {
+    let lines = l2_bytes as f64 * share / LINE_BYTES as f64;
+    ((lines / sets as f64) as usize).clamp(1, ENTRIES_MAX)
 }
 
 impl FromStr for Threads {
@@ -135,6 +177,14 @@ mod tests {
             assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
         }
         assert_eq!("bi:2,split=morsels".parse::<Threads>(), "bi:2".parse());
+    }
+
+    #[test]
+    fn sets_share_their_part_of_the_cache() {
+        // By hand: a quarter of 512 KiB is 2048 lines of 64 bytes.
+        assert_eq!(set_size(512 << 10, 0.25, 1), 2048);
+        assert_eq!(set_size(512 << 10, 0.25, 2), 1024);
+        assert_eq!(set_size(512, 0.001, 2), 1, "a set has an entry at least");
     }
 
     #[test]

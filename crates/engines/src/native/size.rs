@@ -21,11 +21,10 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// What the system says, where nothing was measured; the usual sizes where it says nothing.
+    /// What the system says; usual sizes where it says nothing.
     pub(super) fn of(machine: &Machine) -> Self {
-        let l2_bytes = machine.cache_bytes(2).unwrap_or(1 << 20) as usize;
-        let llc_bytes = machine.cache_bytes(3).unwrap_or(32 << 20) as usize;
-        Self { l2_bytes, llc_bytes }
+        let said = |level| machine.cache_bytes(level).map(|bytes| bytes as usize);
+        Self { l2_bytes: said(2).unwrap_or(1 << 20), llc_bytes: said(3).unwrap_or(32 << 20) }
     }
 
     /// What was measured is better: a virtual machine is told the size of a cache that others use

@@ -46,6 +46,9 @@ fn every_operator_gives_the_oracles_answer_under_every_technique() {
         "operator = \"hash_join\", rows = 5000, probe_rows = 12000",
         "operator = \"hash_join\", rows = 500, probe_rows = 3000, skew = 1.1",
         "operator = \"csb_tree\", rows = 5000, probe_rows = 12000",
+        "operator = \"join_index\", rows = 3000, probe_rows = 9000",
+        "operator = \"join_index\", rows = 3000, probe_rows = 9000, join = \"left-outer\"",
+        "operator = \"columnar\", rows = 3000, probe_rows = 9000",
         "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, node_bytes = 64, search = \"simd\", upper_levels = \"at-once\"",
     ] {
         let axes = format!("probes = [\"clustered\", \"unclustered\"]\n{TECHNIQUES}");
@@ -61,11 +64,13 @@ fn every_operator_gives_the_oracles_answer_under_every_technique() {
 #[test]
 fn threads_share_or_repeat_the_work() {
     let threads = r#"
+        operator = ["hash_join", "csb_tree", "join_index", "columnar", "bucket"]
         technique = ["sequential", "amac:width=32"]
         threads = [1, "independent:2", "independent:3", "bi:2", "bi:4", "bi:2,split=strided"]
     "#;
-    let workload = "operator = \"hash_join\", rows = 20000, probe_rows = 50000";
+    let workload = "rows = 20000, probe_rows = 50000";
     let samples = run(&study(workload, threads)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(samples.len(), 5 * 2 * 6);
     for (label, sample) in samples {
         let copies = match label.split_once("independent:") {
             Some((_, copies)) => copies.parse().unwrap(),
@@ -73,6 +78,81 @@ fn threads_share_or_repeat_the_work() {
         };
         assert_eq!(sample.tuples, 50_000 * copies, "{label}");
     }
+}
+
+#[test]
+fn keys_that_miss_and_keys_that_are_popular_are_probed_too() {
+    let workload = "operator = \"bucket\", rows = 4000, probe_rows = 20000, load_percent = 70";
+    let axes = "hit_rate = [0.0, 0.25, 1.0]\nskew = [0, 1.1]\n\
+                technique = [\"sequential\", \"distance:rows=16\", \"rounds:width=64\", \"work-ahead\"]";
+    for (label, sample) in run(&study(workload, axes)).unwrap_or_else(|error| panic!("{error}")) {
+        let rate: f64 = label.split(" / ").next().unwrap().parse().unwrap();
+        assert_eq!(sample.answer.rows, (rate * 20_000.0) as u64, "{label}");
+    }
+}
+
+#[test]
+fn whole_results_are_merged_and_ordered_and_that_is_charged() {
+    let workload =
+        "operator = \"hash_join\", rows = 20000, probe_rows = 50000, results = \"whole\"";
+    let axes = "probes = [\"clustered\", \"unclustered\"]\n\
+                threads = [1, \"bi:2\", \"bi:2,split=strided\"]";
+    for (label, sample) in run(&study(workload, axes)).unwrap_or_else(|error| panic!("{error}")) {
+        let measure = |name: &str| sample.measures[name];
+        assert!(measure("merge_s") > 0.0 && measure("order_s") > 0.0, "{label}");
+        assert!(measure("merged_mtuples_per_s") < sample.mtuples_per_s(), "{label}");
+        assert!(measure("ordered_mtuples_per_s") < sample.mtuples_per_s(), "{label}");
+    }
+}
+
+#[test]
+fn two_operators_race_and_every_cell_repeats_their_amounts() {
+    let workload =
+        "operator = \"heterogeneous\", rows = 30000, probe_rows = 200000, tree_rows = 200000";
+    let axes = "how = [1]";
+    let cases = r#"
+        [[cases]]
+        name = "one after the other"
+        technique = "sequential"
+        [[cases]]
+        name = "side by side"
+        threads = "independent:2"
+        [[cases]]
+        name = "bi-threaded"
+        threads = "bi:2"
+        [[cases]]
+        name = "with a helper"
+        technique = "work-ahead:size=128"
+        [[cases]]
+        name = "side by side, sized"
+        technique = "work-ahead"
+        threads = "independent:2"
+        l2_share = 0.25
+    "#;
+    let text = study(workload, axes).replace("[axes]\nhow = [1]\n", cases);
+    let samples = run(&text).unwrap_or_else(|error| panic!("{error}"));
+    let amounts =
+        |sample: &Sample| ["join_rows", "tree_rows"].map(|name| sample.measures[name] as usize);
+    for (label, sample) in &samples {
+        assert_eq!(amounts(sample), amounts(&samples[0].1), "{label}");
+        let [join, tree] = amounts(sample);
+        assert_eq!(sample.tuples as usize, join + tree, "{label}");
+        assert!(join == 200_000 || tree == 200_000, "{label}: one of them has finished");
+    }
+}
+
+#[test]
+fn interference_gives_the_speeds_of_the_model() {
+    let workload = "operator = \"interference\", probe_rows = 20000";
+    let axes =
+        "technique = [\"work-ahead:size=64,wait=none\", \"work-ahead:size=64,direction=forward\"]";
+    for (label, sample) in run(&study(workload, axes)).unwrap_or_else(|error| panic!("{error}")) {
+        for name in ["m_mlines_per_s", "h_mlines_per_s", "observed_mlines_per_s"] {
+            assert!(sample.measures[name] > 0.0, "{label}: {name}");
+        }
+    }
+    let without = run(&study("operator = \"interference\"", "technique = [\"sequential\"]"));
+    assert!(without.unwrap_err().contains("between a main thread and its helper"));
 }
 
 #[test]

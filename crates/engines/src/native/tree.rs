@@ -1,24 +1,26 @@
 //! Index nested-loop join through a CSB+-tree: 32-bit floating-point keys, 32-bit offsets (Zhou et
 //! al., §5.1, §6.1).
 
+use std::marker::PhantomData;
+
 use workahead_machine::pages::{PageBuffer, Pages};
-use workahead_operators::isa::{Avx2, Portable};
+use workahead_operators::isa::{Avx2, Isa, Portable};
+use workahead_operators::place::LINE_BYTES;
 use workahead_operators::tree::{
-    Binary, Clustered, Fill, Keyed, Lookup, Node, Node64, Node128, Search, Tree, Unclustered,
-    Vector,
+    Binary, Clustered, Fill, Keyed, Level, Lookup, Node, Node64, Node128, Search, Tree,
+    Unclustered, Vector,
 };
 use workahead_study::engine::{Answer, EngineError};
 use workahead_workloads::keys;
 
-use super::crew::{Crew, Ran, failed};
+use super::crew::{Ran, failed};
 use super::given::Given;
-use super::how::How;
-use super::operator::{Operator, Touch, streams};
+use super::operator::{Data, Made, Operator, Task, Touch, streams};
 use super::oracle;
 use super::size::{self, Footprint};
 
 /// Keys that are different whole numbers in 32 bits of floating point.
-const KEYS_MAX: usize = 1 << f32::MANTISSA_DIGITS;
+pub(super) const KEYS_MAX: usize = 1 << f32::MANTISSA_DIGITS;
 
 /// Bytes that the probes touch at random, per key: the outer record, and its share of the nodes.
 const KEY_BYTES: usize = 64 + 13;
@@ -64,22 +66,28 @@ impl Descent {
 impl Shape {
     pub(super) fn read(given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
         let rows = size::rows(given, footprint, KEY_BYTES)?;
+        Self::of(given, rows, size::probe_rows(given, rows)?)
+    }
+
+    /// With sizes that were read already.
+    pub(super) fn of(
+        given: &Given<'_>,
+        rows: usize,
+        probe_rows: usize,
+    ) -> Result<Self, EngineError> {
         if rows > KEYS_MAX {
             return Err(EngineError::Failed(format!(
                 "setting `rows`: {rows} keys cannot be told apart in 32 bits of floating point: \
                  use at most {KEYS_MAX}"
             )));
         }
+        let sizes = [("128", NodeSize::B128), ("64", NodeSize::B64)];
         Ok(Self {
             rows,
-            probe_rows: size::probe_rows(given, rows)?,
+            probe_rows,
             clustered: size::clustered(given)?,
             pages: size::pages(given)?,
-            node: given.choice(
-                "node_bytes",
-                NodeSize::B128,
-                &[("128", NodeSize::B128), ("64", NodeSize::B64)],
-            )?,
+            node: given.choice("node_bytes", NodeSize::B128, &sizes)?,
             seed: given.seed(),
         })
     }
@@ -93,27 +101,35 @@ impl Shape {
     }
 
     pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
+        let rows = self.rows as u32;
+        let rid_of = keys::permutation(rows, self.seed);
+        let seed = self.seed.wrapping_add(1);
+        let outer_keys = keys::uniform(self.rows, self.rows as u64, seed).map_err(failed)?;
+        let stream = streams::rids(self.rows, self.probe_rows, self.clustered, self.seed);
+        let columns = Columns { shape: *self, rid_of, outer_keys, stream };
         Ok(match self.node {
-            NodeSize::B64 => Box::new(Made::<Node64>::of(self)?),
-            NodeSize::B128 => Box::new(Made::<Node128>::of(self)?),
+            NodeSize::B64 => Box::new(Made::of(Index::<Node64> { columns, node: PhantomData })),
+            NodeSize::B128 => Box::new(Made::of(Index::<Node128> { columns, node: PhantomData })),
         })
     }
 }
 
-/// The data in place.
-pub(super) struct Made<N> {
+/// What the copies are made of: the keys of the index are 1, 2, …
+struct Columns {
     shape: Shape,
-    /// The (key, RID) pairs of the index, keys 1, 2, …
-    pairs: Vec<(f32, u32)>,
+    /// The RID of each key of the index.
+    rid_of: Vec<u32>,
     /// The key of each outer record.
     outer_keys: Vec<u32>,
     stream: Vec<u32>,
-    copies: Vec<Sides<N>>,
-    outputs: Vec<PageBuffer<[u32; 2]>>,
-    expected: Answer,
 }
 
-/// One copy: what a thread of the independent kind has for itself.
+struct Index<N> {
+    columns: Columns,
+    node: PhantomData<N>,
+}
+
+/// One copy.
 struct Sides<N> {
     tree: Tree<N>,
     /// Clustered probes.
@@ -123,70 +139,24 @@ struct Sides<N> {
     rids: PageBuffer<u32>,
 }
 
-impl<N: Node> Sides<N> {
-    fn of(made: &Made<N>) -> Result<Self, EngineError> {
-        let pages = made.shape.pages;
-        let tree = Tree::bulk_load(&made.pairs, Fill::PAPER, pages).map_err(failed)?;
-        let key = |rid: u32| made.outer_keys[rid as usize] as f32;
-        let (mut pairs, mut rids) = (Vec::new(), &made.stream[..]);
-        let mut records = PageBuffer::zeroed(0, pages).map_err(failed)?;
-        if made.shape.clustered {
-            pairs = made.stream.iter().map(|&rid| (key(rid), rid)).collect();
-            rids = &[];
-        } else {
-            records = PageBuffer::zeroed(made.outer_keys.len(), pages).map_err(failed)?;
-            for (record, rid) in records.iter_mut().zip(0..) {
-                *record = Keyed { key: key(rid), payload: [rid; 15] };
-            }
-        }
-        let rids = PageBuffer::copied(rids, pages).map_err(failed)?;
-        Ok(Self { tree, pairs, records, rids })
-    }
-}
-
-impl<N: Node> Made<N> {
-    fn of(shape: &Shape) -> Result<Self, EngineError> {
-        let rows = shape.rows as u32;
-        let rid_of = keys::permutation(rows, shape.seed);
-        let pairs: Vec<_> = (1..=rows).map(|key| (key as f32, rid_of[key as usize - 1])).collect();
-        let seed = shape.seed.wrapping_add(1);
-        let outer_keys: Vec<u32> =
-            keys::uniform(shape.rows, shape.rows as u64, seed).map_err(failed)?;
-        let stream = streams::rids(shape.rows, shape.probe_rows, shape.clustered, shape.seed);
-        // Every key is there once, so the match of an outer record is known without a search.
-        let mut expected = Answer::default();
-        for &rid in &stream {
-            let inner = rid_of[outer_keys[rid as usize] as usize - 1];
-            oracle::add(&mut expected, oracle::one(rid, inner));
-        }
-        let (copies, outputs) = (Vec::new(), Vec::new());
-        let mut made = Self { shape: *shape, pairs, outer_keys, stream, copies, outputs, expected };
-        made.prepare(1, 1)?;
-        Ok(made)
-    }
-
-    fn run_by<S, I>(
-        &mut self,
-        (isa, search): (I, S),
-        how: &How,
-        crew: &Crew,
-    ) -> Result<Ran, EngineError>
-    where
-        S: Search,
-        I: workahead_operators::isa::Isa,
-    {
-        let Self { shape, copies, outputs, .. } = self;
-        let (rows, at_once) = (shape.probe_rows, how.descent.at_once_bytes);
-        let copies = &copies[..];
+impl<N: Node> Index<N> {
+    fn run_by(
+        &self,
+        (isa, search): (impl Isa, impl Search),
+        copies: &[Sides<N>],
+        outputs: &mut [PageBuffer<[u32; 2]>],
+        task: &Task<'_>,
+    ) -> Result<Ran, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
-        if shape.clustered {
-            crew.run(isa, how, rows, outputs, |thread| {
+        let at_once = task.how.descent.at_once_bytes;
+        if self.columns.shape.clustered {
+            task.run(isa, outputs, |thread| {
                 let sides = copy(thread);
                 let lookup = Lookup::new(&sides.tree, Clustered(&sides.pairs), search);
                 lookup.upper_levels_within(at_once)
             })
         } else {
-            crew.run(isa, how, rows, outputs, |thread| {
+            task.run(isa, outputs, |thread| {
                 let sides = copy(thread);
                 let outer = Unclustered { rids: &sides.rids, records: &sides.records };
                 Lookup::new(&sides.tree, outer, search).upper_levels_within(at_once)
@@ -195,51 +165,76 @@ impl<N: Node> Made<N> {
     }
 }
 
-impl<N: Node> Operator for Made<N> {
-    fn prepare(&mut self, copies: usize, threads: usize) -> Result<(), EngineError> {
-        while self.copies.len() < copies {
-            self.copies.push(Sides::of(self)?);
+impl<N: Node> Data for Index<N> {
+    type Copy = Sides<N>;
+    type Out = [u32; 2];
+
+    fn copy(&self) -> Result<Sides<N>, EngineError> {
+        let Columns { shape, rid_of, outer_keys, stream } = &self.columns;
+        let pages = shape.pages;
+        let indexed: Vec<_> =
+            (1..).map(|key: u32| key as f32).zip(rid_of.iter().copied()).collect();
+        let tree = Tree::bulk_load(&indexed, Fill::PAPER, pages).map_err(failed)?;
+        let key = |rid: u32| outer_keys[rid as usize] as f32;
+        let (mut pairs, mut rids) = (Vec::new(), &stream[..]);
+        let mut records = PageBuffer::zeroed(0, pages).map_err(failed)?;
+        if shape.clustered {
+            pairs = stream.iter().map(|&rid| (key(rid), rid)).collect();
+            rids = &[];
+        } else {
+            records = PageBuffer::zeroed(outer_keys.len(), pages).map_err(failed)?;
+            for (record, rid) in records.iter_mut().zip(0..) {
+                *record = Keyed { key: key(rid), payload: [rid; 15] };
+            }
         }
-        if self.outputs.len() < threads {
-            self.outputs = Crew::outputs(threads).map_err(failed)?;
+        let rids = PageBuffer::copied(rids, pages).map_err(failed)?;
+        Ok(Sides { tree, pairs, records, rids })
+    }
+
+    fn probes(&self) -> usize {
+        self.columns.shape.probe_rows
+    }
+
+    fn answer(&self, rows: usize) -> Answer {
+        // Every key is there once, so the match of an outer record is known without a search.
+        let Columns { rid_of, outer_keys, stream, .. } = &self.columns;
+        let mut answer = Answer::default();
+        for &rid in &stream[..rows] {
+            let inner = rid_of[outer_keys[rid as usize] as usize - 1];
+            oracle::add(&mut answer, oracle::one(rid, inner));
         }
-        Ok(())
+        answer
     }
 
-    fn rows(&self) -> usize {
-        self.shape.probe_rows
+    fn table_bytes(sides: &Sides<N>) -> usize {
+        sides.tree.bytes()
     }
 
-    fn expected(&self) -> Answer {
-        self.expected
-    }
-
-    fn table_bytes(&self) -> usize {
-        self.copies[0].tree.bytes()
-    }
-
-    fn touches(&self) -> Vec<Touch> {
-        let sides = &self.copies[0];
+    fn touches(&self, sides: &Sides<N>) -> Vec<Touch> {
         // A level is a structure of its own: the upper ones are small and stay near.
-        let levels = sides.tree.levels().iter();
-        let mut touches: Vec<_> = levels
-            .map(|level| Touch::random(level.nodes * N::BYTES, (N::BYTES / 64) as f64))
-            .collect();
-        if !self.shape.clustered {
+        let level =
+            |level: &Level| Touch::random(level.nodes * N::BYTES, (N::BYTES / LINE_BYTES) as f64);
+        let mut touches: Vec<_> = sides.tree.levels().iter().map(level).collect();
+        if !self.columns.shape.clustered {
             touches.push(Touch::random(sides.records.bytes(), 1.0));
         }
         touches
     }
 
     fn pages(&self) -> Pages {
-        self.shape.pages
+        self.columns.shape.pages
     }
 
-    fn run(&mut self, how: &How, crew: &Crew) -> Result<Ran, EngineError> {
-        match (how.descent.simd, Avx2::detect()) {
-            (false, _) => self.run_by((Portable, Binary), how, crew),
-            (true, Some(isa)) => self.run_by((isa, Vector(isa)), how, crew),
-            (true, None) => self.run_by((Portable, Vector(Portable)), how, crew),
+    fn run(
+        &self,
+        copies: &[Sides<N>],
+        outputs: &mut [PageBuffer<[u32; 2]>],
+        task: Task<'_>,
+    ) -> Result<Ran, EngineError> {
+        match (task.how.descent.simd, Avx2::detect()) {
+            (false, _) => self.run_by((Portable, Binary), copies, outputs, &task),
+            (true, Some(isa)) => self.run_by((isa, Vector(isa)), copies, outputs, &task),
+            (true, None) => self.run_by((Portable, Vector(Portable)), copies, outputs, &task),
         }
     }
 }

@@ -14,8 +14,23 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `rows` rows whose keys are drawn from `1..=keys`; the integers tell row and
-    /// column, so that a mistaken gather shows.
+    /// A table of these keys; the integers tell row and column, so that a mistaken gather shows.
+    ///
+    /// # Errors
+    /// When memory for the columns cannot be had.
+    pub fn of_keys(keys: &[u32], pages: Pages) -> Result<Self, AllocationError> {
+        let column = || PageBuffer::<u32>::zeroed(keys.len(), pages);
+        let mut table =
+            Self { keys: PageBuffer::copied(keys, pages)?, integers: [column()?, column()?] };
+        for (number, integers) in (1_u32..).zip(&mut table.integers) {
+            for (row, integer) in (0_u32..).zip(integers.iter_mut()) {
+                *integer = row.wrapping_mul(2).wrapping_add(number);
+            }
+        }
+        Ok(table)
+    }
+
+    /// A table of `rows` rows whose keys are drawn from `1..=keys`.
     ///
     /// # Errors
     /// When memory for the columns cannot be had.
@@ -28,15 +43,8 @@ impl Table {
         draws: &mut Draws,
         pages: Pages,
     ) -> Result<Self, AllocationError> {
-        let column = || PageBuffer::<u32>::zeroed(rows as usize, pages);
-        let mut table = Self { keys: column()?, integers: [column()?, column()?] };
-        table.keys.fill_with(|| draws.below(keys) + 1);
-        for (number, integers) in (1_u32..).zip(&mut table.integers) {
-            for (row, integer) in (0_u32..).zip(integers.iter_mut()) {
-                *integer = row.wrapping_mul(2).wrapping_add(number);
-            }
-        }
-        Ok(table)
+        let keys: Vec<u32> = (0..rows).map(|_| draws.below(keys) + 1).collect();
+        Self::of_keys(&keys, pages)
     }
 
     /// The columns of a table of records: the same rows for the row and column comparison (§6.4).

@@ -1,0 +1,174 @@
+//! Two different operators at once: a hash join beside lookups in a CSB+-tree (Zhou et al., §6.3).
+//!
+//! Both start together; when the first finishes the other stops, and the rows that each has done
+//! by then are the work of every cell: once again side by side, one after the other, bi-threaded,
+//! with a helper.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use workahead_machine::pages::Pages;
+use workahead_operators::technique::Technique;
+use workahead_study::engine::{Answer, EngineError};
+
+use super::crew::{Crew, Ran, failed};
+use super::given::Given;
+use super::how::{How, Threads};
+use super::operator::{Operator, Touch};
+use super::size::Footprint;
+use super::{hash_join, oracle, tree};
+
+/// Rows between two looks at the other operator.
+const ROWS_A_LOOK: usize = 64 << 10;
+
+/// The data of a cell: `rows` of the join, `tree_rows` of the tree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shape {
+    join: hash_join::Shape,
+    tree: tree::Shape,
+}
+
+impl Shape {
+    pub(super) fn read(given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
+        let join = hash_join::Shape::read(given, footprint)?;
+        let tree_rows = given.number("tree_rows", 10_000_000, 1..=tree::KEYS_MAX)?;
+        Ok(Self { join, tree: tree::Shape::of(given, tree_rows, tree_rows)? })
+    }
+
+    /// Memory at the peak: a copy of each, whatever the threads.
+    pub(super) fn bytes(&self) -> u64 {
+        self.join.bytes(1, 0) + self.tree.bytes(1)
+    }
+
+    pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
+        Ok(Box::new(Both { operators: [self.join.make()?, self.tree.make()?], amounts: None }))
+    }
+}
+
+/// Both operators in place.
+struct Both {
+    operators: [Box<dyn Operator>; 2],
+    /// Rows of each, once they have raced.
+    amounts: Option<[usize; 2]>,
+}
+
+/// Side by side, each operator has a thread of its own, and that thread all of the operator.
+fn alone(how: &How) -> How {
+    How { threads: Threads::One, ..*how }
+}
+
+impl Both {
+    fn amounts(&self) -> [usize; 2] {
+        self.amounts.unwrap_or([0; 2])
+    }
+
+    /// Runs both until one has finished: how far each came.
+    fn race(&mut self, crew: &Crew) -> Result<[usize; 2], EngineError> {
+        let how = How { technique: Technique::Sequential, ..How::default() };
+        let stop = AtomicBool::new(false);
+        let done = side_by_side(&mut self.operators, |operator, place| {
+            let (crew, rows) = (crew.from(place), operator.probes());
+            let mut done = 0;
+            while done < rows && !stop.load(Ordering::Relaxed) {
+                let next = rows.min(done + ROWS_A_LOOK);
+                operator.run(&how, &crew, done..next)?;
+                done = next;
+            }
+            stop.store(true, Ordering::Relaxed);
+            Ok(done)
+        });
+        let [join, tree] = done;
+        Ok([join?, tree?])
+    }
+}
+
+/// Runs a task on each operator, in a thread each.
+fn side_by_side<R: Send>(
+    operators: &mut [Box<dyn Operator>; 2],
+    task: impl Fn(&mut dyn Operator, usize) -> Result<R, EngineError> + Sync,
+) -> [Result<R, EngineError>; 2] {
+    let [join, tree] = operators;
+    let task = &task;
+    std::thread::scope(|scope| {
+        let join = scope.spawn(move || task(join.as_mut(), 0));
+        let tree = task(tree.as_mut(), 1);
+        let join = join.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        [join, tree]
+    })
+}
+
+impl Operator for Both {
+    fn prepare(&mut self, how: &How, crew: &Crew) -> Result<(), EngineError> {
+        let how = if matches!(how.threads, Threads::Independent(_)) { alone(how) } else { *how };
+        for operator in &mut self.operators {
+            operator.prepare(&how, crew)?;
+        }
+        if self.amounts.is_none() {
+            self.amounts = Some(self.race(crew)?);
+        }
+        Ok(())
+    }
+
+    fn probes(&self) -> usize {
+        self.amounts().iter().sum()
+    }
+
+    fn answer(&self, _: usize) -> Answer {
+        let mut answer = Answer::default();
+        for (operator, rows) in self.operators.iter().zip(self.amounts()) {
+            oracle::add(&mut answer, operator.answer(rows));
+        }
+        answer
+    }
+
+    fn table_bytes(&self) -> usize {
+        self.operators.iter().map(|operator| operator.table_bytes()).sum()
+    }
+
+    fn touches(&self) -> Vec<Touch> {
+        let all = self.probes() as f64;
+        let shares = self.operators.iter().zip(self.amounts());
+        let weighted = shares.flat_map(|(operator, rows)| {
+            let share = rows as f64 / all;
+            operator.touches().into_iter().map(move |touch| touch.weighted(share))
+        });
+        weighted.collect()
+    }
+
+    fn shares_work(&self) -> bool {
+        true
+    }
+
+    fn pages(&self) -> Pages {
+        self.operators[0].pages()
+    }
+
+    fn run(&mut self, how: &How, crew: &Crew, _: Range<usize>) -> Result<Ran, EngineError> {
+        let amounts = self.amounts();
+        let mut both = match how.threads {
+            Threads::Independent(2) => {
+                let how = alone(how);
+                let start = workahead_machine::clock::Moment::now();
+                let ran = side_by_side(&mut self.operators, |operator, place| {
+                    operator.run(&how, &crew.from(place), 0..amounts[place])
+                });
+                let wall_s = start.wall_s();
+                let [join, tree] = ran;
+                Ran { wall_s, ..join?.then(tree?) }
+            }
+            Threads::Independent(_) => {
+                return Err(failed(
+                    "heterogeneous is two operators: write threads = independent:2",
+                ));
+            }
+            Threads::One | Threads::Bi { .. } => {
+                let [join, tree] = &mut self.operators;
+                let join = join.run(how, crew, 0..amounts[0])?;
+                join.then(tree.run(how, crew, 0..amounts[1])?)
+            }
+        };
+        both.measures.push(("join_rows", amounts[0] as f64));
+        both.measures.push(("tree_rows", amounts[1] as f64));
+        Ok(both)
+    }
+}
