@@ -190,7 +190,8 @@ impl Native {
         say("table_bytes", operator.table_bytes() as f64);
         let lines_per_s =
             |bytes, threads, pages| self.limits.as_ref()?.lines_per_s(bytes, threads, pages);
-        let (threads, pages) = (how.threads.mains(), operator.pages());
+        let (threads, pages) = (how.threads(), operator.pages());
+        say("threads", threads as f64);
         let limit = ceiling::probes_per_s(&operator.touches(), threads, pages, &lines_per_s);
         if let Some(limit) = limit {
             say("limit_mtuples_per_s", limit / 1e6);

@@ -100,18 +100,20 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
 fn heading(worst: Option<&Compared<'_>>) -> &'static str {
     match worst {
         Some(_) => "Loses",
-        None => "Gains least: no loss is shown",
+        None => "Lowest ratio: no loss is shown",
     }
 }
 
 fn gain(view: &View<'_>, baseline: &str, (cell, finding, ratio): &Compared<'_>) -> String {
     let (_, interval) = ratio_words(finding);
     let of_limit = match view.limit_fraction(cell) {
-        Some(fraction) => format!(", {} of this machine's limit", number::percent(fraction)),
+        Some(fraction) => {
+            format!(", {} of this machine's limit", words::unbroken(&number::percent(fraction)))
+        }
         None => String::new(),
     };
     format!(
-        "{}{} gains most: {} the {}throughput of {baseline} (95 % interval {interval}){of_limit}.",
+        "{}{} gains most: {} the {}throughput of {baseline} (95\u{a0}% interval {interval}){of_limit}.",
         words::capital(&view.technique(cell)),
         within(view, cell),
         number::ratio(*ratio),
@@ -178,7 +180,8 @@ fn card(
         .map(|value| format!("{} {}", number::plain(value), view.unit("mtuples_per_s")));
     let limit = view.limit_fraction(cell);
     let limit = limit.map(|fraction| format!("{} of the limit", number::percent(fraction)));
-    let detail: Vec<String> = [Some(interval), throughput, limit].into_iter().flatten().collect();
+    let detail = [Some(interval), throughput, limit].into_iter().flatten();
+    let detail: Vec<String> = detail.map(|part| words::unbroken(&part)).collect();
     let place = view.surroundings(cell);
     let mut what = match cell.case() {
         case if case.is_empty() || place.is_empty() => view.technique(cell),

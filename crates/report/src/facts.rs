@@ -4,12 +4,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use workahead_machine::Machine;
+use workahead_machine::limits::Limits;
 use workahead_study::method::Mean;
 
 use crate::view::View;
 use crate::{date, number, words};
 
 mod json;
+mod limits;
 mod machine;
 
 /// A name and what is known under it.
@@ -46,9 +48,13 @@ pub(crate) fn machine(view: &View<'_>) -> Vec<Fact> {
     facts
 }
 
-/// The machine's measured limits.
+/// The machine's measured limits; from another version's, whatever they say.
 pub(crate) fn limits(view: &View<'_>) -> Vec<Fact> {
-    view.results.record.limits.as_ref().map(json::facts).unwrap_or_default()
+    let Some(kept) = &view.results.record.limits else { return Vec::new() };
+    match serde_json::from_value::<Limits>(kept.clone()) {
+        Ok(limits) => limits::facts(&limits),
+        Err(_) => json::facts(kept),
+    }
 }
 
 /// How it was run.

@@ -7,8 +7,14 @@ use crate::number;
 /// Names whose words speak for themselves: `hash join`, not `operator hash join`.
 const SILENT: [&str; 7] = ["case", "operator", "technique", "walk", "size", "variant", "scenario"];
 /// Names that are spelled otherwise than their settings.
-const PROPER: [(&str, &str); 3] =
-    [("csb_tree", "CSB+-tree"), ("csb", "CSB+-tree"), ("amac", "AMAC")];
+const PROPER: [(&str, &str); 6] = [
+    ("csb_tree", "CSB+-tree"),
+    ("csb", "CSB+-tree"),
+    ("amac", "AMAC"),
+    ("in-cache", "in cache"),
+    ("knee", "around the knee"),
+    ("out-of-cache", "out of cache"),
+];
 /// Endings that are units, and how they are written.
 const UNITS: [(&str, &str); 12] = [
     ("_mtuples_per_s", "Mtuples/s"),
@@ -77,7 +83,7 @@ pub(crate) fn bare(value: &Setting) -> String {
         Setting::Text(text) if text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') => {
             spaced(text)
         }
-        Setting::Integer(whole) if whole.unsigned_abs() >= 100_000 => {
+        Setting::Integer(whole) if whole.unsigned_abs() >= 10_000 => {
             let sign = if *whole < 0 { "−" } else { "" };
             format!("{sign}{}", number::count(whole.unsigned_abs()))
         }
@@ -127,6 +133,11 @@ pub(crate) fn tier(letter: &str) -> String {
         _ => return "evidence tier unknown".to_owned(),
     };
     format!("evidence tier {letter}: {meaning}")
+}
+
+/// Words that stay on one line: a number goes with its unit.
+pub(crate) fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
 }
 
 /// `1 cell`, `3 cells`.
