@@ -12,7 +12,7 @@ use workahead_operators::{Pause, Row, Rows, Sink, Technique, Walk};
 const WIDTHS: [usize; 5] = [1, 2, 7, 64, 1024];
 
 /// Techniques of the calling thread alone, by what a width is written in place of.
-const ALONE: [&str; 8] = [
+const ALONE: [&str; 9] = [
     "staged:width=",
     "group:width=",
     "amac:hint=l1,width=",
@@ -21,6 +21,7 @@ const ALONE: [&str; 8] = [
     "rounds:hint=l1,width=",
     "distance:hint=l1,rows=",
     "distance:hint=l2,rows=",
+    "coroutine:width=",
 ];
 
 /// Every technique without a set and without a helper.
