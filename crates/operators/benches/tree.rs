@@ -4,9 +4,10 @@
 //! for each tenth of the probes:  for each case:  run, check the answer, note the time
 //! ```
 //!
-//! so that whatever else the machine does hits all cases alike. What is compared is CPU time; of two
-//! threads, the slower one's. `cargo bench -p workahead-operators --bench tree` measures and prints
-//! ratios (`--json`: one object); under `cargo test`, or with `--small`, a small tree is checked.
+//! so that whatever else the machine does hits all cases alike. What is compared is CPU time; of
+//! two threads, the slower one's. `cargo bench -p workahead-operators --bench tree` measures and
+//! prints ratios (`--json`: one object); under `cargo test`, or with `--small`, a small tree is
+//! checked.
 
 use std::sync::Mutex;
 
@@ -31,7 +32,7 @@ const PARTS: usize = 10;
 /// Levels walked at once: half of the smallest second-level cache there is on a server.
 const AT_ONCE_BYTES: usize = 256 << 10;
 
-/// (search, technique, upper levels, threads), for both node sizes. The first two are the baselines.
+/// (search, technique, upper levels, threads), for both node sizes; the first two are baselines.
 const CASES: [(&str, &str, &str, usize); 14] = [
     ("scalar", "sequential", "stepwise", 1),
     ("simd", "sequential", "stepwise", 1),

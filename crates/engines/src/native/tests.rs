@@ -84,7 +84,8 @@ fn threads_share_or_repeat_the_work() {
 fn keys_that_miss_and_keys_that_are_popular_are_probed_too() {
     let workload = "operator = \"bucket\", rows = 4000, probe_rows = 20000, load_percent = 70";
     let axes = "hit_rate = [0.0, 0.25, 1.0]\nskew = [0, 1.1]\n\
-                technique = [\"sequential\", \"distance:rows=16\", \"rounds:width=64\", \"work-ahead\"]";
+                technique = [\"sequential\", \"distance:rows=16\", \"rounds:width=64\", \
+                             \"work-ahead\"]";
     for (label, sample) in run(&study(workload, axes)).unwrap_or_else(|error| panic!("{error}")) {
         let rate: f64 = label.split(" / ").next().unwrap().parse().unwrap();
         assert_eq!(sample.answer.rows, (rate * 20_000.0) as u64, "{label}");

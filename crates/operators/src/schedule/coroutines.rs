@@ -8,13 +8,13 @@
 //! Psaropoulos, Legler, May, Ailamaki: *Interleaving with Coroutines*, VLDB 2017; He, Lu, Wang:
 //! *CoroBase*, VLDB 2020. The schedule is that of [`Lanes`](super::Lanes), and so are its misses:
 //! what differs is who keeps the state. There a step is a function of a cursor; here the compiler
-//! makes a state machine of straight code, as it would of an operator written without any thought of
-//! steps. So this measures what the language's `async` costs, no more: a suspension writes the live
-//! variables back to the lane's future, a resumption jumps by its state, and the drive's shared
-//! parts are behind a [`RefCell`], since a future cannot be lent them anew at every poll.
+//! makes a state machine of straight code, as it would of an operator written without any thought
+//! of steps. So this measures what the language's `async` costs, no more: a suspension writes the
+//! live variables back to the lane's future, a resumption jumps by its state, and the drive's
+//! shared parts are behind a [`RefCell`], since a future cannot be lent them anew at every poll.
 //!
-//! No executor, no waker, no allocation for a row: one boxed future a lane for a whole drive. A full
-//! sink ends the futures, which leave their cursors behind for the next drive.
+//! No executor, no waker, no allocation for a row: one boxed future a lane for a whole drive. A
+//! full sink ends the futures, which leave their cursors behind for the next drive.
 
 use std::cell::RefCell;
 use std::pin::Pin;
