@@ -2,14 +2,12 @@
 
 use std::io::{IsTerminal, Write};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use workahead_machine::limits::{Limits, Progress, Store};
+use indicatif::ProgressBar;
+use workahead_machine::limits::{Limits, Store};
 use workahead_machine::{Error, Machine};
 use workahead_study::engine::Stop;
 
-const BAR: &str = "{bar:30} measuring what this machine can do, once: {msg}";
-/// Steps of the bar.
-const BAR_STEPS: f64 = 1000.0;
+use crate::progress;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Asked {
@@ -33,10 +31,7 @@ impl Asked {
             return Ok(Some(limits));
         }
         let bar = bar();
-        let mut progress = |at: Progress<'_>| {
-            bar.set_position((at.done * BAR_STEPS) as u64);
-            bar.set_message(at.step.to_owned());
-        };
+        let mut progress = progress::on(&bar);
         let found = Limits::load_or_measure(machine, &store, &mut progress, stop.flag());
         bar.finish_and_clear();
         match found {
@@ -55,8 +50,6 @@ fn bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         let said = "measuring what this machine can do, once: about half a minute";
         let _ = writeln!(std::io::stderr(), "{said}");
-        return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template(BAR).expect("the template is fixed");
-    ProgressBar::new(BAR_STEPS as u64).with_style(style.progress_chars("=> "))
+    progress::measuring("measuring what this machine can do, once")
 }

@@ -1,0 +1,127 @@
+//! `workahead limits` as a process: the shape of its JSON, what it keeps and finds, bad input.
+//! No test looks at how fast anything was.
+
+mod process;
+
+use std::fs;
+use std::process::Command;
+
+use process::{Place, interrupt, names, text, wait_until};
+use serde_json::Value;
+use workahead_machine::Machine;
+use workahead_machine::limits::{Budget, Limits, Store};
+
+/// `workahead limits` with a cache directory of its own.
+fn limits(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
+    command.arg("limits").args(arguments).env("XDG_CACHE_HOME", place.path("cache"));
+    command
+}
+
+/// Keeps limits that claim to be this machine's, so that nothing needs to be measured.
+fn keep(place: &Place) -> Limits {
+    let machine = Machine::here();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let quick = Limits::measure(&machine, Budget::quick(&machine), &mut |_| (), &stop).unwrap();
+    let limits = Limits { quick: false, unshown: vec!["a word".to_owned()], ..quick };
+    Store::at(&place.path("cache/workahead")).save(&machine, &limits).unwrap();
+    limits
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn json_has_its_keys_and_a_quick_look_is_not_kept() {
+    let place = Place::new();
+    let output = limits(&place, &["--quick", "--json"]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        keys(&json),
+        [
+            "version",
+            "machine",
+            "processor",
+            "taken_unix_s",
+            "seconds",
+            "quick",
+            "latency",
+            "lines",
+            "bandwidth",
+            "instruction_sets",
+            "pause_ns",
+            "siblings",
+            "knees",
+            "huge_share",
+            "unshown"
+        ]
+    );
+    assert_eq!(keys(&json["latency"][0]), ["bytes", "pages", "ns"]);
+    let line = ["bytes", "threads", "pages"];
+    let methods = ["plain_per_s", "prefetch_l1_per_s", "prefetch_l2_per_s"];
+    assert_eq!(keys(&json["lines"][0]), [line, methods].concat());
+    assert_eq!(
+        keys(&json["bandwidth"][0]),
+        [
+            "bytes",
+            "threads",
+            "read_bytes_per_s",
+            "store_bytes_per_s",
+            "non_temporal_store_bytes_per_s"
+        ]
+    );
+    assert_eq!(keys(&json["knees"]), ["l2_bytes", "useful_llc_bytes"]);
+    for pair in json["siblings"]["pairs"].as_array().expect("a list") {
+        assert_eq!(keys(pair), ["cpus", "reported", "throughput_ratio"]);
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn what_is_kept_is_printed_without_measuring() {
+    let place = Place::new();
+    let kept = keep(&place);
+    let output = limits(&place, &["--json"]).output().unwrap();
+    assert_eq!(serde_json::from_slice::<Limits>(&output.stdout).unwrap(), kept);
+    let output = limits(&place, &[]).output().unwrap();
+    assert!(output.status.success());
+    let told = text(&output.stdout);
+    for part in [" ago in ", "useful LLC", "footprint", "Sequential", "Pause", "a word", "--fresh"]
+    {
+        assert!(told.contains(part), "no {part:?} in\n{told}");
+    }
+    assert!(told.lines().all(|line| !line.ends_with(' ')), "{told}");
+    assert!(!told.contains("NaN") && !told.contains("inf "), "{told}");
+}
+
+#[test]
+fn an_interrupted_measurement_keeps_nothing() {
+    let place = Place::new();
+    let mut command = limits(&place, &["--fresh"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("the command starts");
+    // It listens before it measures.
+    let status = format!("/proc/{}/status", child.id());
+    let caught = || {
+        let status = fs::read_to_string(&status).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 2 != 0
+    };
+    wait_until("the handler of Ctrl-C", caught);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("interrupted") && said.lines().count() == 1, "{said}");
+    assert!(output.stdout.is_empty());
+    let kept = place.path("cache/workahead");
+    assert!(!kept.exists() || names(&kept).is_empty());
+}
+
+#[test]
+fn a_quick_look_can_not_refresh() {
+    let said = Place::new().fails(&["limits", "--quick", "--fresh"], 2);
+    assert!(said.contains("leave out"), "{said}");
+}
