@@ -96,7 +96,7 @@ fn by_hand(join: &Join, out: &mut [Joined]) -> (usize, u64) {
 
 fn timed(run: impl FnOnce() -> (usize, u64)) -> Run {
     let start = Moment::now();
-    let answer = run();
+    let answer = Some(run());
     Run { seconds: start.elapsed().cpu_s, answer }
 }
 
@@ -139,9 +139,9 @@ fn two<'a>(
         .expect("allowed CPUs");
         Run {
             seconds: ran.iter().map(|ran| ran.elapsed.cpu_s).fold(0.0, f64::max),
-            answer: ran.iter().fold((0, 0), |(written, checksum), ran| {
+            answer: Some(ran.iter().fold((0, 0), |(written, checksum), ran| {
                 (written + ran.result.0, ran.result.1.wrapping_add(checksum))
-            }),
+            })),
         }
     })
 }

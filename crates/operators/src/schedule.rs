@@ -21,6 +21,8 @@ mod groups;
 mod in_turn;
 mod lanes;
 mod rounds;
+#[cfg(test)]
+mod tests;
 
 pub use coroutines::Coroutines;
 pub use distance::Distance;
@@ -46,7 +48,8 @@ pub enum Pause {
 
 /// An order in which the steps of many rows are taken.
 pub trait Schedule<W: Walk> {
-    /// Steps rows until all are finished or the sink is full.
+    /// Steps rows until all are finished or the sink is full. Once all are, the schedule is ready
+    /// for other rows.
     fn drive<M: Memory, S: Sink<W::Hit>>(
         &mut self,
         walk: &mut W,

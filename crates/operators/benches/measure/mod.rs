@@ -19,8 +19,7 @@ pub(crate) struct Asked {
     /// Only cases whose name contains one of these texts, separated by `|`, or is one of them
     /// behind a `=`; and the first of a group always.
     only: String,
-    /// Rounds, if not the usual number.
-    rounds: Option<usize>,
+    words: Vec<String>,
 }
 
 impl Asked {
@@ -28,21 +27,26 @@ impl Asked {
     pub(crate) fn read() -> Self {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let has = |name: &str| words.iter().any(|word| word == name);
-        let after = |name: &str| {
-            let at = words.iter().position(|word| word == name)?;
-            words.get(at + 1).cloned()
-        };
-        Self {
-            small: has("--small") || !has("--bench"),
-            json: has("--json"),
-            only: after("--only").unwrap_or_default(),
-            rounds: after("--rounds").and_then(|n| n.parse().ok()),
-        }
+        let (small, json) = (has("--small") || !has("--bench"), has("--json"));
+        let mut asked = Self { small, json, only: String::new(), words };
+        asked.only = asked.after("--only").unwrap_or_default().to_owned();
+        asked
+    }
+
+    /// The word after another.
+    fn after(&self, name: &str) -> Option<&str> {
+        let at = self.words.iter().position(|word| word == name)?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+
+    /// The number after a word.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.after(name).and_then(|word| word.parse().ok())
     }
 
     /// How often every case runs.
     pub(crate) fn rounds(&self, usual: usize) -> usize {
-        self.rounds.unwrap_or(if self.small { 1 } else { usual }).max(1)
+        self.number("--rounds").unwrap_or(if self.small { 1 } else { usual }).max(1)
     }
 }
 
@@ -50,8 +54,8 @@ impl Asked {
 pub(crate) struct Run {
     /// CPU time of its slowest thread.
     pub(crate) seconds: f64,
-    /// What came out: hits and a checksum. Equal in all cases of a group.
-    pub(crate) answer: (usize, u64),
+    /// What came out: hits and a checksum, equal in all cases of a group; of a limit, nothing.
+    pub(crate) answer: Option<(usize, u64)>,
 }
 
 /// A case: its name, and how to run it on the group's scratch memory.
@@ -83,7 +87,7 @@ impl Timed {
     }
 }
 
-/// Runs a group's cases in turn. The first is the one that the others' answers must equal.
+/// Runs a group's cases in turn. All answers must equal the first.
 ///
 /// # Panics
 /// When two cases disagree.
@@ -105,12 +109,10 @@ pub(crate) fn in_turns<T: ?Sized>(
     for _ in 0..rounds {
         for (case, timed) in chosen.iter().zip(&mut times) {
             let run = (case.run)(scratch);
-            let wanted = *expected.get_or_insert(run.answer);
-            assert_eq!(
-                run.answer, wanted,
-                "{} has another answer than {}",
-                case.name, cases[0].name
-            );
+            if let Some(answer) = run.answer {
+                let (first, wanted) = *expected.get_or_insert((&case.name, answer));
+                assert_eq!(answer, wanted, "{} has another answer than {first}", case.name);
+            }
             timed.rounds.push(run.seconds);
         }
     }

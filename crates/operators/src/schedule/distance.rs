@@ -80,6 +80,10 @@ impl<W: Walk> Schedule<W> for Distance<W::Cursor> {
                 self.oldest = 0;
             }
         }
+        // Ready for the rows of another drive.
+        self.ring.clear();
+        self.oldest = 0;
+        self.started = false;
         Pause::Drained
     }
 }

@@ -68,6 +68,7 @@ impl<W: Walk> Schedule<W> for Groups<W::Cursor> {
             }
             self.live = self.group.len();
             if self.live == 0 {
+                self.started = false;
                 return Pause::Drained;
             }
         }

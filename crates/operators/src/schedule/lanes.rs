@@ -73,6 +73,7 @@ impl<W: Walk> Schedule<W> for Lanes<W::Cursor> {
                 lane += 1;
             }
         }
+        self.started = false;
         Pause::Drained
     }
 }
