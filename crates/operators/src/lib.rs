@@ -13,6 +13,7 @@
 //!
 //! Slices only: this crate knows no Arrow, no file and no clock.
 
+pub mod apart;
 pub mod bucket;
 pub mod chained;
 pub mod columnar;
