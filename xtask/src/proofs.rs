@@ -19,19 +19,19 @@ const UNSAFE_PACKAGES: [&str; 4] = ["-p", "workahead-machine", "-p", "workahead-
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const CASES_WHEN_SLOW: &str = "8";
 
-/// The model checker's run.
+/// The model checker's run. A test target of its own: with `--lib` every unit test would be
+/// compiled again, to be left out.
 pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
-    let mut command = workspace.cargo(&["test", "-p", "workahead-operators", "--lib"]);
-    command
-        .env("CARGO_TARGET_DIR", workspace.target().join("loom"))
-        .env("RUSTFLAGS", "--cfg loom")
-        .args(["--", "loom"]);
-    if depth == Depth::Usual {
+    let mut command = workspace.cargo(&["test", "-p", "workahead-operators", "--test", "loom"]);
+    command.env("CARGO_TARGET_DIR", workspace.target().join("loom")).env("RUSTFLAGS", "--cfg loom");
+    match depth {
         // Three forced switches find nearly all faults of a small protocol, in seconds (loom's
-        // own advice). `--full` lifts the bound.
-        command.env("LOOM_MAX_PREEMPTIONS", "3");
-    }
-    Stage::commands("loom", vec![command])
+        // own advice).
+        Depth::Usual => command.env("LOOM_MAX_PREEMPTIONS", "3"),
+        // No bound but time, in seconds for each model.
+        Depth::Full => command.env("LOOM_MAX_DURATION", "120"),
+    };
+    Stage::tests("loom", vec![command])
 }
 
 /// AddressSanitizer, or valgrind where there is no nightly; with `--full` both.

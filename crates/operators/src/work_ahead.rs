@@ -32,6 +32,8 @@ mod slots;
 mod touch;
 
 pub use direct::run_direct;
+#[cfg(loom)]
+pub use direct::run_direct_modelled;
 pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
 pub use run::{Options, Placement, Preloadable, Served, run};
 pub use set::{Deduplicate, Posted, Stage, Turn, WorkAheadSet, drive};

@@ -4,12 +4,15 @@
 //! [`ROWS_A_CHECK`] rows the main thread says how far it has come, and the helper compares. The
 //! paper found it slightly worse than the set, and hard to tune.
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use workahead_machine::clock::Moment;
 use workahead_machine::{Error, pin};
 
-use super::helper::HelperReport;
+use super::helper::{HelperReport, pause};
 use super::run::{Placement, Preloadable, Served};
 use super::touch::touch;
 use crate::isa::Isa;
@@ -23,6 +26,12 @@ const ROWS_A_CHECK: Row = 16;
 /// How far the main thread has come, on a line of its own.
 #[repr(align(128))]
 struct Progress(AtomicU32);
+
+impl Progress {
+    fn none() -> Self {
+        Self(AtomicU32::new(0))
+    }
+}
 
 /// Says that there is nothing left to run ahead of.
 const FINISHED: Row = Row::MAX;
@@ -53,7 +62,7 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
     if !allowed.contains(helper_cpu) {
         let _ = pin::to(helper_cpu, allowed)?;
     }
-    let progress = &Progress(AtomicU32::new(0));
+    let progress = &Progress::none();
     let (ahead, all) = (walk.clone(), *rows);
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || {
@@ -71,6 +80,24 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
         }
         Ok(serving.join().ok().flatten())
     })
+}
+
+/// [`run_direct`] over the threads of the model checker, which know no scope and no CPU.
+#[cfg(loom)]
+pub fn run_direct_modelled<W: Preloadable + Clone + Send + 'static, S: Sink<W::Hit>>(
+    mut walk: W,
+    mut rows: Rows,
+    size: usize,
+    sink: &mut S,
+) -> HelperReport {
+    let progress = loom::sync::Arc::new(Progress::none());
+    let (ahead, all, theirs) = (walk.clone(), rows, loom::sync::Arc::clone(&progress));
+    let serving = loom::thread::spawn(move || run_ahead(ahead, all, size as Row, &theirs));
+    {
+        let _finish = Finish(&progress);
+        in_turn(&mut walk, &mut rows, &progress, sink);
+    }
+    serving.join().unwrap()
 }
 
 /// The main thread: one row to its end, saying now and then how many are done.
@@ -113,7 +140,7 @@ fn run_ahead<W: Preloadable>(
         }
         if at - done >= size {
             report.waits += 1;
-            std::hint::spin_loop();
+            pause();
             continue;
         }
         for row in rows.by_ref().take(ROWS_A_CHECK as usize) {

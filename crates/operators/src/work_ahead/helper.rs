@@ -91,7 +91,12 @@ impl Helper {
             last_seen[entry] = first;
             self.load((&shared, entry), first, &mut recent, &mut touch);
             report.entries_loaded += 1;
+            let laps = report.laps;
             entry = self.next(entry, slots.entries(), &mut report);
+            if cfg!(loom) && report.laps > laps {
+                // A helper that never waits would keep the model checker on one lap for ever.
+                pause();
+            }
         }
     }
 
@@ -165,12 +170,12 @@ impl Helper {
 
 #[cfg(not(loom))]
 #[inline(always)]
-fn pause() {
+pub(super) fn pause() {
     std::hint::spin_loop();
 }
 
 /// Under the model checker a pause lets the other thread run, or the spin would never end.
 #[cfg(loom)]
-fn pause() {
+pub(super) fn pause() {
     loom::thread::yield_now();
 }
