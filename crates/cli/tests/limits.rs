@@ -5,11 +5,14 @@ mod process;
 
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
 
-use process::{Place, interrupt, names, text, wait_until};
+use arrow_array::Int64Array;
+use process::{Place, interrupt, keyed, names, text, wait_until, write};
 use serde_json::Value;
 use workahead_machine::Machine;
 use workahead_machine::limits::{Budget, Limits, Store};
+use workahead_machine::pages::Pages;
 
 /// `workahead limits` with a cache directory of its own.
 fn limits(place: &Place, arguments: &[&str]) -> Command {
@@ -55,6 +58,7 @@ fn json_has_its_keys_and_a_quick_look_is_not_kept() {
             "siblings",
             "knees",
             "huge_share",
+            "presence",
             "unshown"
         ]
     );
@@ -94,6 +98,41 @@ fn what_is_kept_is_printed_without_measuring() {
     }
     assert!(told.lines().all(|line| !line.ends_with(' ')), "{told}");
     assert!(!told.contains("NaN") && !told.contains("inf "), "{told}");
+}
+
+#[test]
+fn a_join_is_held_against_what_is_kept() {
+    let place = Place::new();
+    let ids = || Arc::new(Int64Array::from_iter_values(0..20_000));
+    write(&place.path("a.parquet"), &keyed("id", ids()), 5000);
+    write(&place.path("b.parquet"), &keyed("id", ids()), 5000);
+    let join = |place: &Place| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
+        command.env("XDG_CACHE_HOME", place.path("cache")).current_dir(place.directory.path());
+        command.args("join --left a.parquet --right b.parquet --on id --json".split(' '));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    assert_ne!(join(&place)["limit"]["source"], "kept");
+    let kept = keep(&place);
+    let json = join(&place);
+    let limit = &json["limit"];
+    assert_eq!(keys(limit), ["random_lines_per_second", "fraction", "source"]);
+    assert_eq!(limit["source"], "kept");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let table_bytes = json["table_bytes"].as_u64().unwrap() as usize;
+    let threads = json["threads"].as_u64().unwrap() as usize;
+    let threads = threads.min(Machine::here().allowed_cpus().len());
+    let per_s = kept.lines_per_s(table_bytes, threads, Pages::Huge).unwrap();
+    assert_eq!(number(&limit["random_lines_per_second"]), per_s);
+    let fraction = number(&json["lookups_per_second"]) / per_s;
+    assert!((number(&limit["fraction"]) / fraction - 1.0).abs() < 1e-9);
+    let caches = (kept.l2_bytes(), kept.useful_llc_bytes());
+    if let (Some(_), Some(_)) = caches {
+        let why = json["strategy_why"].as_str().expect("words");
+        assert!(why.contains("measured"), "{why}");
+    }
 }
 
 #[test]

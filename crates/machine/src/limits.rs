@@ -78,6 +78,9 @@ pub struct Limits {
     pub knees: Knees,
     /// Whether buffers that ask for huge pages lie on them: the share of bytes that did.
     pub huge_share: Option<f64>,
+    /// The share of the time for which the measuring threads had their CPUs: well below 1, the
+    /// machine had other work, and figures are lower than they need be.
+    pub presence: f64,
     /// What could not be shown, in words.
     pub unshown: Vec<String>,
 }

@@ -27,6 +27,7 @@ use crate::errors::WrongUse;
 use crate::interrupt;
 use crate::threads::Threads;
 use input::Input;
+use limit::Bounds;
 use outcome::Outcome;
 use sides::{Asked, Sides};
 
@@ -42,7 +43,11 @@ Without --out the rows are only counted, and only the key columns are read.
 Times are wall time, except that those of parallel phases are thread seconds divided by threads:
   read    decoding Parquet            probe   looking keys up
   build   hashing the build side      gather  putting output columns together
-  write   encoding --out";
+  write   encoding --out
+
+Lookups are held against the machine's limit of random cache lines per second, as kept by
+`workahead limits`; without it, against a sample taken after the join (a fraction of a second), or
+not at all if the table is large.";
 
 /// The arguments of `workahead join`.
 #[derive(Debug, clap::Args)]
@@ -89,14 +94,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         left.keep_only(on.0);
         right.keep_only(on.1);
     }
+    let bounds = Bounds::here();
     let sides = Sides::choose(args.build_side, &left, &right);
     let join = HashJoin::inner(left.schema(), right.schema(), on.0, on.1)
         .map_err(wrong_use)?
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
-        .with_caches(caches::here());
-    let outcome = Outcome { threads, out: args.out, asked: args.strategy, sides, start };
+        .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()));
+    let outcome =
+        Outcome { threads, out: args.out, asked: args.strategy, sides, start, bounds: &bounds };
     let (build, probe) = match outcome.sides.build {
         Side::Left => (&left, &right),
         Side::Right => (&right, &left),

@@ -25,7 +25,7 @@ use super::budget::{Budget, Progress};
 use super::deadline::Deadline;
 use super::field::Field;
 use super::latency::{self, LatencyPoint};
-use super::lines::{self, LinesPoint, Method};
+use super::lines::{self, LineRate, LinesPoint, Method};
 use super::{Knees, Limits, Siblings, VERSION, pause, unshown};
 
 /// What each phase may take, in hundredths of the whole. Touching comes twice.
@@ -66,9 +66,11 @@ impl Limits {
         let threads = thread_counts(machine.allowed_cpus().len());
         let cpus = machine.cpus_for(threads.last().copied().unwrap_or(1))?;
         let deadline = Deadline { at: began + budget.time(), stop };
-        let mut run = Run { machine, budget, threads, cpus, deadline, began, progress };
+        let presence = Presence::default();
+        let mut run = Run { machine, budget, threads, cpus, deadline, began, progress, presence };
         let mut limits = run.empty();
         run.fill(&mut limits)?;
+        limits.presence = run.presence.share();
         limits.unshown.extend(unshown::of(machine, &limits));
         limits.seconds = began.elapsed().as_secs_f64();
         Ok(limits.rounded())
@@ -92,6 +94,26 @@ struct Run<'a> {
     deadline: Deadline<'a>,
     began: Instant,
     progress: &'a mut dyn FnMut(Progress<'_>),
+    presence: Presence,
+}
+
+/// The share of the time for which samples had their CPUs.
+#[derive(Default)]
+struct Presence {
+    shares: f64,
+    samples: f64,
+}
+
+impl Presence {
+    fn keep(&mut self, rate: LineRate) {
+        self.shares += rate.per_wall_s / rate.per_cpu_s;
+        self.samples += 1.0;
+    }
+
+    fn share(&self) -> f64 {
+        let share = self.shares / self.samples;
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
+    }
 }
 
 impl<'a> Run<'a> {
@@ -111,6 +133,7 @@ impl<'a> Run<'a> {
             siblings: Siblings::default(),
             knees: Knees::default(),
             huge_share: None,
+            presence: 1.0,
             unshown: Vec::new(),
         }
     }
@@ -231,6 +254,7 @@ impl<'a> Run<'a> {
                     let cpus = &self.cpus[..point.threads];
                     let rate = lines::on_field(field, point.bytes, cpus, method, sample)?;
                     point.keep(method, rate.per_cpu_s);
+                    self.presence.keep(rate);
                 }
             }
             self.say("random lines");

@@ -7,6 +7,7 @@ impl Limits {
     pub(super) fn rounded(mut self) -> Self {
         round(&mut self.seconds);
         round(&mut self.pause_ns);
+        round(&mut self.presence);
         self.latency.iter_mut().for_each(|point| round(&mut point.ns));
         for point in &mut self.lines {
             round(&mut point.plain_per_s);

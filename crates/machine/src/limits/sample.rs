@@ -37,6 +37,7 @@ pub(super) fn limits() -> Limits {
         siblings: Siblings::default(),
         knees: Knees { l2_bytes: Some(1 << 19), ..Knees::default() },
         huge_share: Some(1.0),
+        presence: 1.0,
         unshown: Vec::new(),
     }
 }

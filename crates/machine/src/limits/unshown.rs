@@ -11,6 +11,9 @@ use super::measure::THREADS_MAX;
 /// Less of the memory than this on huge pages deserves a word.
 const HUGE_SHARE_GOOD: f64 = 0.95;
 
+/// Less of the time than this on the CPU: the machine had other work.
+const PRESENCE_GOOD: f64 = 0.9;
+
 pub(super) fn of(machine: &Machine, limits: &Limits) -> Vec<String> {
     let mut unshown = pages(machine, limits);
     let mut say = |is_so: bool, words: &str| {
@@ -31,6 +34,12 @@ pub(super) fn of(machine: &Machine, limits: &Limits) -> Vec<String> {
     say(nodes > 1, "memory of other NUMA nodes: all of it lay near the first CPU");
     let too_many = machine.allowed_cpus().len() > THREADS_MAX;
     say(too_many, &format!("more than {THREADS_MAX} threads"));
+    let presence = format!(
+        "what this machine can do when it is idle: other work took its CPUs for {:.0} % of the \
+         time; measure again with workahead limits --fresh",
+        (1.0 - limits.presence) * 100.0
+    );
+    say(limits.presence < PRESENCE_GOOD, &presence);
     if let Some(quota) = machine.cpus.quota {
         let words = format!("the wall time of threads: a quota of {quota} CPU seconds per second");
         say(true, &words);
@@ -122,6 +131,8 @@ mod tests {
         assert!(only(&machine, &complete()).contains("only one CPU"));
         machine.cpus.allowed = (0..200).collect();
         assert!(only(&machine, &complete()).contains("64 threads"));
+        let busy = Limits { presence: 0.6, ..complete() };
+        assert!(only(&plain(), &busy).contains("for 40 %"));
         let mut machine = plain();
         machine.cpus.quota = Some(1.5);
         assert!(only(&machine, &complete()).contains("1.5 CPU seconds"));

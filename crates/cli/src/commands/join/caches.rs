@@ -2,10 +2,19 @@
 
 use workahead_columns::{Caches, CachesSource};
 use workahead_machine::Machine;
+use workahead_machine::limits::Limits;
 
-/// The caches of this machine.
-pub(crate) fn here() -> Caches {
-    reported(&Machine::here()).unwrap_or(Caches::ASSUMED)
+/// The caches of a machine, with its limits if they were measured.
+pub(crate) fn of(machine: &Machine, limits: Option<&Limits>) -> Caches {
+    limits.and_then(measured).or_else(|| reported(machine)).unwrap_or(Caches::ASSUMED)
+}
+
+fn measured(limits: &Limits) -> Option<Caches> {
+    Some(Caches {
+        l2_bytes: limits.l2_bytes()?,
+        llc_bytes: limits.useful_llc_bytes()?,
+        source: CachesSource::Measured,
+    })
 }
 
 fn reported(machine: &Machine) -> Option<Caches> {

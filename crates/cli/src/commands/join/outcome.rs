@@ -12,6 +12,7 @@ use workahead_columns::{HashJoin, JoinError, JoinTable, Strategy};
 use workahead_workloads::row_groups::RowGroupFile;
 
 use super::input::Input;
+use super::limit::Bounds;
 use super::probing::{Output, Probing};
 use super::report::{Facts, Phases};
 use super::sides::Sides;
@@ -24,15 +25,16 @@ const BUILD_BATCH_ROWS: usize = 1 << 16;
 const PROBE_BATCH_ROWS: usize = 8192;
 
 /// What is fixed before the join runs.
-pub(crate) struct Outcome {
+pub(crate) struct Outcome<'a> {
     pub(crate) threads: NonZero<usize>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) asked: Strategy,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
+    pub(crate) bounds: &'a Bounds,
 }
 
-impl Outcome {
+impl Outcome<'_> {
     /// Joins, and says what came of it.
     pub(crate) fn joined(
         self,
@@ -73,7 +75,11 @@ impl Outcome {
         let out_bytes = output.map(|output| output.into_file().publish()).transpose()?;
         phases.write += publishing.elapsed();
         bar.finish_and_clear();
-        Ok(Facts::new(self, build, (&table, metrics), phases, out_bytes).probed(probe, workers))
+        let bounds = self.bounds;
+        let facts = Facts::new(self, build, (&table, metrics), phases, out_bytes);
+        // Its memory makes room for that of the limit's sample.
+        drop(table);
+        Ok(facts.probed(probe, workers, bounds))
     }
 
     /// Reads a whole file by all threads, its batches in the file's order.

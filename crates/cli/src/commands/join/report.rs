@@ -8,7 +8,7 @@ use serde::Serialize;
 use workahead_columns::{JoinTable, ProbeMetrics};
 
 use super::input::Input;
-use super::limit::{Limit, NOT_MEASURED};
+use super::limit::{Bounds, Limit, NOT_MEASURED, Source};
 use super::outcome::Outcome;
 use crate::output;
 
@@ -54,7 +54,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(
-        outcome: Outcome,
+        outcome: Outcome<'_>,
         build: &Input,
         (table, metrics): (&JoinTable, ProbeMetrics),
         phases: Phases,
@@ -91,11 +91,13 @@ impl Facts {
     }
 
     /// With the probe side's file, and the speed that `workers` threads reached together.
-    pub(crate) fn probed(mut self, probe: &Input, workers: usize) -> Self {
+    pub(crate) fn probed(mut self, probe: &Input, workers: usize, bounds: &Bounds) -> Self {
         self.probe_file = probe.path().to_owned();
         if self.probe_seconds > 0.0 {
             self.lookups_per_second = self.probe_rows as f64 / self.probe_seconds;
-            self.limit = Limit::saved(self.table_bytes, workers, self.lookups_per_second);
+            let time = Duration::from_secs_f64(self.probe_seconds);
+            let reached = (self.lookups_per_second, time);
+            self.limit = bounds.limit(self.table_bytes, workers, reached);
         }
         self
     }
@@ -113,7 +115,14 @@ fn told(facts: &Facts) -> String {
     let table = HumanBytes(facts.table_bytes as u64);
     let lookups = facts.lookups_per_second / 1e6;
     let limit = match &facts.limit {
-        Some(limit) => format!("{:.0} % of the random-line limit", limit.fraction * 100.0),
+        Some(limit) => format!(
+            "{:.0} % of the random-line limit{}",
+            limit.fraction * 100.0,
+            match limit.source {
+                Source::Kept => "",
+                Source::MeasuredNow => ", sampled now (run workahead limits to measure it well)",
+            }
+        ),
         None => format!("random-line limit {NOT_MEASURED}"),
     };
     let mut text = format!(
