@@ -200,12 +200,15 @@ fn main() {
     let cpus = (machine.cpus_for(2)).or_else(|_| machine.cpus_for(1)).expect("a CPU");
     let _pinned = pin::to(cpus[0], allowed).expect("an allowed CPU");
     let mut report = Report::new(&asked, "Hash join of 64-byte rows, unclustered probes");
-    let sizes: &[(&str, usize, usize, usize)] = if asked.small {
-        &[("small", 1_000, 5_000, 512)]
-    } else {
-        &[("in L2", 1_000, 2_000_000, 512), ("out of cache", 2_000_000, 2_000_000, 2_250_000)]
+    let sizes = match (asked.small, asked.number("--rows")) {
+        (true, _) => vec![("small", 1_000, 5_000, 512)],
+        (false, Some(rows)) => vec![("as asked", rows, rows, rows + rows / 8)],
+        (false, None) => {
+            let far = ("out of cache", 2_000_000, 2_000_000, 2_250_000);
+            vec![("in L2", 1_000, 2_000_000, 512), far]
+        }
     };
-    for &(place, rows, probes, out_rows) in sizes {
+    for (place, rows, probes, out_rows) in sizes {
         let join = Join::new(rows, probes);
         let mut out = PageBuffer::<Joined>::zeroed(out_rows, Pages::Huge).expect("memory");
         out.fill(bytemuck::Zeroable::zeroed());
