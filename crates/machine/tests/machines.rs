@@ -136,6 +136,44 @@ fn a_virtual_machine_that_hides_everything() {
 }
 
 #[test]
+fn capacities_tell_small_cores_and_favoured_ones_are_not_small() {
+    let with = |capacities: [u32; 4]| {
+        let capacity = |(cpu, capacity): (usize, &u32)| {
+            format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity = {capacity}\n")
+        };
+        let lines: String = capacities.iter().enumerate().map(capacity).collect();
+        let fixture = Fixture::from_text(&format!("sys/devices/system/cpu/online = 0-3\n{lines}"));
+        let machine = Machine::read(&fixture.root());
+        machine.cores.iter().map(|core| core.kind).collect::<Vec<_>>()
+    };
+    let (strong, small) = (CoreKind::Performance, CoreKind::Efficiency);
+    assert_eq!(with([446, 446, 1024, 1024]), [small, small, strong, strong]);
+    assert_eq!(with([1024, 1010, 980, 990]), [CoreKind::Uniform; 4]);
+}
+
+#[test]
+fn a_container_sees_its_own_group_at_the_mount_point() {
+    // Version 2 with a name space of its own: the group is the root of what is mounted. A version 1
+    // hierarchy beside it has only the controller it was mounted with.
+    let fixture = Fixture::from_text(
+        "sys/devices/system/cpu/online = 0-7\n\
+         proc/meminfo = MemTotal: 8388608 kB\\nMemAvailable: 8000000 kB\n\
+         proc/self/cgroup = 4:memory:/docker/12ab\\n0::/\n\
+         proc/self/mountinfo = 30 29 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\\n\
+         31 29 0:27 /docker/12ab /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+         sys/fs/cgroup/unified/cpuset.cpus.effective = 2-3\n\
+         sys/fs/cgroup/unified/cpu.max = 150000 100000\n\
+         sys/fs/cgroup/memory/memory.limit_in_bytes = 1073741824\n\
+         sys/fs/cgroup/memory/memory.usage_in_bytes = 73741824\n",
+    );
+    let machine = Machine::read(&fixture.root());
+    assert_eq!(machine.cpus.allowed.to_string(), "2-3");
+    assert_eq!(machine.cpus.quota, Some(1.5));
+    assert_eq!(machine.memory.cgroup_limit_bytes, Some(GIB));
+    assert_eq!(machine.memory.allowed_bytes, Some(1_000_000_000));
+}
+
+#[test]
 fn an_empty_root_and_garbage_are_unknown_not_errors() {
     let nothing = Machine::read(&Fixture::from_text("").root());
     assert!(nothing.cpus.online.is_empty());
