@@ -10,15 +10,20 @@
 //! # Settings
 //! | key | values |
 //! |---|---|
-//! | `operator` | `hash_join`, `csb_tree`, … |
+//! | `operator` | `hash_join`, `csb_tree`, `join_index`, `columnar`, `bucket`, `heterogeneous`, `interference` |
 //! | `rows`, or `size` | rows of the table; or `in-cache`, `knee`, `out-of-cache` of this machine |
 //! | `probe_rows` | rows that probe; as many as the table has, and a million at least |
 //! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
 //! | `pages` | `huge`, `small` |
 //! | `technique` | as [`Technique`](workahead_operators::technique::Technique) is written |
 //! | `threads` | `1`, `independent:N`, `bi:N`, `bi:N,split=strided` |
-//! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, scalar or simd, stepwise or at-once |
-//! | `skew` | of `hash_join`: exponent of Zipf's law for the probe keys |
+//! | `set_size`, or `l2_share` | references of a work-ahead set; or the part of the second-level cache that all sets together preload |
+//! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
+//! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
+//! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
+//! | `join`, `null_percent` | of `join_index`: `inner` or `left-outer`, and its nulls |
+//! | `hit_rate`, `load_percent` | of `bucket` |
+//! | `tree_rows` | of `heterogeneous` |
 
 mod bucket;
 mod ceiling;

@@ -88,7 +88,7 @@ impl Default for How {
 }
 
 impl How {
-    /// Reads `technique`, `threads` and `l2_share`.
+    /// Reads `technique`, `threads`, and `set_size` or `l2_share`.
     pub(super) fn read(given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
         let mut technique = given.text("technique", Technique::Sequential)?;
         let threads = given.text("threads", Threads::One)?;
@@ -98,14 +98,20 @@ impl How {
                  has a helper: write `threads = 1`"
             )));
         }
-        if given.has("l2_share") {
-            let share = given.real("l2_share", 0.25, 0.001..=1.0)?;
-            let Technique::WorkAhead(options) = &mut technique else {
-                return Err(EngineError::Failed(format!(
-                    "setting `l2_share`: `{technique}` has no work-ahead set to be sized"
-                )));
-            };
-            options.size = set_size(footprint.l2_bytes, share, threads.mains());
+        let size = given.number("set_size", 0, 1..=ENTRIES_MAX)?;
+        let share = given.real("l2_share", 0.0, 0.001..=1.0)?;
+        if size > 0 && share > 0.0 {
+            return Err(EngineError::Failed(
+                "settings `set_size` and `l2_share` say the same: leave one out".to_owned(),
+            ));
+        }
+        match &mut technique {
+            Technique::WorkAhead(options) if size > 0 => options.size = size,
+            Technique::WorkAhead(options) if share > 0.0 => {
+                options.size = set_size(footprint.l2_bytes, share, threads.mains());
+            }
+            // A baseline in the same sweep has no set to be sized.
+            _ => {}
         }
         Ok(Self { technique, threads, ..Self::default() })
     }
