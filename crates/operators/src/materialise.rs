@@ -17,7 +17,8 @@ use crate::walk::{Row, Sink};
 pub struct Materialise<'a, T = Joined> {
     rows: &'a mut [T],
     at: usize,
-    written: usize,
+    /// Rows written before the buffer was last begun again, and rows that knew their slot.
+    earlier: usize,
     checksum: u64,
 }
 
@@ -28,7 +29,7 @@ impl<'a, T> Materialise<'a, T> {
     /// If `rows` is empty.
     pub fn new(rows: &'a mut [T]) -> Self {
         assert!(!rows.is_empty(), "a result needs room for a row");
-        Self { rows, at: 0, written: 0, checksum: 0 }
+        Self { rows, at: 0, earlier: 0, checksum: 0 }
     }
 
     /// An empty result in `rows`, and where its rows lie, for a walk that asks for them beforehand.
@@ -45,7 +46,7 @@ impl<'a, T> Materialise<'a, T> {
     /// Hits taken.
     #[must_use]
     pub fn written(&self) -> usize {
-        self.written
+        self.earlier + self.at
     }
 
     /// Sum over the hits of [`pair_checksum`] of their row ids, modulo 2^64.
@@ -58,17 +59,25 @@ impl<'a, T> Materialise<'a, T> {
     #[inline(always)]
     pub(crate) fn next(&mut self, left: u32, right: u32) -> &mut T {
         self.checksum = self.checksum.wrapping_add(pair_checksum(left, right));
-        self.written += 1;
-        let at = if self.at == self.rows.len() { 0 } else { self.at };
+        if self.at == self.rows.len() {
+            self.begin_again();
+        }
+        let at = self.at;
         self.at = at + 1;
         &mut self.rows[at]
+    }
+
+    #[cold]
+    fn begin_again(&mut self) {
+        self.earlier += self.at;
+        self.at = 0;
     }
 
     /// The row of a hit that knows its slot, counted likewise.
     #[inline(always)]
     pub(crate) fn slot(&mut self, slot: u32, left: u32, right: u32) -> &mut T {
         self.checksum = self.checksum.wrapping_add(pair_checksum(left, right));
-        self.written += 1;
+        self.earlier += 1;
         &mut self.rows[slot as usize]
     }
 }
