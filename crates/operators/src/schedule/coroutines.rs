@@ -134,11 +134,13 @@ impl<W: Walk> Schedule<W> for Coroutines<W::Cursor> {
         let shared = RefCell::new(shared);
         let mut lanes: Vec<_> = (0..self.width).map(|_| Box::pin(lane(&shared))).collect();
         let context = &mut Context::from_waker(Waker::noop());
-        // The first poll resumes or starts a row in each lane; none is stepped yet.
-        lanes.retain_mut(|lane| lane.as_mut().poll(context).is_pending());
+        // The first round resumes or starts a row in each lane; none is stepped yet. (One place that
+        // polls, so that the futures are compiled into this drive and its instruction set.)
+        let mut begun = false;
         while !lanes.is_empty() {
-            let full = shared.borrow().sink.is_full();
+            let full = begun && shared.borrow().sink.is_full();
             shared.borrow_mut().pausing = full;
+            begun = true;
             let mut at = 0;
             while let Some(lane) = lanes.get_mut(at) {
                 if lane.as_mut().poll(context).is_pending() {

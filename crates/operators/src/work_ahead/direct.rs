@@ -68,7 +68,10 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
         let serving = scope.spawn(move || {
             let _pinned = pin::to(helper_cpu, allowed).ok()?;
             let moment = Moment::now();
-            let report = run_ahead(ahead, all, size as Row, progress);
+            let report = isa.run(
+                #[inline(always)]
+                || run_ahead(ahead, all, size as Row, progress),
+            );
             Some(Served { report, elapsed: moment.elapsed() })
         });
         {
@@ -120,6 +123,7 @@ fn in_turn<W: Preloadable, S: Sink<W::Hit>>(
 }
 
 /// The helper: starts each row to learn its places, and loads them.
+#[inline(always)]
 fn run_ahead<W: Preloadable>(
     mut walk: W,
     mut rows: Rows,
