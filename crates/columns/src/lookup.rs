@@ -9,7 +9,7 @@ use workahead_operators::with_isa;
 
 use crate::Strategy;
 
-/// Rows announced ahead: beyond the misses any machine keeps in flight; research/joins.md found 24
+/// Rows announced ahead: beyond the misses any machine keeps in flight; prototypes found 24
 /// to 48 alike.
 const DISTANCE: usize = 32;
 /// Rows in flight for AMAC: its optimum was 32 to 64 wherever measured.

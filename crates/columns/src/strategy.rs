@@ -1,7 +1,7 @@
 //! Strategies for users, and the choice between them.
 //!
 //! Few and for production; what studies explore besides (historical and negative variants) is in
-//! `engines`. The rules are those of research/joins.md, part E, for a table of one hop.
+//! `engines`. The rules are for a table of one hop (docs/walks.md, "When it pays").
 
 use std::fmt;
 use std::str::FromStr;

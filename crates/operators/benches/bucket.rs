@@ -134,7 +134,8 @@ fn probing<'a>(
         let shares = Shares::new(Split::Morsels { rows: 1 << 16 }, probes.keys.len() as Row, 2);
         let ran = together(cpus, allowed, |thread| {
             let shares = shares.of(thread as u32);
-            with_isa!(Detected::best(), isa => probe(isa, &footprint.table, probes, technique, shares))
+            let table = &footprint.table;
+            with_isa!(Detected::best(), isa => probe(isa, table, probes, technique, shares))
         })
         .expect("allowed CPUs");
         let answer = ran.iter().fold((0, 0_u64), |(hits, sum), ran| {
