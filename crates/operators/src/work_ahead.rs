@@ -29,6 +29,8 @@ mod helper;
 mod run;
 mod set;
 mod slots;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod touch;
 
 pub use direct::run_direct;

@@ -9,11 +9,10 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use workahead_machine::clock::Moment;
-use workahead_machine::{Error, pin};
+use workahead_machine::Error;
 
 use super::helper::{HelperReport, pause};
-use super::run::{Placement, Preloadable, Served};
+use super::run::{Placement, Preloadable, Served, beside};
 use super::touch::touch;
 use crate::isa::Isa;
 use crate::memory::Direct;
@@ -58,31 +57,24 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
     placement: Placement<'_>,
     sink: &mut S,
 ) -> Result<Option<Served>, Error> {
-    let Placement { helper_cpu, allowed } = placement;
-    if !allowed.contains(helper_cpu) {
-        let _ = pin::to(helper_cpu, allowed)?;
-    }
     let progress = &Progress::none();
     let (ahead, all) = (walk.clone(), *rows);
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(move || {
-            let _pinned = pin::to(helper_cpu, allowed).ok()?;
-            let moment = Moment::now();
-            let report = isa.run(
+    beside(
+        placement,
+        move || {
+            isa.run(
                 #[inline(always)]
                 || run_ahead(ahead, all, size as Row, progress),
-            );
-            Some(Served { report, elapsed: moment.elapsed() })
-        });
-        {
+            )
+        },
+        || {
             let _finish = Finish(progress);
             isa.run(
                 #[inline(always)]
                 || in_turn(walk, rows, progress, sink),
             );
-        }
-        Ok(serving.join().ok().flatten())
-    })
+        },
+    )
 }
 
 /// [`run_direct`] over the threads of the model checker, which know no scope and no CPU.

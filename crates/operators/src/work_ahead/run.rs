@@ -62,7 +62,9 @@ impl<A: References> Drop for Finish<'_, A> {
 /// Runs all `rows` of a walk through a work-ahead set, with a helper if there is to be one.
 ///
 /// The main thread never waits for the helper, which may start late, stop or die: the hits are the
-/// same. `None` is returned for a helper that was not asked for or did not live to report.
+/// same. (Locked slots are the exception, [`Guard::Mutex`].) Only the end of the run waits, for the
+/// load the helper is at: it must not outlive the memory it loads. `None` is returned for a helper
+/// that was not asked for, could not be started or did not live to report.
 ///
 /// # Errors
 /// When the helper's CPU is not allowed; then nothing has run.
@@ -74,6 +76,20 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     placement: Placement<'_>,
     sink: &mut S,
 ) -> Result<Option<Served>, Error> {
+    // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays mapped
+    // while the walk exists; the borrow of it outlives the helper, which `run_loading` waits for.
+    let load = |address| unsafe { touch(address as *const u8) };
+    run_loading(isa, (walk, rows), (options, placement), sink, load)
+}
+
+/// [`run`] with a load of one's own: tests have helpers here that are slow, stop or die.
+pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
+    isa: impl Isa,
+    (walk, rows): (&mut W, &mut Rows),
+    (options, placement): (Options, Placement<'_>),
+    sink: &mut S,
+    load: impl FnMut(usize) + Send,
+) -> Result<Option<Served>, Error> {
     let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
     let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     let Some(helper) = options.helper else {
@@ -83,27 +99,39 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
         );
         return Ok(None);
     };
-    let Placement { helper_cpu, allowed } = placement;
-    if !allowed.contains(helper_cpu) {
-        let _ = pin::to(helper_cpu, allowed)?;
-    }
     let slots = &slots;
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(move || {
-            let _pinned = pin::to(helper_cpu, allowed).ok()?;
-            let moment = Moment::now();
-            // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays
-            // mapped while the walk exists; the caller's borrow of it outlives this scope.
-            let report = helper.run(slots, |address| unsafe { touch(address as *const u8) });
-            Some(Served { report, elapsed: moment.elapsed() })
-        });
-        {
+    beside(
+        placement,
+        move || helper.run(slots, load),
+        || {
             let _finish = Finish(slots);
             isa.run(
                 #[inline(always)]
                 || drive(walk, rows, set, sink),
             );
-        }
-        Ok(serving.join().ok().flatten())
+        },
+    )
+}
+
+/// Runs `main` while `serve` runs on the helper's CPU, which must end soon after `main` has.
+pub(super) fn beside(
+    Placement { helper_cpu, allowed }: Placement<'_>,
+    serve: impl FnOnce() -> HelperReport + Send,
+    main: impl FnOnce(),
+) -> Result<Option<Served>, Error> {
+    if !allowed.contains(helper_cpu) {
+        let _ = pin::to(helper_cpu, allowed)?;
+    }
+    std::thread::scope(|scope| {
+        let pinned = move || {
+            let _pinned = pin::to(helper_cpu, allowed).ok()?;
+            let moment = Moment::now();
+            let report = serve();
+            Some(Served { report, elapsed: moment.elapsed() })
+        };
+        // A thread that the system refuses is a helper that is dead from the start.
+        let serving = std::thread::Builder::new().spawn_scoped(scope, pinned).ok();
+        main();
+        Ok(serving.and_then(|serving| serving.join().ok().flatten()))
     })
 }

@@ -30,7 +30,7 @@ pub const ENTRIES_MAX: usize = 1 << 15;
 pub enum Guard {
     /// Relaxed atomics: a torn multi-pointer entry only loses a preload.
     None,
-    /// A mutex a slot.
+    /// A mutex a slot: the one way in which the main thread may have to wait for the helper.
     Mutex,
 }
 
