@@ -85,7 +85,8 @@ fn default_chart() -> Chart {
 
 fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let axes = Axes::of(view, chart)?;
-    let cells: Vec<&Cell> = view.cells().iter().filter(|cell| cell.has(&chart.only)).collect();
+    let shown = |cell: &&Cell| cell.has(&chart.only) && axes.takes_sweeps_of(cell, view);
+    let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
     let panels = panels(view, &cells, &axes);
     let alone = panels.len() == 1;
     let draw = |(title, cells): &(String, Vec<&Cell>)| {
@@ -134,6 +135,12 @@ impl<'a> Axes<'a> {
         };
         let along = named.or(likely.map(String::as_str))?;
         Some(Self { along, series: chart.series.as_deref().filter(|series| *series != along) })
+    }
+
+    /// Whether a cell belongs to the sweeps that the chart is over, and to no other.
+    fn takes_sweeps_of(&self, cell: &Cell, view: &View<'_>) -> bool {
+        let mut sweeps = view.results.plan.sweeps.iter();
+        sweeps.all(|axis| self.names(axis) == cell.place.contains_key(axis))
     }
 
     fn names(&self, axis: &str) -> bool {

@@ -21,6 +21,9 @@ pub struct Plan {
     pub study: String,
     /// The axes, outer ones first, `case` among them.
     pub axes: Vec<String>,
+    /// Those of them along which only some cells are varied.
+    #[serde(default)]
+    pub sweeps: Vec<String>,
     /// The cells; those of one block lie together.
     pub cells: Vec<Cell>,
     /// Number of blocks.
@@ -43,9 +46,9 @@ pub struct Visit {
 }
 
 impl Plan {
-    /// The product of all axes and cases.
+    /// The product of all axes and cases, and after each cell its sweeps.
     pub fn new(spec: &Spec) -> Plan {
-        let axes = spec.axis_names();
+        let mut axes = spec.axis_names();
         let mut places = vec![Settings::new()];
         for axis in &axes {
             let values = values(spec, axis);
@@ -62,17 +65,24 @@ impl Plan {
         let block_axes = spec.block_names();
         let mut cells: Vec<Cell> = Vec::with_capacity(places.len());
         let mut block = 0;
-        for (index, place) in places.into_iter().enumerate() {
+        for place in places {
             if let Some(last) = cells.last() {
                 let differs = |axis: &String| last.place.get(axis) != place.get(axis);
                 block += usize::from(block_axes.iter().any(differs));
             }
             let settings = merged(spec, &place);
-            cells.push(Cell { index, block, seed: spec.seed, place, settings });
+            let cell = Cell { index: cells.len(), block, seed: spec.seed, place, settings };
+            let swept = swept(spec, &cell);
+            cells.push(cell);
+            cells.extend(swept);
         }
+        // The case stays last: it is what a row of a table is named after.
+        let last = axes.len() - usize::from(!spec.cases.is_empty());
+        axes.splice(last..last, spec.sweep_names());
         Plan {
             study: spec.id.clone(),
             axes,
+            sweeps: spec.sweep_names(),
             blocks: block + 1,
             cells,
             repetitions: spec.method.repetitions,
@@ -102,12 +112,27 @@ impl Plan {
         self.cells.len() * self.repetitions as usize
     }
 
-    /// The cell that a ratio of `cell` is against: the same but for the baseline's axes.
+    /// The cell that a ratio of `cell` is against: the same but for the baseline's axes, where a
+    /// sweep counts as one if nobody else takes part in it.
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         let mut place = cell.place.clone();
+        place.retain(|axis, _| !self.sweeps.contains(axis));
         place.extend(baseline.iter().map(|(axis, value)| (axis.clone(), value.clone())));
         self.cells.iter().find(|other| other.place == place)
     }
+}
+
+/// The cells that a cell's sweeps add to it.
+fn swept(spec: &Spec, cell: &Cell) -> Vec<Cell> {
+    let taken = spec.sweeps.iter().filter(|sweep| cell.has(&sweep.cells));
+    let values = taken.flat_map(|sweep| sweep.values.iter().map(|value| (&sweep.axis, value)));
+    let with = |(position, (axis, value)): (usize, (&String, &Setting))| {
+        let mut swept = Cell { index: cell.index + 1 + position, ..cell.clone() };
+        swept.place.insert(axis.clone(), value.clone());
+        swept.settings.insert(axis.clone(), value.clone());
+        swept
+    };
+    values.enumerate().map(with).collect()
 }
 
 fn values(spec: &Spec, axis: &str) -> Vec<Setting> {

@@ -47,6 +47,8 @@ pub struct Spec {
     pub axes: Vec<Axis>,
     /// Named bundles of settings.
     pub cases: Vec<Case>,
+    /// Axes along which only some cells are varied.
+    pub sweeps: Vec<Sweep>,
     /// How it is run.
     pub method: Method,
     /// What the paper says.
@@ -71,6 +73,19 @@ pub struct Case {
     pub settings: Settings,
 }
 
+/// An axis of some cells only: each is run again with every one of the values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// The setting that is varied.
+    pub axis: String,
+    /// Its values.
+    pub values: Vec<Setting>,
+    /// Which cells: those with all of these settings.
+    #[serde(rename = "where")]
+    pub cells: Settings,
+}
+
 /// The document as serde sees it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,6 +107,8 @@ struct Document {
     axes: Table,
     #[serde(default)]
     cases: Vec<Settings>,
+    #[serde(default)]
+    sweeps: Vec<Sweep>,
     #[serde(default)]
     method: Method,
     #[serde(default)]
@@ -159,6 +176,7 @@ impl Spec {
             memory_mib: document.memory_mib,
             axes: axes.map_err(wrong)?,
             cases: cases.map_err(wrong)?,
+            sweeps: document.sweeps,
             method: document.method,
             paper: document.paper,
         };
@@ -176,6 +194,13 @@ impl Spec {
         }
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
+    /// The axes of the sweeps, each once.
+    pub fn sweep_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.sweeps.iter().map(|sweep| sweep.axis.clone()).collect();
+        names.dedup();
         names
     }
 

@@ -100,3 +100,51 @@ fn the_baseline_differs_by_the_named_axes_only() {
         assert_eq!(base.block, cell.block);
     }
 }
+
+#[test]
+fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
+    let spec = Spec::parse(
+        "swept",
+        r#"
+        title = "t"
+        question = "q"
+        engine = "native"
+        workload = { rows = 10 }
+        [axes]
+        pages = ["huge", "small"]
+        [[cases]]
+        name = "plain"
+        [[cases]]
+        name = "set"
+        width = 7
+        [[sweeps]]
+        axis = "width"
+        values = [1, 2]
+        where = { pages = "huge", case = "set" }
+        [method]
+        baseline = { case = "plain" }
+        charts = [{ kind = "curves", x = "width" }]
+        "#,
+    )
+    .unwrap();
+    let plan = Plan::new(&spec);
+    let labels: Vec<String> = plan.cells.iter().map(|cell| cell.label(&plan.axes)).collect();
+    assert_eq!(
+        labels,
+        [
+            "huge / plain",
+            "huge / set",
+            "huge / 1 / set",
+            "huge / 2 / set",
+            "small / plain",
+            "small / set"
+        ]
+    );
+    assert_eq!(plan.cells.iter().map(|cell| cell.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(plan.cells.iter().map(|cell| cell.block).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1]);
+    let widths = [None, Some(7), Some(1), Some(2), None, Some(7)];
+    assert_eq!(plan.cells.iter().map(|cell| cell.integer("width")).collect::<Vec<_>>(), widths);
+    let baseline = plan.baseline_of(&plan.cells[3], &spec.method.baseline).unwrap();
+    assert_eq!(baseline.index, 0);
+    assert_eq!(plan.axes, ["pages", "width", "case"]);
+}

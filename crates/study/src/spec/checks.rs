@@ -15,6 +15,7 @@ const CELLS_MAX: usize = 100_000;
 /// The first thing that is wrong, in words.
 pub(super) fn check(spec: &Spec) -> Result<(), String> {
     check_axes(spec)?;
+    check_sweeps(spec)?;
     check_method(spec)?;
     check_charts(spec)?;
     check_paper(spec)
@@ -42,6 +43,23 @@ fn check_axes(spec: &Spec) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_sweeps(spec: &Spec) -> Result<(), String> {
+    for sweep in &spec.sweeps {
+        let at = format!("sweep over {}", sweep.axis);
+        if sweep.values.is_empty() {
+            return Err(format!("{at} has no values: add one or remove it"));
+        }
+        if sweep.axis == "case" || spec.axes.iter().any(|axis| axis.name == sweep.axis) {
+            return Err(format!("{at}: that is an axis of all cells already, remove one of them"));
+        }
+        if sweep.cells.is_empty() {
+            return Err(format!("{at} is of all cells: write it as one of the axes"));
+        }
+        check_cells(spec, &sweep.cells, &at)?;
+    }
+    Ok(())
 }
 
 fn check_method(spec: &Spec) -> Result<(), String> {
@@ -120,6 +138,7 @@ fn check_cells(spec: &Spec, cells: &Settings, at: &str) -> Result<(), String> {
 
 fn check_axis(spec: &Spec, name: &str, at: &str) -> Result<(), String> {
     let mut known: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+    known.extend(spec.sweeps.iter().map(|sweep| sweep.axis.as_str()));
     if !spec.cases.is_empty() {
         known.push("case");
     }
@@ -151,13 +170,16 @@ fn values_of(spec: &Spec, name: &str) -> Vec<Setting> {
         None => values.extend(spec.workload.get(name).cloned()),
     }
     values.extend(spec.cases.iter().filter_map(|case| case.settings.get(name)).cloned());
+    let sweeps = spec.sweeps.iter().filter(|sweep| sweep.axis == name);
+    values.extend(sweeps.flat_map(|sweep| sweep.values.iter().cloned()));
     values
 }
 
 fn setting_names(spec: &Spec) -> BTreeSet<String> {
     let axes = spec.axes.iter().map(|axis| axis.name.clone());
     let cases = spec.cases.iter().flat_map(|case| case.settings.keys().cloned());
-    let mut names: BTreeSet<String> = axes.chain(cases).collect();
+    let sweeps = spec.sweeps.iter().map(|sweep| sweep.axis.clone());
+    let mut names: BTreeSet<String> = axes.chain(cases).chain(sweeps).collect();
     names.extend(spec.workload.keys().cloned());
     if !spec.cases.is_empty() {
         names.insert("case".to_owned());
