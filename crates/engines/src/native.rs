@@ -22,6 +22,7 @@
 //! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
 //! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
 //! | `join`, `null_percent` | of `join_index`: `inner` or `left-outer`, and its nulls |
+//! | `references` | of `join_index`: `together`, or `apart` in stages of one each |
 //! | `hit_rate`, `load_percent` | of `bucket` |
 //! | `tree_rows` | of `heterogeneous` |
 
@@ -54,7 +55,7 @@ use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 
 use crew::{Crew, Ran, failed};
 use given::Given;
-use how::{How, Results};
+use how::{How, References, Results};
 use operator::Operator;
 use size::Footprint;
 use tree::Descent;
@@ -95,6 +96,9 @@ enum Kind {
 }
 
 const RESULTS: [(&str, Results); 2] = [("batches", Results::Batches), ("whole", Results::Whole)];
+
+const REFERENCES: [(&str, References); 2] =
+    [("together", References::Together), ("apart", References::Apart)];
 
 const OPERATORS: [(&str, Kind); 7] = [
     ("hash_join", Kind::HashJoin),
@@ -174,6 +178,9 @@ impl Native {
             Kind::HashJoin => how.results = given.choice("results", how.results, &RESULTS)?,
             Kind::Tree | Kind::Heterogeneous => {
                 how.descent = Descent::read(&given, &self.footprint)?;
+            }
+            Kind::JoinIndex => {
+                how.references = given.choice("references", how.references, &REFERENCES)?;
             }
             _ => {}
         }

@@ -28,6 +28,17 @@ pub(super) struct How {
     /// Of tree lookups.
     pub(super) descent: Descent,
     pub(super) results: Results,
+    pub(super) references: References,
+}
+
+/// How the references of one stage are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum References {
+    /// All at once, as the paper does.
+    #[default]
+    Together,
+    /// In stages of one reference each: the paper's counter-example (§4.1).
+    Apart,
 }
 
 /// What becomes of the rows found.
@@ -83,6 +94,7 @@ impl Default for How {
             threads: Threads::One,
             descent: Descent::default(),
             results: Results::default(),
+            references: References::default(),
         }
     }
 }

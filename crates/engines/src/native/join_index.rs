@@ -2,6 +2,7 @@
 //! appendix A.1), inner and left outer.
 
 use workahead_machine::pages::{PageBuffer, Pages};
+use workahead_operators::apart::Apart;
 use workahead_operators::draws::Draws;
 use workahead_operators::isa::Portable;
 use workahead_operators::join_index::{Draft, Inner, JoinIndex, LeftOuter, NULL, Order, Pairs};
@@ -12,6 +13,7 @@ use workahead_study::engine::{Answer, EngineError};
 use super::crew::{Ran, failed};
 use super::given::Given;
 use super::hash_join::records;
+use super::how::References;
 use super::operator::{Data, Made, Operator, Task, Touch};
 use super::oracle;
 use super::size::{self, Footprint};
@@ -136,18 +138,26 @@ impl Data for Index {
         outputs: &mut [PageBuffer<Joined>],
         task: Task<'_>,
     ) -> Result<Ran, EngineError> {
-        let copy = |thread: usize| &copies[thread % copies.len()];
-        match self.shape.outer {
-            false => task.run_into(Portable, outputs, |thread, output| {
-                let (sink, destination) = Materialise::announced(output);
-                let Sides { left, right } = copy(thread);
-                (JoinIndex::<Inner>::new(&self.pairs, left, right, destination), sink)
-            }),
-            true => task.run_into(Portable, outputs, |thread, output| {
-                let (sink, destination) = Materialise::announced(output);
-                let Sides { left, right } = copy(thread);
-                (JoinIndex::<LeftOuter>::new(&self.pairs, left, right, destination), sink)
-            }),
+        let walk_of = |thread: usize, output| {
+            let Sides { left, right } = &copies[thread % copies.len()];
+            (&self.pairs, left, right, output)
+        };
+        macro_rules! run {
+            ($variant:ty, $wrapped:path) => {
+                task.run_into(Portable, outputs, |thread, output| {
+                    let (sink, destination) = Materialise::announced(output);
+                    let (pairs, left, right, destination) = walk_of(thread, destination);
+                    ($wrapped(JoinIndex::<$variant>::new(pairs, left, right, destination)), sink)
+                })
+            };
+        }
+        match (self.shape.outer, task.how.references) {
+            (false, References::Together) => run!(Inner, std::convert::identity),
+            (true, References::Together) => run!(LeftOuter, std::convert::identity),
+            (false, References::Apart) => run!(Inner, Apart),
+            (true, References::Apart) => Err(failed(
+                "setting `references`: only the inner join is run with its references apart",
+            )),
         }
     }
 }

@@ -48,6 +48,7 @@ fn every_operator_gives_the_oracles_answer_under_every_technique() {
         "operator = \"csb_tree\", rows = 5000, probe_rows = 12000",
         "operator = \"join_index\", rows = 3000, probe_rows = 9000",
         "operator = \"join_index\", rows = 3000, probe_rows = 9000, join = \"left-outer\"",
+        "operator = \"join_index\", rows = 3000, probe_rows = 9000, references = \"apart\"",
         "operator = \"columnar\", rows = 3000, probe_rows = 9000",
         "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, node_bytes = 64, search = \"simd\", upper_levels = \"at-once\"",
     ] {
