@@ -5,8 +5,8 @@
 //! apart      ask for p ──► ask for q ──► ask for r ──► use them
 //! ```
 //!
-//! A statement `*p = *q + *r` can be divided into stages of one reference each. But "by the time the
-//! operation is executed, a relatively long time has passed since the first elements were
+//! A statement `*p = *q + *r` can be divided into stages of one reference each. But "by the time
+//! the operation is executed, a relatively long time has passed since the first elements were
 //! preloaded, and they may have since been evicted" (Zhou et al., VLDB 2005, §4.1); the paper saw
 //! that, and keeps references that are available together in one stage. [`Apart`] is any walk with
 //! its references asked for one at a time, so that the effect can be measured against the walk

@@ -134,8 +134,8 @@ impl<W: Walk> Schedule<W> for Coroutines<W::Cursor> {
         let shared = RefCell::new(shared);
         let mut lanes: Vec<_> = (0..self.width).map(|_| Box::pin(lane(&shared))).collect();
         let context = &mut Context::from_waker(Waker::noop());
-        // The first round resumes or starts a row in each lane; none is stepped yet. (One place that
-        // polls, so that the futures are compiled into this drive and its instruction set.)
+        // The first round resumes or starts a row in each lane; none is stepped yet. (One place
+        // that polls, so that the futures are compiled into this drive and its instruction set.)
         let mut begun = false;
         while !lanes.is_empty() {
             let full = begun && shared.borrow().sink.is_full();
