@@ -199,7 +199,7 @@ fn what_cannot_be_run_is_refused_before_anything_is_written() {
         ("amac:width=8", "amac:width=0", 1, "technique"),
         ("native", "naitve", 1, "unknown engine `naitve`"),
         ("repetitions", "repetition", 1, "line 14: unknown key `repetition`: did you mean"),
-        ("1000, 3000", "1000, 4_000_000_000", 1, "MiB"),
+        ("1000, 3000", "3000, 4_000_000_000", 1, "MiB"),
         ("title = \"Tiny\"", "title = \"Tiny", 1, "line 1"),
     ] {
         let place = tiny();

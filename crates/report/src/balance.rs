@@ -14,8 +14,10 @@ use crate::view::{View, ratio_words};
 /// One technique over all its places.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    /// The technique and its threads: `AMAC, 1 thread`.
+    /// The technique.
     pub(crate) technique: String,
+    /// `2 threads`, where something says.
+    pub(crate) threads: String,
     /// Places in which it is shown to be faster than the baseline.
     pub(crate) faster: usize,
     /// Those in which no difference is shown.
@@ -77,9 +79,9 @@ fn row(view: &View<'_>, places: &[Compared<'_>]) -> Option<Row> {
     let count = |what| places.iter().filter(|(_, finding, _)| shown(finding) == what).count();
     let best = places.iter().max_by(by_ratio)?;
     let worst = places.iter().min_by(by_ratio)?;
-    let threads = view.threads_words(best.0).map(|threads| format!(", {threads}"));
     Some(Row {
-        technique: format!("{}{}", view.technique(best.0), threads.unwrap_or_default()),
+        technique: view.technique(best.0),
+        threads: view.threads_words(best.0).unwrap_or_default(),
         faster: count(Shown::Faster),
         level: count(Shown::NoDifference),
         slower: count(Shown::Slower),

@@ -1,14 +1,14 @@
 //! Everything a page says, in words, before it is HTML or Markdown.
 
 use serde::Serialize;
-use workahead_study::results::Results;
+use workahead_study::results::{self, Results};
 
 use crate::answer::{Answer, answer};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::unshown::unshown;
 use crate::view::View;
-use crate::{balance, claims, date, rows, words};
+use crate::{balance, claims, date, number, rows, words};
 
 /// The page, in the order a reader wants it.
 #[derive(Debug, Serialize)]
@@ -24,6 +24,8 @@ pub(crate) struct Page {
     pub(crate) scale: Option<String>,
     /// What is missing of the run: `23 of 45 samples so far`.
     pub(crate) unfinished: Option<String>,
+    /// How much of its time the run had to wait for a CPU, if that matters.
+    pub(crate) busy: Option<String>,
     pub(crate) answer: Answer,
     /// What each technique gains and loses, where it is tried in more than one place.
     pub(crate) balance: Vec<balance::Row>,
@@ -71,6 +73,7 @@ impl Page {
             tier: words::capital(&view.tier()),
             scale: results.spec.scale.clone(),
             unfinished: unfinished(results),
+            busy: busy(&view),
             answer: answer(&view),
             balance: balance::rows(&view),
             baseline: view.baseline(),
@@ -94,6 +97,16 @@ impl Page {
 fn unfinished(results: &Results) -> Option<String> {
     let (kept, wanted) = (results.observations.len(), results.plan.samples());
     (!results.is_complete()).then(|| format!("{kept} of {wanted} samples so far"))
+}
+
+fn busy(view: &View<'_>) -> Option<String> {
+    let share = view.results.cpu_share().filter(|share| *share < results::CPU_SHARE_QUIET)?;
+    Some(format!(
+        "The threads of this run had {} of the processor time that they asked for; other programs \
+         had the rest. Throughputs are too low and intervals too wide, most of all for two \
+         threads: run it again when nothing else runs.",
+        number::percent(share)
+    ))
 }
 
 fn failures(view: &View<'_>) -> Vec<Failure> {

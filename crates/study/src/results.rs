@@ -5,8 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::log;
+use crate::method::Mean;
 use crate::observation::{Observation, Outcome};
 use crate::paper::Claim;
 use crate::plan::Plan;
@@ -18,6 +20,10 @@ use crate::verdict::{self, Verdict, Word};
 
 /// The measure that ratios are of.
 pub const THROUGHPUT: &str = "mtuples_per_s";
+
+/// A run whose threads had less than this of the processor time they asked for was disturbed: the
+/// rest went to other programs, or to the host of a virtual machine.
+pub const CPU_SHARE_QUIET: f64 = 0.8;
 
 /// A run, finished or not.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +81,27 @@ impl Results {
         let values: Vec<f64> =
             self.of_cell(cell).filter_map(|seen| seen.measure(measure)).collect();
         mean(&values, self.spec.method.mean)
+    }
+
+    /// How much of the time of its threads a sample had a CPU to run on: the median over all
+    /// samples whose engine says how many `threads` they had. None where none says.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let share = |sample: &Sample| {
+            Some(sample.cpu_s / (sample.wall_s * sample.measure("threads").filter(|n| *n >= 1.0)?))
+        };
+        let samples = self.observations.iter().filter_map(Observation::sample);
+        let shares: Vec<f64> = samples.filter_map(share).collect();
+        mean(&shares, Mean::Median)
+    }
+
+    /// Why nothing can be concluded from this run, if other programs took too much of the machine.
+    pub fn disturbance(&self) -> Option<String> {
+        let share = self.cpu_share().filter(|share| *share < CPU_SHARE_QUIET)?;
+        Some(format!(
+            "the machine was busy, the threads had {:.0} % of the processor time they asked for: \
+             run it again when nothing else runs",
+            share * 100.0
+        ))
     }
 
     /// Names of everything the engine measured beside time.
@@ -158,7 +185,8 @@ impl Results {
         let cells: Vec<(usize, Option<Ratio>)> =
             meant.iter().map(|cell| (cell.index, self.ratio(cell, baseline))).collect();
         let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
-        let (word, reason) = match verdict::missing(&needs, &self.record.host) {
+        let missing = verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance());
+        let (word, reason) = match missing {
             Some(missing) => (Word::CannotBeSaidHere, missing),
             None => {
                 let judge = |(_, ratio): &(usize, Option<Ratio>)| verdict::judge(claim, *ratio);

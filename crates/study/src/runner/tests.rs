@@ -226,6 +226,27 @@ fn findings_and_verdicts_are_what_the_mock_makes_them() {
 }
 
 #[test]
+fn a_run_on_a_busy_machine_concludes_nothing() {
+    let begun = begun();
+    begun.run(&mut Mock::new());
+    let mut results = begun.results();
+    assert_eq!(results.cpu_share(), None, "the mock does not tell its threads");
+    let mut had = |share: f64| {
+        for seen in &mut results.observations {
+            let Outcome::Sample(sample) = &mut seen.outcome else { unreachable!("none failed") };
+            sample.measures.insert("threads".to_owned(), 2.0);
+            sample.cpu_s = 2.0 * share * sample.wall_s;
+        }
+        (results.cpu_share().unwrap(), results.verdicts())
+    };
+    let (share, verdicts) = had(0.26);
+    assert!((share - 0.26).abs() < 1e-9);
+    assert!(verdicts.iter().all(|verdict| verdict.word == Word::CannotBeSaidHere));
+    assert!(verdicts[0].reason.contains("busy") && verdicts[0].reason.contains("26 %"));
+    assert_eq!(had(0.97).1[0].word, Word::Agrees);
+}
+
+#[test]
 fn events_tell_the_whole_story() {
     let begun = begun();
     let job = Job { plan: &begun.plan, fingerprint: &begun.fingerprint, dir: begun.dir.path() };

@@ -30,6 +30,8 @@ struct Facts<'a> {
     machine: &'a str,
     tier: &'a str,
     complete: bool,
+    /// Processor time over what the threads asked for; below 0.8 something disturbed the run.
+    cpu_share: Option<f64>,
     samples: usize,
     #[serde(flatten)]
     written: &'a Written,
@@ -78,6 +80,7 @@ pub(crate) fn print(results: &Results, written: &Written, json: bool) -> anyhow:
         machine: &results.record.host.name,
         tier: &results.record.host.tier,
         complete: results.is_complete(),
+        cpu_share: results.cpu_share(),
         samples: results.observations.len(),
         written,
         findings: results.findings(),

@@ -55,6 +55,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
         let (kept, all) = (results.observations.len(), results.plan.samples());
         parts.push(format!("not finished: {kept} of {all} samples"));
     }
+    parts.extend(results.disturbance());
     let host = &results.record.host;
     parts.push(format!("{}, evidence tier {}", host.name, host.tier));
     parts.push(format!("report: {}", report.display()));
