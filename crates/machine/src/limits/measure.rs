@@ -32,8 +32,8 @@ use super::{Knees, Limits, Siblings, VERSION, pause, unshown};
 mod percent {
     pub(super) const SIBLINGS: u32 = 6;
     pub(super) const TOUCH: u32 = 14;
-    /// What touching may take beyond that where memory is handed out slowly: 24 s become 36.
-    pub(super) const TOUCH_SLACK: u32 = 25;
+    /// What touching may take beyond that where memory is handed out slowly: 24 s become 34.
+    pub(super) const TOUCH_SLACK: u32 = 42;
     pub(super) const LATENCY: u32 = 18;
     pub(super) const LINES: u32 = 22;
     pub(super) const BANDWIDTH: u32 = 4;
@@ -65,7 +65,8 @@ impl Limits {
         let began = Instant::now();
         let threads = thread_counts(machine.allowed_cpus().len());
         let cpus = machine.cpus_for(threads.last().copied().unwrap_or(1))?;
-        let deadline = Deadline { at: began + budget.time(), stop };
+        let deadline =
+            Deadline { at: began + budget.time() + budget.percent(percent::TOUCH_SLACK), stop };
         let presence = Presence::default();
         let mut run = Run { machine, budget, threads, cpus, deadline, began, progress, presence };
         let mut limits = run.empty();
@@ -90,7 +91,7 @@ struct Run<'a> {
     budget: Budget,
     threads: Vec<usize>,
     cpus: Vec<usize>,
-    /// Only for its flag: each phase has its own time.
+    /// The end of everything: after it no phase takes a second pass.
     deadline: Deadline<'a>,
     began: Instant,
     progress: &'a mut dyn FnMut(Progress<'_>),
@@ -182,8 +183,8 @@ impl<'a> Run<'a> {
             self.say("touching memory");
             let began = Instant::now();
             field.touch(bytes.min(most), &self.near(), self.machine.allowed_cpus())?;
-            // The next doubling touches as much as there is now.
-            let next = began.elapsed() * 2;
+            // The next doubling touches twice as much, and what comes later may come more slowly.
+            let next = began.elapsed() * 3;
             if bytes >= most {
                 return Ok(field);
             }
@@ -283,8 +284,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// So much of the time from now, but no later than the end of everything.
     fn within(&self, percent: u32) -> Deadline<'a> {
-        self.deadline.within(self.budget.percent(percent))
+        let phase = self.deadline.within(self.budget.percent(percent));
+        Deadline { at: phase.at.min(self.deadline.at), ..phase }
     }
 
     fn say(&mut self, step: &str) {
