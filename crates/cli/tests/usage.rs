@@ -6,14 +6,19 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 13] = [
     &["machine"],
     &["limits"],
     &["data"],
     &["data", "tpch"],
     &["join"],
     &["study"],
+    &["study", "list"],
+    &["study", "show"],
+    &["study", "plan"],
     &["study", "run"],
+    &["study", "resume"],
+    &["study", "report"],
     &["completions"],
 ];
 
