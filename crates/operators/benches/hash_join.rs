@@ -214,13 +214,13 @@ fn main() {
         out.fill(bytemuck::Zeroable::zeroed());
         let times = in_turns(&asked, asked.rounds(7), &cases(&join, &cpus, allowed), &mut out[..]);
         let base = times.iter().find(|timed| timed.name == "sequential");
-        let base = base.unwrap_or(&times[0]).seconds();
+        let base = base.unwrap_or(&times[0]);
         for timed in &times {
             report.row(&[
                 ("case", json!(timed.name)),
                 ("size", json!(place)),
                 ("mtuples_per_s", json!(probes as f64 / timed.seconds() / 1e6)),
-                ("speedup", json!(base / timed.seconds())),
+                ("speedup", json!(timed.times_as_fast_as(base))),
             ]);
         }
     }

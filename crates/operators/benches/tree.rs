@@ -33,7 +33,7 @@ const PARTS: usize = 10;
 const AT_ONCE_BYTES: usize = 256 << 10;
 
 /// (search, technique, upper levels, threads), for both node sizes; the first two are baselines.
-const CASES: [(&str, &str, &str, usize); 14] = [
+const CASES: [(&str, &str, &str, usize); 16] = [
     ("scalar", "sequential", "stepwise", 1),
     ("simd", "sequential", "stepwise", 1),
     ("scalar", "work-ahead:size=128", "stepwise", 1),
@@ -47,6 +47,8 @@ const CASES: [(&str, &str, &str, usize); 14] = [
     ("simd", "amac:width=32", "at-once", 1),
     ("simd", "amac:width=64", "at-once", 1),
     ("scalar", "sequential", "stepwise", 2),
+    ("simd", "group:width=64", "at-once", 2),
+    ("simd", "amac:width=32", "stepwise", 2),
     ("simd", "amac:width=32", "at-once", 2),
 ];
 

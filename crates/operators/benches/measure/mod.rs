@@ -81,10 +81,19 @@ pub(crate) struct Timed {
 impl Timed {
     /// The median.
     pub(crate) fn seconds(&self) -> f64 {
-        let mut sorted = self.rounds.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
+        median(self.rounds.clone())
     }
+
+    /// How many times as fast as another case: the median over the rounds, in each of which both
+    /// ran on the machine as it was then.
+    pub(crate) fn times_as_fast_as(&self, other: &Timed) -> f64 {
+        median(other.rounds.iter().zip(&self.rounds).map(|(theirs, own)| theirs / own).collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Runs a group's cases in turn. All answers must equal the first.
@@ -106,8 +115,14 @@ pub(crate) fn in_turns<T: ?Sized>(
     let timed = |case: &&Case<'_, T>| Timed { name: case.name.clone(), rounds: Vec::new() };
     let mut times: Vec<Timed> = chosen.iter().map(timed).collect();
     let mut expected = None;
-    for _ in 0..rounds {
-        for (case, timed) in chosen.iter().zip(&mut times) {
+    for round in 0..rounds {
+        // There and back: whoever comes after a case that leaves the caches full is not always the
+        // same one.
+        let there = 0..chosen.len();
+        let turns: Vec<usize> =
+            if round % 2 == 0 { there.collect() } else { there.rev().collect() };
+        for turn in turns {
+            let (case, timed) = (chosen[turn], &mut times[turn]);
             let run = (case.run)(scratch);
             if let Some(answer) = run.answer {
                 let (first, wanted) = *expected.get_or_insert((&case.name, answer));
