@@ -184,8 +184,9 @@ impl Part<'_> {
     /// The paper's ratio for a cell, brought to the chart's measure: times our own baseline for a
     /// throughput.
     fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
-        let ratio = claim.ratio.filter(|_| cell.has(&claim.cells))?;
-        let own = self.view.results.plan.baseline_of(cell, self.view.against(claim))?;
+        let plan = &self.view.results.plan;
+        let ratio = claim.ratio.filter(|_| plan.means(&claim.cells, cell))?;
+        let own = plan.baseline_of(cell, self.view.against(claim))?;
         if own.index == cell.index {
             return None;
         }

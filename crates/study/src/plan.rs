@@ -112,6 +112,13 @@ impl Plan {
         self.cells.len() * self.repetitions as usize
     }
 
+    /// Whether a statement about cells with these settings is about this one: a sweep's cells are
+    /// meant only by those who name its axis.
+    pub fn means(&self, settings: &Settings, cell: &Cell) -> bool {
+        let swept = |axis: &String| cell.place.contains_key(axis) && !settings.contains_key(axis);
+        cell.has(settings) && !self.sweeps.iter().any(swept)
+    }
+
     /// The cell that a ratio of `cell` is against: the same but for the baseline's axes, where a
     /// sweep counts as one if nobody else takes part in it.
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {

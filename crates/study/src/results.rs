@@ -176,7 +176,7 @@ impl Results {
             true => &self.spec.method.baseline,
             false => &claim.against,
         };
-        let meant = self.plan.cells.iter().filter(|cell| cell.has(&claim.cells));
+        let meant = self.plan.cells.iter().filter(|cell| self.plan.means(&claim.cells, cell));
         let meant: Vec<&Cell> = meant
             .filter(|cell| {
                 self.plan.baseline_of(cell, baseline).is_none_or(|base| base.index != cell.index)

@@ -147,4 +147,8 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
     let baseline = plan.baseline_of(&plan.cells[3], &spec.method.baseline).unwrap();
     assert_eq!(baseline.index, 0);
     assert_eq!(plan.axes, ["pages", "width", "case"]);
+    let case = Settings::from([("case".to_owned(), Setting::from("set"))]);
+    let meant: Vec<usize> =
+        plan.cells.iter().filter(|cell| plan.means(&case, cell)).map(|cell| cell.index).collect();
+    assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not meant");
 }
