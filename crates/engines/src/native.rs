@@ -204,6 +204,7 @@ impl Native {
             |bytes, threads, pages| self.limits.as_ref()?.lines_per_s(bytes, threads, pages);
         let (threads, pages) = (how.threads(), operator.pages());
         say("threads", threads as f64);
+        say("cpus", threads.min(self.machine.allowed_cpus().len()) as f64);
         let limit = ceiling::probes_per_s(&operator.touches(), threads, pages, &lines_per_s);
         if let Some(limit) = limit {
             say("limit_mtuples_per_s", limit / 1e6);

@@ -84,10 +84,12 @@ impl Results {
     }
 
     /// How much of the time of its threads a sample had a CPU to run on: the median over all
-    /// samples whose engine says how many `threads` they had. None where none says.
+    /// samples whose engine says how many `threads` they had, and how many `cpus` if those were
+    /// fewer. None where none says.
     pub fn cpu_share(&self) -> Option<f64> {
         let share = |sample: &Sample| {
-            Some(sample.cpu_s / (sample.wall_s * sample.measure("threads").filter(|n| *n >= 1.0)?))
+            let asked = sample.measure("cpus").or_else(|| sample.measure("threads"));
+            Some(sample.cpu_s / (sample.wall_s * asked.filter(|asked| *asked >= 1.0)?))
         };
         let samples = self.observations.iter().filter_map(Observation::sample);
         let shares: Vec<f64> = samples.filter_map(share).collect();
