@@ -114,7 +114,7 @@ impl Data for Keys {
         sides.table.bytes()
     }
 
-    fn touches(&self, sides: &Sides) -> Vec<Touch> {
+    fn touches(&self, sides: &Sides, _: f64) -> Vec<Touch> {
         vec![Touch::random(sides.table.bytes(), 1.0)]
     }
 

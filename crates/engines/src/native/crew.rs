@@ -138,22 +138,34 @@ impl Task<'_> {
         T: Send,
         Materialise<'o, T>: Sink<W::Hit>,
     {
-        let How { technique, threads, .. } = *self.how;
         let outputs: Vec<_> =
             outputs.iter_mut().map(|output| Mutex::new(Some(&mut output[..]))).collect();
-        self.crew.parts(threads, self.rows.clone(), |thread, shares| {
+        self.crew.parts(self.how.threads, self.rows.clone(), |thread, shares| {
             let output = outputs[thread].lock().ok().and_then(|mut output| output.take());
             let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
-            let placement = self.crew.placement(thread, threads.mains());
-            let (mut probed, mut served) = (0, None);
-            for mut rows in shares {
-                probed += rows.left();
-                served = technique::run(technique, isa, &mut walk, &mut rows, placement, &mut sink)
-                    .map_err(failed)?;
-            }
+            let (probed, served) = self.drive((isa, thread), &mut walk, shares, &mut sink)?;
             let answer = Answer { rows: sink.written() as u64, checksum: sink.checksum() };
             Ok(Part { answer, probed, served })
         })
+    }
+
+    /// A main thread's rows, share by share: how many, and what its helper did.
+    pub(super) fn drive<W: Preloadable + Clone + Send>(
+        &self,
+        (isa, thread): (impl Isa, usize),
+        walk: &mut W,
+        shares: &mut dyn Iterator<Item = Rows>,
+        sink: &mut impl Sink<W::Hit>,
+    ) -> Result<(usize, Option<Served>), EngineError> {
+        let How { technique, threads, .. } = *self.how;
+        let placement = self.crew.placement(thread, threads.mains());
+        let (mut probed, mut served) = (0, None);
+        for mut rows in shares {
+            probed += rows.left();
+            served =
+                technique::run(technique, isa, walk, &mut rows, placement, sink).map_err(failed)?;
+        }
+        Ok((probed, served))
     }
 }
 

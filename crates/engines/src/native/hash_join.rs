@@ -140,8 +140,7 @@ impl Data for Tables {
         sides.chains.bytes() + sides.build.bytes()
     }
 
-    fn touches(&self, sides: &Sides) -> Vec<Touch> {
-        let hits = self.answer(self.probes()).rows as f64 / self.probes() as f64;
+    fn touches(&self, sides: &Sides, hits: f64) -> Vec<Touch> {
         let (heads, cells) = sides.chains.parts_bytes();
         let mut touches = vec![
             Touch::random(heads, 1.0),

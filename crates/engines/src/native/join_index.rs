@@ -114,7 +114,7 @@ impl Data for Index {
         sides.left.bytes() + sides.right.bytes()
     }
 
-    fn touches(&self, sides: &Sides) -> Vec<Touch> {
+    fn touches(&self, sides: &Sides, _: f64) -> Vec<Touch> {
         let matched = self.pairs.all().iter().filter(|pair| pair[1] != NULL).count();
         let matched = matched as f64 / self.probes() as f64;
         let mut touches = vec![Touch::random(sides.right.bytes(), matched)];

@@ -12,7 +12,6 @@ use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_operators::isa::Isa;
 use workahead_operators::materialise::Materialise;
 use workahead_operators::record::Joined;
-use workahead_operators::technique;
 use workahead_operators::walk::{Row, Sink};
 use workahead_operators::work_ahead::Preloadable;
 use workahead_study::engine::{Answer, EngineError};
@@ -83,14 +82,7 @@ impl Task<'_> {
             let Output { rows, positions, written } = &mut *output;
             let mut sink = Positioned { rows: Materialise::new(rows), positions };
             let mut walk = walk_of(thread);
-            let placement = self.crew.placement(thread, threads.mains());
-            let (mut probed, mut served) = (0, None);
-            for mut rows in shares {
-                probed += rows.left();
-                let technique = self.how.technique;
-                served = technique::run(technique, isa, &mut walk, &mut rows, placement, &mut sink)
-                    .map_err(failed)?;
-            }
+            let (probed, served) = self.drive((isa, thread), &mut walk, shares, &mut sink)?;
             *written = sink.rows.written();
             let answer = Answer { rows: *written as u64, checksum: sink.rows.checksum() };
             Ok(Part { answer, probed, served })

@@ -2,6 +2,7 @@
 
 pub(super) mod streams;
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use bytemuck::Zeroable;
@@ -54,7 +55,8 @@ pub(super) trait Data: Send + Sized {
     fn probes(&self) -> usize;
     fn answer(&self, rows: usize) -> Answer;
     fn table_bytes(copy: &Self::Copy) -> usize;
-    fn touches(&self, copy: &Self::Copy) -> Vec<Touch>;
+    /// With `hits` rows found for each that probes.
+    fn touches(&self, copy: &Self::Copy, hits: f64) -> Vec<Touch>;
     fn pages(&self) -> Pages;
 
     /// Rows of an output; a batch that stays in cache unless the operator needs more.
@@ -82,11 +84,13 @@ pub(super) struct Made<D: Data> {
     data: D,
     copies: Vec<D::Copy>,
     outputs: Vec<PageBuffer<D::Out>>,
+    /// What was last asked of the oracle: the same for every run of a block.
+    answered: Cell<Option<(usize, Answer)>>,
 }
 
 impl<D: Data> Made<D> {
     pub(super) fn of(data: D) -> Self {
-        Self { data, copies: Vec::new(), outputs: Vec::new() }
+        Self { data, copies: Vec::new(), outputs: Vec::new(), answered: Cell::new(None) }
     }
 }
 
@@ -107,7 +111,14 @@ impl<D: Data> Operator for Made<D> {
     }
 
     fn answer(&self, rows: usize) -> Answer {
-        self.data.answer(rows)
+        match self.answered.get() {
+            Some((asked, answer)) if asked == rows => answer,
+            _ => {
+                let answer = self.data.answer(rows);
+                self.answered.set(Some((rows, answer)));
+                answer
+            }
+        }
     }
 
     fn table_bytes(&self) -> usize {
@@ -115,7 +126,9 @@ impl<D: Data> Operator for Made<D> {
     }
 
     fn touches(&self) -> Vec<Touch> {
-        self.copies.first().map_or(Vec::new(), |copy| self.data.touches(copy))
+        let Some(copy) = self.copies.first() else { return Vec::new() };
+        let probes = self.probes();
+        self.data.touches(copy, self.answer(probes).rows as f64 / probes as f64)
     }
 
     fn pages(&self) -> Pages {
@@ -123,7 +136,7 @@ impl<D: Data> Operator for Made<D> {
     }
 
     fn run(&mut self, how: &How, crew: &Crew, rows: Range<usize>) -> Result<Ran, EngineError> {
-        let Self { data, copies, outputs } = self;
+        let Self { data, copies, outputs, .. } = self;
         data.run(copies, outputs, Task { how, crew, rows })
     }
 }

@@ -210,7 +210,7 @@ impl<N: Node> Data for Index<N> {
         sides.tree.bytes()
     }
 
-    fn touches(&self, sides: &Sides<N>) -> Vec<Touch> {
+    fn touches(&self, sides: &Sides<N>, _: f64) -> Vec<Touch> {
         // A level is a structure of its own: the upper ones are small and stay near.
         let level =
             |level: &Level| Touch::random(level.nodes * N::BYTES, (N::BYTES / LINE_BYTES) as f64);
