@@ -6,7 +6,7 @@ mod process;
 use std::fs;
 use std::process::Child;
 
-use process::{Place, interrupt, text, wait_until};
+use process::{Place, signal, text, wait_until};
 use serde_json::Value;
 
 /// Small enough for milliseconds a sample, and with samples enough to be interrupted among.
@@ -114,26 +114,56 @@ fn programs_read_the_same_facts() {
     assert_eq!(facts["report"], "out/report.html");
 }
 
-#[test]
-fn an_interrupted_run_says_how_to_go_on_and_loses_nothing() {
+/// Stops a run by a signal: it says what is kept and how to go on, and leaves whole files only.
+fn stopped_by(name: &str) -> (Place, Vec<Value>) {
     let place = tiny();
     let child = started(&place);
-    interrupt(&child);
+    signal(&child, name);
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
+    // Our own status, not that of a process which the signal killed: there it would be `None`.
     assert_eq!(output.status.code(), Some(1), "{said}");
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("error: interrupted, "), "{said}");
     assert!(last.contains("`workahead study resume out` continues"), "{said}");
-    let kept = lines(&place, "out").len();
-    assert!(last.contains(&format!("{kept} of 8000 samples kept")), "{said}");
+    let kept = lines(&place, "out");
+    assert!(last.contains(&format!("{} of 8000 samples kept", kept.len())), "{said}");
+    assert_eq!(process::names(&place.path("out")), ["observations.jsonl", "run.json"]);
+    let log = fs::read(place.path("out/observations.jsonl")).unwrap();
+    assert_eq!(log.last(), Some(&b'\n'), "the last line is whole");
+    (place, kept)
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on_and_loses_nothing() {
+    let (place, kept) = stopped_by("INT");
     // What is there can be looked at.
     let output = place.run(&["study", "report", "out"]);
     assert!(text(&output.stdout).contains("not finished"), "{}", text(&output.stdout));
     // Not run over unasked.
     let said = place.fails(&run(&["--out", "out"]), 1);
     assert!(said.contains("already holds a result") && said.contains("--force"), "{said}");
-    assert_eq!(lines(&place, "out").len(), kept);
+    assert_eq!(lines(&place, "out"), kept);
+}
+
+/// What a service manager, a container or a closed terminal sends is no other end than Ctrl-C.
+#[test]
+fn a_terminated_run_ends_like_an_interrupted_one_and_goes_on() {
+    for name in ["TERM", "HUP"] {
+        let (place, kept) = stopped_by(name);
+        let mut child = place.start(&["study", "resume", "out", "--no-limits"]);
+        wait_until("more samples", || {
+            assert!(child.try_wait().unwrap().is_none(), "the resumed run ended by itself");
+            lines(&place, "out").len() >= kept.len() + 5
+        });
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        let after = lines(&place, "out");
+        assert_eq!(after[..kept.len()], kept, "what was kept is kept as it was");
+        let mut once = visits(&after);
+        once.dedup();
+        assert_eq!(once.len(), after.len(), "no sample twice");
+    }
 }
 
 #[test]

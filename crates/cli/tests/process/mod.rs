@@ -91,7 +91,12 @@ pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
 
 /// Sends the signal of Ctrl-C.
 pub(crate) fn interrupt(child: &Child) {
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    signal(child, "INT");
+}
+
+/// Sends a signal by its name without SIG.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
     assert!(status.expect("kill").success());
 }
 
