@@ -1,6 +1,7 @@
 //! The page through its public face, from results that no run had to make. Each sample is also
 //! written below `target/tmp/report/`, to look at.
 
+mod alone;
 mod sample;
 
 use std::fs;
@@ -17,6 +18,7 @@ fn page(name: &str, results: &Results) -> String {
     fs::write(dir.join(format!("{name}.html")), &html).unwrap();
     fs::write(dir.join(format!("{name}.md")), markdown(results).unwrap()).unwrap();
     fs::write(dir.join(format!("{name}.csv")), csv(results)).unwrap();
+    assert_eq!(alone::faults(&html), [""; 0], "{name}");
     html
 }
 
@@ -25,4 +27,51 @@ fn samples() {
     page("quick", &sample::quick());
     page("hash_join", &sample::hash_join());
     page("sizes", &sample::sizes());
+}
+
+/// What a study's author writes is text, whatever it looks like.
+#[test]
+fn words_from_outside_bring_nothing_in() {
+    const MARKED: &str = "</h1><img src=//example.org/x.png> <script>url(http://a)</script>";
+    let text = sample::QUICK.replacen("title = \"", &format!("title = \"{MARKED}"), 1);
+    assert_ne!(text, sample::QUICK);
+    let html = page("words", &sample::results("words", &text, &|_| 10.0));
+    assert!(html.contains("&lt;script&gt;url("), "the title is shown as it was written");
+}
+
+/// The reader of tags refuses what it is there to refuse: it is not that it sees nothing.
+#[test]
+fn what_is_fetched_or_left_open_is_found() {
+    let html = page("found", &sample::sizes());
+    let body = |put: &str| html.replacen("<h1>", &format!("{put}<h1>"), 1);
+    let sheet = |put: &str| html.replacen("</style>", &format!("{put}</style>"), 1);
+    for put in [
+        "<script></script>",
+        "<img src=\"x.png\">",
+        "<link rel=\"icon\" href=\"data:,\">",
+        "<svg><use href=\"https://example.org/a.svg\"/></svg>",
+        "<svg><use xlink:href=\"//example.org/a.svg\"/></svg>",
+        "<p onclick=\"go()\"></p>",
+        "<p style=\"background: url(//example.org/a)\"></p>",
+        "<a href=\"javascript:go()\">go</a>",
+        "<p title=unquoted></p>",
+        "<b><i></b></i>",
+        "<p>",
+        "</p>",
+        "<p",
+    ] {
+        assert_ne!(alone::faults(&body(put)), [""; 0], "{put}");
+    }
+    for put in ["@import 'a.css';", "a { background: URL( 'HTTPS://example.org/a' ) }"] {
+        assert_ne!(alone::faults(&sheet(put)), [""; 0], "{put}");
+    }
+    // A citation waits for a click, an anchor stays here, text is text, data is in the page.
+    for put in [
+        "<a href=\"https://doi.org/10.1145/1\">Zhou et al.</a>",
+        "<a href=\"#cells\">below</a>",
+        "<p>https://example.org, src=, @import</p>",
+    ] {
+        assert_eq!(alone::faults(&body(put)), [""; 0], "{put}");
+    }
+    assert_eq!(alone::faults(&sheet("a { background: url(\"data:image/png;base64,\") }")), [""; 0]);
 }
