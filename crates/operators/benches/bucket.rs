@@ -18,10 +18,12 @@ use workahead_machine::limits::lines::{Method, on_field};
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_operators::bucket::{Compare, First, Load, Output, Probe, Table};
 use workahead_operators::draws::Draws;
+use workahead_operators::hash::hash_u64;
 use workahead_operators::isa::Detected;
+use workahead_operators::memory::{Memory, Prefetching, ToL1};
 use workahead_operators::technique::{Driver, Technique};
 use workahead_operators::threads::{Shares, Split, together};
-use workahead_operators::{Pause, Row, with_isa};
+use workahead_operators::{Intent, Pause, Place, Row, with_isa};
 
 /// Joined rows a batch: three columns that stay in L1.
 const BATCH_ROWS: usize = 1024;
@@ -165,6 +167,53 @@ fn limit<'a>(
     })
 }
 
+/// The same loads as a probe with nothing to decide: keys hashed and announced ahead, each key's line
+/// compared, one of its values and both inputs written out; no row ever looks at a second line, and
+/// no branch depends on what was read. What is left between this and the limit is the price of the
+/// three streams and of hashing, which no schedule can take away.
+#[inline(always)]
+fn bound(isa: impl Compare, table: &Table, probes: &Probes, rows: std::ops::Range<usize>) -> u64 {
+    const AHEAD: usize = 32;
+    let homes = table.buckets().len() as u64;
+    let lines: &[[[u64; 4]; 2]] = bytemuck::cast_slice(table.buckets());
+    let home = |key: u64| ((u128::from(hash_u64(key)) * u128::from(homes)) >> 64) as usize;
+    let mut memory = Prefetching::<ToL1>::default();
+    let mut batch = vec![[0_u64; 3]; BATCH_ROWS];
+    let mut sum = 0_u64;
+    for (ahead, row) in (rows.start + AHEAD..rows.end).zip(rows) {
+        memory.fetch(Place::of(&lines[home(probes.keys[ahead])]), Intent::Read);
+        let key = probes.keys[row];
+        let [keys, values] = &lines[home(key)];
+        let slot = isa.equal(keys, key).trailing_zeros() as usize % values.len();
+        batch[row % BATCH_ROWS] = [key, probes.values[row], values[slot]];
+        if row % BATCH_ROWS == BATCH_ROWS - 1 {
+            sum = batch.iter().fold(sum, |sum, [key, probe, build]| {
+                sum.wrapping_add(joined(*key, *probe, *build))
+            });
+        }
+    }
+    sum
+}
+
+/// Times [`bound`] on each of `cpus`, a part of the rows each.
+fn bounding<'a>(
+    footprint: &'a Footprint,
+    probes: &'a Probes,
+    (cpus, allowed): (&'a [usize], &'a CpuSet),
+) -> Case<'a, ()> {
+    Case::new(named(footprint, cpus, BOUND), move |_: &mut ()| {
+        let part = probes.keys.len() / cpus.len();
+        let ran = together(cpus, allowed, |thread| {
+            let (table, rows) = (&footprint.table, thread * part..(thread + 1) * part);
+            with_isa!(Detected::best(), isa => std::hint::black_box(bound(isa, table, probes, rows)))
+        })
+        .expect("allowed CPUs");
+        let seconds = ran.iter().map(|ran| ran.elapsed.cpu_s).fold(0.0, f64::max);
+        Run { seconds, answer: None }
+    })
+}
+
+const BOUND: &str = "the same loads, nothing decided (bound)";
 const LIMIT: &str = "random lines (limit)";
 
 fn named(footprint: &Footprint, cpus: &[usize], what: &str) -> String {
@@ -222,6 +271,7 @@ fn main() {
         for footprint in &footprints {
             for cpus in (1..=cpus.len()).map(|threads| &cpus[..threads]) {
                 cases.push(limit(footprint, &probes, cpus, time));
+                cases.push(bounding(footprint, &probes, (cpus, allowed)));
                 let one = |text: &&'static str| probing(footprint, &probes, text, (cpus, allowed));
                 cases.extend(TECHNIQUES.iter().map(one));
             }
