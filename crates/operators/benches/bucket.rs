@@ -167,10 +167,10 @@ fn limit<'a>(
     })
 }
 
-/// The same loads as a probe with nothing to decide: keys hashed and announced ahead, each key's line
-/// compared, one of its values and both inputs written out; no row ever looks at a second line, and
-/// no branch depends on what was read. What is left between this and the limit is the price of the
-/// three streams and of hashing, which no schedule can take away.
+/// The same loads as a probe with nothing to decide: keys hashed and announced ahead, each key's
+/// line compared, one of its values and both inputs written out; no row ever looks at a second
+/// line, and no branch depends on what was read. What is left between this and the limit is the
+/// price of the three streams and of hashing, which no schedule can take away.
 #[inline(always)]
 fn bound(isa: impl Compare, table: &Table, probes: &Probes, rows: std::ops::Range<usize>) -> u64 {
     const AHEAD: usize = 32;
@@ -205,7 +205,8 @@ fn bounding<'a>(
         let part = probes.keys.len() / cpus.len();
         let ran = together(cpus, allowed, |thread| {
             let (table, rows) = (&footprint.table, thread * part..(thread + 1) * part);
-            with_isa!(Detected::best(), isa => std::hint::black_box(bound(isa, table, probes, rows)))
+            let sum = with_isa!(Detected::best(), isa => bound(isa, table, probes, rows));
+            std::hint::black_box(sum)
         })
         .expect("allowed CPUs");
         let seconds = ran.iter().map(|ran| ran.elapsed.cpu_s).fold(0.0, f64::max);
