@@ -59,6 +59,9 @@ pub const REACH: usize = 256;
 /// Most buckets of a table: positions of entries are counted in 32 bits.
 const BUCKETS_MAX: usize = 1 << 30;
 
+/// Buckets beside the homes: what the last of them spill into, and key zero's own chain.
+const SPARE_BUCKETS: usize = 2 * REACH;
+
 /// What an empty slot holds.
 const EMPTY: u64 = 0;
 
@@ -153,14 +156,22 @@ impl Table {
     /// When memory cannot be had, or the entries are more than a table can count.
     pub fn for_entries(entries: usize, load: Load, pages: Pages) -> Result<Self, TableError> {
         let too_large = TableError::TooLarge { entries, load };
-        let Some(hundredfold) = entries.checked_mul(100) else { return Err(too_large) };
-        let homes = hundredfold.div_ceil(SLOTS * usize::from(load.0)).max(1);
-        let buckets = homes + 2 * REACH;
-        if buckets > BUCKETS_MAX {
-            return Err(too_large);
-        }
+        let homes = Self::homes_for(entries, load).ok_or(too_large)?;
+        let buckets = homes + SPARE_BUCKETS;
         let buckets = PageBuffer::zeroed(buckets, pages)?;
         Ok(Self { buckets, homes: homes as u32, entries: 0, repeats: false })
+    }
+
+    /// Buckets that the keys of so many entries call home; `None` beyond what a table can count.
+    fn homes_for(entries: usize, load: Load) -> Option<usize> {
+        let homes = entries.checked_mul(100)?.div_ceil(SLOTS * usize::from(load.0)).max(1);
+        (homes + SPARE_BUCKETS <= BUCKETS_MAX).then_some(homes)
+    }
+
+    /// Bytes of a table with room for so many entries; `None` where there can be no such table.
+    #[must_use]
+    pub fn bytes_for(entries: usize, load: Load) -> Option<usize> {
+        Some((Self::homes_for(entries, load)? + SPARE_BUCKETS) * size_of::<Bucket>())
     }
 
     /// A table of pairs, built by the schedule that is best for it on most machines.

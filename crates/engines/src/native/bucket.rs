@@ -42,10 +42,13 @@ impl Shape {
         })
     }
 
-    /// Memory at the peak.
+    /// Memory at the peak: the tables, the keys of both sides, the values while a table is built,
+    /// the oracle's answers. (Where the oracle's sorted keys need more, no table is there yet.)
     pub(super) fn bytes(&self, copies: usize) -> u64 {
-        let copy = self.rows * 32 + self.probe_rows * 8;
-        (copy * copies + self.rows * 32 + self.probe_rows * 48) as u64
+        // A table that cannot be is refused when it is made, with its own remedy.
+        let table = Table::bytes_for(self.rows, self.load).unwrap_or_default();
+        let copy = table + self.probe_rows * 8;
+        (copy * copies + self.rows * 16 + self.probe_rows * 32) as u64
     }
 
     pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {

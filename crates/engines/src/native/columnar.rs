@@ -45,11 +45,12 @@ impl Shape {
         if self.clustered { self.probe_rows } else { self.rows }
     }
 
-    /// Memory at the peak.
+    /// Memory at the peak: the tables, what they are copied from, the oracle's answers.
     pub(super) fn bytes(&self, copies: usize) -> u64 {
         let copy = self.rows * (12 + 16 + 16) + self.records() * 12 + self.probe_rows * 4;
-        let oracle = (self.rows + self.records()) * 12 + self.records() * 16;
-        (copy * copies + oracle + self.probe_rows * 4) as u64
+        let source = (self.rows + self.records() + self.probe_rows) * 4;
+        let oracle = self.records() * 16;
+        (copy * copies + source + oracle) as u64
     }
 
     pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {

@@ -47,13 +47,14 @@ impl Shape {
         if self.clustered { self.probe_rows } else { self.rows }
     }
 
-    /// Memory at the peak: the tables, the oracle's sorted keys and answers, and so many whole
-    /// results with a position for every row.
+    /// Memory at the peak: the tables, what they are copied from, the oracle's answers, and so many
+    /// whole results with a position for every row.
     pub(super) fn bytes(&self, copies: usize, results: usize) -> u64 {
         let copy = self.rows * (64 + 16 + 16) + self.records() * 64 + self.probe_rows * 4;
-        let oracle = (self.rows + self.records()) * 8 + self.records() * 16;
+        let source = (self.rows + self.records() + self.probe_rows) * 4;
+        let oracle = self.records() * 16;
         let result = self.probe_rows * (size_of::<Joined>() + 8);
-        (copy * copies + oracle + result * results) as u64
+        (copy * copies + source + oracle + result * results) as u64
     }
 
     pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {

@@ -95,7 +95,8 @@ impl Shape {
     pub(super) fn bytes(&self, copies: usize) -> u64 {
         let stream = if self.clustered { self.probe_rows * 8 } else { self.probe_rows * 4 };
         let outer = if self.clustered { 0 } else { self.rows * 64 };
-        let tree = self.rows * 13;
+        // Leaves of 128 bytes hold ten pairs, of 64 bytes five; and what is above them.
+        let tree = self.rows * 15;
         let shared = self.rows * 16 + self.probe_rows * 4;
         ((stream + outer + tree) * copies + shared) as u64
     }
