@@ -16,6 +16,7 @@ use workahead_machine::cpus::CpuSet;
 use workahead_machine::limits::field::Field;
 use workahead_machine::limits::lines::{Method, on_field};
 use workahead_machine::pages::{PageBuffer, Pages};
+use workahead_operators::bucket::select::{Answers, look_up};
 use workahead_operators::bucket::{Compare, First, Load, Output, Probe, Table};
 use workahead_operators::draws::Draws;
 use workahead_operators::hash::hash_u64;
@@ -150,6 +151,63 @@ fn probing<'a>(
     })
 }
 
+/// Probes by vectorised lookups on each of `cpus`: their values, and copies of both inputs, in
+/// batches as the others write them.
+fn selecting<'a>(
+    footprint: &'a Footprint,
+    probes: &'a Probes,
+    (cpus, allowed): (&'a [usize], &'a CpuSet),
+) -> Case<'a, ()> {
+    Case::new(named(footprint, cpus, "vectorised lookups"), move |_: &mut ()| {
+        let shares = Shares::new(Split::Morsels { rows: 1 << 16 }, probes.keys.len() as Row, 2);
+        let ran = together(cpus, allowed, |thread| {
+            let shares = shares.of(thread as u32);
+            with_isa!(Detected::best(), isa => select(isa, &footprint.table, probes, shares))
+        })
+        .expect("allowed CPUs");
+        let answer = ran.iter().fold((0, 0_u64), |(hits, sum), ran| {
+            (hits + ran.result.0, sum.wrapping_add(ran.result.1))
+        });
+        assert_eq!(answer, probes.answer, "vectorised lookups are wrong");
+        let seconds = ran.iter().map(|ran| ran.elapsed.cpu_s).fold(0.0, f64::max);
+        Run { seconds, answer: Some(answer) }
+    })
+}
+
+#[inline(always)]
+fn select(
+    isa: impl Compare,
+    table: &Table,
+    probes: &Probes,
+    shares: impl Iterator<Item = workahead_operators::Rows>,
+) -> (usize, u64) {
+    const ROWS: usize = 8192;
+    let mut memory = Prefetching::<ToL1>::default();
+    let mut answers = Answers::default();
+    let mut out = [vec![0; BATCH_ROWS], vec![0; BATCH_ROWS], vec![0; BATCH_ROWS]];
+    let (mut hits, mut sum) = (0, 0_u64);
+    for mut share in shares {
+        while let Some(first) = share.next() {
+            let rows = first as usize..first as usize + ROWS.min(share.left() + 1);
+            share.skip_rows(rows.len() as Row - 1);
+            look_up(table, isa, &probes.keys[rows.clone()], &mut memory, &mut answers);
+            assert_eq!(answers.hits(), rows.len(), "every probe hits");
+            let columns = [&probes.keys[rows.clone()], &probes.values[rows], answers.values()];
+            for at in (0..columns[0].len()).step_by(BATCH_ROWS) {
+                let batch = columns.map(|column| &column[at..(at + BATCH_ROWS).min(column.len())]);
+                for (out, column) in out.iter_mut().zip(batch) {
+                    out[..column.len()].copy_from_slice(column);
+                }
+                for row in 0..batch[0].len() {
+                    sum = sum.wrapping_add(joined(out[0][row], out[1][row], out[2][row]));
+                }
+                hits += batch[0].len();
+            }
+        }
+    }
+    (hits, sum)
+}
+
 /// The time that so many random lines take at the limit, by the best of the methods.
 fn limit<'a>(
     footprint: &'a Footprint,
@@ -273,6 +331,7 @@ fn main() {
             for cpus in (1..=cpus.len()).map(|threads| &cpus[..threads]) {
                 cases.push(limit(footprint, &probes, cpus, time));
                 cases.push(bounding(footprint, &probes, (cpus, allowed)));
+                cases.push(selecting(footprint, &probes, (cpus, allowed)));
                 let one = |text: &&'static str| probing(footprint, &probes, text, (cpus, allowed));
                 cases.extend(TECHNIQUES.iter().map(one));
             }
