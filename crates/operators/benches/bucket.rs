@@ -184,7 +184,7 @@ fn select(
     const ROWS: usize = 8192;
     let mut memory = Prefetching::<ToL1>::default();
     let mut answers = Answers::default();
-    let mut out = [vec![0; BATCH_ROWS], vec![0; BATCH_ROWS], vec![0; BATCH_ROWS]];
+    let mut out = [[0; BATCH_ROWS]; 3];
     let (mut hits, mut sum) = (0, 0_u64);
     for mut share in shares {
         while let Some(first) = share.next() {
@@ -198,8 +198,10 @@ fn select(
                 for (out, column) in out.iter_mut().zip(batch) {
                     out[..column.len()].copy_from_slice(column);
                 }
-                for row in 0..batch[0].len() {
-                    sum = sum.wrapping_add(joined(out[0][row], out[1][row], out[2][row]));
+                let [keys, probe_values, build_values] = &out;
+                let values = probe_values.iter().zip(build_values);
+                for (key, (probe, build)) in keys.iter().zip(values).take(batch[0].len()) {
+                    sum = sum.wrapping_add(joined(*key, *probe, *build));
                 }
                 hits += batch[0].len();
             }
