@@ -25,7 +25,8 @@
 //! * **Equal keys** are several entries. The build compares each key with all it passes, so it
 //!   knows whether any key repeats; if none does, a probe may stop at its first match ([`First`]).
 //! * **Two ways to look up**: [`Probe`] is a walk, for every schedule; [`select`] is the same
-//!   lookup as one loop over a vector without a branch on what it reads, where each key is held once.
+//!   lookup as one loop over a vector without a branch on what it reads, where each key is held
+//!   once.
 //! * **An entry lies less than [`REACH`] buckets from its home.** A build that cannot keep this
 //!   says so instead of degrading to a scan: the table is too full or a key repeats too often.
 
