@@ -3,10 +3,11 @@
 //! Batches are joined to few long chunks, column by column, so that an output array is one `take`
 //! from one array. A chunk ends before 32-bit offsets of strings could overflow, and batches with
 //! dictionaries stay as they are, as a joined dictionary may have more values than keys; rows are
-//! then found chunk by chunk and gathered by `interleave`.
+//! then found chunk by chunk and gathered by `interleave`. Columns nobody asks for are not kept.
 
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{ArrowError, DataType};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
@@ -15,10 +16,15 @@ use workahead_operators::walk::Row;
 /// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
 
+/// The row of a build side that has none for a probe row: nulls.
+pub(crate) const NO_ROW: Row = Row::MAX;
+
 /// Columns in chunks of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
-    /// By column, then by chunk.
+    types: Vec<DataType>,
+    /// By column, then by chunk; of several chunks, a last one is a single null row. None of a
+    /// column that is not kept.
     columns: Vec<Vec<ArrayRef>>,
     /// First row of each chunk.
     starts: Vec<usize>,
@@ -26,31 +32,58 @@ pub(crate) struct Chunks {
 
 /// Rows to gather.
 pub(crate) enum Rows {
+    /// One after the other, of the only chunk.
+    Run {
+        start: usize,
+        rows: usize,
+    },
+    /// Of the only chunk.
     One(UInt32Array),
     Several(Vec<(usize, usize)>),
+    /// So many times no row.
+    Nulls(usize),
 }
 
 impl Chunks {
-    pub(crate) fn new(batches: Vec<RecordBatch>) -> Result<Self, ArrowError> {
-        let columns = batches.first().map_or(0, RecordBatch::num_columns);
+    /// Of batches of a schema, those columns that are kept.
+    pub(crate) fn new(
+        batches: Vec<RecordBatch>,
+        schema: &Schema,
+        kept: &[bool],
+    ) -> Result<Self, ArrowError> {
+        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut starts = Vec::new();
-        let mut by_column = vec![Vec::new(); columns];
+        let mut columns = vec![Vec::new(); types.len()];
         let mut start = 0;
-        for run in runs(batches) {
+        for run in runs(batches, kept) {
             let rows = run.iter().map(RecordBatch::num_rows).sum::<usize>();
             starts.push(start);
             start += rows;
-            join_columns(run, &mut by_column)?;
+            join_columns(run, kept, &mut columns)?;
         }
-        Ok(Self { columns: by_column, starts })
+        if starts.len() > 1 {
+            for ((chunks, data_type), _) in
+                columns.iter_mut().zip(&types).zip(kept).filter(|(_, kept)| **kept)
+            {
+                chunks.push(new_null_array(data_type, 1));
+            }
+        }
+        Ok(Self { types, columns, starts })
     }
 
-    /// Rows by number, prepared for [`gather`](Self::gather).
+    /// Rows by number, prepared for [`gather`](Self::gather). [`NO_ROW`] is a row of nulls.
     pub(crate) fn rows(&self, rows: Vec<Row>) -> Rows {
-        if self.starts.len() <= 1 {
-            return Rows::One(UInt32Array::from(rows));
+        let missing = rows.iter().filter(|row| **row == NO_ROW).count();
+        if missing == rows.len() {
+            return Rows::Nulls(rows.len());
+        }
+        if let [_] = self.starts[..] {
+            return one(rows, missing > 0);
         }
         let located = rows.into_iter().map(|row| {
+            if row == NO_ROW {
+                return (self.starts.len(), 0);
+            }
             let row = row as usize;
             let chunk = self.starts.partition_point(|start| *start <= row) - 1;
             (chunk, row - self.starts[chunk])
@@ -58,14 +91,17 @@ impl Chunks {
         Rows::Several(located.collect())
     }
 
+    /// The values of a kept column in some rows.
     pub(crate) fn gather(&self, column: usize, rows: &Rows) -> Result<ArrayRef, ArrowError> {
         let chunks = &self.columns[column];
         match rows {
+            Rows::Run { start, rows } => Ok(chunks[0].slice(*start, *rows)),
             Rows::One(rows) => take(&chunks[0], rows, None),
             Rows::Several(rows) => {
                 let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
                 interleave(&chunks, rows)
             }
+            Rows::Nulls(rows) => Ok(new_null_array(&self.types[column], *rows)),
         }
     }
 
@@ -75,15 +111,30 @@ impl Chunks {
     }
 }
 
+/// Rows of one chunk.
+fn one(mut rows: Vec<Row>, missing: bool) -> Rows {
+    let start = rows[0];
+    if !missing && rows.iter().zip(start..).all(|(row, next)| *row == next) {
+        return Rows::Run { start: start as usize, rows: rows.len() };
+    }
+    if !missing {
+        return Rows::One(UInt32Array::from(rows));
+    }
+    let there = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
+    rows.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = 0);
+    Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(there))))
+}
+
 /// Cuts the batches into runs whose columns can be joined.
-fn runs(batches: Vec<RecordBatch>) -> Vec<Vec<RecordBatch>> {
+fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
     let mut runs = Vec::new();
     let mut run = Vec::new();
     let mut bytes = 0;
     for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
-        let sizes = batch.columns().iter().map(|column| column.get_array_memory_size());
-        let largest = sizes.max().unwrap_or(0);
-        let alone = batch.columns().iter().any(|column| holds_dictionary(column.data_type()));
+        let columns = || batch.columns().iter().zip(kept).filter(|(_, kept)| **kept);
+        let largest = columns().map(|(column, _)| column.get_array_memory_size()).max();
+        let largest = largest.unwrap_or(0);
+        let alone = columns().any(|(column, _)| holds_dictionary(column.data_type()));
         if (alone || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
             runs.push(std::mem::take(&mut run));
             bytes = 0;
@@ -98,16 +149,22 @@ fn runs(batches: Vec<RecordBatch>) -> Vec<Vec<RecordBatch>> {
 }
 
 /// Joins a run to one chunk, one column after the other, each freed as soon as it is copied.
-fn join_columns(run: Vec<RecordBatch>, to: &mut [Vec<ArrayRef>]) -> Result<(), ArrowError> {
+fn join_columns(
+    run: Vec<RecordBatch>,
+    kept: &[bool],
+    to: &mut [Vec<ArrayRef>],
+) -> Result<(), ArrowError> {
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];
     for batch in run {
         for (column, pieces) in batch.columns().iter().zip(&mut pieces) {
             pieces.push(column.clone());
         }
     }
-    for (pieces, chunks) in pieces.into_iter().zip(to) {
-        let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-        chunks.push(concat(&arrays)?);
+    for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
+        if *kept {
+            let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+            chunks.push(concat(&arrays)?);
+        }
     }
     Ok(())
 }

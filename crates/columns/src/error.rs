@@ -16,8 +16,21 @@ pub enum JoinError {
         /// The columns there are.
         known: String,
     },
+    /// A column position outside the input.
+    #[error("the {side} input has no column {column}: choose from its {columns}, counted from 0")]
+    UnknownPosition {
+        /// `left` or `right`.
+        side: &'static str,
+        /// What was asked for.
+        column: usize,
+        /// How many there are.
+        columns: usize,
+    },
+    /// No key at all.
+    #[error("a hash join needs a pair of key columns: name one, or use a nested-loop join")]
+    NoKeys,
     /// A key of a type this join does not take.
-    #[error("the key {name:?} is {found}: join on an integer column, or on two of type Date32")]
+    #[error("the key {name:?} is {found}, which can't be compared: cast it to another type")]
     KeyType {
         /// The column.
         name: String,
@@ -25,12 +38,61 @@ pub enum JoinError {
         found: DataType,
     },
     /// Keys that can't be compared.
-    #[error("the keys are {left} and {right}, which can't be equal: join columns of one kind")]
+    #[error(
+        "the keys {left_name:?} ({left}) and {right_name:?} ({right}) can't be equal: \
+         cast one to the type of the other"
+    )]
     KeyKinds {
-        /// Type of the left key.
+        /// The left key.
+        left_name: String,
+        /// Its type.
         left: DataType,
-        /// Type of the right key.
+        /// The right key.
+        right_name: String,
+        /// Its type.
         right: DataType,
+    },
+    /// A null-aware join that has no meaning.
+    #[error("{why}: leave null-awareness out, or plan the query in another way")]
+    NullAware {
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A filter whose columns and fields differ in number.
+    #[error("the filter's schema has {fields} fields for {columns} columns: give one for each")]
+    FilterSchema {
+        /// Fields of the schema.
+        fields: usize,
+        /// Columns it reads.
+        columns: usize,
+    },
+    /// A filter that reads a column as another type.
+    #[error(
+        "the filter takes {name:?} as {announced}, but the input has {found}: cast one of them"
+    )]
+    FilterColumn {
+        /// The filter's field.
+        name: String,
+        /// Its type.
+        announced: DataType,
+        /// The input's type.
+        found: DataType,
+    },
+    /// A filter that did not answer for each pair.
+    #[error("a filter gave {given} answers for {pairs} pairs: it must give one for each")]
+    FilterAnswers {
+        /// Answers.
+        given: usize,
+        /// Pairs.
+        pairs: usize,
+    },
+    /// A projection outside the output.
+    #[error("the projection {columns} does not fit: the output has {most} columns, counted from 0")]
+    Projection {
+        /// What was asked for.
+        columns: String,
+        /// How many there are.
+        most: usize,
     },
     /// More build rows than row ids.
     #[error("the build side has {rows} rows, more than {most}: build on the other side")]
@@ -62,7 +124,7 @@ pub enum JoinError {
     /// The rows of the groups could not be stored.
     #[error(transparent)]
     Memory(#[from] AllocationError),
-    /// Arrow could not make an output array.
+    /// Arrow could not make an array.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
 }

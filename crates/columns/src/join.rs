@@ -1,12 +1,12 @@
-//! A join, described: inputs, keys, options.
+//! A join, described: inputs, keys, type, options.
 
 use arrow_schema::{Schema, SchemaRef};
 use workahead_machine::pages::Pages;
 
 use crate::build::BuildSide;
-use crate::keys::KeyReader;
-use crate::layout::{self, Source};
-use crate::{Caches, JoinError, Strategy};
+use crate::keys::{self, Mapping, MappingKind, Reader};
+use crate::layout::Layout;
+use crate::{Caches, Filter, JoinError, JoinType, NullEquality, Strategy};
 
 /// A side of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,63 +37,94 @@ impl Side {
     }
 }
 
+/// In which order rows come out of a prober.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// In whichever is fastest.
+    #[default]
+    Any,
+    /// In that of the probe side. Rows of the build side alone still come last.
+    Kept,
+}
+
 /// Rows of an output batch unless asked otherwise: what DataFusion and DuckDB's exports use.
 const BATCH_ROWS: usize = 8192;
 
-/// One input of a join.
-#[derive(Debug, Clone)]
-pub(crate) struct Input {
-    pub(crate) schema: SchemaRef,
-    pub(crate) key: usize,
-    pub(crate) keys: KeyReader,
-}
-
-/// An inner hash join on one integer key. Null keys match nothing.
+/// A hash join of two inputs where their keys are equal.
 ///
-/// The output has all columns of the left input, then all of the right: give it schemas of only
-/// the columns that are wanted.
+/// The output has the columns of the left input, then of the right; of only one side for semi and
+/// anti joins; of one side and a Boolean `mark` for mark joins.
 #[derive(Debug, Clone)]
 pub struct HashJoin {
-    pub(crate) left: Input,
-    pub(crate) right: Input,
-    pub(crate) schema: SchemaRef,
-    pub(crate) sources: Vec<Source>,
+    left: SchemaRef,
+    right: SchemaRef,
+    on: Vec<(usize, usize)>,
+    keys: [Reader; 2],
+    pub(crate) join_type: JoinType,
+    pub(crate) null_aware: bool,
+    pub(crate) filter: Option<Filter>,
+    suffix: String,
+    projection: Option<Vec<usize>>,
+    pub(crate) layout: Layout,
     pub(crate) build_side: Side,
     pub(crate) strategy: Strategy,
     pub(crate) caches: Caches,
     pub(crate) batch_rows: usize,
+    pub(crate) order: Order,
     pub(crate) pages: Pages,
+    /// All bits, but in tests.
+    pub(crate) hash_mask: u64,
 }
 
 impl HashJoin {
-    /// An inner join of inputs with these schemas where the keys are equal, built on the left,
-    /// clashing names of the right suffixed with `_right`.
+    /// A join of inputs with these schemas where the columns at the positions `on` are equal,
+    /// built on the left, clashing names of the right suffixed with `_right`.
     ///
     /// # Errors
-    /// When a key is not a column, or not one this join can compare.
-    pub fn inner(
+    /// When there is no key, one is not a column, or two can't be compared.
+    pub fn new(
         left: SchemaRef,
         right: SchemaRef,
-        left_key: &str,
-        right_key: &str,
+        on: &[(usize, usize)],
+        join_type: JoinType,
     ) -> Result<Self, JoinError> {
-        let (left_column, right_column) = (column(&left, left_key)?, column(&right, right_key)?);
-        let [left_keys, right_keys] = KeyReader::pair(
-            (left_key, left.field(left_column).data_type()),
-            (right_key, right.field(right_column).data_type()),
-        )?;
-        let (schema, sources) = layout::output(&left, &right, "_right");
+        let keys = keys::readers(&left, &right, on, false)?;
+        let suffix = "_right".to_owned();
+        let layout = Layout::new(&left, &right, join_type, &suffix);
         Ok(Self {
-            left: Input { schema: left, key: left_column, keys: left_keys },
-            right: Input { schema: right, key: right_column, keys: right_keys },
-            schema,
-            sources,
+            left,
+            right,
+            on: on.to_vec(),
+            keys,
+            join_type,
+            null_aware: false,
+            filter: None,
+            suffix,
+            projection: None,
+            layout,
             build_side: Side::Left,
             strategy: Strategy::Auto,
             caches: Caches::ASSUMED,
             batch_rows: BATCH_ROWS,
+            order: Order::Any,
             pages: Pages::Huge,
+            hash_mask: u64::MAX,
         })
+    }
+
+    /// The same with keys by their names.
+    ///
+    /// # Errors
+    /// As [`HashJoin::new`].
+    pub fn by_names(
+        left: SchemaRef,
+        right: SchemaRef,
+        on: &[(&str, &str)],
+        join_type: JoinType,
+    ) -> Result<Self, JoinError> {
+        let on = on.iter().map(|(a, b)| Ok((column(&left, a)?, column(&right, b)?)));
+        let on = on.collect::<Result<Vec<_>, JoinError>>()?;
+        Self::new(left, right, &on, join_type)
     }
 
     /// Builds on a side: the one with fewer rows, as a rule.
@@ -102,11 +133,69 @@ impl HashJoin {
         Self { build_side, ..self }
     }
 
+    /// Says whether null keys are equal. A null-aware join decides about nulls itself.
+    ///
+    /// # Panics
+    /// Never: the keys were compared when the join was made.
+    #[must_use]
+    pub fn with_null_equality(self, null_equality: NullEquality) -> Self {
+        let equal = null_equality == NullEquality::NullEqualsNull && !self.null_aware;
+        let keys = keys::readers(&self.left, &self.right, &self.on, equal);
+        Self { keys: keys.expect("the keys were compared before"), ..self }
+    }
+
+    /// Makes an anti join that of `NOT IN`: one null key on the other side, and no row comes out; a
+    /// row with a null key comes out only if the other side has no row at all.
+    ///
+    /// # Errors
+    /// When this is not an anti join, has several keys, or a filter.
+    pub fn with_null_aware(self) -> Result<Self, JoinError> {
+        if !matches!(self.join_type, JoinType::LeftAnti | JoinType::RightAnti) {
+            return Err(JoinError::NullAware { why: "only an anti join can be null-aware" });
+        }
+        if self.on.len() != 1 {
+            return Err(JoinError::NullAware { why: "a null-aware join has exactly one key" });
+        }
+        if self.filter.is_some() {
+            return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
+        }
+        let plain = self.with_null_equality(NullEquality::NullEqualsNothing);
+        Ok(Self { null_aware: true, ..plain })
+    }
+
+    /// Takes only pairs that a filter wants.
+    ///
+    /// # Errors
+    /// When the filter's columns are not those of the inputs, or the join is null-aware.
+    pub fn with_filter(self, filter: Filter) -> Result<Self, JoinError> {
+        if self.null_aware {
+            return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
+        }
+        filter.check(&self)?;
+        Ok(Self { filter: Some(filter), ..self })
+    }
+
+    /// Puts out only some columns, by their positions in the unprojected output; none at all for
+    /// batches that only have a number of rows.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    pub fn with_projection(self, columns: Vec<usize>) -> Result<Self, JoinError> {
+        let unprojected = self.unprojected();
+        let Some(layout) = unprojected.projected(&columns) else {
+            let columns = format!("{columns:?}");
+            return Err(JoinError::Projection { columns, most: unprojected.sources.len() });
+        };
+        Ok(Self { projection: Some(columns), layout, ..self })
+    }
+
     /// Gives clashing names of the right side another suffix.
     #[must_use]
-    pub fn with_suffix(self, suffix: &str) -> Self {
-        let (schema, sources) = layout::output(&self.left.schema, &self.right.schema, suffix);
-        Self { schema, sources, ..self }
+    pub fn with_suffix(mut self, suffix: &str) -> Self {
+        suffix.clone_into(&mut self.suffix);
+        let unprojected = self.unprojected();
+        let projected = self.projection.as_ref().and_then(|kept| unprojected.projected(kept));
+        Self { layout: projected.unwrap_or(unprojected), ..self }
     }
 
     /// Looks rows up by a strategy.
@@ -131,6 +220,12 @@ impl HashJoin {
         Self { batch_rows, ..self }
     }
 
+    /// Promises an order of the output. A strategy that can't keep it is replaced.
+    #[must_use]
+    pub fn with_probe_order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+
     /// Puts the table on pages of a kind.
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Self {
@@ -140,7 +235,22 @@ impl HashJoin {
     /// What comes out.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.layout.schema.clone()
+    }
+
+    /// What goes in on a side.
+    #[must_use]
+    pub fn schema_of(&self, side: Side) -> &SchemaRef {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    /// Which rows come out.
+    #[must_use]
+    pub fn join_type(&self) -> JoinType {
+        self.join_type
     }
 
     /// Starts the build side.
@@ -149,22 +259,26 @@ impl HashJoin {
         BuildSide::new(self.clone())
     }
 
-    pub(crate) fn input(&self, side: Side) -> &Input {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
-        }
+    pub(crate) fn keys(&self, side: Side) -> &Reader {
+        &self.keys[usize::from(side == Side::Right)]
     }
-}
 
-impl Input {
-    /// Refuses a batch of other columns.
-    pub(crate) fn check(&self, batch: &Schema) -> Result<(), JoinError> {
-        let same = batch.fields().len() == self.schema.fields().len()
+    pub(crate) fn mapping(&self, kind: MappingKind) -> Mapping {
+        Mapping { hash_mask: self.hash_mask, ..Mapping::new(kind) }
+    }
+
+    fn unprojected(&self) -> Layout {
+        Layout::new(&self.left, &self.right, self.join_type, &self.suffix)
+    }
+
+    /// Refuses a batch of other columns than those of a side.
+    pub(crate) fn check(&self, side: Side, batch: &Schema) -> Result<(), JoinError> {
+        let announced = self.schema_of(side).fields();
+        let same = batch.fields().len() == announced.len()
             && batch
                 .fields()
                 .iter()
-                .zip(self.schema.fields())
+                .zip(announced)
                 .all(|(found, announced)| found.data_type() == announced.data_type());
         if same {
             return Ok(());
@@ -174,7 +288,8 @@ impl Input {
             let fields = fields.map(|field| format!("{} {}", field.name(), field.data_type()));
             fields.collect::<Vec<_>>().join(", ")
         };
-        Err(JoinError::Schema { found: shown(batch), expected: shown(&self.schema) })
+        let expected = shown(self.schema_of(side));
+        Err(JoinError::Schema { found: shown(batch), expected })
     }
 }
 

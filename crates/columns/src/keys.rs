@@ -1,27 +1,70 @@
-//! Integer keys of any width as 64-bit words that are equal exactly when the integers are.
+//! Keys of any columns as one 64-bit word a row: what the table holds and is asked for.
 //!
-//! Signed integers are sign-extended, unsigned ones zero-extended. The one case in which that is
-//! not enough is a signed key against `UInt64`: −1 and 2⁶⁴−1 would be the same word, so negative
-//! keys are left out there, as nulls are: neither equals anything.
+//! ```text
+//! columns ─► words ─┬─ one: itself                              exact
+//!                   ├─ several whose ranges fit 64 bits: packed exact
+//!                   └─ several: hashed ┐
+//! text, bytes ─────────────────hashed ├ each hit is compared with the build side's key
+//! anything else ─► row format ─ hashed ┘
+//! ```
+//!
+//! Rows whose key matches nothing (a null where nulls are not equal, a number the other side's type
+//! has not) get no word.
+
+pub(crate) mod bytes;
+mod fixed;
+mod kind;
+mod packed;
+mod rows;
+pub(crate) mod store;
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{ArrowError, DataType};
+use arrow_select::take::take;
 use workahead_operators::walk::Row;
 
-use crate::JoinError;
+use fixed::Fixed;
+pub(crate) use kind::readers;
+pub(crate) use packed::{Packing, Range};
+use rows::RowFormat;
+use store::Parts;
 
 /// How one side's keys are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeyReader {
-    /// Whether negative keys can't match because the other side has none.
-    drop_negative: bool,
-    /// Mixed into every key of both sides when a table of the plain keys would be crowded.
-    whiten: Option<u64>,
+#[derive(Debug, Clone)]
+pub(crate) struct Reader {
+    columns: Vec<usize>,
+    form: Form,
+    /// Nulls equal each other: a further word says which columns are null.
+    nulls_equal: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Words(Arc<[Fixed]>),
+    Bytes,
+    Rows(RowFormat),
+}
+
+/// How a key becomes the table's word: the same on both sides.
+#[derive(Debug, Clone)]
+pub(crate) struct Mapping {
+    pub(crate) kind: MappingKind,
+    /// Mixed into every word when a table of the plain ones would be crowded.
+    pub(crate) whiten: Option<u64>,
+    /// The bits of a hash that are kept: all, but for tests of what happens when hashes collide.
+    pub(crate) hash_mask: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum MappingKind {
+    /// A key is one word.
+    Identity,
+    Packed(Packing),
+    Hashed,
 }
 
 /// A batch's keys, without those that match nothing.
@@ -30,110 +73,221 @@ pub(crate) struct Keys {
     words: Vec<u64>,
     /// Row of each word, unless word `i` is of row `i`.
     rows: Option<Vec<Row>>,
+    /// What hashed words are of.
+    pub(crate) parts: Parts,
+    /// Scratch: word columns as they are read.
+    loaded: Vec<Vec<u64>>,
+    outside: Vec<bool>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Signed,
-    Unsigned { widest: bool },
-    Date,
-}
-
-fn kind(name: &str, data_type: &DataType) -> Result<Kind, JoinError> {
-    Ok(match data_type {
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Kind::Signed,
-        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => Kind::Unsigned { widest: false },
-        DataType::UInt64 => Kind::Unsigned { widest: true },
-        DataType::Date32 => Kind::Date,
-        found => return Err(JoinError::KeyType { name: name.to_owned(), found: found.clone() }),
-    })
-}
-
-impl KeyReader {
-    /// Readers for a left and a right key.
-    pub(crate) fn pair(
-        left: (&str, &DataType),
-        right: (&str, &DataType),
-    ) -> Result<[Self; 2], JoinError> {
-        let kinds = [kind(left.0, left.1)?, kind(right.0, right.1)?];
-        if (kinds[0] == Kind::Date) != (kinds[1] == Kind::Date) {
-            return Err(JoinError::KeyKinds { left: left.1.clone(), right: right.1.clone() });
+impl Reader {
+    /// How keys become words, if that does not depend on the build side's values.
+    pub(crate) fn fixed_mapping(&self) -> Option<MappingKind> {
+        match &self.form {
+            Form::Words(fixed) => (self.width(fixed) == 1).then_some(MappingKind::Identity),
+            Form::Bytes | Form::Rows(_) => Some(MappingKind::Hashed),
         }
-        let reader = |own: Kind, other: Kind| {
-            let drop_negative = own == Kind::Signed && other == Kind::Unsigned { widest: true };
-            Self { drop_negative, whiten: None }
-        };
-        Ok([reader(kinds[0], kinds[1]), reader(kinds[1], kinds[0])])
     }
 
-    /// The same with every key mixed with a number.
-    pub(crate) fn whitened(self, whiten: u64) -> Self {
-        Self { whiten: Some(whiten), ..self }
+    /// Ranges to be widened by [`measure`](Self::measure).
+    pub(crate) fn ranges(&self) -> Vec<Range> {
+        let Form::Words(columns) = &self.form else { return Vec::new() };
+        let words = columns.iter().flat_map(|fixed| (0..fixed.words()).map(|w| fixed.signed(w)));
+        let mask = self.nulls_equal.then_some(false);
+        words.chain(mask).map(Range::empty).collect()
+    }
+
+    fn width(&self, fixed: &[Fixed]) -> usize {
+        fixed.iter().map(Fixed::words).sum::<usize>() + usize::from(self.nulls_equal)
+    }
+
+    /// Which rows have a null in the only key: what a null-aware join asks.
+    pub(crate) fn nulls(&self, batch: &RecordBatch) -> Option<NullBuffer> {
+        let nulls = batch.column(self.columns[0]).logical_nulls();
+        nulls.filter(|nulls| nulls.null_count() > 0)
     }
 
     /// Reads a batch's keys, reusing the memory of the last.
-    pub(crate) fn read(self, array: &ArrayRef, keys: &mut Keys) {
-        match array.data_type() {
-            DataType::Int8 => self.read_as::<Int8Type>(array, keys, |key| key as u64),
-            DataType::Int16 => self.read_as::<Int16Type>(array, keys, |key| key as u64),
-            DataType::Int32 => self.read_as::<Int32Type>(array, keys, |key| key as u64),
-            DataType::Int64 => self.read_as::<Int64Type>(array, keys, |key| key as u64),
-            DataType::UInt8 => self.read_as::<UInt8Type>(array, keys, u64::from),
-            DataType::UInt16 => self.read_as::<UInt16Type>(array, keys, u64::from),
-            DataType::UInt32 => self.read_as::<UInt32Type>(array, keys, u64::from),
-            DataType::UInt64 => self.read_as::<UInt64Type>(array, keys, |key| key),
-            DataType::Date32 => self.read_as::<Date32Type>(array, keys, |key| key as u64),
-            other => unreachable!("{other} is refused when the join is made"),
-        }
-    }
-
-    fn read_as<T: ArrowPrimitiveType>(
-        self,
-        array: &ArrayRef,
+    pub(crate) fn read(
+        &self,
+        mapping: &Mapping,
+        batch: &RecordBatch,
         keys: &mut Keys,
-        word: impl Fn(T::Native) -> u64,
-    ) {
-        let array = array.as_primitive::<T>();
-        keys.words.clear();
-        keys.words.extend(array.values().iter().map(|key| word(*key)));
-        let negative = |word: u64| word >> (u64::BITS - 1) != 0;
-        let drops_negative = self.drop_negative && keys.words.iter().any(|word| negative(*word));
-        if array.null_count() == 0 && !drops_negative {
-            keys.rows = None;
-        } else {
-            let rows = keys.rows.get_or_insert_default();
-            rows.clear();
-            rows.extend(
-                (0..array.len())
-                    .filter(|&row| {
-                        let dropped = self.drop_negative && negative(keys.words[row]);
-                        array.is_valid(row) && !dropped
-                    })
-                    .map(|row| row as Row),
-            );
-            // A row is never before its place among the kept ones.
-            for (to, from) in rows.iter().enumerate() {
-                keys.words[to] = keys.words[*from as usize];
+    ) -> Result<(), ArrowError> {
+        match &self.form {
+            Form::Words(fixed) => {
+                let keep = self.load(fixed, batch, keys)?;
+                keys.map(mapping, keep, self.nulls_equal.then_some(fixed));
             }
-            keys.words.truncate(rows.len());
+            Form::Bytes => self.read_bytes(mapping, batch, keys)?,
+            Form::Rows(format) => self.read_rows(format, mapping, batch, keys)?,
         }
-        if let Some(whiten) = self.whiten {
+        if let Some(whiten) = mapping.whiten {
             keys.words.iter_mut().for_each(|word| *word = whitened(*word, whiten));
         }
+        Ok(())
+    }
+
+    /// Widens the ranges by a batch's keys; the words are then good for counting different keys.
+    pub(crate) fn measure(
+        &self,
+        batch: &RecordBatch,
+        keys: &mut Keys,
+        ranges: &mut [Range],
+    ) -> Result<(), ArrowError> {
+        let Form::Words(fixed) = &self.form else { return Ok(()) };
+        let keep = self.load(fixed, batch, keys)?;
+        keys.keep(keep, batch.num_rows());
+        let Keys { loaded, rows, words, .. } = keys;
+        words.clear();
+        words.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
+        let masks = self.nulls_equal.then(|| loaded[ranges.len() - 1].clone());
+        let columns = fixed.iter().enumerate().flat_map(|(at, fixed)| vec![at; fixed.words()]);
+        let columns: Vec<_> = columns.map(Some).chain([None]).collect();
+        for ((loaded, range), column) in loaded.iter_mut().zip(ranges).zip(columns) {
+            compact(loaded, rows.as_deref());
+            match (&masks, column) {
+                (Some(masks), Some(column)) => {
+                    let valid = |(_, mask): &(&u64, &u64)| *mask >> column & 1 == 0;
+                    let valid = loaded.iter().zip(masks).filter(valid);
+                    range.widen(valid.map(|(word, _)| *word));
+                }
+                _ => range.widen(loaded.iter().copied()),
+            }
+            for (combined, word) in words.iter_mut().zip(&*loaded) {
+                *combined = (combined.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the words of all columns. Gives the rows that have a key, if some have not.
+    fn load(
+        &self,
+        fixed: &[Fixed],
+        batch: &RecordBatch,
+        keys: &mut Keys,
+    ) -> Result<Option<BooleanBuffer>, ArrowError> {
+        let width = self.width(fixed);
+        keys.loaded.resize_with(width, Vec::new);
+        let (columns, mask) = keys.loaded.split_at_mut(width - usize::from(self.nulls_equal));
+        if let [mask] = mask {
+            mask.clear();
+            mask.resize(batch.num_rows(), 0);
+        }
+        let (mut keep, mut at) = (None, 0);
+        for (bit, (fixed, column)) in fixed.iter().zip(&self.columns).enumerate() {
+            let array = plain(batch.column(*column))?;
+            let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+            for word in 0..fixed.words() {
+                fixed.read(&array, word, &mut columns[at + word]);
+            }
+            if let Some(possible) = fixed.possible(&columns[at]) {
+                // What lies under a null is no key.
+                let possible = nulls.as_ref().map_or(possible.clone(), |n| &possible | &!n.inner());
+                keep = both(keep, possible);
+            }
+            if let Some(nulls) = nulls {
+                match mask {
+                    [mask] => {
+                        let valid = nulls.inner();
+                        for row in (0..batch.num_rows()).filter(|row| !valid.value(*row)) {
+                            mask[row] |= 1 << bit;
+                            columns[at..at + fixed.words()].iter_mut().for_each(|c| c[row] = 0);
+                        }
+                    }
+                    _ => keep = both(keep, nulls.into_inner()),
+                }
+            }
+            at += fixed.words();
+        }
+        Ok(keep)
+    }
+
+    fn read_bytes(
+        &self,
+        mapping: &Mapping,
+        batch: &RecordBatch,
+        keys: &mut Keys,
+    ) -> Result<(), ArrowError> {
+        let array = plain(batch.column(self.columns[0]))?;
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let dropped = nulls.as_ref().filter(|_| !self.nulls_equal).map(|n| n.inner().clone());
+        keys.keep(dropped, batch.num_rows());
+        let null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        macro_rules! hash {
+            ($array:expr) => {{
+                let array = $array;
+                keys.hash(mapping, array.len(), |row| {
+                    (!null(row)).then(|| -> &[u8] { array.value(row).as_ref() })
+                });
+            }};
+        }
+        match array.data_type() {
+            DataType::Utf8 => hash!(array.as_string::<i32>()),
+            DataType::LargeUtf8 => hash!(array.as_string::<i64>()),
+            DataType::Utf8View => hash!(array.as_string_view()),
+            DataType::Binary => hash!(array.as_binary::<i32>()),
+            DataType::LargeBinary => hash!(array.as_binary::<i64>()),
+            DataType::BinaryView => hash!(array.as_binary_view()),
+            DataType::FixedSizeBinary(_) => hash!(array.as_fixed_size_binary()),
+            other => unreachable!("{other} is read in another form"),
+        }
+        Ok(())
+    }
+
+    fn read_rows(
+        &self,
+        format: &RowFormat,
+        mapping: &Mapping,
+        batch: &RecordBatch,
+        keys: &mut Keys,
+    ) -> Result<(), ArrowError> {
+        let columns = self.columns.iter().map(|column| plain(batch.column(*column)));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let mut dropped = None;
+        if !self.nulls_equal {
+            for nulls in columns.iter().filter_map(|column| column.logical_nulls()) {
+                dropped = both(dropped, nulls.into_inner());
+            }
+        }
+        let (rows, possible) = format.rows(columns)?;
+        if let Some(possible) = possible {
+            dropped = both(dropped, possible);
+        }
+        keys.keep(dropped, batch.num_rows());
+        keys.hash(mapping, batch.num_rows(), |row| Some(rows.row(row).data()));
+        Ok(())
     }
 }
 
-/// A bijection, so that equality is kept (the finaliser of SplitMix64).
-fn whitened(word: u64, whiten: u64) -> u64 {
-    let mut x = word ^ whiten;
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+impl Mapping {
+    pub(crate) fn new(kind: MappingKind) -> Self {
+        Self { kind, whiten: None, hash_mask: u64::MAX }
+    }
+
+    /// Words as they are in the table.
+    pub(crate) fn whitened<'w>(&self, words: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
+        let Some(whiten) = self.whiten else { return words };
+        mixed.clear();
+        mixed.extend(words.iter().map(|word| whitened(*word, whiten)));
+        mixed
+    }
+
+    /// Whether a hit must be compared: two keys may have one word.
+    pub(crate) fn is_hashed(&self) -> bool {
+        matches!(self.kind, MappingKind::Hashed)
+    }
 }
 
 impl Keys {
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// Gives the words and what they are of away.
+    pub(crate) fn take(&mut self) -> (Vec<u64>, Parts) {
+        (std::mem::take(&mut self.words), std::mem::take(&mut self.parts))
     }
 
     /// Rows of the words, unless word `i` is of row `i`.
@@ -146,71 +300,143 @@ impl Keys {
     pub(crate) fn row(&self, word: Row) -> Row {
         self.rows.as_ref().map_or(word, |rows| rows[word as usize])
     }
+
+    /// Notes which rows have a key.
+    fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
+        let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {
+            self.rows = None;
+            return;
+        };
+        let kept = self.rows.get_or_insert_default();
+        kept.clear();
+        kept.extend(keep.set_indices().map(|row| row as Row));
+    }
+
+    /// Makes words of what was loaded.
+    fn map(
+        &mut self,
+        mapping: &Mapping,
+        keep: Option<BooleanBuffer>,
+        masked: Option<&Arc<[Fixed]>>,
+    ) {
+        let rows = self.loaded[0].len();
+        match &mapping.kind {
+            MappingKind::Identity => {
+                std::mem::swap(&mut self.words, &mut self.loaded[0]);
+                self.keep(keep, rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Packed(packing) => {
+                if let Some(fixed) = masked {
+                    self.neutralise(packing, fixed);
+                }
+                let Self { words, loaded, outside, .. } = self;
+                words.clear();
+                words.resize(rows, 0);
+                outside.clear();
+                outside.resize(rows, false);
+                for (word, from) in loaded.iter().enumerate() {
+                    packing.add(word, from, words, outside);
+                }
+                let inside = outside
+                    .contains(&true)
+                    .then(|| BooleanBuffer::collect_bool(rows, |row| !self.outside[row]));
+                self.keep(inside.map_or(keep.clone(), |inside| both(keep, inside)), rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Hashed => {
+                self.keep(keep, rows);
+                self.hash_loaded(mapping, rows);
+            }
+        }
+    }
+
+    /// Nulls count by their mask only.
+    fn neutralise(&mut self, packing: &Packing, fixed: &[Fixed]) {
+        let Some((mask, columns)) = self.loaded.split_last_mut() else { return };
+        if mask.iter().all(|mask| *mask == 0) {
+            return;
+        }
+        let of_column =
+            fixed.iter().enumerate().flat_map(|(at, f)| std::iter::repeat_n(at, f.words()));
+        for (word, (loaded, column)) in columns.iter_mut().zip(of_column).enumerate() {
+            for (value, mask) in loaded.iter_mut().zip(&*mask) {
+                if mask >> column & 1 != 0 {
+                    *value = packing.neutral(word);
+                }
+            }
+        }
+    }
+
+    fn hash_loaded(&mut self, mapping: &Mapping, rows: usize) {
+        let Self { words, rows: kept, parts, loaded, .. } = self;
+        let width = loaded.len();
+        parts.clear(width, false);
+        words.clear();
+        let mut hash = |row: usize| {
+            let start = parts.words.len();
+            parts.words.extend(loaded.iter().map(|column| column[row]));
+            words.push(bytes::hash_words(&parts.words[start..]) & mapping.hash_mask);
+        };
+        match kept {
+            None => (0..rows).for_each(&mut hash),
+            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+        }
+    }
+
+    /// Hashes the bytes of the kept rows.
+    #[inline]
+    fn hash<'b>(
+        &mut self,
+        mapping: &Mapping,
+        rows: usize,
+        key: impl Fn(usize) -> Option<&'b [u8]>,
+    ) {
+        let Self { words, rows: kept, parts, .. } = self;
+        parts.clear(bytes::WIDTH, true);
+        words.clear();
+        let mut hash = |row: usize| {
+            let (key, hash) = match key(row) {
+                Some(key) => bytes::words(key, &mut parts.long),
+                None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
+            };
+            parts.words.extend_from_slice(&key);
+            words.push(hash & mapping.hash_mask);
+        };
+        match kept {
+            None => (0..rows).for_each(&mut hash),
+            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{Date32Array, Int8Array, Int64Array, StringArray, UInt8Array, UInt64Array};
-
-    use super::*;
-
-    fn read(own: ArrayRef, other: &DataType) -> (Vec<u64>, Option<Vec<Row>>) {
-        let [reader, _] = KeyReader::pair(("a", own.data_type()), ("b", other)).unwrap();
-        let mut keys = Keys::default();
-        // A batch before it, whose memory is used again.
-        reader.read(&arrow_array::new_null_array(own.data_type(), 3), &mut keys);
-        reader.read(&own, &mut keys);
-        (keys.words, keys.rows)
+/// Keeps the words of some rows.
+fn compact(words: &mut Vec<u64>, rows: Option<&[Row]>) {
+    let Some(rows) = rows else { return };
+    // A row is never before its place among the kept ones.
+    for (to, from) in rows.iter().enumerate() {
+        words[to] = words[*from as usize];
     }
+    words.truncate(rows.len());
+}
 
-    #[test]
-    fn widths_are_widened_by_their_sign() {
-        let (words, rows) = read(Arc::new(Int8Array::from(vec![-1, 5])), &DataType::Int64);
-        assert_eq!((words, rows), (vec![u64::MAX, 5], None));
-        let (words, _) = read(Arc::new(UInt8Array::from(vec![255])), &DataType::Int64);
-        assert_eq!(words, [255]);
-        let (words, _) = read(Arc::new(Date32Array::from(vec![-3])), &DataType::Date32);
-        assert_eq!(words, [-3_i64 as u64]);
-    }
+fn both(a: Option<BooleanBuffer>, b: BooleanBuffer) -> Option<BooleanBuffer> {
+    Some(a.map_or(b.clone(), |a| &a & &b))
+}
 
-    #[test]
-    fn nulls_are_left_out() {
-        let array = Int64Array::from(vec![None, Some(7), None, Some(8)]);
-        let (words, rows) = read(Arc::new(array), &DataType::Int8);
-        assert_eq!((words, rows), (vec![7, 8], Some(vec![1, 3])));
+/// A dictionary's values in the place of their keys.
+fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let mut array = array.clone();
+    while let Some(dictionary) = array.as_any_dictionary_opt() {
+        array = take(dictionary.values(), dictionary.keys(), None)?;
     }
+    Ok(array)
+}
 
-    #[test]
-    fn negative_keys_are_not_large_ones() {
-        let array = Arc::new(Int64Array::from(vec![Some(-1), Some(i64::MAX), None, Some(0)]));
-        let (words, rows) = read(array, &DataType::UInt64);
-        assert_eq!((words, rows), (vec![i64::MAX as u64, 0], Some(vec![1, 3])));
-        let (words, rows) = read(Arc::new(UInt64Array::from(vec![u64::MAX])), &DataType::Int64);
-        assert_eq!((words, rows), (vec![u64::MAX], None));
-    }
-
-    #[test]
-    fn a_slice_is_read_as_what_it_shows() {
-        let array = Int64Array::from(vec![Some(1), None, Some(3), Some(4)]).slice(1, 2);
-        let (words, rows) = read(Arc::new(array), &DataType::Int64);
-        assert_eq!((words, rows), (vec![3], Some(vec![1])));
-    }
-
-    #[test]
-    fn other_types_are_refused_by_name() {
-        let text = StringArray::from(vec!["x"]);
-        let error = KeyReader::pair(("a", &DataType::Int8), ("b", text.data_type())).unwrap_err();
-        assert!(error.to_string().contains("\"b\" is Utf8"), "{error}");
-        let error = KeyReader::pair(("a", &DataType::Int32), ("b", &DataType::Date32));
-        assert!(matches!(error, Err(JoinError::KeyKinds { .. })));
-    }
-
-    #[test]
-    fn whitening_keeps_equality_and_difference() {
-        let words: std::collections::HashSet<_> =
-            (0..10_000).map(|word| whitened(word, 99)).collect();
-        assert_eq!(words.len(), 10_000);
-    }
+/// A bijection, so that equality is kept (the finaliser of SplitMix64).
+fn whitened(word: u64, whiten: u64) -> u64 {
+    let mut x = word ^ whiten;
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }

@@ -1,54 +1,107 @@
 //! Where each output column comes from, and what it is called.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::Side;
+use crate::{JoinType, Side};
+
+/// What the column of a mark join is called.
+const MARK: &str = "mark";
 
 /// One output column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) side: Side,
-    pub(crate) column: usize,
+pub(crate) enum Source {
+    Column(Side, usize),
+    /// Whether the row has a match.
+    Mark,
 }
 
-/// All columns of the left side, then all of the right; a right name that is taken gets the suffix
-/// as often as it needs.
-pub(crate) fn output(
-    left: &SchemaRef,
-    right: &SchemaRef,
-    suffix: &str,
-) -> (SchemaRef, Vec<Source>) {
-    let mut fields: Vec<Field> = left.fields().iter().map(|field| (**field).clone()).collect();
-    let mut taken: std::collections::HashSet<String> =
-        fields.iter().map(|field| field.name().clone()).collect();
-    // A suffixed name must not meet a right column that is called so already.
-    let own: std::collections::HashSet<&String> =
-        right.fields().iter().map(|field| field.name()).collect();
-    for field in right.fields() {
-        let mut name = field.name().clone();
-        while taken.contains(&name) || (name != *field.name() && own.contains(&name)) {
+/// The columns of a join's output.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub(crate) schema: SchemaRef,
+    pub(crate) sources: Vec<Source>,
+}
+
+impl Layout {
+    /// The shown columns of the left side, then of the right, then the mark; a later name that is
+    /// taken gets the suffix as often as it needs.
+    pub(crate) fn new(
+        left: &SchemaRef,
+        right: &SchemaRef,
+        join_type: JoinType,
+        suffix: &str,
+    ) -> Self {
+        let mut fields = Vec::new();
+        let mut sources = Vec::new();
+        let mut names = Names { suffix, taken: HashSet::new() };
+        for (side, schema) in [(Side::Left, left), (Side::Right, right)] {
+            if !join_type.shows(side) {
+                continue;
+            }
+            let own: Vec<&str> =
+                schema.fields().iter().map(|field| field.name().as_str()).collect();
+            for (column, field) in schema.fields().iter().enumerate() {
+                let name = match side {
+                    Side::Right if join_type.shows(Side::Left) => names.free(field.name(), &own),
+                    _ => names.kept(field.name()),
+                };
+                let nullable = field.is_nullable() || join_type.nulls(side);
+                fields.push((**field).clone().with_name(name).with_nullable(nullable));
+                sources.push(Source::Column(side, column));
+            }
+        }
+        if join_type.marks() {
+            fields.push(Field::new(names.free(MARK, &[]), DataType::Boolean, false));
+            sources.push(Source::Mark);
+        }
+        Self { schema: Arc::new(Schema::new(fields)), sources }
+    }
+
+    /// Some of the columns, in another order perhaps. `None` when one is not there.
+    pub(crate) fn projected(&self, columns: &[usize]) -> Option<Self> {
+        let sources = columns.iter().map(|&column| self.sources.get(column).copied());
+        let sources = sources.collect::<Option<_>>()?;
+        let schema = self.schema.project(columns).ok()?;
+        Some(Self { schema: Arc::new(schema), sources })
+    }
+
+    /// Whether a column comes out.
+    pub(crate) fn shows(&self, side: Side, column: usize) -> bool {
+        self.sources.contains(&Source::Column(side, column))
+    }
+}
+
+/// Names given so far.
+struct Names<'a> {
+    suffix: &'a str,
+    taken: HashSet<String>,
+}
+
+impl Names<'_> {
+    fn kept(&mut self, name: &str) -> String {
+        self.taken.insert(name.to_owned());
+        name.to_owned()
+    }
+
+    /// A suffixed name must not meet one that its own side has already.
+    fn free(&mut self, wanted: &str, own: &[&str]) -> String {
+        let mut name = wanted.to_owned();
+        while self.taken.contains(&name) || (name != wanted && own.contains(&name.as_str())) {
             // An empty suffix can't tell names apart: Arrow allows equal names.
-            if suffix.is_empty() {
+            if self.suffix.is_empty() {
                 break;
             }
-            name.push_str(suffix);
+            name.push_str(self.suffix);
         }
-        taken.insert(name.clone());
-        fields.push((**field).clone().with_name(name));
+        self.kept(&name)
     }
-    let from = |side, columns| (0..columns).map(move |column| Source { side, column });
-    let sources = from(Side::Left, left.fields().len())
-        .chain(from(Side::Right, right.fields().len()))
-        .collect();
-    (Arc::new(Schema::new(fields)), sources)
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_schema::DataType;
-
     use super::*;
 
     fn schema(names: &[&str]) -> SchemaRef {
@@ -56,17 +109,54 @@ mod tests {
         Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>()))
     }
 
-    fn names(left: &[&str], right: &[&str], suffix: &str) -> Vec<String> {
-        let (schema, sources) = output(&schema(left), &schema(right), suffix);
-        assert_eq!(sources.len(), left.len() + right.len());
-        schema.fields().iter().map(|field| field.name().clone()).collect()
+    fn layout(left: &[&str], right: &[&str], join_type: JoinType) -> Layout {
+        Layout::new(&schema(left), &schema(right), join_type, "_r")
+    }
+
+    fn names(layout: &Layout) -> Vec<&str> {
+        assert_eq!(layout.sources.len(), layout.schema.fields().len());
+        layout.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
     #[test]
     fn taken_names_get_the_suffix() {
-        assert_eq!(names(&["a", "b"], &["b", "c"], "_r"), ["a", "b", "b_r", "c"]);
-        assert_eq!(names(&["a", "a_r"], &["a"], "_r"), ["a", "a_r", "a_r_r"]);
-        assert_eq!(names(&["a"], &["a", "a_r"], "_r"), ["a", "a_r_r", "a_r"]);
-        assert_eq!(names(&["a"], &["a"], ""), ["a", "a"]);
+        let inner = |left, right| layout(left, right, JoinType::Inner);
+        assert_eq!(names(&inner(&["a", "b"], &["b", "c"])), ["a", "b", "b_r", "c"]);
+        assert_eq!(names(&inner(&["a", "a_r"], &["a"])), ["a", "a_r", "a_r_r"]);
+        assert_eq!(names(&inner(&["a"], &["a", "a_r"])), ["a", "a_r_r", "a_r"]);
+        let unsuffixed = Layout::new(&schema(&["a"]), &schema(&["a"]), JoinType::Inner, "");
+        assert_eq!(names(&unsuffixed), ["a", "a"]);
+    }
+
+    #[test]
+    fn semi_joins_show_one_side_and_marks_come_last() {
+        let (left, right) = (&["a", "mark"], &["a", "b"]);
+        assert_eq!(names(&layout(left, right, JoinType::LeftAnti)), ["a", "mark"]);
+        assert_eq!(names(&layout(left, right, JoinType::RightSemi)), ["a", "b"]);
+        assert_eq!(names(&layout(left, right, JoinType::RightMark)), ["a", "b", "mark"]);
+        assert_eq!(names(&layout(left, right, JoinType::LeftMark)), ["a", "mark", "mark_r"]);
+    }
+
+    #[test]
+    fn a_side_that_may_be_missing_is_nullable() {
+        let nullable = |join_type| {
+            let layout = layout(&["a"], &["b"], join_type);
+            let fields = layout.schema.fields().iter();
+            fields.map(|field| field.is_nullable()).collect::<Vec<_>>()
+        };
+        assert_eq!(nullable(JoinType::Inner), [false, false]);
+        assert_eq!(nullable(JoinType::Left), [false, true]);
+        assert_eq!(nullable(JoinType::Right), [true, false]);
+        assert_eq!(nullable(JoinType::Full), [true, true]);
+        assert_eq!(nullable(JoinType::LeftMark), [false, false]);
+    }
+
+    #[test]
+    fn projections_pick_and_repeat() {
+        let all = layout(&["a", "b"], &["c"], JoinType::Inner);
+        let picked = all.projected(&[2, 0, 2]).unwrap();
+        assert_eq!(names(&picked), ["c", "a", "c"]);
+        assert!(picked.shows(Side::Left, 0) && !picked.shows(Side::Left, 1));
+        assert!(all.projected(&[3]).is_none());
     }
 }

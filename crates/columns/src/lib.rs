@@ -3,33 +3,37 @@
 //! ```text
 //! HashJoin ──build()──► BuildSide ──push batch…──► finish ──► JoinTable   (immutable, shared)
 //!                                                                │ one Prober a thread
-//! probe batches ──► Prober::probe ──► next_output … ──► output batches
+//! probe batches ──► Prober::probe ──► next_output … ──► end ──► Remaining (build rows alone)
 //! ```
 //!
 //! The keys go into a table of cache lines ([`workahead_operators::bucket`]); the payload stays in
-//! Arrow arrays and is gathered by row for what matched. Inner joins on one integer key so far.
+//! Arrow arrays and is gathered by row for what matched. All ten [types](JoinType) of join, keys of
+//! any number of columns and of any type that Arrow's row format takes, a residual
+//! [filter](Filter) on pairs.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use arrow_array::{Int32Array, Int64Array, RecordBatch};
-//! use workahead_columns::{HashJoin, Side};
+//! use workahead_columns::{HashJoin, JoinType, Prober, Side};
 //!
 //! let orders = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2])) as _)])?;
 //! let lines = RecordBatch::try_from_iter([
 //!     ("order", Arc::new(Int32Array::from(vec![2, 2, 3])) as _),
 //!     ("price", Arc::new(Int32Array::from(vec![10, 20, 30])) as _),
 //! ])?;
-//! let join = HashJoin::inner(orders.schema(), lines.schema(), "id", "order")?
+//! let (left, right) = (orders.schema(), lines.schema());
+//! let join = HashJoin::by_names(left, right, &[("id", "order")], JoinType::Left)?
 //!     .with_build_side(Side::Left);
 //! let mut build = join.build();
 //! build.push(orders)?;
-//! let table = build.finish()?;
-//! let mut prober = table.prober();
+//! let mut prober = Prober::new(Arc::new(build.finish()?));
 //! prober.probe(lines)?;
 //! assert!(prober.next_output()?.is_none(), "two rows are not worth a batch: more may follow");
-//! prober.end()?;
+//! let mut remaining = prober.end()?.expect("a left join shows rows without a match");
 //! let joined = prober.next_output()?.unwrap();
 //! assert_eq!((joined.num_rows(), joined.num_columns()), (2, 3));
+//! let alone = remaining.next_output()?.unwrap();
+//! assert_eq!((alone.num_rows(), alone.column(1).null_count()), (1, 1), "nobody ordered 1");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -39,19 +43,31 @@ mod build;
 mod chunks;
 mod distinct;
 mod error;
+mod filter;
+mod flags;
+mod gather;
+mod groups;
 mod join;
+mod join_type;
 mod keys;
 mod layout;
 mod lookup;
+mod pairing;
 mod prober;
+mod remaining;
 mod strategy;
+mod table;
 mod workers;
 
-pub use build::{BuildSide, JoinTable};
+pub use build::BuildSide;
 pub use error::JoinError;
-pub use join::{HashJoin, Side};
+pub use filter::{Filter, PairFilter};
+pub use join::{HashJoin, Order, Side};
+pub use join_type::{JoinType, NullEquality, UnknownJoinType};
 pub use prober::{ProbeMetrics, Prober};
+pub use remaining::Remaining;
 pub use strategy::{Caches, CachesSource, Choice, Strategy, UnknownStrategy};
+pub use table::JoinTable;
 pub use workers::{Worker, run};
 
 #[cfg(test)]

@@ -50,6 +50,12 @@ impl Strategy {
         }
     }
 
+    /// Whether rows come out in the order they went in.
+    #[must_use]
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::Auto | Self::Sequential | Self::Distance)
+    }
+
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }

@@ -126,13 +126,13 @@ impl Worker for InMemory<'_> {
     }
 }
 
-fn build(join: &HashJoin, batches: Vec<RecordBatch>) -> JoinTable {
+fn build(join: &HashJoin, batches: Vec<RecordBatch>) -> Arc<JoinTable> {
     let mut side = join.build();
     batches.into_iter().for_each(|batch| side.push(batch).unwrap());
-    side.finish().unwrap()
+    Arc::new(side.finish().unwrap())
 }
 
-fn probe(table: &JoinTable, batches: &[RecordBatch], threads: usize) -> Vec<RecordBatch> {
+fn probe(table: &Arc<JoinTable>, batches: &[RecordBatch], threads: usize) -> Vec<RecordBatch> {
     let (next, outputs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || InMemory {
         batches,
@@ -210,7 +210,7 @@ proptest! {
         let (left_batches, right_batches) = (left.batches(), right.batches());
         for strategy in Strategy::ALL {
             let schemas = (left_batches[0].schema(), right_batches[0].schema());
-            let join = HashJoin::inner(schemas.0, schemas.1, "key", "key")
+            let join = HashJoin::by_names(schemas.0, schemas.1, &[("key", "key")], JoinType::Inner)
                 .unwrap()
                 .with_strategy(strategy)
                 .with_build_side(side)
@@ -224,7 +224,7 @@ proptest! {
             let sizes = 1..=batch_rows;
             prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
             prop_assert_eq!(pairs(&outputs, &left, &right), expected.clone(), "{}", strategy);
-            let mut counter = table.prober();
+            let mut counter = Prober::new(table.clone());
             let counted: u64 =
                 probe_batches.iter().map(|batch| counter.count(batch).unwrap()).sum();
             prop_assert_eq!(counted as usize, expected.len(), "{}", strategy);
@@ -238,7 +238,7 @@ fn numbered(keys: impl Iterator<Item = i128>, batch_rows: usize) -> Rows {
 
 fn join_of(left: &Rows, right: &Rows) -> HashJoin {
     let schema = |rows: &Rows| rows.batches()[0].schema();
-    HashJoin::inner(schema(left), schema(right), "key", "key").unwrap()
+    HashJoin::by_names(schema(left), schema(right), &[("key", "key")], JoinType::Inner).unwrap()
 }
 
 #[test]
@@ -311,7 +311,8 @@ fn every_kind_of_column_is_gathered() {
     ];
     let fields = columns.map(|(name, array)| (name, array, true));
     let whole = RecordBatch::try_from_iter_with_nullable(fields).unwrap();
-    let join = HashJoin::inner(whole.schema(), whole.schema(), "id", "id").unwrap();
+    let join = HashJoin::by_names(whole.schema(), whole.schema(), &[("id", "id")], JoinType::Inner)
+        .unwrap();
     let halves = vec![whole.slice(0, 100), whole.slice(100, 200)];
     let table = build(&join, halves);
     let outputs = probe(&table, &[whole.slice(50, 200)], 1);
@@ -381,15 +382,16 @@ fn counting_takes_no_output() {
 fn wrong_inputs_are_refused_by_name() {
     let rows = numbered(0..10, 10);
     let schema = rows.batches()[0].schema();
-    let unknown = HashJoin::inner(schema.clone(), schema.clone(), "key", "kee").unwrap_err();
+    let inner = |left, right, a, b| HashJoin::by_names(left, right, &[(a, b)], JoinType::Inner);
+    let unknown = inner(schema.clone(), schema.clone(), "key", "kee").unwrap_err();
     assert_eq!(unknown.to_string(), "there is no column \"kee\": choose from key, id");
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     let texts = RecordBatch::try_from_iter([("name", text)]).unwrap();
-    let wrong = HashJoin::inner(schema.clone(), texts.schema(), "key", "name").unwrap_err();
-    assert!(wrong.to_string().contains("\"name\" is Utf8"), "{wrong}");
-    let join = HashJoin::inner(schema.clone(), schema, "key", "id").unwrap();
+    let wrong = inner(schema.clone(), texts.schema(), "key", "name").unwrap_err();
+    assert!(wrong.to_string().contains("\"name\" (Utf8) can't be equal: cast"), "{wrong}");
+    let join = inner(schema.clone(), schema, "key", "id").unwrap();
     let error = join.build().push(texts.clone()).unwrap_err();
     assert!(matches!(error, JoinError::Schema { .. }), "{error}");
     let table = build(&join, rows.batches());
-    assert!(table.prober().probe(texts).is_err());
+    assert!(Prober::new(table.clone()).probe(texts).is_err());
 }

@@ -4,12 +4,13 @@
 //! memory. Workers share their source (an atomic counter is enough), so that a slow thread takes
 //! fewer morsels and none waits (Leis, Boncz, Kemper, Neumann, SIGMOD 2014).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use arrow_array::RecordBatch;
 
-use crate::{JoinError, JoinTable, ProbeMetrics, Prober};
+use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Remaining};
 
 /// One thread's source and destination.
 pub trait Worker: Send {
@@ -50,16 +51,17 @@ pub trait Worker: Send {
 /// # Panics
 /// When a worker does.
 pub fn run<W: Worker>(
-    table: &JoinTable,
+    table: &Arc<JoinTable>,
     workers: Vec<W>,
 ) -> Result<(Vec<W>, ProbeMetrics), W::Error> {
     let stop = &AtomicBool::new(false);
     let count = workers.len();
+    table.expect_probers(count.max(1));
     let results = thread::scope(|scope| {
         let mut threads = Vec::with_capacity(count);
         for mut worker in workers {
             let spawned = thread::Builder::new().spawn_scoped(scope, move || {
-                let metrics = work(table.prober(), &mut worker, stop);
+                let metrics = work(Prober::new(table.clone()), &mut worker, stop);
                 if metrics.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -90,7 +92,7 @@ pub fn run<W: Worker>(
 }
 
 fn work<W: Worker>(
-    mut prober: Prober<'_>,
+    mut prober: Prober,
     worker: &mut W,
     stop: &AtomicBool,
 ) -> Result<ProbeMetrics, W::Error> {
@@ -104,18 +106,24 @@ fn work<W: Worker>(
         prober.probe(batch)?;
         take_outputs(&mut prober, worker, stop)?;
     }
+    let remaining = prober.end()?;
+    let mut metrics = prober.metrics();
     if !counts_only {
-        prober.end()?;
         take_outputs(&mut prober, worker, stop)?;
+    }
+    match remaining {
+        Some(remaining) if counts_only => metrics.output_rows += remaining.count(),
+        Some(remaining) => metrics.output_rows += take_remaining(remaining, worker, stop)?,
+        None => {}
     }
     if !stop.load(Ordering::Relaxed) {
         worker.finish()?;
     }
-    Ok(prober.metrics())
+    Ok(metrics)
 }
 
 fn take_outputs<W: Worker>(
-    prober: &mut Prober<'_>,
+    prober: &mut Prober,
     worker: &mut W,
     stop: &AtomicBool,
 ) -> Result<(), W::Error> {
@@ -125,4 +133,19 @@ fn take_outputs<W: Worker>(
         worker.take(output)?;
     }
     Ok(())
+}
+
+/// Gives the number of rows.
+fn take_remaining<W: Worker>(
+    mut remaining: Remaining,
+    worker: &mut W,
+    stop: &AtomicBool,
+) -> Result<u64, W::Error> {
+    let mut rows = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let Some(output) = remaining.next_output()? else { break };
+        rows += output.num_rows() as u64;
+        worker.take(output)?;
+    }
+    Ok(rows)
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use workahead_columns::{HashJoin, JoinError, Side, Strategy};
+use workahead_columns::{HashJoin, JoinError, JoinType, Side, Strategy};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let bounds = Bounds::here();
     let sides = Sides::choose(args.build_side, &left, &right);
-    let join = HashJoin::inner(left.schema(), right.schema(), on.0, on.1)
+    let join = HashJoin::by_names(left.schema(), right.schema(), &[on], JoinType::Inner)
         .map_err(wrong_use)?
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)

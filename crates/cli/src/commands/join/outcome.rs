@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Outcome<'_> {
         let reading = Instant::now();
         let batches = self.read(build, watch)?;
         phases.read += reading.elapsed();
-        let table = build_table(join, batches, watch)?;
+        let table = Arc::new(build_table(join, batches, watch)?);
         phases.build = table.build_time();
 
         bar.set_message("probe");

@@ -1,0 +1,61 @@
+//! A further condition on pairs of rows whose keys are equal.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::{HashJoin, JoinError, Side};
+
+/// Decides about pairs of rows: an expression of whoever plans the join.
+pub trait PairFilter: Send + Sync + Debug {
+    /// Whether each pair is wanted; null is as false. `pairs` has the columns of
+    /// [`Filter::columns`].
+    ///
+    /// # Errors
+    /// When it can't be told.
+    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError>;
+}
+
+/// A [`PairFilter`], and the columns it reads.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// The columns of both inputs that it reads.
+    pub columns: Vec<(Side, usize)>,
+    /// What they are called: one field a column, of its type.
+    pub schema: SchemaRef,
+    /// The condition.
+    pub filter: Arc<dyn PairFilter>,
+}
+
+impl Filter {
+    /// Refuses a filter that does not fit the inputs.
+    pub(crate) fn check(&self, join: &HashJoin) -> Result<(), JoinError> {
+        let fields = self.schema.fields();
+        if fields.len() != self.columns.len() {
+            let (fields, columns) = (fields.len(), self.columns.len());
+            return Err(JoinError::FilterSchema { fields, columns });
+        }
+        for (&(side, column), field) in self.columns.iter().zip(fields) {
+            let input = join.schema_of(side).fields();
+            let Some(found) = input.get(column) else {
+                let (side, columns) = (side.name(), input.len());
+                return Err(JoinError::UnknownPosition { side, column, columns });
+            };
+            if found.data_type() != field.data_type() {
+                return Err(JoinError::FilterColumn {
+                    name: field.name().clone(),
+                    announced: field.data_type().clone(),
+                    found: found.data_type().clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it reads a column.
+    pub(crate) fn reads(&self, side: Side, column: usize) -> bool {
+        self.columns.contains(&(side, column))
+    }
+}

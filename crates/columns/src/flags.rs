@@ -1,0 +1,93 @@
+//! Which build rows have a match: bits shared by the probers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bits, all unset at first.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    words: Box<[AtomicU64]>,
+}
+
+impl Flags {
+    pub(crate) fn new(bits: usize) -> Self {
+        Self { words: (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Sets a bit. One that is set already is only read, so that its line stays shared.
+    #[inline]
+    pub(crate) fn set(&self, bit: usize) {
+        let (word, mask) = (&self.words[bit / 64], 1 << (bit % 64));
+        // Whoever reads all bits at the end synchronises with every prober's end.
+        if word.load(Ordering::Relaxed) & mask == 0 {
+            word.fetch_or(mask, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, bit: usize) -> bool {
+        self.words[bit / 64].load(Ordering::Relaxed) >> (bit % 64) & 1 != 0
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+}
+
+/// Bits of one prober: which rows of its batch have a match.
+#[derive(Debug, Default)]
+pub(crate) struct OwnFlags {
+    words: Vec<u64>,
+}
+
+impl OwnFlags {
+    /// So many bits, all unset.
+    pub(crate) fn reset(&mut self, bits: usize) {
+        self.words.clear();
+        self.words.resize(bits.div_ceil(64), 0);
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, bit: usize) {
+        self.words[bit / 64] |= 1 << (bit % 64);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, bit: usize) -> bool {
+        self.words[bit / 64] >> (bit % 64) & 1 != 0
+    }
+
+    /// How many are set.
+    pub(crate) fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_set_by_several_threads_are_all_there() {
+        let flags = Flags::new(1000);
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let flags = &flags;
+                scope.spawn(move || (0..1000).step_by(thread + 2).for_each(|bit| flags.set(bit)));
+            }
+        });
+        let expected = |bit: usize| bit.is_multiple_of(2) || bit.is_multiple_of(3);
+        assert!((0..1000).all(|bit| flags.get(bit) == expected(bit)));
+        assert_eq!(flags.bytes(), 128);
+    }
+
+    #[test]
+    fn own_bits_are_counted_and_reset() {
+        let mut flags = OwnFlags::default();
+        flags.reset(130);
+        [0, 64, 129, 64].into_iter().for_each(|bit| flags.set(bit));
+        assert_eq!(flags.count(), 3);
+        assert!(flags.get(129) && !flags.get(128));
+        flags.reset(70);
+        assert_eq!(flags.count(), 0);
+    }
+}

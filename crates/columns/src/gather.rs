@@ -1,0 +1,128 @@
+//! Rows of both sides made into arrays.
+
+use arrow_array::{Array, new_null_array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::ArrowError;
+use arrow_select::take::take;
+use workahead_operators::walk::Row;
+
+use crate::filter::Filter;
+use crate::layout::Source;
+use crate::pairing::{Pairing, Pairs};
+use crate::{JoinError, JoinTable};
+
+/// Rows of the probe batch to gather.
+enum ProbeRows {
+    /// Each of a run once, as where every row has one match: no copy.
+    Run {
+        start: usize,
+        rows: usize,
+    },
+    Picked(UInt32Array),
+}
+
+impl ProbeRows {
+    fn of(rows: Vec<Row>) -> Self {
+        let start = rows[0];
+        if rows.iter().zip(start..).all(|(row, next)| *row == next) {
+            return Self::Run { start: start as usize, rows: rows.len() };
+        }
+        Self::Picked(UInt32Array::from(rows))
+    }
+
+    fn gather(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Run { start, rows } => Ok(array.slice(*start, *rows)),
+            Self::Picked(rows) => take(array, rows, None),
+        }
+    }
+}
+
+/// The output batch of a pairing's rows, which are taken from it.
+pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
+    let join = &table.join;
+    let Pairs { probe, build } = std::mem::take(&mut pairing.out);
+    let rows = probe.len();
+    let batch = pairing.batch.as_ref().expect("rows are of a batch");
+    let marks = join.join_type.marks().then(|| {
+        let marked = |at: usize| pairing.matched.get(probe[at] as usize);
+        BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
+    });
+    let probe_rows = ProbeRows::of(probe);
+    let build_rows = table.inside.chunks.rows(build);
+    let arrays = join.layout.sources.iter().map(|source| match (*source, &marks) {
+        (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
+        (Source::Column(side, column), _) if side == join.build_side => {
+            table.inside.chunks.gather(column, &build_rows)
+        }
+        (Source::Column(_, column), _) => probe_rows.gather(batch.column(column)),
+        (Source::Mark, None) => unreachable!("only mark joins have marks"),
+    });
+    let arrays = arrays.collect::<Result<_, _>>()?;
+    pairing.metrics.output_rows += rows as u64;
+    batch_of(table, arrays, rows)
+}
+
+/// Build rows as they come out alone.
+pub(crate) fn alone(
+    table: &JoinTable,
+    rows: Vec<Row>,
+    mark: impl Fn(Row) -> bool,
+) -> Result<RecordBatch, JoinError> {
+    let join = &table.join;
+    let count = rows.len();
+    let marks = join
+        .join_type
+        .marks()
+        .then(|| BooleanArray::new(BooleanBuffer::collect_bool(count, |at| mark(rows[at])), None));
+    let rows = table.inside.chunks.rows(rows);
+    let arrays = join.layout.sources.iter().map(|source| match (*source, &marks) {
+        (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
+        (Source::Column(side, column), _) if side == join.build_side => {
+            table.inside.chunks.gather(column, &rows)
+        }
+        (Source::Column(side, column), _) => {
+            Ok(new_null_array(join.schema_of(side).field(column).data_type(), count))
+        }
+        (Source::Mark, None) => unreachable!("only mark joins have marks"),
+    });
+    let arrays = arrays.collect::<Result<_, ArrowError>>()?;
+    batch_of(table, arrays, count)
+}
+
+fn batch_of(
+    table: &JoinTable,
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, JoinError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(table.join.schema(), arrays, &options)?)
+}
+
+/// What a filter says of pairs.
+pub(crate) fn wanted(
+    table: &JoinTable,
+    filter: &Filter,
+    batch: &RecordBatch,
+    pairs: &Pairs,
+) -> Result<BooleanArray, JoinError> {
+    let probe_rows = ProbeRows::of(pairs.probe.clone());
+    let build_rows = table.inside.chunks.rows(pairs.build.clone());
+    let arrays = filter.columns.iter().map(|&(side, column)| {
+        if side == table.build_side() {
+            table.inside.chunks.gather(column, &build_rows)
+        } else {
+            probe_rows.gather(batch.column(column))
+        }
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
+    let arrays = arrays.collect::<Result<_, _>>()?;
+    let chunk = RecordBatch::try_new_with_options(filter.schema.clone(), arrays, &options)?;
+    let wanted = filter.filter.evaluate(&chunk)?;
+    if wanted.len() != pairs.len() {
+        let (given, pairs) = (wanted.len(), pairs.len());
+        return Err(JoinError::FilterAnswers { given, pairs });
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,63 @@
+//! Keys of any columns in Arrow's row format.
+//!
+//! Dictionaries become their values and integers of different types words before, so that equal
+//! keys of both sides are equal bytes.
+
+use std::sync::Arc;
+
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::BooleanBuffer;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{ArrowError, DataType};
+
+use super::fixed::Fixed;
+
+/// How one side's keys become rows.
+#[derive(Debug, Clone)]
+pub(crate) struct RowFormat {
+    converter: Arc<RowConverter>,
+    /// The columns that are compared as words.
+    words: Arc<[Option<Fixed>]>,
+}
+
+impl RowFormat {
+    /// Whether a type can be a key at all.
+    pub(crate) fn takes(data_type: &DataType) -> bool {
+        RowConverter::supports_fields(&[SortField::new(data_type.clone())])
+    }
+
+    /// For columns of types, each with its like on the other side.
+    pub(crate) fn new(types: &[(DataType, DataType)]) -> Result<Self, ArrowError> {
+        let words = types.iter().map(|(own, other)| {
+            let mixed = own != other && own.is_integer();
+            if mixed { Fixed::of(own, other) } else { None }
+        });
+        let words: Arc<[_]> = words.collect();
+        let fields = types.iter().zip(words.iter()).map(|((own, _), fixed)| {
+            SortField::new(if fixed.is_some() { DataType::UInt64 } else { own.clone() })
+        });
+        Ok(Self { converter: Arc::new(RowConverter::new(fields.collect())?), words })
+    }
+
+    /// The rows of plain columns, and which of them can match if some can't.
+    pub(crate) fn rows(
+        &self,
+        mut columns: Vec<ArrayRef>,
+    ) -> Result<(Rows, Option<BooleanBuffer>), ArrowError> {
+        let mut possible: Option<BooleanBuffer> = None;
+        for (column, fixed) in columns.iter_mut().zip(self.words.iter()) {
+            let Some(fixed) = fixed else { continue };
+            let mut words = Vec::new();
+            fixed.read(column, 0, &mut words);
+            if let Some(able) = fixed.possible(&words) {
+                // What lies under a null is no key.
+                let able = column.nulls().map_or(able.clone(), |nulls| &able | &!nulls.inner());
+                possible = Some(possible.map_or(able.clone(), |before| &before & &able));
+            }
+            let nulls = column.nulls().cloned();
+            *column = Arc::new(PrimitiveArray::<UInt64Type>::new(words.into(), nulls));
+        }
+        Ok((self.converter.convert_columns(&columns)?, possible))
+    }
+}

@@ -1,0 +1,105 @@
+//! The build side's keys, kept where a hash alone does not prove two keys equal.
+//!
+//! A key is some words side by side, so that comparing costs one miss; long strings lie behind
+//! them in one buffer, which costs a second.
+
+use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+use workahead_operators::memory::{Memory, Prefetching, ToL1};
+use workahead_operators::place::{Intent, Place};
+use workahead_operators::walk::Row;
+
+use super::bytes;
+
+/// Keys row by row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parts {
+    /// Words of a key.
+    pub(crate) width: usize,
+    pub(crate) words: Vec<u64>,
+    /// The bytes of long keys, if the words are those of bytes.
+    pub(crate) long: Vec<u8>,
+    /// Whether the words are those of bytes.
+    pub(crate) bytes: bool,
+}
+
+impl Parts {
+    pub(crate) fn clear(&mut self, width: usize, bytes: bool) {
+        (self.width, self.bytes) = (width, bytes);
+        self.words.clear();
+        self.long.clear();
+    }
+}
+
+/// All keys of the build side.
+pub(crate) struct KeyStore {
+    width: usize,
+    words: PageBuffer<u64>,
+    long: Vec<u8>,
+    bytes: bool,
+}
+
+impl KeyStore {
+    /// Puts the keys of all batches together.
+    pub(crate) fn new(batches: Vec<Parts>, pages: Pages) -> Result<Self, AllocationError> {
+        let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
+        let total = batches.iter().map(|batch| batch.words.len()).sum();
+        let long_bytes = batches.iter().map(|batch| batch.long.len()).sum();
+        let mut words = PageBuffer::zeroed(total, pages)?;
+        let mut long = Vec::with_capacity(long_bytes);
+        let mut rest = &mut words[..];
+        for batch in batches {
+            let (to, behind) = rest.split_at_mut(batch.words.len());
+            to.copy_from_slice(&batch.words);
+            if !batch.long.is_empty() {
+                let start = long.len() as u64;
+                for key in to.as_chunks_mut::<{ bytes::WIDTH }>().0 {
+                    if bytes::place(*key).is_some() {
+                        key[0] += start;
+                    }
+                }
+                long.extend_from_slice(&batch.long);
+            }
+            rest = behind;
+        }
+        Ok(Self { width, words, long, bytes })
+    }
+
+    fn key(&self, row: Row) -> &[u64] {
+        &self.words[row as usize * self.width..][..self.width]
+    }
+
+    /// Announces a key.
+    #[inline]
+    pub(crate) fn fetch(&self, row: Row) {
+        let mut memory = Prefetching::<ToL1>::default();
+        memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
+    }
+
+    /// Whether a build row has the key `at` of others.
+    #[inline]
+    pub(crate) fn equals(&self, row: Row, others: &Parts, at: usize) -> bool {
+        let other = &others.words[at * self.width..][..self.width];
+        self.same(self.key(row), other, &others.long)
+    }
+
+    /// Whether two build rows have one key.
+    pub(crate) fn equal(&self, row: Row, other: Row) -> bool {
+        self.same(self.key(row), self.key(other), &self.long)
+    }
+
+    #[inline]
+    fn same(&self, own: &[u64], other: &[u64], other_long: &[u8]) -> bool {
+        if !self.bytes {
+            return own == other;
+        }
+        let (own, other) = ([own[0], own[1]], [other[0], other[1]]);
+        match (bytes::place(own), bytes::place(other)) {
+            (Some(own), Some(other)) => self.long[own] == other_long[other],
+            _ => own == other,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.bytes() + self.long.capacity()
+    }
+}
