@@ -1,37 +1,59 @@
-//! Progress, on standard error and only on a terminal.
+//! Progress, on standard error and only on a terminal: one line, redrawn in place, that fits 60
+//! columns. What is longer is cut at the terminal's edge.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use workahead_machine::limits::Progress;
+
+/// A line of a bar and what is said beside it. `{to_go}` is the time to go.
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).expect("our templates are valid");
+    style.progress_chars("=> ").with_key("to_go", to_go)
+}
+
+/// Of what has not begun the bar's own `{eta}` says "0s".
+fn to_go(state: &ProgressState, out: &mut dyn Write) {
+    // A bar that cannot be drawn is no reason to stop.
+    let _ = match state.eta() {
+        eta if eta.is_zero() && !state.is_finished() => write!(out, "time to go unknown"),
+        eta => write!(out, "{:#} to go", HumanDuration(eta)),
+    };
+}
 
 /// A bar over `total` pieces of work of a kind ("rows").
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
-    let template = format!(
-        "{{msg:12}} {{bar:30}} {{percent:>3}}% {{human_pos}}/{{human_len}} {unit}, \
-         {{eta}} to go"
-    );
-    let style = ProgressStyle::with_template(&template).expect("the template above is valid");
-    ProgressBar::new(total).with_style(style)
+    let template =
+        format!("[{{bar:12}}] {{percent:>3}}%, {{human_pos}} {unit}, {{to_go}}  {{wide_msg}}");
+    ProgressBar::new(total).with_style(style(&template))
+}
+
+/// A bar over the samples of a study; hidden where nobody looks.
+pub(crate) fn samples(total: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let template = "[{bar:16}] {pos}/{len} samples, {to_go}  {wide_msg}";
+    ProgressBar::new(total).with_style(style(template))
 }
 
 /// Steps of the bar of a measurement.
 const MEASURING_STEPS: f64 = 1000.0;
 
 /// A bar for the measurement of the machine's limits; hidden where nobody looks.
-pub(crate) fn measuring(what: &str) -> ProgressBar {
+pub(crate) fn measuring(what: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let template = format!("{{bar:30}} {what}: {{msg}}");
-    let style = ProgressStyle::with_template(&template).expect("the template above is valid");
-    ProgressBar::new(MEASURING_STEPS as u64).with_style(style.progress_chars("=> "))
+    let bar = ProgressBar::new(MEASURING_STEPS as u64).with_prefix(what);
+    bar.with_style(style("[{bar:16}] {wide_msg}"))
 }
 
 /// Shows on a bar how far the measurement is.
 pub(crate) fn on(bar: &ProgressBar) -> impl FnMut(Progress<'_>) {
     |at| {
         bar.set_position((at.done * MEASURING_STEPS) as u64);
-        bar.set_message(at.step.to_owned());
+        bar.set_message(format!("{}: {}", bar.prefix(), at.step));
     }
 }

@@ -252,3 +252,30 @@ fn unwritable_outputs_are_known_before_any_sample() {
     }
     assert_eq!(place.names(), ["tiny.toml"]);
 }
+
+/// On a terminal of 60 columns, as `script` (util-linux) makes one: one line, redrawn in place.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_bar_stays_on_its_line() {
+    let place = tiny();
+    let command =
+        format!("stty rows 20 cols 60; {} {}", env!("CARGO_BIN_EXE_workahead"), RUN.join(" "));
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).current_dir(place.directory.path());
+    let output = script.stdin(std::process::Stdio::null()).output().expect("script");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    // Drawn again and again, each time from the line's beginning.
+    let bars: Vec<&str> = said.split(['\r', '\n']).filter(|line| line.contains("/12 ")).collect();
+    assert!(!bars.is_empty(), "{said:?}");
+    for bar in bars {
+        let drawn = bar.split('\u{1b}').map(|piece| match piece.strip_prefix('[') {
+            // An escape sequence ends with a letter.
+            Some(rest) => rest.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |s| s.1),
+            None => piece,
+        });
+        let drawn: String = drawn.collect();
+        assert!(drawn.chars().count() <= 60, "{drawn}");
+        assert!(drawn.contains("to go"), "{drawn}");
+    }
+}

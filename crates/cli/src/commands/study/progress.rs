@@ -1,9 +1,9 @@
 //! How far a run is: a bar on a terminal, one opening line anywhere else.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
 use workahead_study::record::Host;
@@ -12,8 +12,6 @@ use workahead_study::spec::Spec;
 use workahead_study::verdict;
 
 use super::summary;
-
-const BAR: &str = "{bar:30} {pos}/{len} samples, {elapsed} gone, {eta} to go  {msg}";
 
 /// Says on standard error what begins, so that a log is not silent for minutes.
 pub(crate) fn opening(spec: &Spec, plan: &Plan, dir: &Path, json: bool) {
@@ -45,17 +43,10 @@ pub(crate) fn shown(
     plan: &Plan,
     run: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<End, StudyError>,
 ) -> Result<End, StudyError> {
-    let bar = match std::io::stderr().is_terminal() {
-        true => ProgressBar::new(plan.samples() as u64).with_style(style()),
-        false => ProgressBar::hidden(),
-    };
+    let bar = crate::progress::samples(plan.samples() as u64);
     let result = run(&mut |event| show(&bar, plan, &event));
     bar.finish_and_clear();
     result
-}
-
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template(BAR).expect("the template is fixed").progress_chars("=> ")
 }
 
 fn show(bar: &ProgressBar, plan: &Plan, event: &Event<'_>) {
