@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use workahead_machine::caches::CacheKind;
 use workahead_machine::evidence::CounterState;
+use workahead_machine::limits::siblings::{Seen, Source};
+use workahead_machine::limits::{Siblings, Store};
 use workahead_machine::memory::Transparent;
 use workahead_machine::tlb::TlbSource;
 use workahead_machine::topology::{CoreKind, Smt};
@@ -34,7 +36,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::json(&machine)?;
     } else {
-        output::text(&description(&machine))?;
+        // Another root is another machine: nothing was measured there.
+        let is_this = args.root.is_none();
+        let limits = is_this.then(|| Store::of_user().load(&machine)).flatten();
+        let probed = limits.as_ref().map(|limits| &limits.siblings);
+        output::text(&description(&machine, probed))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -42,13 +48,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 const UNKNOWN: &str = "unknown";
 
 /// Lines of a label and what is known under it.
-fn description(machine: &Machine) -> String {
+fn description(machine: &Machine, probed: Option<&Siblings>) -> String {
     let lines = [
         ("Processor", vec![processor(machine)]),
         ("Machine", vec![reality(machine)]),
         ("CPUs", cpus(machine)),
         ("Layout", vec![layout(machine)]),
-        ("SMT", vec![smt(machine)]),
+        ("SMT", smt(machine, probed)),
         ("Caches", caches(machine)),
         ("TLB (data)", tlb(machine)),
         ("Memory", vec![memory(machine)]),
@@ -119,7 +125,26 @@ fn layout(machine: &Machine) -> String {
     text
 }
 
-fn smt(machine: &Machine) -> String {
+/// What the system says; under it what the probe saw, where one has been made.
+fn smt(machine: &Machine, probed: Option<&Siblings>) -> Vec<String> {
+    let seen = Seen::of(machine, probed);
+    let by_probe = match (seen.source, seen.cpus) {
+        (Source::System, _) => return vec![smt_by_system(machine)],
+        (Source::Probe, Some((one, other))) => format!("CPUs {one} and {other} share a core"),
+        (Source::Probe, None) => "no two CPUs share a core".to_owned(),
+    };
+    let by_system = match machine.smt {
+        Smt::None => "none shown".to_owned(),
+        Smt::Unknown => UNKNOWN.to_owned(),
+        Smt::On | Smt::Off => smt_by_system(machine),
+    };
+    vec![
+        format!("{by_system} (says the system)"),
+        format!("{by_probe} (measured by `workahead limits`: this counts)"),
+    ]
+}
+
+fn smt_by_system(machine: &Machine) -> String {
     match machine.smt {
         Smt::On => {
             let siblings = machine.cores.iter().filter(|core| core.cpus.len() > 1);

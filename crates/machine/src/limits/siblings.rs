@@ -12,6 +12,8 @@
 //! what the system says. A repetition in which a thread lost its CPU to something else shows
 //! nothing and is thrown away.
 
+mod seen;
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ use crate::cpus::CpuSet;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::topology::Smt;
+
+pub use seen::{Seen, Source};
 
 use super::deadline::Deadline;
 use super::team;

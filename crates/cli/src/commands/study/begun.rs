@@ -36,6 +36,7 @@ impl Begun {
             }
             learnt => learnt?,
         }
+        progress::remark_missing(&self.spec, &self.record.host);
         let Self { dir, record, plan, mut engine, stop, .. } = self;
         let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
         let end =
@@ -54,6 +55,7 @@ impl Begun {
         };
         let Some(limits) = limits else { return Ok(()) };
         self.engine.learn(&limits);
+        self.record.host.siblings = host::has_siblings(&self.machine, Some(&limits));
         let needs = needs::of(&self.plan, self.engine.as_ref())?;
         needs::fit(&self.spec, &needs, host::available_bytes(&self.machine))?;
         self.record.needs = needs;

@@ -1,6 +1,8 @@
 //! The machine, as far as a study's record and verdicts need it; the flag that Ctrl-C raises.
 
 use anyhow::Context;
+use workahead_machine::limits::Limits;
+use workahead_machine::limits::siblings::Seen;
 use workahead_machine::{EvidenceTier, Machine};
 use workahead_study::engine::Stop;
 use workahead_study::record::Host;
@@ -22,10 +24,15 @@ pub(crate) fn host(machine: &Machine) -> anyhow::Result<Host> {
         fingerprint: machine.fingerprint(),
         tier: format!("{tier:?}"),
         tier_reason,
-        siblings: machine.sibling_pair().is_some(),
+        siblings: has_siblings(machine, None),
         counters: false,
         description: serde_json::to_value(machine).context("can't describe the machine as JSON")?,
     })
+}
+
+/// Whether two of its CPUs share a core: as the probe of its limits saw them, where there are some.
+pub(crate) fn has_siblings(machine: &Machine, limits: Option<&Limits>) -> bool {
+    Seen::of(machine, limits.map(|limits| &limits.siblings)).cpus.is_some()
 }
 
 /// Memory that may be used now; no limit that we know of on a machine that hides it.

@@ -60,7 +60,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
-    progress::remark_missing(&spec, &record.host);
     Begun { dir, record, spec, plan, engine, machine, stop }.go_on(args.limits, args.json)
 }
 

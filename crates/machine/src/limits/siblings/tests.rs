@@ -114,3 +114,35 @@ fn this_machine_is_probed_to_the_end() {
         assert!(pair.throughput_ratio.is_none_or(|ratio| ratio > 0.0));
     }
 }
+
+#[test]
+fn what_cpus_do_counts_for_more_than_what_the_system_says() {
+    let machine = |told: bool| {
+        let mut machine = Machine::here();
+        machine.cpus.allowed = (0..2).collect();
+        let cores: &[&[usize]] = if told { &[&[0, 1]] } else { &[&[0], &[1]] };
+        let core = |cpus: &&[usize]| Core {
+            cpus: cpus.iter().copied().collect(),
+            kind: CoreKind::Uniform,
+            package: None,
+            node: None,
+        };
+        machine.cores = cores.iter().map(core).collect();
+        machine
+    };
+    let seen = |told: bool, ratio: f64| {
+        let probed = Siblings { pairs: vec![pair(Some(told), Some(ratio))] };
+        let Seen { cpus, source } = Seen::of(&machine(told), Some(&probed));
+        (cpus.is_some(), source)
+    };
+    let (one_core, unclear, two_cores) = (0.5, 0.75, 0.99);
+    for told in [true, false] {
+        assert_eq!(seen(told, one_core), (true, Source::Probe));
+        assert_eq!(seen(told, unclear), (told, Source::System));
+        assert_eq!(seen(told, two_cores), (false, Source::Probe));
+        for nothing in [None, Some(&Siblings::default())] {
+            let by_system = Seen { cpus: told.then_some((0, 1)), source: Source::System };
+            assert_eq!(Seen::of(&machine(told), nothing), by_system);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Which two CPUs share a core, out of two witnesses.
+//!
+//! | the system says | the probe saw | then |
+//! |---|---|---|
+//! | – | two that halve each other | those, by the probe |
+//! | a pair | that the pair does not touch each other | none, by the probe |
+//! | a pair | nothing, or nothing clear | the pair, by the system |
+//! | none | that no two touch each other | none, by the probe |
+//! | none | nothing, or nothing clear | none, by the system |
+//!
+//! What CPUs do counts for more than what a virtual machine is told about them.
+
+use crate::machine::Machine;
+
+use super::{Behaviour, Siblings};
+
+/// Two CPUs that share a core, if any do, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The CPUs; `None` where none are seen to share a core.
+    pub cpus: Option<(usize, usize)>,
+    /// Who says so.
+    pub source: Source,
+}
+
+/// A witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Topology as the system tells it (sysfs).
+    System,
+    /// What CPUs did to each other when it was measured.
+    Probe,
+}
+
+impl Seen {
+    /// By the table above; `probed` where the machine's limits have been measured.
+    #[must_use]
+    pub fn of(machine: &Machine, probed: Option<&Siblings>) -> Self {
+        let told = machine.sibling_pair();
+        let by_system = Self { cpus: told, source: Source::System };
+        let Some(probed) = probed else { return by_system };
+        if let Some(cpus) = probed.pair() {
+            return Self { cpus: Some(cpus), source: Source::Probe };
+        }
+        let concerned = |pair: &&super::Pair| told.is_none_or(|told| pair.cpus == told);
+        let mut pairs = probed.pairs.iter().filter(concerned).peekable();
+        let are_apart =
+            pairs.peek().is_some() && pairs.all(|pair| pair.behaviour() == Behaviour::TwoCores);
+        if are_apart { Self { cpus: None, source: Source::Probe } } else { by_system }
+    }
+}
