@@ -1,5 +1,8 @@
 //! Helpers that are slow, stop or die: the answer is the same, and the run ends.
 
+mod helping;
+mod posting;
+
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
