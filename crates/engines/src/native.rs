@@ -21,6 +21,7 @@
 //! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
 //! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
 //! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
+//! | `record_bytes` | of `hash_join` and `join_index`: 64, or 32, 128, 256 |
 //! | `join`, `null_percent` | of `join_index`: `inner` or `left-outer`, and its nulls |
 //! | `references` | of `join_index`: `together`, or `apart` in stages of one each |
 //! | `hit_rate`, `load_percent` | of `bucket` |
@@ -39,6 +40,7 @@ mod join_index;
 mod merge;
 mod operator;
 mod oracle;
+mod record_bytes;
 mod size;
 mod tree;
 

@@ -14,8 +14,9 @@ use workahead_study::spec::Spec;
 const BESIDE_BYTES: usize = 64 << 20;
 
 /// One cell of each; a study's cells with different data are alone in memory in the same way.
-const CELLS: [(&str, &str); 5] = [
+const CELLS: [(&str, &str); 6] = [
     ("hash join", r#"operator = "hash_join", rows = 500_000"#),
+    ("long records", r#"operator = "hash_join", rows = 300_000, record_bytes = 256"#),
     // Probes are what is many here, and they have to be counted too.
     ("hash join, many probes", r#"operator = "hash_join", rows = 10_000, probe_rows = 8_000_000"#),
     ("tree", r#"operator = "csb_tree", rows = 1_000_000"#),

@@ -7,12 +7,15 @@
 //! cells       [hash code, build row, next] ──► [hash code, build row, next]
 //!                          │
 //!                          ▼
-//! build rows            64-byte record ──► 128-byte output
+//! build rows            64-byte record ──► 128-byte output   (or records of another size)
 //! ```
 //!
 //! A probe takes the four phases of the paper: hash the key and ask for the bucket; visit the
 //! bucket and ask for its first cell; compare hash codes in the cell and ask for the build row;
 //! compare keys and emit. Phases 3 and 4 repeat to the end of the list.
+
+#[cfg(test)]
+mod tests;
 
 use bytemuck::{Pod, Zeroable};
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
@@ -21,7 +24,7 @@ use crate::hash::hash_u32;
 pub use crate::materialise::Materialise;
 use crate::memory::Memory;
 use crate::place::Place;
-use crate::record::{Clustered, Probes, Record, Unclustered};
+use crate::record::{Clustered, OneLine, Payload, Probes, Record, Unclustered};
 use crate::walk::{Row, Sink, Walk};
 
 /// End of a list.
@@ -126,16 +129,16 @@ impl<'a> Lists<'a> {
 
 /// The probe side of the paper's hash join.
 #[derive(Clone, Copy)]
-pub struct HashJoin<'a, P> {
+pub struct HashJoin<'a, P: Probes<'a>> {
     lists: Lists<'a>,
-    build: &'a [Record],
+    build: &'a [Record<P::Payload>],
     probes: P,
 }
 
 impl<'a, P: Probes<'a>> HashJoin<'a, P> {
     /// Probes `chains`, built over the keys of `build`, with `probes`.
     #[must_use]
-    pub fn new(chains: &'a Chains, build: &'a [Record], probes: P) -> Self {
+    pub fn new(chains: &'a Chains, build: &'a [Record<P::Payload>], probes: P) -> Self {
         Self { lists: Lists::of(chains), build, probes }
     }
 }
@@ -143,29 +146,29 @@ impl<'a, P: Probes<'a>> HashJoin<'a, P> {
 /// Which phase the next step is, and the place it visits: found, and checked to lie in the table,
 /// by the step that asked for it.
 #[derive(Debug, Clone, Copy)]
-enum Phase<'a> {
+enum Phase<'a, P: Payload> {
     /// Phase 2: the head of a bucket.
     Bucket(&'a u32),
     /// Phase 3: a cell.
     Cell(&'a Cell),
     /// Phase 4: a build row, with the rest of the list still to come.
-    Tuple { build: &'a Record, next: u32 },
+    Tuple { build: &'a Record<P>, next: u32 },
 }
 
 /// A probe between two phases: the paper's slot state.
 #[derive(Debug, Clone, Copy)]
-pub struct Cursor<'a> {
-    probe: &'a Record,
+pub struct Cursor<'a, P: Payload = OneLine> {
+    probe: &'a Record<P>,
     row: Row,
     /// The paper's hash code, kept so that phase 3 does not go back to the probe row.
     hash: u32,
-    phase: Phase<'a>,
+    phase: Phase<'a, P>,
 }
 
 impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
-    type Cursor = Cursor<'a>;
-    type Hit = (&'a Record, &'a Record);
-    type Asks = Place;
+    type Cursor = Cursor<'a, P::Payload>;
+    type Hit = (&'a Record<P::Payload>, &'a Record<P::Payload>);
+    type Asks = <P::Payload as Payload>::Asks;
 
     #[inline(always)]
     fn input(&self, row: Row) -> Option<Place> {
@@ -173,20 +176,20 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
     }
 
     #[inline(always)]
-    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor<'a>, Place) {
+    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Self::Cursor, Self::Asks) {
         let probe = self.probes.read(row, memory);
         let hash = hash_u32(probe.key);
         let head = self.lists.head(hash);
-        (Cursor { probe, row, hash, phase: Phase::Bucket(head) }, Place::of(head))
+        (Cursor { probe, row, hash, phase: Phase::Bucket(head) }, Place::of(head).into())
     }
 
     #[inline(always)]
     fn step<M: Memory, S: Sink<Self::Hit>>(
         &mut self,
-        cursor: &mut Cursor<'a>,
+        cursor: &mut Self::Cursor,
         memory: &mut M,
         sink: &mut S,
-    ) -> Option<Place> {
+    ) -> Option<Self::Asks> {
         let next = match cursor.phase {
             Phase::Bucket(head) => *memory.read(head),
             Phase::Cell(cell) => {
@@ -194,7 +197,7 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
                 if cell.hash == cursor.hash {
                     let build = &self.build[cell.row as usize];
                     cursor.phase = Phase::Tuple { build, next: cell.next };
-                    return Some(Place::of(build));
+                    return Some(Place::of(build).into());
                 }
                 cell.next
             }
@@ -210,11 +213,11 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
         };
         let cell = self.lists.cell(next)?;
         cursor.phase = Phase::Cell(cell);
-        Some(Place::of(cell))
+        Some(Place::of(cell).into())
     }
 }
 
 // SAFETY: heads, cells, build and probe rows are borrowed, and immutable, for `'a`.
-unsafe impl<'a> crate::work_ahead::Preloadable for HashJoin<'a, Clustered<'a>> {}
+unsafe impl<'a, P: Payload> crate::work_ahead::Preloadable for HashJoin<'a, Clustered<'a, P>> {}
 // SAFETY: as above.
-unsafe impl<'a> crate::work_ahead::Preloadable for HashJoin<'a, Unclustered<'a>> {}
+unsafe impl<'a, P: Payload> crate::work_ahead::Preloadable for HashJoin<'a, Unclustered<'a, P>> {}

@@ -29,20 +29,16 @@ use std::marker::PhantomData;
 
 use crate::materialise::{Destination, Materialise};
 use crate::memory::Memory;
-use crate::place::{Place, References, Several};
-use crate::record::{Joined, Record};
+use crate::place::{Place, References};
+use crate::record::{Joined, OneLine, Payload, Record};
 use crate::walk::{Row, Sink, Walk};
 
 pub use pairs::{Draft, NULL, Order, Pairs, Unmatched};
 
 /// Whether pairs without a right row occur: how many references an entry has.
 pub trait Variant: Copy + sealed::Sealed {
-    /// What a pair asks for.
-    type Asks: References;
     /// Whether a right row may be missing.
     const OUTER: bool;
-    /// The references of a pair.
-    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks;
 }
 
 mod sealed {
@@ -60,41 +56,58 @@ impl sealed::Sealed for Inner {}
 impl sealed::Sealed for LeftOuter {}
 
 impl Variant for Inner {
-    type Asks = Several<3, 3>;
     const OUTER: bool = false;
-
-    #[inline(always)]
-    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks {
-        Several::all([left, right.unwrap_or(output), output])
-    }
 }
 
 impl Variant for LeftOuter {
-    type Asks = Several<2, 3>;
     const OUTER: bool = true;
+}
+
+/// What a pair asks for: its rows, a reference for each of their lines, and the row of the output,
+/// one reference however long it is, since nobody waits for its stores.
+#[derive(Debug, Clone, Copy)]
+pub struct Asks<V, P> {
+    left: Place,
+    /// The output again where there is none.
+    right: Place,
+    output: Place,
+    has_right: bool,
+    _walk: PhantomData<(V, P)>,
+}
+
+impl<V: Variant, P: Payload> References for Asks<V, P> {
+    const LEAST: usize = if V::OUTER { P::RECORD_LINES + 1 } else { Self::MOST };
+    const MOST: usize = 2 * P::RECORD_LINES + 1;
+    type Input = Place;
 
     #[inline(always)]
-    fn asks(left: Place, right: Option<Place>, output: Place) -> Self::Asks {
-        match right {
-            Some(right) => Several::all([left, right, output]),
-            None => Several::first(2, [left, output, output]),
+    fn each(&self, mut visit: impl FnMut(Place)) {
+        P::Asks::from(self.left).each(&mut visit);
+        if !V::OUTER || self.has_right {
+            P::Asks::from(self.right).each(&mut visit);
         }
+        visit(self.output);
+    }
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        if !V::OUTER || self.has_right { Self::MOST } else { Self::LEAST }
     }
 }
 
 /// The join of two tables by the pairs of an index.
 #[derive(Debug, Clone, Copy)]
-pub struct JoinIndex<'a, V> {
+pub struct JoinIndex<'a, V, P: Payload = OneLine> {
     pairs: &'a [[u32; 2]],
-    left: &'a [Record],
-    right: &'a [Record],
-    output: Destination<'a>,
+    left: &'a [Record<P>],
+    right: &'a [Record<P>],
+    output: Destination<'a, Joined<P>>,
     /// Output slot of the pair to be started next.
     next_slot: u32,
     _variant: PhantomData<V>,
 }
 
-impl<'a, V: Variant> JoinIndex<'a, V> {
+impl<'a, V: Variant, P: Payload> JoinIndex<'a, V, P> {
     /// Row `i` is pair `i` of `pairs`, which name rows of `left` and `right`. The `k`-th row
     /// started is written to slot `k` of `output`, and from slot 0 again when it is full: an
     /// output as long as the pairs holds all of the result, a shorter one must hold at least the
@@ -106,16 +119,16 @@ impl<'a, V: Variant> JoinIndex<'a, V> {
     #[must_use]
     pub fn new(
         pairs: &'a Pairs,
-        left: &'a [Record],
-        right: &'a [Record],
-        output: Destination<'a>,
+        left: &'a [Record<P>],
+        right: &'a [Record<P>],
+        output: Destination<'a, Joined<P>>,
     ) -> Self {
         assert!(V::OUTER || pairs.nulls() == 0, "an inner join index has no null: use LeftOuter");
         Self { pairs: pairs.all(), left, right, output, next_slot: 0, _variant: PhantomData }
     }
 
     #[inline(always)]
-    fn right(&self, rid: u32) -> Option<&'a Record> {
+    fn right(&self, rid: u32) -> Option<&'a Record<P>> {
         if V::OUTER && rid == NULL { None } else { Some(&self.right[rid as usize]) }
     }
 }
@@ -131,40 +144,44 @@ pub struct Cursor {
 
 /// Two rows that join, or a left row alone, and the slot of the output that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair<'a> {
+pub struct Pair<'a, P: Payload = OneLine> {
     /// From the left table.
-    pub left: &'a Record,
+    pub left: &'a Record<P>,
     /// From the right table, if the pair has one.
-    pub right: Option<&'a Record>,
+    pub right: Option<&'a Record<P>>,
     /// Position in the output.
     pub slot: u32,
 }
 
-impl<'a, V: Variant> Walk for JoinIndex<'a, V> {
+impl<'a, V: Variant, P: Payload> Walk for JoinIndex<'a, V, P> {
     type Cursor = Cursor;
-    type Hit = Pair<'a>;
-    type Asks = V::Asks;
+    type Hit = Pair<'a, P>;
+    type Asks = Asks<V, P>;
 
     #[inline(always)]
-    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, V::Asks) {
+    fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, Self::Asks) {
         let [left, right] = *memory.read_hot(&self.pairs[row as usize]);
         let slot = self.next_slot;
         self.next_slot = self.output.after(slot);
-        let asks = V::asks(
-            Place::of(&self.left[left as usize]),
-            self.right(right).map(Place::of),
-            self.output.place(slot),
-        );
+        let output = self.output.place(slot);
+        let place = self.right(right).map(Place::of);
+        let asks = Asks {
+            left: Place::of(&self.left[left as usize]),
+            right: place.unwrap_or(output),
+            output,
+            has_right: place.is_some(),
+            _walk: PhantomData,
+        };
         (Cursor { row, left, right, slot }, asks)
     }
 
     #[inline(always)]
-    fn step<M: Memory, S: Sink<Pair<'a>>>(
+    fn step<M: Memory, S: Sink<Pair<'a, P>>>(
         &mut self,
         cursor: &mut Cursor,
         memory: &mut M,
         sink: &mut S,
-    ) -> Option<V::Asks> {
+    ) -> Option<Self::Asks> {
         let &mut Cursor { row, left, right, slot } = cursor;
         let left = memory.read(&self.left[left as usize]);
         let right = self.right(right).map(|right| memory.read(right));
@@ -175,12 +192,12 @@ impl<'a, V: Variant> Walk for JoinIndex<'a, V> {
 
 // SAFETY: both tables are borrowed, and immutable, for `'a`; the output is borrowed for `'a` by the
 // sink that its destination comes from.
-unsafe impl<V: Variant> crate::work_ahead::Preloadable for JoinIndex<'_, V> {}
+unsafe impl<V: Variant, P: Payload> crate::work_ahead::Preloadable for JoinIndex<'_, V, P> {}
 
-impl Sink<Pair<'_>> for Materialise<'_, Joined> {
+impl<P: Payload> Sink<Pair<'_, P>> for Materialise<'_, Joined<P>> {
     #[inline(always)]
-    fn emit(&mut self, _: Row, Pair { left, right, slot }: Pair<'_>) {
-        let right = right.unwrap_or(&Record::NULL);
+    fn emit(&mut self, _: Row, Pair { left, right, slot }: Pair<'_, P>) {
+        let right = right.unwrap_or(P::NULL);
         *self.slot(slot, left.row, right.row) = Joined { probe: *left, build: *right };
     }
 }

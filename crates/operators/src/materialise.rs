@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::ptr::NonNull;
 
 use crate::place::Place;
-use crate::record::{Joined, Record};
+use crate::record::{Joined, Payload, Record};
 use crate::walk::{Row, Sink};
 
 /// Writes hits to `rows` from its start, and from its start again when it is full: a buffer as long
@@ -122,9 +122,9 @@ pub const fn pair_checksum(left: u32, right: u32) -> u64 {
     ((left as u64) << 32 | right as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-impl Sink<(&Record, &Record)> for Materialise<'_, Joined> {
+impl<P: Payload> Sink<(&Record<P>, &Record<P>)> for Materialise<'_, Joined<P>> {
     #[inline(always)]
-    fn emit(&mut self, _: Row, (probe, build): (&Record, &Record)) {
+    fn emit(&mut self, _: Row, (probe, build): (&Record<P>, &Record<P>)) {
         // Record by record: whole lines are copied as lines, a struct of both field by field.
         let joined = self.next(probe.row, build.row);
         joined.probe = *probe;

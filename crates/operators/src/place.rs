@@ -47,6 +47,13 @@ impl Place {
         self.address.as_ptr()
     }
 
+    /// What lies in the place from `offset` on, up to so many bytes.
+    #[inline(always)]
+    fn part(self, offset: usize, bytes: usize) -> Self {
+        let address = self.address.map_addr(|address| address.saturating_add(offset));
+        Self { address, bytes: (self.bytes() - offset).min(bytes) as u16 }
+    }
+
     /// Length in bytes.
     #[inline(always)]
     pub fn bytes(self) -> usize {
@@ -70,6 +77,8 @@ pub trait References: Copy {
     const LEAST: usize;
     /// Most places a step of this walk asks for: the paper's `M`.
     const MOST: usize;
+    /// What a row's input, one place, becomes where a step asks for these.
+    type Input: References + From<Place>;
     /// The places, in the order in which they are best asked for.
     fn each(&self, visit: impl FnMut(Place));
     /// How many there are.
@@ -79,6 +88,7 @@ pub trait References: Copy {
 impl References for Place {
     const LEAST: usize = 1;
     const MOST: usize = 1;
+    type Input = Self;
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(Place)) {
         visit(*self);
@@ -86,6 +96,37 @@ impl References for Place {
     #[inline(always)]
     fn count(&self) -> usize {
         1
+    }
+}
+
+/// One place, line by line: up to `MOST` references.
+///
+/// A hint covers a place however long it is; the helper of a work-ahead set loads one line a
+/// reference. The place begins with a line, or is shorter than what is left of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<const MOST: usize>(Place);
+
+impl<const MOST: usize> From<Place> for Lines<MOST> {
+    #[inline(always)]
+    fn from(place: Place) -> Self {
+        debug_assert!(place.bytes() <= MOST * LINE_BYTES, "{place:?} has more lines than {MOST}");
+        Self(place)
+    }
+}
+
+impl<const MOST: usize> References for Lines<MOST> {
+    const LEAST: usize = 1;
+    const MOST: usize = MOST;
+    type Input = Self;
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(Place)) {
+        for line in 0..self.count() {
+            visit(self.0.part(line * LINE_BYTES, LINE_BYTES));
+        }
+    }
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.0.bytes().div_ceil(LINE_BYTES)
     }
 }
 
@@ -117,6 +158,7 @@ impl<const LEAST: usize, const MOST: usize> Several<LEAST, MOST> {
 impl<const LEAST: usize, const MOST: usize> References for Several<LEAST, MOST> {
     const LEAST: usize = LEAST;
     const MOST: usize = MOST;
+    type Input = Place;
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(Place)) {
         for place in &self.places[..self.count()] {

@@ -72,7 +72,7 @@ impl Shape {
 }
 
 fn record(key: u32, row: u32) -> Record {
-    Record { key, row, payload: [row; 14] }
+    Record::new(key, row, row)
 }
 
 /// The data in place.

@@ -1,5 +1,7 @@
 //! Join index: pairs of row ids, both rows fetched, one row of 128 bytes written (Zhou et al.,
-//! appendix A.1), inner and left outer.
+//! appendix A.1), inner and left outer; or rows of another size (there: "similar").
+
+use std::marker::PhantomData;
 
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_operators::apart::Apart;
@@ -7,7 +9,7 @@ use workahead_operators::draws::Draws;
 use workahead_operators::isa::Portable;
 use workahead_operators::join_index::{Draft, Inner, JoinIndex, LeftOuter, NULL, Order, Pairs};
 use workahead_operators::materialise::Materialise;
-use workahead_operators::record::{Joined, Record};
+use workahead_operators::record::{Joined, OneLine, Payload, Record};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::crew::{Ran, failed};
@@ -16,6 +18,7 @@ use super::hash_join::records;
 use super::how::References;
 use super::operator::{Data, Made, Operator, Task, Touch};
 use super::oracle;
+use super::record_bytes::RecordBytes;
 use super::size::{self, Footprint};
 
 /// The data of a cell.
@@ -27,16 +30,16 @@ pub(super) struct Shape {
     outer: bool,
     null_percent: u8,
     order: Order,
+    record_bytes: RecordBytes,
     pages: Pages,
     seed: u64,
 }
 
-/// Bytes that the pairs touch at random, per row of both tables, and of the output.
-const ROW_BYTES: usize = 64 + 64 + 64;
-
 impl Shape {
     pub(super) fn read(given: &Given<'_>, footprint: &Footprint) -> Result<Self, EngineError> {
-        let rows = size::rows(given, footprint, ROW_BYTES)?;
+        let record_bytes = RecordBytes::read(given)?;
+        // Touched at random: both tables, and half as many rows of output.
+        let rows = size::rows(given, footprint, 3 * record_bytes.bytes())?;
         let outer = given.choice("join", false, &[("inner", false), ("left-outer", true)])?;
         let nulls = if outer { given.number("null_percent", 20, 0..=100)? } else { 0 };
         Ok(Self {
@@ -45,6 +48,7 @@ impl Shape {
             outer,
             null_percent: nulls as u8,
             order: if size::clustered(given)? { Order::Left } else { Order::Random },
+            record_bytes,
             pages: size::pages(given)?,
             seed: given.seed(),
         })
@@ -58,7 +62,8 @@ impl Shape {
 
     /// Memory at the peak.
     pub(super) fn bytes(&self, copies: usize, outputs: usize) -> u64 {
-        let (tables, output) = (self.rows * 128, self.output_rows() * 128);
+        let two = 2 * self.record_bytes.bytes();
+        let (tables, output) = (self.rows * two, self.output_rows() * two);
         (tables * copies + output * outputs + self.pairs * 8) as u64
     }
 
@@ -72,27 +77,39 @@ impl Shape {
             order: self.order,
         };
         let pairs = draft.draw(&mut Draws::of(self.seed), self.pages).map_err(failed)?;
-        Ok(Box::new(Made::of(Index { shape: *self, pairs })))
+        Ok(match self.record_bytes {
+            RecordBytes::B32 => Index::<[u32; 6]>::made(*self, pairs),
+            RecordBytes::B64 => Index::<OneLine>::made(*self, pairs),
+            RecordBytes::B128 => Index::<[u32; 30]>::made(*self, pairs),
+            RecordBytes::B256 => Index::<[u32; 62]>::made(*self, pairs),
+        })
     }
 }
 
-/// What the copies are made of.
-struct Index {
+/// What the copies, of records that carry a `P`, are made of.
+struct Index<P> {
     shape: Shape,
     pairs: Pairs,
+    _records: PhantomData<P>,
+}
+
+impl<P: Payload> Index<P> {
+    fn made(shape: Shape, pairs: Pairs) -> Box<dyn Operator> {
+        Box::new(Made::of(Self { shape, pairs, _records: PhantomData }))
+    }
 }
 
 /// One copy. The pairs are read in order, and by all.
-struct Sides {
-    left: PageBuffer<Record>,
-    right: PageBuffer<Record>,
+struct Sides<P: Payload> {
+    left: PageBuffer<Record<P>>,
+    right: PageBuffer<Record<P>>,
 }
 
-impl Data for Index {
-    type Copy = Sides;
-    type Out = Joined;
+impl<P: Payload> Data for Index<P> {
+    type Copy = Sides<P>;
+    type Out = Joined<P>;
 
-    fn copy(&self) -> Result<Sides, EngineError> {
+    fn copy(&self) -> Result<Sides<P>, EngineError> {
         let keys: Vec<u32> = (0..self.shape.rows as u32).collect();
         let pages = self.shape.pages;
         Ok(Sides { left: records(&keys, pages)?, right: records(&keys, pages)? })
@@ -110,16 +127,17 @@ impl Data for Index {
         answer
     }
 
-    fn table_bytes(sides: &Sides) -> usize {
+    fn table_bytes(sides: &Sides<P>) -> usize {
         sides.left.bytes() + sides.right.bytes()
     }
 
-    fn touches(&self, sides: &Sides, _: f64) -> Vec<Touch> {
+    fn touches(&self, sides: &Sides<P>, _: f64) -> Vec<Touch> {
         let matched = self.pairs.all().iter().filter(|pair| pair[1] != NULL).count();
         let matched = matched as f64 / self.probes() as f64;
-        let mut touches = vec![Touch::random(sides.right.bytes(), matched)];
+        let lines = P::RECORD_LINES as f64;
+        let mut touches = vec![Touch::random(sides.right.bytes(), matched * lines)];
         if self.shape.order == Order::Random {
-            touches.push(Touch::random(sides.left.bytes(), 1.0));
+            touches.push(Touch::random(sides.left.bytes(), lines));
         }
         touches
     }
@@ -134,8 +152,8 @@ impl Data for Index {
 
     fn run(
         &self,
-        copies: &[Sides],
-        outputs: &mut [PageBuffer<Joined>],
+        copies: &[Sides<P>],
+        outputs: &mut [PageBuffer<Joined<P>>],
         task: Task<'_>,
     ) -> Result<Ran, EngineError> {
         let walk_of = |thread: usize, output| {
@@ -147,7 +165,7 @@ impl Data for Index {
                 task.run_into(Portable, outputs, |thread, output| {
                     let (sink, destination) = Materialise::announced(output);
                     let (pairs, left, right, destination) = walk_of(thread, destination);
-                    ($wrapped(JoinIndex::<$variant>::new(pairs, left, right, destination)), sink)
+                    ($wrapped(JoinIndex::<$variant, P>::new(pairs, left, right, destination)), sink)
                 })
             };
         }

@@ -7,11 +7,11 @@
 
 use std::sync::Mutex;
 
+use bytemuck::Pod;
 use workahead_machine::clock::Moment;
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_operators::isa::Isa;
 use workahead_operators::materialise::Materialise;
-use workahead_operators::record::Joined;
 use workahead_operators::walk::{Row, Sink};
 use workahead_operators::work_ahead::Preloadable;
 use workahead_study::engine::{Answer, EngineError};
@@ -20,14 +20,14 @@ use super::crew::{Part, Ran, failed};
 use super::operator::Task;
 
 /// A result with the probe stream's position of every row.
-struct Positioned<'a> {
-    rows: Materialise<'a, Joined>,
+struct Positioned<'a, T> {
+    rows: Materialise<'a, T>,
     positions: &'a mut [u32],
 }
 
-impl<H> Sink<H> for Positioned<'_>
+impl<H, T> Sink<H> for Positioned<'_, T>
 where
-    for<'o> Materialise<'o, Joined>: Sink<H>,
+    for<'o> Materialise<'o, T>: Sink<H>,
 {
     #[inline(always)]
     fn emit(&mut self, row: Row, hit: H) {
@@ -37,24 +37,24 @@ where
 }
 
 /// A thread's whole output.
-struct Output {
-    rows: PageBuffer<Joined>,
+struct Output<T> {
+    rows: PageBuffer<T>,
     positions: PageBuffer<u32>,
     written: usize,
 }
 
-impl Output {
+impl<T: Pod> Output<T> {
     fn of(rows: usize) -> Result<Self, EngineError> {
         Ok(Self { rows: filled(rows)?, positions: filled(rows)?, written: 0 })
     }
 
-    fn written(&self) -> (&[Joined], &[u32]) {
+    fn written(&self) -> (&[T], &[u32]) {
         (&self.rows[..self.written], &self.positions[..self.written])
     }
 }
 
 /// Memory whose pages are there already: faulting them in is not the cost of a merge.
-fn filled<T: bytemuck::Pod>(len: usize) -> Result<PageBuffer<T>, EngineError> {
+fn filled<T: Pod>(len: usize) -> Result<PageBuffer<T>, EngineError> {
     let mut buffer = PageBuffer::zeroed(len.max(1), Pages::Huge).map_err(failed)?;
     buffer.fill(T::zeroed());
     Ok(buffer)
@@ -63,7 +63,7 @@ fn filled<T: bytemuck::Pod>(len: usize) -> Result<PageBuffer<T>, EngineError> {
 impl Task<'_> {
     /// Runs a walk whose threads write all they find, `rows_out` rows altogether, then merges and
     /// orders the outputs.
-    pub(super) fn run_whole<W>(
+    pub(super) fn run_whole<W, T>(
         &self,
         isa: impl Isa,
         rows_out: usize,
@@ -71,12 +71,13 @@ impl Task<'_> {
     ) -> Result<Ran, EngineError>
     where
         W: Preloadable + Clone + Send,
-        for<'o> Materialise<'o, Joined>: Sink<W::Hit>,
+        T: Pod + Send,
+        for<'o> Materialise<'o, T>: Sink<W::Hit>,
     {
         let threads = self.how.threads;
         let outputs: Result<Vec<_>, _> =
             (0..threads.mains()).map(|_| Ok(Mutex::new(Output::of(rows_out)?))).collect();
-        let outputs: Vec<Mutex<Output>> = outputs?;
+        let outputs: Vec<Mutex<Output<T>>> = outputs?;
         let mut ran = self.crew.parts(threads, self.rows.clone(), |thread, shares| {
             let mut output = outputs[thread].lock().expect("one thread per output");
             let Output { rows, positions, written } = &mut *output;
@@ -87,7 +88,7 @@ impl Task<'_> {
             let answer = Answer { rows: *written as u64, checksum: sink.rows.checksum() };
             Ok(Part { answer, probed, served })
         })?;
-        let outputs: Vec<Output> =
+        let outputs: Vec<Output<T>> =
             outputs.into_iter().map(|output| output.into_inner().expect("joined")).collect();
         let parts: Vec<_> = outputs.iter().map(Output::written).collect();
         let costs = charge(&parts, self.rows.end, self.crew)?;
@@ -101,13 +102,13 @@ impl Task<'_> {
 }
 
 /// Seconds of merging, and of merging in order.
-fn charge(
-    parts: &[(&[Joined], &[u32])],
+fn charge<T: Pod>(
+    parts: &[(&[T], &[u32])],
     stream: usize,
     crew: &super::crew::Crew,
 ) -> Result<[(&'static str, f64); 2], EngineError> {
     let total = parts.iter().map(|part| part.0.len()).sum();
-    let mut whole = filled::<Joined>(total)?;
+    let mut whole = filled::<T>(total)?;
     let mut ends = filled::<u32>(stream + 1)?;
     let _pinned = crew.pin()?;
     let start = Moment::now();
@@ -121,7 +122,7 @@ fn charge(
 }
 
 /// One output after the other.
-fn merge(parts: &[(&[Joined], &[u32])], whole: &mut [Joined]) {
+fn merge<T: Pod>(parts: &[(&[T], &[u32])], whole: &mut [T]) {
     let mut rest = whole;
     for (rows, _) in parts {
         let (here, after) = rest.split_at_mut(rows.len());
@@ -132,7 +133,7 @@ fn merge(parts: &[(&[Joined], &[u32])], whole: &mut [Joined]) {
 
 /// In the order of the probe stream, by counting: `ends` has a place for every position, and one
 /// more. Rows of one probe stay as their thread wrote them.
-fn order(parts: &[(&[Joined], &[u32])], ends: &mut [u32], whole: &mut [Joined]) {
+fn order<T: Pod>(parts: &[(&[T], &[u32])], ends: &mut [u32], whole: &mut [T]) {
     for (_, positions) in parts {
         for position in *positions {
             ends[*position as usize + 1] += 1;
@@ -152,12 +153,12 @@ fn order(parts: &[(&[Joined], &[u32])], ends: &mut [u32], whole: &mut [Joined]) 
 
 #[cfg(test)]
 mod tests {
-    use workahead_operators::record::Record;
+    use workahead_operators::record::{Joined, Record};
 
     use super::*;
 
     fn row(key: u32) -> Joined {
-        Joined { probe: Record { key, row: key, payload: [0; 14] }, build: Record::NULL }
+        Joined { probe: Record::new(key, key, 0), build: Record::NULL }
     }
 
     #[test]

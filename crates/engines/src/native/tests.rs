@@ -50,6 +50,10 @@ fn every_operator_gives_the_oracles_answer_under_every_technique() {
         "operator = \"join_index\", rows = 3000, probe_rows = 9000, join = \"left-outer\"",
         "operator = \"join_index\", rows = 3000, probe_rows = 9000, references = \"apart\"",
         "operator = \"columnar\", rows = 3000, probe_rows = 9000",
+        "operator = \"hash_join\", rows = 3000, probe_rows = 9000, record_bytes = 32",
+        "operator = \"hash_join\", rows = 3000, probe_rows = 9000, record_bytes = 256",
+        "operator = \"join_index\", rows = 3000, probe_rows = 9000, record_bytes = 128",
+        "operator = \"join_index\", rows = 3000, probe_rows = 9000, record_bytes = 256, join = \"left-outer\"",
         "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, node_bytes = 64, search = \"simd\", upper_levels = \"at-once\"",
     ] {
         let axes = format!("probes = [\"clustered\", \"unclustered\"]\n{TECHNIQUES}");
@@ -169,6 +173,16 @@ fn what_is_misspelt_is_refused_with_the_nearest_name() {
             "unknown setting `node_bytes`",
         ),
         ("operator = \"hash_join\", rows = -1", "", "`-1` is not a whole number"),
+        (
+            "operator = \"hash_join\", rows = 10, record_bytes = 96",
+            "",
+            "choose one of `32`, `64`, `128`, `256`",
+        ),
+        (
+            "operator = \"columnar\", rows = 10, record_bytes = 64",
+            "",
+            "unknown setting `record_bytes`",
+        ),
         ("rows = 10", "", "`operator` is missing"),
         (
             "operator = \"hash_join\", rows = 10, technique = \"amca\"",

@@ -165,7 +165,11 @@ struct Found<F> {
 
 impl<F: FnMut([u32; 2])> Found<F> {
     /// Puts every pair that the join of the rows up to `end` gives, by left row.
-    fn drive((mut join, end): (HashJoin<'_, Clustered<'_>>, Row), unmatched: Unmatched, put: F) {
+    fn drive<'a>(
+        (mut join, end): (HashJoin<'a, Clustered<'a>>, Row),
+        unmatched: Unmatched,
+        put: F,
+    ) {
         let mut found = Self { put, next: 0, unmatched };
         let memory = &mut Prefetching::<ToL1>::default();
         let mut rows = Rows::range(0..end);

@@ -30,12 +30,16 @@ const TECHNIQUES: [&str; 12] = [
     "direct-helper:size=64",
 ];
 
-fn table(rows: u32, keys: u32, seed: u64) -> Vec<Record> {
-    drawn_table(rows, keys, &mut Draws::of(seed), Pages::Small).unwrap().to_vec()
+fn table<P: Payload>(rows: u32, keys: u32, seed: u64) -> Vec<Record<P>> {
+    let drawn = drawn_table(rows, keys, &mut Draws::of(seed), Pages::Small).unwrap();
+    drawn
+        .iter()
+        .map(|record| Record::new(record.key, record.row, record.key ^ record.row))
+        .collect()
 }
 
 /// What a pair becomes, read off the tables.
-fn joined(pairs: &Pairs, left: &[Record], right: &[Record]) -> Vec<Joined> {
+fn joined<P: Payload>(pairs: &Pairs, left: &[Record<P>], right: &[Record<P>]) -> Vec<Joined<P>> {
     let row = |&[l, r]: &[u32; 2]| Joined {
         probe: left[l as usize],
         build: right.get(r as usize).copied().unwrap_or(Record::NULL),
@@ -43,7 +47,11 @@ fn joined(pairs: &Pairs, left: &[Record], right: &[Record]) -> Vec<Joined> {
     pairs.all().iter().map(row).collect()
 }
 
-fn check<V: Variant + Send>(pairs: &Pairs, left: &[Record], right: &[Record]) {
+fn check<V, P>(pairs: &Pairs, left: &[Record<P>], right: &[Record<P>])
+where
+    V: Variant + Send,
+    P: Payload,
+{
     let expected = joined(pairs, left, right);
     let checksum = expected
         .iter()
@@ -55,12 +63,20 @@ fn check<V: Variant + Send>(pairs: &Pairs, left: &[Record], right: &[Record]) {
         let technique: Technique = name.parse().unwrap();
         output.fill(Joined { probe: Record::NULL, build: left[0] });
         let (mut sink, destination) = Materialise::announced(&mut output);
-        let mut walk = JoinIndex::<V>::new(pairs, left, right, destination);
+        let mut walk = JoinIndex::<V, P>::new(pairs, left, right, destination);
         let rows = &mut Rows::range(0..pairs.len() as Row);
         run(technique, Portable, &mut walk, rows, placement, &mut sink).unwrap();
         assert_eq!((sink.written(), sink.checksum()), (pairs.len(), checksum), "{name}");
         assert!(output[..pairs.len()] == expected, "{name}: rows, in the order of the index");
     }
+}
+
+/// Both variants over tables whose records carry a `P`.
+fn check_both<P: Payload>(outer: &Pairs, inner: &Pairs, rows: (u32, u32), seed: u64) {
+    let (left, right) = (&table::<P>(rows.0, 50, seed), &table::<P>(rows.1, 50, !seed));
+    check::<LeftOuter, P>(outer, left, right);
+    check::<LeftOuter, P>(inner, left, right);
+    check::<Inner, P>(inner, left, right);
 }
 
 proptest! {
@@ -72,7 +88,6 @@ proptest! {
         order in prop_oneof![Just(Order::Random), Just(Order::Left)],
         seed: u64,
     ) {
-        let (left, right) = (table(left_rows, 50, seed), table(right_rows, 50, !seed));
         let draft = Draft { pairs, left_rows, right_rows, null_percent, order };
         let outer = draft.draw(&mut Draws::of(seed), Pages::Small).unwrap();
         let inner = Draft { null_percent: 0, ..draft };
@@ -80,9 +95,13 @@ proptest! {
         prop_assert_eq!(outer.nulls(), pairs * usize::from(null_percent) / 100);
         prop_assert_eq!(outer.all().iter().filter(|pair| pair[1] == NULL).count(), outer.nulls());
         prop_assert!(order == Order::Random || outer.all().is_sorted_by_key(|pair| pair[0]));
-        check::<LeftOuter>(&outer, &left, &right);
-        check::<LeftOuter>(&inner, &left, &right);
-        check::<Inner>(&inner, &left, &right);
+        let rows = (left_rows, right_rows);
+        check_both::<OneLine>(&outer, &inner, rows, seed);
+        match seed % 3 {
+            0 => check_both::<[u32; 6]>(&outer, &inner, rows, seed),
+            1 => check_both::<[u32; 30]>(&outer, &inner, rows, seed),
+            _ => check_both::<[u32; 62]>(&outer, &inner, rows, seed),
+        }
     }
 
     #[test]
@@ -90,7 +109,8 @@ proptest! {
         left in (0..60_u32, 1..40_u32, any::<u64>()),
         right in (0..60_u32, 1..40_u32, any::<u64>()),
     ) {
-        let (left, right) = (table(left.0, left.1, left.2), table(right.0, right.1, right.2));
+        let left = table::<OneLine>(left.0, left.1, left.2);
+        let right = table::<OneLine>(right.0, right.1, right.2);
         for unmatched in [Unmatched::Dropped, Unmatched::Kept] {
             let mut expected = Vec::new();
             for l in &left {
@@ -113,7 +133,7 @@ proptest! {
 
 #[test]
 fn the_laws_are_kept() {
-    let (left, right) = (table(300, 90, 1), table(200, 90, 2));
+    let (left, right) = (table::<OneLine>(300, 90, 1), table(200, 90, 2));
     let pairs = Pairs::of_tables(&left, &right, Unmatched::Kept, Pages::Small).unwrap();
     assert!(pairs.nulls() > 0 && pairs.nulls() < pairs.len());
     let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; pairs.len()];
@@ -129,7 +149,7 @@ fn the_laws_are_kept() {
 
 #[test]
 fn a_short_output_is_written_round_and_round() {
-    let (left, right) = (table(100, 10, 1), table(100, 10, 2));
+    let (left, right) = (table::<OneLine>(100, 10, 1), table(100, 10, 2));
     let draft = Draft { pairs: 250, left_rows: 100, right_rows: 100, ..Draft::PAPER_OUTER };
     let pairs = draft.draw(&mut Draws::of(5), Pages::Small).unwrap();
     let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 100];
@@ -149,16 +169,23 @@ fn a_short_output_is_written_round_and_round() {
 #[test]
 fn entries_are_as_the_paper_sizes_them() {
     use crate::work_ahead::{Guard, Slots};
-    assert_eq!((<Inner as Variant>::Asks::LEAST, <Inner as Variant>::Asks::MOST), (3, 3));
-    assert_eq!((<LeftOuter as Variant>::Asks::LEAST, <LeftOuter as Variant>::Asks::MOST), (2, 3));
-    let slots = Slots::<<LeftOuter as Variant>::Asks>::of_size(128, Guard::None);
+    const fn bounds<A: References>() -> (usize, usize) {
+        (A::LEAST, A::MOST)
+    }
+    assert_eq!(bounds::<Asks<Inner, OneLine>>(), (3, 3));
+    assert_eq!(bounds::<Asks<LeftOuter, OneLine>>(), (2, 3));
+    let slots = Slots::<Asks<LeftOuter, OneLine>>::of_size(128, Guard::None);
     assert_eq!(slots.entries(), 64);
+    // A reference for each line of a longer record, and still one for the output.
+    assert_eq!(bounds::<Asks<Inner, [u32; 6]>>(), (3, 3));
+    assert_eq!(bounds::<Asks<LeftOuter, [u32; 30]>>(), (3, 5));
+    assert_eq!(bounds::<Asks<LeftOuter, [u32; 62]>>(), (5, 9));
 }
 
 #[test]
 #[should_panic(expected = "an inner join index has no null")]
 fn an_inner_join_refuses_nulls() {
-    let left = table(10, 10, 1);
+    let left = table::<OneLine>(10, 10, 1);
     let draft = Draft { pairs: 10, left_rows: 10, right_rows: 10, ..Draft::PAPER_OUTER };
     let pairs = draft.draw(&mut Draws::of(5), Pages::Small).unwrap();
     let mut output = [Joined { probe: Record::NULL, build: Record::NULL }];

@@ -21,10 +21,20 @@ impl Granted {
     fn covers(&self, access: &Access) -> bool {
         let (first, end) = (access.address, access.address + access.bytes as usize);
         let within = |&(from, to): &(usize, usize)| from <= first && end <= to;
-        let asked =
-            |place: &Place| (place.address().addr(), place.address().addr() + place.bytes());
         let own = access.kind != Kind::Write && self.own.iter().any(within);
-        own || self.asked.iter().map(asked).any(|place| within(&place))
+        own || self.asked_up_to(first) >= end
+    }
+
+    /// How far the places that were asked for reach from `first` on: a value of several lines may
+    /// be asked for line by line.
+    fn asked_up_to(&self, first: usize) -> usize {
+        let asked = self.asked.iter().map(|place| (place.address().addr(), place.bytes()));
+        let mut places: Vec<(usize, usize)> = asked.collect();
+        places.sort_unstable();
+        places.iter().fold(first, |reached, &(from, bytes)| match from <= reached {
+            true => reached.max(from + bytes),
+            false => reached,
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use workahead_machine::pages::Pages;
 /// A walk over records with these keys, joined with themselves.
 fn pairs_of_runs(keys: &[u32], runs: &[Rows], schedule: &str) -> Vec<(Row, Row)> {
     let records: Vec<Record> =
-        (0..).zip(keys).map(|(row, key)| Record { key: *key, row, payload: [0; 14] }).collect();
+        (0..).zip(keys).map(|(row, key)| Record::new(*key, row, 0)).collect();
     let chains = Chains::build(keys.iter().copied(), Pages::Small).unwrap();
     let mut walk = HashJoin::new(&chains, &records, Clustered(&records));
     let mut hits = Vec::new();

@@ -274,7 +274,8 @@ pub fn drive<W: Walk, S: Sink<W::Hit>>(
             };
             in_flight += 1;
             if let Some(place) = walk.input(row) {
-                return turn.post(Stage::Input(row), place);
+                let input = <W::Asks as References>::Input::from(place);
+                return turn.post(Stage::Input(row), input);
             }
             let (cursor, asks) = walk.start(row, memory);
             turn.post(Stage::Walk(cursor), asks)

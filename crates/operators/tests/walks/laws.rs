@@ -9,7 +9,7 @@ use workahead_operators::isa::Portable;
 use workahead_operators::join_index::{Draft as IndexDraft, Inner, JoinIndex, LeftOuter};
 use workahead_operators::laws::{Found, Kit, hits};
 use workahead_operators::materialise::Materialise;
-use workahead_operators::record::{Clustered, Joined, Record, Unclustered};
+use workahead_operators::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
 use workahead_operators::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
 use workahead_operators::{Row, Rows, Walk};
 
@@ -21,9 +21,8 @@ pub(crate) fn case() -> Case {
     Draft { build_rows: 300, probe_rows: 300, keys: 150, skew: 3, hit_percent: 50, seed: 42 }.draw()
 }
 
-pub(crate) fn records(keys: &[u32]) -> Vec<Record> {
-    let record = |(row, key): (u32, &u32)| Record { key: *key, row, payload: [row; 14] };
-    (0..).zip(keys).map(record).collect()
+pub(crate) fn records<P: Payload>(keys: &[u32]) -> Vec<Record<P>> {
+    (0..).zip(keys).map(|(row, key)| Record::new(*key, row, row)).collect()
 }
 
 pub(crate) fn all(rows: usize) -> Rows {
@@ -31,7 +30,7 @@ pub(crate) fn all(rows: usize) -> Rows {
 }
 
 /// Checks a walk; a sin is a failed test.
-fn check<W: Walk>(
+pub(crate) fn check<W: Walk>(
     make: impl Fn() -> W,
     rows: usize,
     oracle: impl Fn(W, Found<W>) -> Result<(), String>,
@@ -43,7 +42,7 @@ fn check<W: Walk>(
 #[test]
 fn the_chained_join_keeps_the_laws() {
     let case = case();
-    let (build, probe) = (records(&case.build), records(&case.probe));
+    let (build, probe) = (records::<OneLine>(&case.build), records(&case.probe));
     let chains = Chains::build(build.iter().map(|record| record.key), Pages::Small).unwrap();
     let rows = probe.len();
     let clustered = || HashJoin::new(&chains, &build, Clustered(&probe));
@@ -170,7 +169,7 @@ fn bucket_groupings_keep_the_laws() {
 #[test]
 fn the_join_index_keeps_the_laws() {
     let case = case();
-    let (left, right) = (records(&case.build), records(&case.probe));
+    let (left, right) = (records::<OneLine>(&case.build), records(&case.probe));
     let draft = IndexDraft { pairs: 250, left_rows: 300, right_rows: 300, ..IndexDraft::PAPER };
     let none = Joined { probe: Record::NULL, build: Record::NULL };
     let mut output = vec![none; 250];

@@ -3,6 +3,7 @@
 mod allocator;
 mod cases;
 mod laws;
+mod sizes;
 mod strategies;
 mod techniques;
 mod threads;

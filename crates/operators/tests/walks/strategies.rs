@@ -14,7 +14,7 @@ use workahead_operators::columnar::{self, ColumnarJoin};
 use workahead_operators::isa::{Detected, Portable};
 use workahead_operators::join_index::{Inner, JoinIndex, LeftOuter, Pair, Pairs, Unmatched};
 use workahead_operators::materialise::Materialise;
-use workahead_operators::record::{Clustered, Joined, Record, Unclustered};
+use workahead_operators::record::{Clustered, Joined, OneLine, Record, Unclustered};
 use workahead_operators::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
 
 use crate::cases::{Case, cases, drafts};
@@ -106,7 +106,7 @@ fn probes(case: &Case, techniques: &[String], room: usize) {
 }
 
 fn indexed(case: &Case, techniques: &[String], room: usize) {
-    let (left, right) = (records(&case.probe), records(&case.build));
+    let (left, right) = (records::<OneLine>(&case.probe), records(&case.build));
     let pairs = |unmatched| Pairs::of_tables(&left, &right, unmatched, Pages::Small).unwrap();
     let value = |pair: Pair<'_>| [pair.left.row, pair.right.map_or(u32::MAX, |right| right.row)];
     let (inner, outer) = (pairs(Unmatched::Dropped), pairs(Unmatched::Kept));
@@ -135,7 +135,7 @@ proptest! {
         draft in drafts(ROWS), techniques in techniques(), room in rooms(),
     ) {
         let case = draft.draw();
-        let (build, probe) = (records(&case.build), records(&case.probe));
+        let (build, probe) = (records::<OneLine>(&case.build), records(&case.probe));
         let chains = Chains::build(case.build.iter().copied(), Pages::Small).unwrap();
         let techniques = &techniques[..];
         let walk = HashJoin::new(&chains, &build, Clustered(&probe));
