@@ -62,7 +62,7 @@ fn json_has_its_keys_and_a_quick_look_is_not_kept() {
             "unshown"
         ]
     );
-    assert_eq!(keys(&json["latency"][0]), ["bytes", "pages", "ns"]);
+    assert_eq!(keys(&json["latency"][0]), ["bytes", "pages", "ns", "median_ns"]);
     let line = ["bytes", "threads", "pages"];
     let methods = ["plain_per_s", "prefetch_l1_per_s", "prefetch_l2_per_s"];
     assert_eq!(keys(&json["lines"][0]), [line, methods].concat());

@@ -13,6 +13,7 @@
 
 pub mod bandwidth;
 mod budget;
+mod curve;
 mod deadline;
 pub mod field;
 pub mod knees;
@@ -45,7 +46,7 @@ pub use store::{Found, Origin, Store};
 const HUGE_PAGE_WORDS: usize = crate::pages::HUGE_PAGE_BYTES / size_of::<u64>();
 
 /// The form of [`Limits`] as saved; files of another version are measured again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The measured limits of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ Examples:
 Measured, never read from a table: the latency of loads that wait for each other; the most
 independent random cache lines a second, which is what lookups in a large table come down to;
 sequential bandwidth; the pause instruction; whether two CPUs share a core; the sizes of L2 and of
-the part of the last-level cache that is really ours. About 25 seconds, at most a quarter of the
+the part of the last-level cache that is really ours. About 30 seconds, at most a quarter of the
 memory. Kept below $XDG_CACHE_HOME/workahead (or ~/.cache/workahead), where joins and studies find
 it. What other programs take while it is measured is missing from the figures.";
 

@@ -19,14 +19,15 @@ pub struct Budget {
 const FOOTPRINT_MAX_BYTES: usize = 4 << 30;
 /// So much even of a machine that has next to nothing.
 const FOOTPRINT_MIN_BYTES: usize = 1 << 20;
-const KIB: f64 = 1024.0;
+/// Most processors' caches end before this, and those that do not are fitted on fewer points.
+const KNEES_MAX_BYTES: usize = 64 << 20;
 
 impl Budget {
-    /// About 24 seconds, and a quarter of the memory that may be used now (at most 4 GiB).
+    /// About 29 seconds, and a quarter of the memory that may be used now (at most 4 GiB).
     #[must_use]
     pub fn full(machine: &Machine) -> Self {
         let memory_bytes = quarter(machine).min(FOOTPRINT_MAX_BYTES);
-        Self { time: Duration::from_secs(24), memory_bytes, is_quick: false }
+        Self { time: Duration::from_secs(29), memory_bytes, is_quick: false }
     }
 
     /// A rough look: about 3 seconds, at most 128 MiB.
@@ -56,15 +57,24 @@ impl Budget {
         self.time * percent / 100
     }
 
-    /// Footprints for latency up to `bytes`: a quarter of an octave apart, or half, for a curve
-    /// that shows knees.
+    /// Footprints for latency up to `bytes`: eight in an octave, or four, for a curve that shows
+    /// knees; two where there is only memory.
     pub(super) fn fine_sizes(&self, bytes: usize) -> Vec<usize> {
-        sizes(bytes, if self.is_quick { 2.0 } else { 4.0 })
+        let step = if self.is_quick { 2 } else { 1 };
+        let is_kept = |eighths: usize, octave: usize| {
+            eighths.is_multiple_of(if octave >= KNEES_MAX_BYTES { 4 } else { step })
+        };
+        octaves(bytes)
+            .flat_map(|octave| (8..16).map(move |eighths| (eighths, octave)))
+            .filter(|&(eighths, octave)| is_kept(eighths, octave))
+            .map(|(eighths, octave)| octave / 8 * eighths)
+            .take_while(|&size| size <= bytes)
+            .collect()
     }
 
     /// Footprints up to `bytes` an octave apart, or two.
     pub(super) fn coarse_sizes(&self, bytes: usize) -> Vec<usize> {
-        sizes(bytes, if self.is_quick { 0.5 } else { 1.0 })
+        octaves(bytes).step_by(if self.is_quick { 2 } else { 1 }).collect()
     }
 }
 
@@ -75,10 +85,9 @@ fn quarter(machine: &Machine) -> usize {
     1 << bytes.ilog2()
 }
 
-/// Footprints from 16 KiB to `bytes`.
-fn sizes(bytes: usize, per_octave: f64) -> Vec<usize> {
-    let size = |i: u32| (16.0 * KIB * (f64::from(i) / per_octave).exp2()).round() as usize;
-    (0..).map(size).take_while(|&size| size <= bytes).collect()
+/// Footprints from 16 KiB to `bytes`, an octave apart.
+fn octaves(bytes: usize) -> impl Iterator<Item = usize> {
+    (14..usize::BITS).map(|log2| 1 << log2).take_while(move |&size| size <= bytes)
 }
 
 /// How far a measurement is.
@@ -119,7 +128,9 @@ mod tests {
         assert_eq!(coarse.len(), 19);
         assert!(coarse.iter().all(|size| size.is_power_of_two()));
         let fine = budget.fine_sizes(64 << 20);
-        assert_eq!((fine.len(), fine[0], fine[48]), (49, 16 << 10, 64 << 20));
+        assert_eq!((fine.len(), fine[0], fine[96]), (97, 16 << 10, 64 << 20));
         assert!(fine.is_sorted());
+        let finer = budget.fine_sizes(256 << 20);
+        assert_eq!(finer[96..], [64 << 20, 96 << 20, 128 << 20, 192 << 20, 256 << 20]);
     }
 }

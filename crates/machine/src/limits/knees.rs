@@ -9,13 +9,21 @@
 //!            L1   L2             useful LLC                                log footprint
 //! ```
 //!
-//! Reading a knee where a threshold is crossed (Manegold's Calibrator, CWI, 2000) hangs on single
-//! noisy points. So the whole curve is fitted: for all places and shapes of the steps a
-//! least-squares fit of their heights (see [`ladder`]), and the fit that leaves the least error
-//! wins.
+//! Reading a knee where a fixed latency is crossed (Manegold's Calibrator, CWI, 2000) needs to know
+//! how slow each level is, and on a busy machine hangs on single points. So the whole curve is
+//! fitted first: for all places and shapes of the steps a least-squares fit of their heights (see
+//! [`ladder`]). The fit that leaves the least error says how slow the levels are; its places are
+//! rough, as they hang on the shape assumed. A cache's size is then read from the curve itself: the
+//! footprint of which a quarter of the accesses miss.
 //!
-//! In a virtual machine the last level is shared with strangers. What they leave is the *useful*
-//! size, and that is what a table has to fit into.
+//! ```text
+//! cyclic walk, oldest line replaced     a quarter misses just beyond the cache's size
+//! random replacement, random accesses   C/S are found: at 4/3 of the size
+//! ```
+//!
+//! L2 is a core's own, and read from the best passes: whatever else slows a pass down is no limit.
+//! The last level is shared, in a virtual machine with strangers. What they usually leave is the
+//! *useful* size, and that is what a table has to fit into: it is read from the median passes.
 
 mod ladder;
 
@@ -40,41 +48,80 @@ const STEP_LEAST: f64 = 1.2;
 /// A curve up to here has left the second level for memory, if there is no third.
 const MEMORY_SHOWN_BYTES: f64 = (64 << 20) as f64;
 
+/// A footprint is as large as a cache when so many of the accesses miss it.
+const MISSES: f64 = 0.25;
+/// At so many times the size of the last level nearly all accesses go to memory, and the TLB does
+/// not yet add much. (6 and 8 move the knees of recorded curves by 6 % at most.)
+const MEMORY_BEYOND: f64 = 7.0;
+
 impl Knees {
     /// The knees of a curve, given in any order.
     #[must_use]
     pub fn of(points: &[LatencyPoint]) -> Self {
-        let mut curve: Vec<(f64, f64)> = points
-            .iter()
-            .filter(|point| point.bytes > 0 && point.ns.is_finite() && point.ns > 0.0)
-            .map(|point| (point.bytes as f64, point.ns))
-            .collect();
-        curve.sort_by(|one, other| one.0.total_cmp(&other.0));
-        never_falling(&mut curve);
-        if curve.len() < POINTS_LEAST {
+        let best = never_falling(points, |point| point.ns);
+        let usual = never_falling(points, |point| point.median_ns);
+        if best.len() < POINTS_LEAST || usual.len() < POINTS_LEAST {
             return Self::default();
         }
-        let Some(ladder) = Ladder::fitted(&curve) else { return Self::default() };
-        let size = |step: usize| {
-            let is_step = ladder.factor(step) >= STEP_LEAST;
-            is_step.then(|| ladder.bytes[step].round() as usize)
+        let Some(ladder) = Ladder::fitted(&best) else { return Self::default() };
+        // Steps that the curve really shows, by rank: 0 to 2 for L1 to the last level.
+        let steps: Vec<usize> = (0..3).filter(|&step| ladder.factor(step) >= STEP_LEAST).collect();
+        let size = |step: usize, curve: &[(f64, f64)]| {
+            let rank = steps.iter().position(|&shown| shown == step)?;
+            let before = steps[..rank].last().map_or(curve[0].0, |&before| ladder.bytes[before]);
+            let after = steps.get(rank + 1).map(|&after| ladder.bytes[after]);
+            Some(knee(curve, before, ladder.bytes[step], after))
         };
-        let (l2, llc) = (size(1), size(2));
-        let shows_memory = curve[curve.len() - 1].0 >= MEMORY_SHOWN_BYTES;
+        let (l2, llc) = (size(1, &best), size(2, &usual));
+        let shows_memory = best[best.len() - 1].0 >= MEMORY_SHOWN_BYTES;
         // A curve with one step after the first level is that of a processor whose second level is
         // the last: whichever of the two places the fit gave to the step.
         let only = l2.xor(llc).filter(|_| shows_memory);
-        Self { l2_bytes: l2.or(only), useful_llc_bytes: llc.or(only) }
+        let l2 = l2.or(only);
+        // No last level is smaller than the level before it, however busy the machine is.
+        Self { l2_bytes: l2, useful_llc_bytes: llc.or(only).max(l2.filter(|_| llc.is_some())) }
     }
 }
 
-/// No footprint is slower than a larger one: a point above is a disturbance.
-fn never_falling(curve: &mut [(f64, f64)]) {
+/// The size of a cache whose step is roughly at a place, between those of its neighbours. How slow
+/// the levels are is read half-way between two steps, or well beyond the last.
+fn knee(curve: &[(f64, f64)], before: f64, place: f64, after: Option<f64>) -> usize {
+    let beyond = after.map_or(place * MEMORY_BEYOND, |after| (place * after).sqrt());
+    let low = latency_at(curve, (before * place).sqrt());
+    let high = latency_at(curve, beyond);
+    crossed(curve, low + MISSES * (high - low)).round() as usize
+}
+
+/// The latency of a footprint: the next larger one's that was measured.
+fn latency_at(curve: &[(f64, f64)], bytes: f64) -> f64 {
+    curve[curve.partition_point(|point| point.0 < bytes).min(curve.len() - 1)].1
+}
+
+/// Where a never falling curve reaches a latency: between two points, the straight line in the
+/// logarithms of both.
+fn crossed(curve: &[(f64, f64)], ns: f64) -> f64 {
+    let after = curve.partition_point(|point| point.1 < ns).min(curve.len() - 1);
+    let (right, high) = curve[after];
+    let (left, low) = curve[after.saturating_sub(1)];
+    let share = if high > low { (ns / low).ln() / (high / low).ln() } else { 1.0 };
+    left * (right / left).powf(share.clamp(0.0, 1.0))
+}
+
+/// One figure of the points by size. No footprint is slower than a larger one: a point above is a
+/// disturbance.
+fn never_falling(points: &[LatencyPoint], ns: impl Fn(&LatencyPoint) -> f64) -> Vec<(f64, f64)> {
+    let mut curve: Vec<(f64, f64)> = points
+        .iter()
+        .map(|point| (point.bytes as f64, ns(point)))
+        .filter(|&(bytes, ns)| bytes > 0.0 && ns.is_finite() && ns > 0.0)
+        .collect();
+    curve.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut least = f64::INFINITY;
     for point in curve.iter_mut().rev() {
         least = least.min(point.1);
         point.1 = least;
     }
+    curve
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! for huge pages, then 4 KiB:   touch as much as the budget allows
 //!                               latency, random lines, on the first field bandwidth:
 //!                               passes over all points until the phase's time is up; keep the best
+//!                               (of latency the median too: it tells what neighbours leave)
 //! ```
 //!
 //! The first pass is complete; further ones only make figures better. One field is in memory at a
@@ -22,23 +23,23 @@ use crate::pages::Pages;
 
 use super::bandwidth::{self, BandwidthPoint};
 use super::budget::{Budget, Progress};
+use super::curve::Curve;
 use super::deadline::Deadline;
 use super::field::Field;
-use super::latency::{self, LatencyPoint};
 use super::lines::{self, LineRate, LinesPoint, Method};
 use super::{Knees, Limits, Siblings, VERSION, pause, unshown};
 
 /// What each phase may take, in hundredths of the whole. Touching comes twice.
 mod percent {
-    pub(super) const SIBLINGS: u32 = 6;
-    pub(super) const TOUCH: u32 = 14;
-    /// What touching may take beyond that where memory is handed out slowly: 24 s become 34.
-    pub(super) const TOUCH_SLACK: u32 = 42;
-    pub(super) const LATENCY: u32 = 18;
-    pub(super) const LINES: u32 = 22;
+    pub(super) const SIBLINGS: u32 = 5;
+    pub(super) const TOUCH: u32 = 11;
+    /// What touching may take beyond that where memory is handed out slowly: 29 s become 38.
+    pub(super) const TOUCH_SLACK: u32 = 30;
+    pub(super) const LATENCY: u32 = 31;
+    pub(super) const LINES: u32 = 19;
     pub(super) const BANDWIDTH: u32 = 4;
     pub(super) const SMALL_LATENCY: u32 = 4;
-    pub(super) const SMALL_LINES: u32 = 18;
+    pub(super) const SMALL_LINES: u32 = 15;
     const _: () = assert!(
         SIBLINGS + 2 * TOUCH + LATENCY + LINES + BANDWIDTH + SMALL_LATENCY + SMALL_LINES == 100
     );
@@ -52,7 +53,7 @@ const PASSES: u32 = 4;
 const SAMPLE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
 
 impl Limits {
-    /// Measures a machine: with [`Budget::full`] in about 24 seconds, at most 40.
+    /// Measures a machine: with [`Budget::full`] in about 29 seconds, at most 40.
     ///
     /// # Errors
     /// When a CPU or the memory can't be had, or when `stop` was raised.
@@ -216,23 +217,12 @@ impl<'a> Run<'a> {
         } else {
             self.budget.coarse_sizes(field.bytes())
         };
-        let mut points: Vec<_> = sizes
-            .into_iter()
-            .map(|bytes| LatencyPoint { bytes, pages, ns: f64::INFINITY })
-            .collect();
-        let sample = sample(self.budget.percent(percent), points.len());
-        for turn in 0.. {
-            for point in &mut points {
-                deadline.check()?;
-                if turn > 0 && deadline.passed() {
-                    limits.latency.append(&mut points);
-                    return Ok(());
-                }
-                let ns = latency::on_field(field, point.bytes, self.cpus[0], turn, sample)?;
-                point.ns = point.ns.min(ns);
-            }
+        let mut curve = Curve::over(sizes);
+        self.say("latency");
+        while curve.turn(field, self.cpus[0], deadline)? {
             self.say("latency");
         }
+        limits.latency.extend(curve.points(pages));
         Ok(())
     }
 

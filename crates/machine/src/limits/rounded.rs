@@ -8,7 +8,10 @@ impl Limits {
         round(&mut self.seconds);
         round(&mut self.pause_ns);
         round(&mut self.presence);
-        self.latency.iter_mut().for_each(|point| round(&mut point.ns));
+        for point in &mut self.latency {
+            round(&mut point.ns);
+            round(&mut point.median_ns);
+        }
         for point in &mut self.lines {
             round(&mut point.plain_per_s);
             round(&mut point.prefetch_l1_per_s);

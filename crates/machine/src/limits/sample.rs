@@ -21,6 +21,7 @@ pub(super) fn limits() -> Limits {
         bytes,
         pages: Pages::Huge,
         ns,
+        median_ns: ns,
     });
     Limits {
         version: VERSION,

@@ -21,6 +21,8 @@ const LLC: (usize, usize) = (512 << 10, 1 << 30);
 const PER_OCTAVE: f64 = 4.0;
 /// Levels are at least so many octaves apart.
 const APART: f64 = 1.5;
+/// Memory slows down by no larger share in an octave beyond the last step.
+const SLOPE_MOST: f64 = 0.2;
 /// Unknowns of a fit: the ground, three steps, and the slope of memory.
 const UNKNOWNS: usize = 5;
 
@@ -142,6 +144,10 @@ impl Ladder {
         }
         let found = solved(normal)?;
         if found[0] <= 0.0 || found[1..].iter().any(|&height| height < -1e-6) {
+            return None;
+        }
+        // A soft step must not pass for the slope beyond a small one.
+        if found[4] > SLOPE_MOST * found[..4].iter().sum::<f64>() {
             return None;
         }
         let told = |i| row(i).iter().zip(found).map(|(factor, x)| factor * x).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Knees of invented curves of known caches, with noise; and of a curve of a busy machine.
+//! Knees of invented curves of known caches, with noise; and of recorded curves of a busy machine.
 
 use super::*;
 use crate::pages::Pages;
@@ -32,7 +32,8 @@ fn curve(caches: &[(usize, f64)], memory: (f64, f64), how: Replacement) -> Vec<L
     (0..17 * 4)
         .map(|quarter| {
             let bytes = (16384.0 * 2f64.powf(f64::from(quarter) / 4.0)) as usize;
-            LatencyPoint { bytes, pages: Pages::Huge, ns: latency(bytes as f64) }
+            let ns = latency(bytes as f64);
+            LatencyPoint { bytes, pages: Pages::Huge, ns, median_ns: ns }
         })
         .collect()
 }
@@ -47,8 +48,13 @@ fn disturbed(mut curve: Vec<LatencyPoint>, most: f64, seed: u64) -> Vec<LatencyP
         if i % 7 == seed as usize % 7 {
             point.ns *= 3.0;
         }
+        point.median_ns = point.ns;
     }
     curve
+}
+
+fn at(point: &LatencyPoint, ns: f64) -> LatencyPoint {
+    LatencyPoint { ns, median_ns: ns, ..*point }
 }
 
 fn assert_within(found: Option<usize>, expected: usize, factor: f64, told: &str) {
@@ -116,10 +122,9 @@ fn too_little_of_a_curve_shows_nothing() {
     let whole = curve(&PROCESSORS[0].0, PROCESSORS[0].1, Replacement::Oldest);
     assert_eq!(Knees::of(&[]), Knees::default());
     assert_eq!(Knees::of(&whole[..8]), Knees::default());
-    let broken: Vec<_> =
-        whole.iter().map(|point| LatencyPoint { ns: f64::NAN, ..*point }).collect();
+    let broken: Vec<_> = whole.iter().map(|point| at(point, f64::NAN)).collect();
     assert_eq!(Knees::of(&broken), Knees::default());
-    let flat: Vec<_> = whole.iter().map(|point| LatencyPoint { ns: 3.0, ..*point }).collect();
+    let flat: Vec<_> = whole.iter().map(|point| at(point, 3.0)).collect();
     assert_eq!(Knees::of(&flat), Knees::default());
     // Up to 4 MiB: the second level can be seen, the third can't.
     let short = Knees::of(&whole[..33]);
@@ -133,4 +138,54 @@ fn the_order_of_points_does_not_matter() {
     let knees = Knees::of(&points);
     points.reverse();
     assert_eq!(Knees::of(&points), knees);
+}
+
+/// Five recordings in a row: a virtual machine with 512 KiB of L2 to a core, which others kept busy
+/// (13 threads wanted its two CPUs), and a last level of 32 MiB shared with other machines.
+const RECORDED: [&str; 5] = [
+    include_str!("../../../fixtures/latency/shared-server-1.txt"),
+    include_str!("../../../fixtures/latency/shared-server-2.txt"),
+    include_str!("../../../fixtures/latency/shared-server-3.txt"),
+    include_str!("../../../fixtures/latency/shared-server-4.txt"),
+    include_str!("../../../fixtures/latency/shared-server-5.txt"),
+];
+
+fn recorded(text: &str) -> Vec<LatencyPoint> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let point = |line: &str| {
+        let figures: Vec<f64> = line.split(' ').map(|figure| figure.parse().unwrap()).collect();
+        let [bytes, ns, median_ns] = figures[..] else { panic!("{line}") };
+        LatencyPoint { bytes: bytes as usize, pages: Pages::Huge, ns, median_ns }
+    };
+    lines.map(point).collect()
+}
+
+#[test]
+fn a_busy_machine_is_measured_alike_five_times() {
+    let knees = RECORDED.map(|text| Knees::of(&recorded(text)));
+    for one in knees {
+        assert_within(one.l2_bytes, 512 * KIB, 1.2, "L2");
+        for other in knees {
+            let llc = other.useful_llc_bytes.unwrap();
+            assert_within(one.useful_llc_bytes, llc, 1.5, "useful LLC");
+        }
+    }
+}
+
+#[test]
+fn the_last_level_is_what_is_usually_left_of_it() {
+    // Best passes find all of it; the median ones a quarter, as strangers fill the rest.
+    let (processor, memory) = PROCESSORS[0];
+    let mut shared = processor;
+    shared[2].0 /= 4;
+    let best = curve(&processor, memory, Replacement::Oldest);
+    let usual = curve(&shared, memory, Replacement::Oldest);
+    let points: Vec<LatencyPoint> = best
+        .iter()
+        .zip(&usual)
+        .map(|(best, usual)| LatencyPoint { median_ns: usual.ns.max(best.ns), ..*best })
+        .collect();
+    let knees = Knees::of(&points);
+    assert_within(knees.l2_bytes, 512 * KIB, 1.5, "L2");
+    assert_within(knees.useful_llc_bytes, 8 * MIB, 1.5, "useful LLC");
 }

@@ -31,7 +31,7 @@ fn broken_files_and_those_of_other_versions_and_machines_count_as_none() {
     let store = Store::at(directory.path());
     let path = store.save(&machine, &limits).unwrap();
     let whole = fs::read_to_string(&path).unwrap();
-    let other_version = whole.replacen("\"version\": 1", "\"version\": 0", 1);
+    let other_version = whole.replacen("\"version\": 2", "\"version\": 1", 1);
     let other_machine = whole.replacen(&limits.machine, "0123456789abcdef", 1);
     let no_number = whole.replacen("\"pause_ns\": 10.0", "\"pause_ns\": null", 1);
     for text in [&whole[..whole.len() / 2], "", "[]", &other_version, &other_machine, &no_number] {
