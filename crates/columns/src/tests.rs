@@ -1,6 +1,10 @@
 //! Every strategy against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
 //! threads.
 
+mod every_join;
+mod inputs;
+mod kinds;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

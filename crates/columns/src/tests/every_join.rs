@@ -1,0 +1,338 @@
+//! Every join against nested loops: random types of keys, nulls, duplicates, batch sizes, both
+//! build sides, every type of join, null equality, filters, strategies, hashes that collide.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_select::take::take;
+use proptest::prelude::*;
+use proptest::strategy::Strategy as Generate;
+
+use super::InMemory;
+use super::inputs::{Input, Joined, Question, oracle, wanted};
+use super::kinds::{ALONE, FAMILIES, VALUES};
+use crate::Strategy;
+use crate::*;
+
+/// Wants pairs by the numbers of their rows.
+#[derive(Debug)]
+struct ByIds;
+
+impl PairFilter for ByIds {
+    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let ids = |column| pairs.column(column).as_primitive::<UInt32Type>().values();
+        Ok(ids(0).iter().zip(ids(1)).map(|(right, left)| wanted(*left, *right)).collect())
+    }
+}
+
+fn filter(left: &Input, right: &Input) -> Filter {
+    let field = |name| Field::new(name, DataType::UInt32, false);
+    Filter {
+        columns: vec![(Side::Right, right.kinds.len()), (Side::Left, left.kinds.len())],
+        schema: Arc::new(Schema::new(vec![field("right"), field("left")])),
+        filter: Arc::new(ByIds),
+    }
+}
+
+/// How a case is joined.
+#[derive(Debug, Clone)]
+struct How {
+    join_type: JoinType,
+    build: Side,
+    nulls_equal: bool,
+    null_aware: bool,
+    filtered: bool,
+    strategy: Strategy,
+    order: Order,
+    batch_rows: usize,
+    probers: usize,
+    hash_mask: u64,
+}
+
+impl How {
+    fn join(&self, left: &Input, right: &Input) -> HashJoin {
+        let on: Vec<_> = (0..left.kinds.len()).map(|key| (key, key)).collect();
+        let nulls = if self.nulls_equal {
+            NullEquality::NullEqualsNull
+        } else {
+            NullEquality::NullEqualsNothing
+        };
+        let (left_schema, right_schema) = (left.whole().schema(), right.whole().schema());
+        let mut join = HashJoin::new(left_schema, right_schema, &on, self.join_type)
+            .unwrap()
+            .with_null_equality(nulls)
+            .with_build_side(self.build)
+            .with_strategy(self.strategy)
+            .with_probe_order(self.order)
+            .with_batch_rows(self.batch_rows);
+        join.hash_mask = self.hash_mask;
+        if self.null_aware {
+            join = join.with_null_aware().unwrap();
+        }
+        if self.filtered {
+            join = join.with_filter(filter(left, right)).unwrap();
+        }
+        join
+    }
+}
+
+fn table(join: &HashJoin, batches: Vec<RecordBatch>) -> Arc<JoinTable> {
+    let mut build = join.build();
+    batches.into_iter().for_each(|batch| build.push(batch).unwrap());
+    Arc::new(build.finish().unwrap())
+}
+
+fn probed(table: &Arc<JoinTable>, batches: &[RecordBatch], probers: usize) -> Vec<RecordBatch> {
+    let (next, outputs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let worker = |_| InMemory {
+        batches,
+        next: &next,
+        outputs: &outputs,
+        fail_at: usize::MAX,
+        counts_only: false,
+    };
+    let (_, metrics) = run(table, (0..probers).map(worker).collect()).unwrap();
+    let outputs = outputs.into_inner().unwrap();
+    let rows: usize = outputs.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(metrics.output_rows, rows as u64);
+    outputs
+}
+
+fn counted(table: &Arc<JoinTable>, batches: &[RecordBatch]) -> u64 {
+    let mut prober = Prober::new(table.clone());
+    let rows: u64 = batches.iter().map(|batch| prober.count(batch).unwrap()).sum();
+    rows + prober.end().unwrap().map_or(0, Remaining::count)
+}
+
+/// The rows of an output, its columns checked against those of the inputs.
+fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Input) -> Vec<Joined> {
+    let rows = output.num_rows();
+    let mut at = 0;
+    let mut ids = |side, input: &Input| {
+        if !how.join_type.shows(side) {
+            return vec![None; rows];
+        }
+        let columns = input.kinds.len() + 1;
+        let ids = output.column(at + columns - 1).as_primitive::<UInt32Type>();
+        let whole = input.whole();
+        for column in 0..columns {
+            let expected = take(whole.column(column), ids, None).unwrap();
+            let found = output.column(at + column);
+            assert_eq!(found.data_type(), expected.data_type());
+            // Dictionaries may be rewritten; what they show is checked by the other tests.
+            if !matches!(expected.data_type(), DataType::Dictionary(..)) {
+                assert_eq!(found, &expected, "column {}", at + column);
+            }
+        }
+        at += columns;
+        ids.iter().collect::<Vec<_>>()
+    };
+    let (lefts, rights) = (ids(Side::Left, left), ids(Side::Right, right));
+    let marks = how.join_type.marks().then(|| output.column(at).as_boolean().clone());
+    let mark = |row: usize| marks.as_ref().map(|marks| marks.value(row));
+    (0..rows).map(|row| (lefts[row], rights[row], mark(row))).collect()
+}
+
+fn check(left: &Input, right: &Input, how: &How) -> Result<(), TestCaseError> {
+    let question = Question {
+        join_type: how.join_type,
+        nulls_equal: how.nulls_equal && !how.null_aware,
+        null_aware: how.null_aware,
+        filtered: how.filtered,
+    };
+    let expected = oracle(left, right, &question);
+    let join = how.join(left, right);
+    let (build, probe) = match how.build {
+        Side::Left => (left.batches(), right.batches()),
+        Side::Right => (right.batches(), left.batches()),
+    };
+    let outputs = probed(&table(&join, build.clone()), &probe, how.probers);
+    let sizes = 1..=how.batch_rows;
+    prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
+    prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
+    let mut found: Vec<_> =
+        outputs.iter().flat_map(|output| joined(output, how, left, right)).collect();
+    if how.order == Order::Kept && how.probers == 1 {
+        let row = |joined: &Joined| match how.build {
+            Side::Left => joined.1,
+            Side::Right => joined.0,
+        };
+        let probed: Vec<_> = found.iter().filter_map(row).collect();
+        prop_assert!(probed.is_sorted(), "{:?}", probed);
+    }
+    found.sort_unstable();
+    prop_assert_eq!(&found, &expected);
+    prop_assert_eq!(counted(&table(&join, build.clone()), &probe), expected.len() as u64);
+
+    let none = join.with_projection(Vec::new()).unwrap();
+    let outputs = probed(&table(&none, build), &probe, how.probers);
+    let rows: usize = outputs.iter().map(RecordBatch::num_rows).sum();
+    prop_assert_eq!(rows, expected.len());
+    prop_assert!(outputs.iter().all(|output| output.num_columns() == 0));
+    Ok(())
+}
+
+/// Kinds of one key, of both sides.
+fn kinds() -> impl Generate<Value = [&'static str; 2]> {
+    let pair = (0..FAMILIES.len(), any::<[prop::sample::Index; 2]>()).prop_map(|(family, of)| {
+        let family = FAMILIES[family];
+        of.map(|index| family[index.index(family.len())])
+    });
+    prop_oneof![
+        8 => pair,
+        1 => prop::sample::select(&ALONE[..]).prop_map(|kind| [kind; 2]),
+    ]
+}
+
+fn rows(keys: usize, rows: usize, values: usize) -> impl Generate<Value = Vec<Vec<Option<usize>>>> {
+    let (hot, null) = (prop::sample::select(&[0_u32, 1, 30][..]), 0.0..0.5_f64);
+    (hot, null).prop_flat_map(move |(hot, null)| {
+        let value = prop_oneof![10 => 0..values, hot => Just(values / 2)];
+        let value = prop::option::weighted(1.0 - null, value);
+        prop::collection::vec(prop::collection::vec(value, keys), 0..rows)
+    })
+}
+
+fn inputs() -> impl Generate<Value = [Input; 2]> {
+    let keys = prop_oneof![4 => Just(1_usize), 3 => Just(2), 1 => Just(3), 1 => Just(5)];
+    let values = prop_oneof![Just(VALUES), Just(3)];
+    let batches = || prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
+    keys.prop_flat_map(|keys| prop::collection::vec(kinds(), keys))
+        .prop_flat_map(move |kinds| {
+            let (keys, values) = (kinds.len(), values.clone());
+            (
+                Just(kinds),
+                values
+                    .prop_flat_map(move |values| (rows(keys, 90, values), rows(keys, 130, values))),
+                batches(),
+                batches(),
+            )
+        })
+        .prop_map(|(kinds, (left, right), left_batch, right_batch)| {
+            let input = |side: usize, rows, batch_rows| {
+                let kinds = kinds.iter().map(|kinds| kinds[side]).collect();
+                Input { kinds, rows, batch_rows }
+            };
+            [input(0, left, left_batch), input(1, right, right_batch)]
+        })
+}
+
+fn hows() -> impl Generate<Value = How> {
+    let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
+    let strategy = prop::sample::select(&Strategy::ALL[..]);
+    let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
+    let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
+    (join, strategy, batch_rows, 1..4_usize, hash_mask).prop_map(
+        |((join_type, flags, aware), strategy, batch_rows, probers, hash_mask)| {
+            let [left, nulls_equal, filtered, kept] = flags;
+            How {
+                join_type,
+                build: if left { Side::Left } else { Side::Right },
+                nulls_equal,
+                null_aware: aware == 0,
+                filtered,
+                strategy,
+                order: if kept { Order::Kept } else { Order::Any },
+                batch_rows,
+                probers,
+                hash_mask,
+            }
+        },
+    )
+}
+
+/// Without what does not go together.
+fn possible(mut how: How, keys: usize) -> How {
+    let anti = matches!(how.join_type, JoinType::LeftAnti | JoinType::RightAnti);
+    how.null_aware &= anti && keys == 1;
+    how.filtered &= !how.null_aware;
+    how
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn is_what_nested_loops_give([left, right] in inputs(), how in hows()) {
+        let how = possible(how, left.kinds.len());
+        check(&left, &right, &how)?;
+    }
+}
+
+/// Every family with every type of join at least once, whatever chance does.
+#[test]
+fn every_kind_in_every_join() {
+    let families = FAMILIES.iter().copied().chain(ALONE.iter().map(std::slice::from_ref));
+    let mut turn = 0;
+    for family in families {
+        for (left, right) in family.iter().flat_map(|l| family.iter().map(move |r| (l, r))) {
+            let input = |kind: &&'static str, rows: usize, step: usize| Input {
+                kinds: vec![kind],
+                rows: (0..rows)
+                    .map(|row| vec![(row % 7 != 3).then_some(row * step % VALUES)])
+                    .collect(),
+                batch_rows: 8,
+            };
+            let (left, right) = (input(left, 21, 3), input(right, 34, 1));
+            for join_type in JoinType::ALL {
+                turn += 1;
+                let how = How {
+                    join_type,
+                    build: if turn % 2 == 0 { Side::Left } else { Side::Right },
+                    nulls_equal: turn % 3 == 0,
+                    null_aware: turn % 5 == 0,
+                    filtered: turn % 4 == 0,
+                    strategy: Strategy::ALL[turn % Strategy::ALL.len()],
+                    order: if turn % 7 < 3 { Order::Kept } else { Order::Any },
+                    batch_rows: 5,
+                    probers: 1,
+                    hash_mask: if turn % 11 == 0 { 1 } else { u64::MAX },
+                };
+                let how = possible(how, 1);
+                check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hot_key_is_resumed_in_batches_of_three() {
+    let input = Input { kinds: vec!["i32"], rows: vec![vec![Some(4)]; 1000], batch_rows: 400 };
+    let hot = |join_type, filtered, batch_rows| How {
+        join_type,
+        build: Side::Left,
+        nulls_equal: false,
+        null_aware: false,
+        filtered,
+        strategy: Strategy::Distance,
+        order: Order::Kept,
+        batch_rows,
+        probers: 1,
+        hash_mask: u64::MAX,
+    };
+    let how = hot(JoinType::Inner, false, 3);
+    let table_of = |how: &How| table(&how.join(&input, &input), input.batches());
+    let mut prober = Prober::new(table_of(&how));
+    let mut rows = Vec::new();
+    for batch in input.batches() {
+        prober.probe(batch).unwrap();
+        while let Some(output) = prober.next_output().unwrap() {
+            assert!(output.num_rows() <= 3);
+            let ids = |column| output.column(column).as_primitive::<UInt32Type>().clone();
+            let (left, right): (UInt32Array, UInt32Array) = (ids(1), ids(3));
+            rows.extend(right.values().iter().zip(left.values()).map(|(r, l)| (*r, *l)));
+        }
+    }
+    prober.end().unwrap();
+    assert!(prober.next_output().unwrap().is_none());
+    let expected = (0..1000).flat_map(|r| (0..1000).map(move |l| (r, l)));
+    assert!(rows.into_iter().eq(expected), "every pair once, in order of the probe side");
+    for join_type in JoinType::ALL {
+        check(&input, &input, &hot(join_type, true, 64)).unwrap();
+    }
+}
