@@ -190,7 +190,8 @@ fn kinds() -> impl Generate<Value = [&'static str; 2]> {
 }
 
 fn rows(keys: usize, rows: usize, values: usize) -> impl Generate<Value = Vec<Vec<Option<usize>>>> {
-    let (hot, null) = (prop::sample::select(&[0_u32, 1, 30][..]), 0.0..0.5_f64);
+    let (hot, null) =
+        (prop::sample::select(&[0_u32, 1, 30][..]), prop_oneof![Just(1e-6), 0.01..0.5_f64]);
     (hot, null).prop_flat_map(move |(hot, null)| {
         let value = prop_oneof![10 => 0..values, hot => Just(values / 2)];
         let value = prop::option::weighted(1.0 - null, value);
@@ -300,22 +301,51 @@ fn every_kind_in_every_join() {
     }
 }
 
+/// `NOT IN` with and without nulls and rows on either side.
+#[test]
+fn null_aware_joins_know_what_is_unknown() {
+    let sides: [&[Option<usize>]; 5] =
+        [&[], &[None], &[Some(1), Some(2), Some(1)], &[Some(2), None, Some(4)], &[Some(0)]];
+    // Numbers the other side's type has not are no nulls.
+    for kinds in [["i64", "i32"], ["i64", "u64"], ["u64", "i8"], ["utf8", "d8 utf8"]] {
+        for (left, right) in sides.iter().flat_map(|l| sides.iter().map(move |r| (l, r))) {
+            let input = |side: usize, values: &[Option<usize>]| Input {
+                kinds: vec![kinds[side]],
+                rows: values.iter().map(|value| vec![*value]).collect(),
+                batch_rows: 2,
+            };
+            let (left, right) = (input(0, left), input(1, right));
+            for (join_type, build) in [JoinType::LeftAnti, JoinType::RightAnti]
+                .into_iter()
+                .flat_map(|join_type| [Side::Left, Side::Right].map(|side| (join_type, side)))
+            {
+                for hash_mask in [u64::MAX, 0] {
+                    let how = How { join_type, build, hash_mask, null_aware: true, ..PLAIN };
+                    check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// The least a case says.
+const PLAIN: How = How {
+    join_type: JoinType::Inner,
+    build: Side::Left,
+    nulls_equal: false,
+    null_aware: false,
+    filtered: false,
+    strategy: Strategy::Distance,
+    order: Order::Kept,
+    batch_rows: 8192,
+    probers: 1,
+    hash_mask: u64::MAX,
+};
+
 #[test]
 fn a_hot_key_is_resumed_in_batches_of_three() {
     let input = Input { kinds: vec!["i32"], rows: vec![vec![Some(4)]; 1000], batch_rows: 400 };
-    let hot = |join_type, filtered, batch_rows| How {
-        join_type,
-        build: Side::Left,
-        nulls_equal: false,
-        null_aware: false,
-        filtered,
-        strategy: Strategy::Distance,
-        order: Order::Kept,
-        batch_rows,
-        probers: 1,
-        hash_mask: u64::MAX,
-    };
-    let how = hot(JoinType::Inner, false, 3);
+    let how = How { batch_rows: 3, ..PLAIN };
     let table_of = |how: &How| table(&how.join(&input, &input), input.batches());
     let mut prober = Prober::new(table_of(&how));
     let mut rows = Vec::new();
@@ -333,6 +363,7 @@ fn a_hot_key_is_resumed_in_batches_of_three() {
     let expected = (0..1000).flat_map(|r| (0..1000).map(move |l| (r, l)));
     assert!(rows.into_iter().eq(expected), "every pair once, in order of the probe side");
     for join_type in JoinType::ALL {
-        check(&input, &input, &hot(join_type, true, 64)).unwrap();
+        let how = How { join_type, filtered: true, batch_rows: 64, ..PLAIN };
+        check(&input, &input, &how).unwrap();
     }
 }
