@@ -4,13 +4,15 @@
 //! Where nothing needs two threads there is one: the helper's load is the test's, so it can play
 //! the main thread between two loads, and knows exactly which comes next.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::super::slots::{Guard, Slots, dummy};
-use super::super::{Deduplicate, Direction, Helper, Posted, Skip, Wait, WorkAheadSet};
+use super::super::{
+    Deduplicate, Direction, Helper, HelperReport, Posted, Skip, Wait, WorkAheadSet,
+};
 use crate::place::{Place, References, Several};
 
 /// Lines to point to.
@@ -41,6 +43,28 @@ fn helper(direction: Direction, wait: Wait) -> Helper {
     Helper { direction, wait, skip: Skip::Nothing }
 }
 
+/// For one run: far beyond what any of them needs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// So many cases; a helper that waits where it should not makes each slow to shrink.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, max_shrink_time: 15_000, ..ProptestConfig::default() }
+}
+
+/// Runs a helper on this thread; one that waits where it should not is told to end, and reports.
+fn run<A: References>(helper: Helper, slots: &Slots<A>, load: impl FnMut(usize)) -> HelperReport {
+    std::thread::scope(|scope| {
+        let (ended, end) = channel::<()>();
+        scope.spawn(move || match end.recv_timeout(PATIENCE) {
+            Err(RecvTimeoutError::Timeout) => slots.finish(),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
+        });
+        let report = helper.run(slots, load);
+        drop(ended);
+        report
+    })
+}
+
 /// The entry after one, by the rule.
 fn after(entry: usize, entries: usize, direction: Direction) -> usize {
     match direction {
@@ -59,7 +83,7 @@ fn waits() -> impl Strategy<Value = Wait> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(cases(128))]
 
     /// S4.8, S4.10: the helper goes with the main thread or against it, and loads all M references
     /// of each entry, the padding too.
@@ -76,7 +100,8 @@ proptest! {
             post(&mut set, Some(Asks::first(count, lines(entry).map(line))));
         }
         let mut loaded = Vec::new();
-        let report = helper(direction, Wait::None).run(&slots, |address| {
+        let report = run(helper(direction, Wait::None), &slots, |address| {
+            assert!(loaded.len() < loads + 3, "it goes on");
             loaded.push(address);
             if loaded.len() == loads {
                 slots.finish();
@@ -113,7 +138,7 @@ proptest! {
         }
         post(&mut set, None);
         let mut loaded = Vec::new();
-        let report = helper(direction, wait).run(&slots, |address| {
+        let report = run(helper(direction, wait), &slots, |address| {
             loaded.push(address);
             if loaded.len() == laps * entries * 2 {
                 slots.finish();
@@ -141,7 +166,7 @@ proptest! {
         let (mut held, mut copies) = (vec![dummy(); entries], vec![dummy(); entries]);
         let (mut entry, mut slot, mut posts) = (0, 0, posts.into_iter());
         let mut wrong = None;
-        let report = helper(direction, wait).run(&slots, |loaded| {
+        let report = run(helper(direction, wait), &slots, |loaded| {
             if loaded != held[entry] {
                 wrong.get_or_insert((entry, loaded, held[entry]));
             }
@@ -165,11 +190,11 @@ proptest! {
 
 /// A load that should come, if it takes its time.
 fn next(loads: &Receiver<usize>) -> usize {
-    loads.recv_timeout(Duration::from_secs(20)).expect("the helper loads")
+    loads.recv_timeout(PATIENCE).expect("the helper loads")
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     /// S4.11: at a slot that is as it was, the helper waits until the main thread changes it, and
     /// ends there when it is told to.
@@ -180,11 +205,12 @@ proptest! {
         let slots = Slots::<Place>::of_size(entries, Guard::None);
         let mut set = WorkAheadSet::new(&slots, usize::MAX, Deduplicate::Nothing);
         (0..entries).for_each(|entry| post(&mut set, Some(line(entry))));
-        let (loaded, loads) = channel();
+        let ((loaded, loads), (ended, end)) = (channel(), channel());
         let report = std::thread::scope(|scope| {
             let slots = &slots;
-            let serving = scope.spawn(move || {
-                helper(direction, wait).run(slots, |address| loaded.send(address).unwrap())
+            scope.spawn(move || {
+                let load = |address| loaded.send(address).unwrap_or_default();
+                ended.send(helper(direction, wait).run(slots, load)).unwrap_or_default();
             });
             let finish = Finish(slots);
             let (mut entry, mut held) = (0, (0..entries).collect::<Vec<_>>());
@@ -202,7 +228,11 @@ proptest! {
                 entry = after(entry, entries, direction);
             }
             drop(finish);
-            serving.join().unwrap()
+            end.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+                // Away from where it waits, so that this thread can end.
+                (0..entries).for_each(|entry| post(&mut set, Some(line(200 + entry))));
+                panic!("it waits after the main thread has finished");
+            })
         });
         prop_assert!(report.entries_loaded as usize >= entries + changes);
         prop_assert!(changes == 0 || report.waits > 0);

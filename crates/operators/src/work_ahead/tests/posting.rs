@@ -6,8 +6,10 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::super::slots::{Guard, Slots, dummy};
-use super::super::{Deduplicate, Posted, WorkAheadSet};
-use crate::place::{Place, Several};
+use super::super::{Deduplicate, Posted, WorkAheadSet, drive};
+use crate::memory::Memory;
+use crate::place::{Lines, Place, Several};
+use crate::walk::{Row, Rows, Sink, Walk};
 
 /// Between two and four references, as the walk of this test asks for.
 type Asks = Several<LEAST, MOST>;
@@ -181,4 +183,54 @@ proptest! {
         let most = seen.iter().filter_map(|seen| seen.admission).map(|(valid, _)| valid).max();
         prop_assert!(most.unwrap() < threshold + pointers);
     }
+}
+
+/// A walk behind row ids over records of four lines, which looks at the slots when it starts.
+struct FourLines<'s> {
+    slots: &'s Slots<Lines<4>>,
+    records: &'s [[u64; 32]],
+    /// All pointers, when the first row started.
+    seen: Vec<usize>,
+}
+
+impl Walk for FourLines<'_> {
+    type Cursor = ();
+    type Hit = ();
+    type Asks = Lines<4>;
+
+    fn input(&self, row: Row) -> Option<Place> {
+        Some(Place::of(&self.records[row as usize]))
+    }
+
+    fn start<M: Memory>(&mut self, row: Row, _: &mut M) -> ((), Lines<4>) {
+        if self.seen.is_empty() {
+            let (shared, entries) = (self.slots.shared(), self.slots.entries());
+            self.seen = (0..entries * 4).map(|at| shared.pointer(at / 4, at % 4)).collect();
+        }
+        ((), Place::of(&self.records[row as usize]).into())
+    }
+
+    fn step<M: Memory, S: Sink<()>>(
+        &mut self,
+        (): &mut (),
+        _: &mut M,
+        _: &mut S,
+    ) -> Option<Self::Asks> {
+        None
+    }
+}
+
+/// A helper loads one line a reference: the record behind a row id has one for each line, too.
+#[test]
+fn an_input_of_several_lines_has_a_reference_for_each() {
+    const ENTRIES: usize = 7;
+    let records = [[0_u64; 32]; 20];
+    let slots = Slots::<Lines<4>>::of_size(ENTRIES, Guard::None);
+    let set = WorkAheadSet::new(&slots, 4 * ENTRIES, Deduplicate::Nothing);
+    let mut walk = FourLines { slots: &slots, records: &records, seen: Vec::new() };
+    drive(&mut walk, &mut Rows::range(0..20), set, &mut Vec::new());
+    let line = |at: usize| (&raw const records[at / 4]).addr() + at % 4 * 64;
+    // The first row came to hand when its slot was posted to again: by dummies, the set being full.
+    let expected = (0..4 * ENTRIES).map(|at| if at < 4 { dummy() } else { line(at) });
+    assert!(walk.seen.into_iter().eq(expected));
 }
