@@ -139,6 +139,7 @@ proptest! {
         post(&mut set, None);
         let mut loaded = Vec::new();
         let report = run(helper(direction, wait), &slots, |address| {
+            assert!(loaded.len() < laps * entries * 2, "it goes on");
             loaded.push(address);
             if loaded.len() == laps * entries * 2 {
                 slots.finish();
@@ -165,8 +166,9 @@ proptest! {
         let mut set = WorkAheadSet::new(&slots, usize::MAX, Deduplicate::Nothing);
         let (mut held, mut copies) = (vec![dummy(); entries], vec![dummy(); entries]);
         let (mut entry, mut slot, mut posts) = (0, 0, posts.into_iter());
-        let mut wrong = None;
+        let (mut wrong, mut has_finished) = (None, false);
         let report = run(helper(direction, wait), &slots, |loaded| {
+            assert!(!has_finished, "it goes on");
             if loaded != held[entry] {
                 wrong.get_or_insert((entry, loaded, held[entry]));
             }
@@ -174,7 +176,10 @@ proptest! {
             entry = after(entry, entries, direction);
             // The main thread's turn: one post, and more until the helper need not wait.
             loop {
-                let Some(next) = posts.next() else { return slots.finish() };
+                let Some(next) = posts.next() else {
+                    has_finished = true;
+                    return slots.finish();
+                };
                 post(&mut set, next.map(line));
                 held[slot] = next.map_or(dummy(), address);
                 slot = (slot + 1) % entries;
