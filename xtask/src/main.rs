@@ -28,6 +28,9 @@ usage: cargo xtask COMMAND
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
   ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
   bench [NAME]          run the benches (release) and keep what they say in bench/record/
+  bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
+              [--phases] [--json FILE]
+                        our join beside DuckDB, Polars, DataFusion, Acero and chDB
 ";
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),
         ["bench"] => bench::run(&workspace, None),
+        ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", name] => bench::run(&workspace, Some(name)),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

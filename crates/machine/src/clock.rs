@@ -29,11 +29,21 @@ pub fn ticks() -> Option<u64> {
 /// Seconds of CPU time the calling thread has used so far.
 #[must_use]
 pub fn thread_cpu_s() -> f64 {
+    cpu_s(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Seconds of CPU time all threads of this process have used so far, those that ended included.
+#[must_use]
+pub fn process_cpu_s() -> f64 {
+    cpu_s(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_s(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one `timespec`, which is alive and large enough.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    // Refused only for an unknown clock, and Linux has had this one since 2.6.12.
-    assert_eq!(status, 0, "this system has no thread clock");
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    // Refused only for an unknown clock, and Linux has had both since 2.6.12.
+    assert_eq!(status, 0, "this system has no clock of CPU time");
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 

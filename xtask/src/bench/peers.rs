@@ -1,0 +1,101 @@
+//! `cargo xtask bench peers`: our join beside those of other engines, on the same data.
+//!
+//! ```text
+//! venv ── wheels of the engines, pinned             bench/peers/requirements.txt
+//! data ── generated once, Arrow files                bench/peers/generate.py
+//! one process an engine, its own copy of the data    bench/peers/worker.py, or ours (`columns`)
+//!         ▲ a request each in turn, there and back ──► seconds, and the answer
+//! ```
+//!
+//! A figure is the ratio of two engines' times in the same round, the median over the rounds, so
+//! that whatever else the machine does falls on both; every answer must be the one that is known
+//! from how the data were drawn.
+
+mod cases;
+mod data;
+mod engine;
+mod options;
+mod phases;
+mod rounds;
+mod summary;
+mod venv;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use self::engine::Engine;
+use self::options::Options;
+use self::rounds::Measured;
+use self::venv::Venv;
+use super::Bench;
+use crate::workspace::Workspace;
+
+/// Ours first: all ratios are to it.
+const OURS: &str = "workahead";
+const PEERS: [&str; 5] = ["duckdb", "polars", "datafusion", "acero", "chdb"];
+
+/// Runs the cases that were asked for, and records them.
+pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    let options = Options::read(words)?;
+    let cases = options.cases();
+    let venv = Venv::prepare(workspace)?;
+    let ours = engine::build(workspace)?;
+    let mut versions = Vec::new();
+    let mut measured = Vec::new();
+    for case in &cases {
+        let data = data::prepare(workspace, &venv, case)?;
+        for &threads in &options.threads {
+            println!("== {} · {threads} thread{}", case.name, if threads == 1 { "" } else { "s" });
+            let mut engines = Vec::new();
+            for name in options.engines() {
+                let mut engine = Engine::start(workspace, &venv, &ours, name, threads)?;
+                engine.load(&data)?;
+                engines.push(engine);
+            }
+            if versions.is_empty() {
+                versions = engines.iter().map(Engine::named).collect();
+            }
+            for form in rounds::FORMS {
+                let done = rounds::run(case, form, threads, &mut engines, (&data, options.rounds))?;
+                print!("{}", summary::line(&done));
+                if options.phases {
+                    print!("{}", phases::lines(&done));
+                }
+                measured.push(done);
+            }
+        }
+    }
+    let result = result(&options, &versions, &measured);
+    keep(workspace, &options, &result)?;
+    Ok(true)
+}
+
+/// What is recorded.
+fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Value {
+    let kind = if options.dense { "dense keys" } else { "sparse keys" };
+    json!({
+        "title": format!("Whole joins beside other engines: {kind}"),
+        "rows": summary::rows(measured),
+        "phases": measured.iter().map(phases::row).collect::<Vec<_>>(),
+        "rounds": measured.iter().map(Measured::raw).collect::<Vec<_>>(),
+        "notes": summary::notes(options, versions, measured),
+    })
+}
+
+/// Keeps whole runs in the record, anything in the file that was asked for.
+fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> {
+    if let Some(path) = &options.json {
+        super::write(path, &(serde_json::to_string_pretty(result)? + "\n"))?;
+        println!("written to {}", path.display());
+    }
+    if !options.is_whole() {
+        println!("not kept in bench/record: that takes all cases, engines and sizes");
+        return Ok(());
+    }
+    let name = if options.dense { "peers-dense" } else { "peers" };
+    let bench = Bench { package: "workahead-columns".into(), name: name.into() };
+    let written = super::record(workspace, &bench, &super::machine(workspace)?, result)?;
+    println!("{}", std::fs::read_to_string(&written)?);
+    println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! What was asked for on the command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use super::cases::{self, Case};
+use super::{OURS, PEERS};
+
+const ROUNDS: usize = 6;
+const SMALLER: usize = 50;
+
+/// `[--rounds N] [--threads 1,2] [--only TEXT] [--engines a,b] [--dense] [--small] [--phases]
+/// [--json FILE]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) rounds: usize,
+    pub(crate) threads: Vec<usize>,
+    /// Only cases whose name contains it.
+    pub(crate) only: Option<String>,
+    /// Only these peers.
+    pub(crate) peers: Vec<&'static str>,
+    pub(crate) dense: bool,
+    pub(crate) small: bool,
+    pub(crate) phases: bool,
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn read(words: &[&str]) -> Result<Self> {
+        let mut options = Self {
+            rounds: ROUNDS,
+            threads: vec![1, 2],
+            only: None,
+            peers: PEERS.to_vec(),
+            dense: false,
+            small: false,
+            phases: false,
+            json: None,
+        };
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+            match word {
+                "--rounds" => options.rounds = number(value()?)?,
+                "--threads" => {
+                    options.threads = value()?.split(',').map(number).collect::<Result<_>>()?;
+                }
+                "--only" => options.only = Some((*value()?).to_owned()),
+                "--engines" => {
+                    options.peers = value()?.split(',').map(peer).collect::<Result<_>>()?;
+                }
+                "--json" => options.json = Some(PathBuf::from(value()?)),
+                "--dense" => options.dense = true,
+                "--small" => options.small = true,
+                "--phases" => options.phases = true,
+                other => bail!("`bench peers` knows no {other}"),
+            }
+        }
+        if options.cases().is_empty() {
+            let names: Vec<_> = cases::all().iter().map(|case| case.name).collect();
+            bail!("no case is called so; there are: {}", names.join("; "));
+        }
+        Ok(options)
+    }
+
+    /// The cases, of the sizes and keys that were asked for.
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        let asked = |case: &Case| self.only.as_ref().is_none_or(|only| case.name.contains(only));
+        let cases = cases::all().into_iter().filter(asked);
+        let cases = cases.map(|case| if self.dense { case.dense() } else { case });
+        cases.map(|case| if self.small { case.divided(SMALLER) } else { case }).collect()
+    }
+
+    /// Ours and the peers.
+    pub(crate) fn engines(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(OURS).chain(self.peers.iter().copied())
+    }
+
+    /// Whether nothing was left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_none() && !self.small && self.peers == PEERS
+    }
+}
+
+fn number(word: &str) -> Result<usize> {
+    let number = word.parse().ok().filter(|number| *number > 0);
+    number.with_context(|| format!("{word} is no number above zero"))
+}
+
+fn peer(word: &str) -> Result<&'static str> {
+    let known = PEERS.into_iter().find(|peer| *peer == word);
+    known.with_context(|| format!("no peer is called {word}; there are: {}", PEERS.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_options() {
+        let words =
+            ["--rounds", "3", "--threads", "2", "--only", "Zipf", "--engines", "acero", "--small"];
+        let options = Options::read(&words).unwrap();
+        assert_eq!((options.rounds, options.threads.clone()), (3, vec![2]));
+        assert_eq!(options.cases().len(), 1);
+        assert_eq!(options.cases()[0].probe_rows, 320_000);
+        assert_eq!(options.engines().collect::<Vec<_>>(), ["workahead", "acero"]);
+        assert!(!options.is_whole());
+        assert!(Options::read(&["--dense"]).unwrap().is_whole());
+    }
+
+    #[test]
+    fn what_is_unknown_is_named() {
+        for (words, says) in [
+            (vec!["--rounds"], "--rounds needs a value"),
+            (vec!["--rounds", "0"], "0 is no number"),
+            (vec!["--engines", "oracle"], "no peer is called oracle"),
+            (vec!["--only", "4M x 4M"], "there are: 2M x 16M"),
+            (vec!["--fast"], "knows no --fast"),
+        ] {
+            let error = Options::read(&words).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

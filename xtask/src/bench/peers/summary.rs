@@ -1,0 +1,93 @@
+//! The table: every engine's speed, our ratio to the best peer, the target beside it.
+
+use serde_json::{Map, Value, json};
+
+use super::options::Options;
+use super::rounds::{Clock, Measured, median};
+
+/// A row for each case, number of threads and form.
+pub(crate) fn rows(measured: &[Measured]) -> Vec<Value> {
+    measured.iter().map(row).collect()
+}
+
+fn row(measured: &Measured) -> Value {
+    let mut row = place(measured);
+    for times in &measured.engines {
+        row.insert(times.name.into(), times.mrows_per_s(&measured.case, Clock::Wall).into());
+    }
+    if let Some((best, ratio)) = measured.best(Clock::Wall) {
+        row.insert("best peer".into(), best.name.into());
+        row.insert("ratio".into(), ratio.into());
+    }
+    if let Some((best, ratio)) = measured.best(Clock::Cpu) {
+        row.insert("ratio by CPU time".into(), format!("{ratio:.2} ({})", best.name).into());
+    }
+    row.insert("target".into(), measured.case.target.into());
+    Value::Object(row)
+}
+
+/// The same for the screen, as soon as it is known.
+pub(crate) fn line(measured: &Measured) -> String {
+    let mut line = format!("  {:<8}", measured.form);
+    for times in &measured.engines {
+        let wall = times.mrows_per_s(&measured.case, Clock::Wall);
+        let cpu = times.mrows_per_s(&measured.case, Clock::Cpu);
+        line += &format!("  {} {wall:.1} ({cpu:.1})", times.name);
+    }
+    if let (Some((_, wall)), Some((_, cpu))) =
+        (measured.best(Clock::Wall), measured.best(Clock::Cpu))
+    {
+        line += &format!("  ratio {wall:.2} ({cpu:.2}), target {}", measured.case.target);
+    }
+    line + "\n"
+}
+
+/// What a reader must know.
+pub(crate) fn notes(options: &Options, versions: &[String], measured: &[Measured]) -> Vec<String> {
+    let keys = if options.dense {
+        "Keys are 0, 1, 2… in no order: some engines have tables without hashing for those."
+    } else {
+        "Keys are scattered over their type's whole range (text: 48 bits as hexadecimal digits)."
+    };
+    vec![
+        format!("Engines: {}.", versions.join(", ")),
+        "Engines' columns: millions of probe rows a second of the whole join (build and probe), \
+         median round, wall time. `sums` asks for count(*), sum(bv), sum(pv); `columns` for the \
+         keys, bv and pv as Arrow batches, which are counted and dropped. 8-byte payloads; each \
+         engine holds both sides in its own memory before the time starts."
+            .to_owned(),
+        "`ratio`: how many times as fast as the best peer, the median over the rounds of the \
+         ratio within one round; `ratio by CPU time` the same with the CPU time of all the \
+         engine's threads. Engines take turns, there and back. A target holds for the smaller of \
+         the ratios of the two forms."
+            .to_owned(),
+        keys.to_owned(),
+        "Count and sums of all columns were checked against the answer known from the draws."
+            .to_owned(),
+        format!(
+            "{} rounds. How idle the machine was: ours had {:.0} % of the CPU time that its \
+             threads could have had (parts of one thread alone count as not had).",
+            options.rounds,
+            100.0 * share(measured)
+        ),
+    ]
+}
+
+/// CPU time over wall time times threads of ours, the median over everything measured.
+fn share(measured: &[Measured]) -> f64 {
+    let shares = measured.iter().map(|measured| {
+        let ours = measured.ours();
+        let (wall, cpu) = (ours.seconds(Clock::Wall), ours.seconds(Clock::Cpu));
+        let shares = wall.zip(cpu).map(|(wall, cpu)| cpu / wall / measured.threads as f64);
+        median(shares.collect())
+    });
+    median(shares.collect())
+}
+
+/// `{ "case": …, "threads": …, "form": … }`, to be filled.
+pub(crate) fn place(measured: &Measured) -> Map<String, Value> {
+    let place = json!({
+        "case": measured.case.name, "threads": measured.threads, "form": measured.form,
+    });
+    place.as_object().cloned().unwrap_or_default()
+}
