@@ -19,7 +19,7 @@ use crate::groups::Repeats;
 use crate::join_type::Alone;
 use crate::keys::store::{KeyStore, Parts};
 use crate::keys::{Keys, Mapping, MappingKind, Packing, Range, Reader};
-use crate::layout::Layout;
+use crate::layout;
 use crate::table::{Inside, Rows};
 use crate::{HashJoin, JoinError, JoinTable};
 
@@ -119,7 +119,7 @@ impl BuildSide {
         };
         self.rows.saw_null |= null.count_set_bits() > 0;
         let impossible = &!&keyed & &!&null;
-        let emits = self.join.join_type.emits(self.join.build_side);
+        let emits = self.join.emits();
         let comes_out = matches!(emits.build, Alone::Unmatched | Alone::Marked);
         let parts = [
             (keyed, &mut self.keyed, &mut self.rows.keyed, true),
@@ -170,7 +170,7 @@ impl BuildSide {
         batches.append(&mut self.impossible);
         batches.append(&mut self.null);
         let kept = kept_columns(&self.join);
-        let chunks = Chunks::new(batches, self.join.schema_of(side), &kept)?;
+        let chunks = Chunks::new(batches, self.join.schema_of(side), &kept, self.join.pages)?;
         let inside = Inside { table, groups, store, collides, chunks, mapping };
         Ok(JoinTable::new(self.join, inside, self.rows, self.busy + start.elapsed()))
     }
@@ -179,10 +179,12 @@ impl BuildSide {
 /// Which columns of the build side are gathered.
 fn kept_columns(join: &HashJoin) -> Vec<bool> {
     let side = join.build_side;
-    let layout: &Layout = &join.layout;
+    let (alone, sources) = (join.emits().build != Alone::Never, join.pair_sources());
     let filter = join.filter.as_ref();
     let kept = |column| {
-        layout.shows(side, column) || filter.is_some_and(|filter| filter.reads(side, column))
+        sources.contains(&layout::Source::Column(side, column))
+            || (alone && join.layout.shows(side, column))
+            || filter.is_some_and(|filter| filter.reads(side, column))
     };
     (0..join.schema_of(side).fields().len()).map(kept).collect()
 }

@@ -5,12 +5,14 @@
 //! dictionaries stay as they are, as a joined dictionary may have more values than keys; rows are
 //! then found chunk by chunk and gathered by `interleave`. Columns nobody asks for are not kept.
 
+mod huge;
+
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Schema};
-use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
+use workahead_machine::pages::Pages;
 use workahead_operators::walk::Row;
 
 /// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
@@ -50,6 +52,7 @@ impl Chunks {
         batches: Vec<RecordBatch>,
         schema: &Schema,
         kept: &[bool],
+        pages: Pages,
     ) -> Result<Self, ArrowError> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut starts = Vec::new();
@@ -59,7 +62,7 @@ impl Chunks {
             let rows = run.iter().map(RecordBatch::num_rows).sum::<usize>();
             starts.push(start);
             start += rows;
-            join_columns(run, kept, &mut columns)?;
+            join_columns(run, kept, pages, &mut columns)?;
         }
         if starts.len() > 1 {
             for ((chunks, data_type), _) in
@@ -152,6 +155,7 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
 fn join_columns(
     run: Vec<RecordBatch>,
     kept: &[bool],
+    pages: Pages,
     to: &mut [Vec<ArrayRef>],
 ) -> Result<(), ArrowError> {
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];
@@ -163,7 +167,7 @@ fn join_columns(
     for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
         if *kept {
             let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-            chunks.push(concat(&arrays)?);
+            chunks.push(huge::joined(&arrays, pages)?);
         }
     }
     Ok(())

@@ -51,7 +51,7 @@ pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordB
     });
     let probe_rows = ProbeRows::of(probe);
     let build_rows = table.inside.chunks.rows(build);
-    let arrays = join.layout.sources.iter().map(|source| match (*source, &marks) {
+    let arrays = table.pair_sources.iter().map(|source| match (*source, &marks) {
         (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
         (Source::Column(side, column), _) if side == join.build_side => {
             table.inside.chunks.gather(column, &build_rows)

@@ -1,11 +1,12 @@
 //! A join, described: inputs, keys, type, options.
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Pages;
 
 use crate::build::BuildSide;
 use crate::keys::{self, Mapping, MappingKind, Reader};
-use crate::layout::Layout;
+use crate::join_type::{Alone, Emits};
+use crate::layout::{Layout, Source};
 use crate::{Caches, Filter, JoinError, JoinType, NullEquality, Strategy};
 
 /// A side of a join.
@@ -230,6 +231,35 @@ impl HashJoin {
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Self {
         Self { pages, ..self }
+    }
+
+    pub(crate) fn emits(&self) -> Emits {
+        self.join_type.emits(self.build_side)
+    }
+
+    /// Where the columns of pairs come from. A key of the build side is the probe's own where both
+    /// are of one type and every probe row that comes out has a match: it lies there in order,
+    /// while the build side's is read at random.
+    pub(crate) fn pair_sources(&self) -> Vec<Source> {
+        let (side, emits) = (self.build_side, self.emits());
+        let matched = emits.pairs && emits.probe == Alone::Never;
+        let own = |source: &Source| match *source {
+            Source::Column(of, column) if of == side && matched => self.probe_key(column),
+            _ => None,
+        };
+        self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
+    }
+
+    /// The probe side's key that a build column always equals, if they look the same too.
+    fn probe_key(&self, column: usize) -> Option<Source> {
+        let (build, probe) = (self.build_side, self.build_side.other());
+        let of = |on: &(usize, usize), side| if side == Side::Left { on.0 } else { on.1 };
+        let on = self.on.iter().find(|on| of(on, build) == column)?;
+        let key = of(on, probe);
+        let [build, own] = [(build, column), (probe, key)]
+            .map(|(side, column)| self.schema_of(side).field(column).data_type());
+        (build == own && !own.is_nested() && !matches!(own, DataType::Dictionary(..)))
+            .then_some(Source::Column(probe, key))
     }
 
     /// What comes out.

@@ -1,5 +1,6 @@
 //! A schedule over a batch's keys: the one place where a strategy becomes a type.
 
+use workahead_operators::bucket::select::{Answers, BLOCK, look_up};
 use workahead_operators::bucket::{Compare, First, Probe, Table, probe::Cursor};
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Direct, Prefetching, ToL1};
@@ -34,6 +35,7 @@ enum Scheduled {
     Amac(Lanes<Cursor>),
     Groups(Groups<Cursor>),
     Rounds(Rounds<Cursor>),
+    Vectors(Answers),
 }
 
 /// A found key: its place among the batch's keys, and the entry's value.
@@ -76,12 +78,56 @@ impl Lookup {
             Strategy::Amac => Scheduled::Amac(Lanes::new(LANES)),
             Strategy::Groups => Scheduled::Groups(Groups::new(GROUP)),
             Strategy::Rounds => Scheduled::Rounds(Rounds::new(VECTOR)),
+            Strategy::Vectors => Scheduled::Vectors(Answers::default()),
         };
         Self { schedule, rows: walk::Rows::range(0..words as Row) }
     }
 
+    /// The same for another batch, with the memory of this one where it has some.
+    pub(crate) fn again(self, strategy: Strategy, words: usize) -> Self {
+        match self.schedule {
+            Scheduled::Vectors(_) if strategy == Strategy::Vectors => {
+                Self { rows: walk::Rows::range(0..words as Row), ..self }
+            }
+            _ => Self::new(strategy, words),
+        }
+    }
+
+    /// Looks up the next keys, at most so many, as a vector: the first one, and what became of
+    /// each. `None` for the strategies that only know hits.
+    pub(crate) fn vector(
+        &mut self,
+        table: &Table,
+        words: &[u64],
+        most: usize,
+    ) -> Option<(Row, &Answers)> {
+        let Scheduled::Vectors(answers) = &mut self.schedule else { return None };
+        let first = self.rows.ahead(0).unwrap_or(words.len() as Row);
+        let count = most.min(words.len() - first as usize);
+        self.rows.skip_rows(count as Row);
+        let words = &words[first as usize..][..count];
+        let memory = &mut Prefetching::<ToL1>::default();
+        with_isa!(Detected::best(), isa => look_up(table, isa, words, memory, answers));
+        Some((first, answers))
+    }
+
+    /// Whether all keys were looked up, or have been begun.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.rows.left() == 0
+    }
+
     /// Goes on until the keys are finished or the sink is full.
     pub(crate) fn drive(&mut self, table: &Table, words: &[u64], hits: &mut Hits) -> Pause {
+        if let Some((first, answers)) = self.vector(table, words, VECTOR) {
+            for (block, mut found) in answers.found().iter().copied().enumerate() {
+                while found != 0 {
+                    let at = block * BLOCK + found.trailing_zeros() as usize;
+                    hits.emit(first + at as Row, answers.values()[at]);
+                    found &= found - 1;
+                }
+            }
+            return if self.is_drained() { Pause::Drained } else { Pause::Full };
+        }
         with_isa!(Detected::best(), isa => {
             self.drive_probe(&mut Probe::<_, First>::new(table, isa, words), hits)
         })
@@ -101,6 +147,7 @@ impl Lookup {
             Scheduled::Amac(schedule) => schedule.drive(probe, rows, prefetching, hits),
             Scheduled::Groups(schedule) => schedule.drive(probe, rows, prefetching, hits),
             Scheduled::Rounds(schedule) => schedule.drive(probe, rows, prefetching, hits),
+            Scheduled::Vectors(_) => unreachable!("vectors have no schedule"),
         }
     }
 }

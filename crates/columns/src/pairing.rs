@@ -13,6 +13,7 @@
 //! survivor is known by its absence from them: where hits keep the probe's order, it is put in its
 //! place between two others, though its pairs may have spanned several chunks.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
@@ -29,7 +30,7 @@ use crate::groups::group;
 use crate::join_type::Alone;
 use crate::keys::Keys;
 use crate::lookup::{Hit, Hits, Lookup};
-use crate::{JoinError, JoinTable, ProbeMetrics};
+use crate::{JoinError, JoinTable, ProbeMetrics, Strategy};
 
 /// Hits looked up at a time: 16 KiB of them, which stay in L1 until they are expanded.
 const HITS: usize = 1024;
@@ -58,6 +59,19 @@ impl Pairs {
     fn push(&mut self, probe: Row, build: Row) {
         self.probe.push(probe);
         self.build.push(build);
+    }
+
+    /// Adds a probe row and its build row where it is found: written always, kept if so.
+    fn extend(&mut self, rows: Range<Row>, answers: impl Iterator<Item = (bool, u64)>) {
+        let mut kept = self.len();
+        self.probe.resize(kept + rows.len(), 0);
+        self.build.resize(kept + rows.len(), 0);
+        for (row, (found, value)) in rows.zip(answers) {
+            (self.probe[kept], self.build[kept]) = (row, value as Row);
+            kept += usize::from(found);
+        }
+        self.probe.truncate(kept);
+        self.build.truncate(kept);
     }
 
     /// Moves all pairs of another to the end.
@@ -111,7 +125,7 @@ impl Pairing {
     pub(crate) fn new() -> Self {
         Self {
             batch: None,
-            lookup: Lookup::new(crate::Strategy::Sequential, 0),
+            lookup: Lookup::new(Strategy::Sequential, 0),
             drained: true,
             settled: true,
             done: true,
@@ -136,7 +150,8 @@ impl Pairing {
         let side = table.build_side().other();
         table.join.check(side, batch.schema_ref())?;
         table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
-        self.lookup = Lookup::new(table.choice.strategy, self.keys.words().len());
+        let lookup = std::mem::replace(&mut self.lookup, Lookup::new(Strategy::Sequential, 0));
+        self.lookup = lookup.again(table.choice.strategy, self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);
         self.hits.found.clear();
         self.found.clear();
@@ -180,7 +195,9 @@ impl Pairing {
             } else if self.next_hit < self.hits.found.len() {
                 self.pair(table)?;
             } else if !self.drained {
-                self.drive(table);
+                if !self.pair_vector(table, room) {
+                    self.drive(table);
+                }
                 self.metrics.lookup_time += start.elapsed();
                 continue;
             } else {
@@ -205,6 +222,10 @@ impl Pairing {
             let start = Instant::now();
             let mut matched = 0;
             while !self.drained {
+                if let Some(hits) = self.count_vector(table) {
+                    (matched, rows) = (matched + hits, rows + hits);
+                    continue;
+                }
                 self.drive(table);
                 let found = &self.hits.found;
                 matched += found.len() as u64;
@@ -244,6 +265,53 @@ impl Pairing {
                 hits.found.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
             }
         }
+    }
+
+    /// How many of the next keys are found, where that is all there is to count.
+    fn count_vector(&mut self, table: &JoinTable) -> Option<u64> {
+        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
+        if !unique || !table.emits.pairs || table.flags.is_some() {
+            return None;
+        }
+        let (words, most) = (self.keys.words(), table.join.batch_rows);
+        let (_, answers) = self.lookup.vector(&table.inside.table, words, most)?;
+        let hits = answers.hits() as u64;
+        self.metrics.matched_rows += hits;
+        self.drained = self.lookup.is_drained();
+        Some(hits)
+    }
+
+    /// Pairs the next rows without hits between: where every key has at most one build row, what a
+    /// vector of lookups gives is all there is to know. False where it is not so.
+    fn pair_vector(&mut self, table: &JoinTable, room: usize) -> bool {
+        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
+        if !unique || !table.emits.pairs || table.sieves() || self.keys.rows().is_some() {
+            return false;
+        }
+        let (words, most) = (self.keys.words(), room - self.out.len());
+        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, most) else {
+            return false;
+        };
+        let hits = answers.hits();
+        self.metrics.matched_rows += hits as u64;
+        if let Some(flags) = &table.flags {
+            let hits = answers.each().filter(|(found, _)| *found);
+            hits.for_each(|(_, value)| flags.set(table.bit(value)));
+        }
+        let rows = first..first + answers.values().len() as Row;
+        self.next_row = rows.end as usize;
+        if hits == rows.len() {
+            self.out.probe.extend(rows);
+            self.out.build.extend(answers.values().iter().map(|value| *value as Row));
+        } else if table.emits.probe == Alone::Unmatched {
+            self.out.probe.extend(rows);
+            let row = |(found, value)| if found { value as Row } else { NO_ROW };
+            self.out.build.extend(answers.each().map(row));
+        } else {
+            self.out.extend(rows, answers.each());
+        }
+        self.drained = self.lookup.is_drained();
+        true
     }
 
     /// Drops hits whose hash is all that is equal. One row of the key is asked: the others have it

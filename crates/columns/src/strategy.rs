@@ -22,6 +22,8 @@ pub enum Strategy {
     Groups,
     /// Vector at a time: finished rows leave the vector after each round.
     Rounds,
+    /// A vector in one loop that decides nothing by what it reads, prefetching a block ahead.
+    Vectors,
 }
 
 /// A name that is no strategy.
@@ -34,8 +36,15 @@ pub struct UnknownStrategy {
 
 impl Strategy {
     /// All of them, [`Auto`](Self::Auto) first.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Sequential, Self::Distance, Self::Amac, Self::Groups, Self::Rounds];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Sequential,
+        Self::Distance,
+        Self::Amac,
+        Self::Groups,
+        Self::Rounds,
+        Self::Vectors,
+    ];
 
     /// Its name on the command line and in results.
     #[must_use]
@@ -47,13 +56,14 @@ impl Strategy {
             Self::Amac => "amac",
             Self::Groups => "groups",
             Self::Rounds => "rounds",
+            Self::Vectors => "vectors",
         }
     }
 
     /// Whether rows come out in the order they went in.
     #[must_use]
     pub fn keeps_order(self) -> bool {
-        matches!(self, Self::Auto | Self::Sequential | Self::Distance)
+        matches!(self, Self::Auto | Self::Sequential | Self::Distance | Self::Vectors)
     }
 
     fn names() -> String {

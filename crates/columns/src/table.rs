@@ -13,6 +13,7 @@ use crate::groups::group;
 use crate::join::Order;
 use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
+use crate::layout::Source;
 use crate::keys::store::KeyStore;
 use crate::{Choice, HashJoin, Side, Strategy};
 
@@ -65,6 +66,7 @@ pub struct JoinTable {
     pub(crate) join: HashJoin,
     pub(crate) inside: Inside,
     pub(crate) emits: Emits,
+    pub(crate) pair_sources: Vec<Source>,
     pub(crate) choice: Choice,
     pub(crate) rows: Rows,
     /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
@@ -77,7 +79,7 @@ pub struct JoinTable {
 
 impl JoinTable {
     pub(crate) fn new(join: HashJoin, inside: Inside, rows: Rows, busy: Duration) -> Self {
-        let emits = join.join_type.emits(join.build_side);
+        let (emits, pair_sources) = (join.emits(), join.pair_sources());
         let sieves = inside.collides || join.filter.is_some();
         let group_bits = if sieves { 0 } else { inside.groups.len() };
         let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
@@ -93,7 +95,7 @@ impl JoinTable {
             saw_row: AtomicBool::new(false),
             saw_null: AtomicBool::new(false),
         };
-        Self { join, inside, emits, choice, rows, flags, shared, busy }
+        Self { join, inside, emits, pair_sources, choice, rows, flags, shared, busy }
     }
 
     /// Says how many probers will [`end`](crate::Prober::end): the last one gives the build rows

@@ -45,6 +45,12 @@ impl Answers {
         &self.values[..self.keys]
     }
 
+    /// Whether each key is in the table, and its value or anything, in order.
+    pub fn each(&self) -> impl Iterator<Item = (bool, u64)> + '_ {
+        let bits = self.found.iter().flat_map(|word| (0..BLOCK).map(move |at| word >> at & 1 != 0));
+        bits.zip(self.values().iter().copied())
+    }
+
     /// How many keys are in the table.
     #[must_use]
     pub fn hits(&self) -> usize {
