@@ -16,6 +16,7 @@ use workahead_operators::walk::Row;
 use crate::chunks::Chunks;
 use crate::distinct::Distinct;
 use crate::groups::Repeats;
+use crate::inline::Inline;
 use crate::join_type::Alone;
 use crate::keys::store::{KeyStore, Parts};
 use crate::keys::{Keys, Mapping, MappingKind, Packing, Range, Reader};
@@ -170,8 +171,15 @@ impl BuildSide {
         batches.append(&mut self.impossible);
         batches.append(&mut self.null);
         let kept = kept_columns(&self.join);
-        let chunks = Chunks::new(batches, self.join.schema_of(side), &kept, self.join.pages)?;
-        let inside = Inside { table, groups, store, collides, chunks, mapping };
+        let schema = self.join.schema_of(side);
+        let mut chunks = Chunks::new(batches, schema, &kept, self.join.pages)?;
+        let unique = groups.is_empty() && store.is_none();
+        let inline = Inline::column(&self.join).filter(|_| unique).and_then(|column| {
+            let inline = Inline::put(&mut table, chunks.only(column)?)?;
+            chunks.forget(column);
+            Some(inline)
+        });
+        let inside = Inside { table, groups, store, collides, chunks, inline, mapping };
         Ok(JoinTable::new(self.join, inside, self.rows, self.busy + start.elapsed()))
     }
 }

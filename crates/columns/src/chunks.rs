@@ -94,6 +94,19 @@ impl Chunks {
         Rows::Several(located.collect())
     }
 
+    /// A kept column, if it is one array.
+    pub(crate) fn only(&self, column: usize) -> Option<&ArrayRef> {
+        match &self.columns[column][..] {
+            [array] => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Gives a column's memory back: it is not gathered from here.
+    pub(crate) fn forget(&mut self, column: usize) {
+        self.columns[column].clear();
+    }
+
     /// The values of a kept column in some rows.
     pub(crate) fn gather(&self, column: usize, rows: &Rows) -> Result<ArrayRef, ArrowError> {
         let chunks = &self.columns[column];

@@ -42,8 +42,9 @@ impl ProbeRows {
 /// The output batch of a pairing's rows, which are taken from it.
 pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
     let join = &table.join;
-    let Pairs { probe, build } = std::mem::take(&mut pairing.out);
+    let Pairs { probe, build, values } = std::mem::take(&mut pairing.out);
     let rows = probe.len();
+    let inline = table.inside.inline.as_ref().map(|inline| inline.array(values)).transpose()?;
     let batch = pairing.batch.as_ref().expect("rows are of a batch");
     let marks = join.join_type.marks().then(|| {
         let marked = |at: usize| pairing.matched.get(probe[at] as usize);
@@ -53,9 +54,10 @@ pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordB
     let build_rows = table.inside.chunks.rows(build);
     let arrays = table.pair_sources.iter().map(|source| match (*source, &marks) {
         (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
-        (Source::Column(side, column), _) if side == join.build_side => {
-            table.inside.chunks.gather(column, &build_rows)
-        }
+        (Source::Column(side, column), _) if side == join.build_side => match &inline {
+            Some(values) => Ok(values.clone()),
+            None => table.inside.chunks.gather(column, &build_rows),
+        },
         (Source::Column(_, column), _) => probe_rows.gather(batch.column(column)),
         (Source::Mark, None) => unreachable!("only mark joins have marks"),
     });

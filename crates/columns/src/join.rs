@@ -4,8 +4,8 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Pages;
 
 use crate::build::BuildSide;
-use crate::keys::{self, Mapping, MappingKind, Reader};
 use crate::join_type::{Alone, Emits};
+use crate::keys::{self, Mapping, MappingKind, Reader};
 use crate::layout::{Layout, Source};
 use crate::{Caches, Filter, JoinError, JoinType, NullEquality, Strategy};
 

@@ -47,6 +47,7 @@ mod filter;
 mod flags;
 mod gather;
 mod groups;
+mod inline;
 mod join;
 mod join_type;
 mod keys;

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::BooleanBuffer;
+use workahead_operators::bucket::select::Answers;
 use workahead_operators::memory::{Memory, Prefetching, ToL1};
 use workahead_operators::place::{Intent, Place};
 use workahead_operators::schedule::Pause;
@@ -44,6 +45,8 @@ pub(crate) struct Pairs {
     pub(crate) probe: Vec<Row>,
     /// [`NO_ROW`] where there is none. Empty if the join emits no pairs.
     pub(crate) build: Vec<Row>,
+    /// Of a table whose entries hold values, these and no rows.
+    pub(crate) values: Vec<u64>,
 }
 
 impl Pairs {
@@ -54,6 +57,7 @@ impl Pairs {
     fn clear(&mut self) {
         self.probe.clear();
         self.build.clear();
+        self.values.clear();
     }
 
     fn push(&mut self, probe: Row, build: Row) {
@@ -61,23 +65,29 @@ impl Pairs {
         self.build.push(build);
     }
 
-    /// Adds a probe row and its build row where it is found: written always, kept if so.
-    fn extend(&mut self, rows: Range<Row>, answers: impl Iterator<Item = (bool, u64)>) {
-        let mut kept = self.len();
-        self.probe.resize(kept + rows.len(), 0);
-        self.build.resize(kept + rows.len(), 0);
-        for (row, (found, value)) in rows.zip(answers) {
-            (self.probe[kept], self.build[kept]) = (row, value as Row);
+    /// Adds a probe row and what it found, where it found: written always, kept if so.
+    fn extend<T: Copy + Default>(
+        (probe, build): (&mut Vec<Row>, &mut Vec<T>),
+        rows: Range<Row>,
+        answers: &Answers,
+        of: impl Fn(u64) -> T,
+    ) {
+        let mut kept = probe.len();
+        probe.resize(kept + rows.len(), 0);
+        build.resize(kept + rows.len(), T::default());
+        for (row, (found, value)) in rows.zip(answers.each()) {
+            (probe[kept], build[kept]) = (row, of(value));
             kept += usize::from(found);
         }
-        self.probe.truncate(kept);
-        self.build.truncate(kept);
+        probe.truncate(kept);
+        build.truncate(kept);
     }
 
     /// Moves all pairs of another to the end.
     fn append(&mut self, other: &mut Self) {
         self.probe.append(&mut other.probe);
         self.build.append(&mut other.build);
+        self.values.append(&mut other.values);
     }
 
     /// Keeps the pairs for which something holds.
@@ -229,7 +239,9 @@ impl Pairing {
                 self.drive(table);
                 let found = &self.hits.found;
                 matched += found.len() as u64;
-                if table.emits.pairs {
+                if table.inside.inline.is_some() {
+                    rows += found.len() as u64;
+                } else if table.emits.pairs {
                     rows += found.iter().map(|hit| u64::from(group(hit.value).0)).sum::<u64>();
                 }
             }
@@ -294,21 +306,28 @@ impl Pairing {
         };
         let hits = answers.hits();
         self.metrics.matched_rows += hits as u64;
+        let inline = table.inside.inline.is_some();
         if let Some(flags) = &table.flags {
             let hits = answers.each().filter(|(found, _)| *found);
             hits.for_each(|(_, value)| flags.set(table.bit(value)));
         }
         let rows = first..first + answers.values().len() as Row;
         self.next_row = rows.end as usize;
-        if hits == rows.len() {
+        if hits == rows.len() && inline {
+            self.out.probe.extend(rows);
+            self.out.values.extend_from_slice(answers.values());
+        } else if hits == rows.len() {
             self.out.probe.extend(rows);
             self.out.build.extend(answers.values().iter().map(|value| *value as Row));
         } else if table.emits.probe == Alone::Unmatched {
             self.out.probe.extend(rows);
             let row = |(found, value)| if found { value as Row } else { NO_ROW };
             self.out.build.extend(answers.each().map(row));
+        } else if inline {
+            Pairs::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
         } else {
-            self.out.extend(rows, answers.each());
+            let row = |value| value as Row;
+            Pairs::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
         }
         self.drained = self.lookup.is_drained();
         true
@@ -378,30 +397,36 @@ impl Pairing {
     /// Pairs the rows of hits until there are none left or `to` has so many. Where each pair must
     /// be compared, the probe's are words yet, not rows.
     fn expand(&mut self, table: &JoinTable, to: &mut Pairs, room: usize) {
-        let groups = &table.inside.groups;
+        let (groups, inline) = (&table.inside.groups, table.inside.inline.is_some());
         let as_words = table.inside.collides;
         // One match is enough for a row that comes out alone, unless build rows need theirs.
         let once = table.sieves() && !table.emits.pairs && table.flags.is_none();
         let mut memory = Prefetching::<ToL1>::default();
         while let Some(hit) = self.hits.found.get(self.next_hit) {
-            let left = room - to.build.len();
+            let left = room - to.len();
             if left == 0 {
                 return;
             }
-            if let Some(ahead) = self.hits.found.get(self.next_hit + GROUPS_AHEAD)
+            if !groups.is_empty()
+                && let Some(ahead) = self.hits.found.get(self.next_hit + GROUPS_AHEAD)
                 && let (_, Some(start)) = group(ahead.value)
             {
                 memory.fetch(Place::of(&groups[start]), Intent::Read);
             }
             let probe_row = self.keys.row(hit.word);
-            let (rows, start) = group(hit.value);
+            let (rows, start) = if inline { (1, None) } else { group(hit.value) };
             if once && self.matched.get(probe_row as usize) {
                 (self.rows_done, self.next_hit) = (0, self.next_hit + 1);
                 continue;
             }
             let probe_row = if as_words { hit.word } else { probe_row };
             let Some(start) = start else {
-                to.push(probe_row, hit.value as Row);
+                if inline {
+                    to.probe.push(probe_row);
+                    to.values.push(hit.value);
+                } else {
+                    to.push(probe_row, hit.value as Row);
+                }
                 self.next_hit += 1;
                 continue;
             };

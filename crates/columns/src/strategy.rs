@@ -76,22 +76,18 @@ impl Strategy {
         if self != Self::Auto {
             return Choice { strategy: self, why: "as asked".to_owned() };
         }
-        // The probe's own batch and the output want some of L2 too.
-        let room_bytes = caches.l2_bytes / 4 * 3;
         let (table, l2) = (Bytes(table_bytes), Bytes(caches.l2_bytes));
         let from = caches.source.name();
-        if table_bytes <= room_bytes {
-            let why = format!("the table's {table} fit in L2 ({l2} {from}): misses are rare");
-            return Choice { strategy: Self::Sequential, why };
-        }
         let llc = Bytes(caches.llc_bytes);
-        let why = if table_bytes <= caches.llc_bytes {
+        let size = if table_bytes <= caches.l2_bytes {
+            format!("the table's {table} fit in L2 ({l2} {from})")
+        } else if table_bytes <= caches.llc_bytes {
             format!("the table's {table} exceed L2 ({l2} {from}) and fit in the last-level cache")
         } else {
             format!("the table's {table} exceed the last-level cache ({llc} {from})")
         };
-        let why = why + ", and a lookup is one line";
-        Choice { strategy: Self::Distance, why }
+        let why = size + ", and a lookup is one line: a loop without decisions wins at every size";
+        Choice { strategy: Self::Vectors, why }
     }
 }
 
@@ -188,17 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn auto_goes_by_size_and_says_so() {
+    fn auto_says_what_it_knows_of_the_size() {
         let caches = Caches { source: CachesSource::Measured, ..Caches::ASSUMED };
-        let small = Strategy::Auto.choose(500 << 10, caches);
-        assert_eq!(small.strategy, Strategy::Sequential);
-        assert_eq!(small.why, "the table's 500 KiB fit in L2 (1.0 MiB measured): misses are rare");
-        let medium = Strategy::Auto.choose(20 << 20, caches);
-        assert_eq!(medium.strategy, Strategy::Distance);
-        assert!(medium.why.contains("20 MiB exceed L2"), "{}", medium.why);
-        let large = Strategy::Auto.choose(4 << 30, caches);
-        assert_eq!(large.strategy, Strategy::Distance);
-        assert!(large.why.contains("4.0 GiB exceed the last-level"), "{}", large.why);
+        for (bytes, size) in [
+            (500 << 10, "500 KiB fit in L2 (1.0 MiB measured)"),
+            (20 << 20, "20 MiB exceed L2 (1.0 MiB measured) and fit in"),
+            (4 << 30, "4.0 GiB exceed the last-level cache (32 MiB measured)"),
+        ] {
+            let choice = Strategy::Auto.choose(bytes, caches);
+            assert_eq!(choice.strategy, Strategy::Vectors);
+            assert!(choice.why.contains(size), "{}", choice.why);
+        }
     }
 
     #[test]

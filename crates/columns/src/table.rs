@@ -10,11 +10,12 @@ use workahead_operators::walk::Row;
 use crate::chunks::Chunks;
 use crate::flags::Flags;
 use crate::groups::group;
+use crate::inline::Inline;
 use crate::join::Order;
 use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
-use crate::layout::Source;
 use crate::keys::store::KeyStore;
+use crate::layout::Source;
 use crate::{Choice, HashJoin, Side, Strategy};
 
 /// How many build rows there are of each kind.
@@ -48,6 +49,8 @@ pub(crate) struct Inside {
     /// Whether rows of one group have different keys: then each pair must be compared.
     pub(crate) collides: bool,
     pub(crate) chunks: Chunks,
+    /// If entries hold values, not rows.
+    pub(crate) inline: Option<Inline>,
     pub(crate) mapping: Mapping,
 }
 

@@ -88,8 +88,7 @@ mod tests {
         };
         let long = floats(400_000, true);
         let decimals = Decimal128Array::from_iter_values((0..200_000).map(|i| i128::from(i) << 70));
-        let decimals: ArrayRef =
-            Arc::new(decimals.with_precision_and_scale(38, 3).unwrap());
+        let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(38, 3).unwrap());
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["some text"; 300_000]));
         let short: ArrayRef = Arc::new(Int16Array::from(vec![Some(1), None]));
         let cases = [
