@@ -59,7 +59,7 @@ fn joined(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
 #[test]
 fn every_strategy_and_side_joins_alike() {
     let (place, expected) = two_files();
-    for strategy in ["auto", "sequential", "distance", "amac", "groups", "rounds"] {
+    for strategy in ["auto", "sequential", "distance", "amac", "groups", "rounds", "vectors"] {
         for side in ["auto", "left", "right"] {
             let with = ["--strategy", strategy, "--build-side", side, "--threads", "3"];
             let facts = place.json(&join(&[&with[..], &["--out", "out.parquet"]].concat()));

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// The side that goes into the table; auto takes the one with fewer rows
     #[arg(long, value_name = "SIDE", value_enum, default_value_t = Asked::Auto)]
     build_side: Asked,
-    /// How keys are looked up: auto, sequential, distance, amac, groups, rounds
+    /// How keys are looked up: auto, vectors, sequential, distance, amac, groups, rounds
     #[arg(long, value_name = "NAME", default_value_t = Strategy::Auto)]
     strategy: Strategy,
     #[command(flatten)]
