@@ -75,14 +75,32 @@ impl Chunks {
     }
 
     /// Rows by number, prepared for [`gather`](Self::gather). [`NO_ROW`] is a row of nulls.
+    pub(crate) fn rows_or_nulls(&self, rows: Vec<Row>) -> Rows {
+        let missing = rows.iter().map(|row| u32::from(*row == NO_ROW)).sum::<u32>() as usize;
+        match missing {
+            0 => self.rows(rows),
+            _ if missing == rows.len() => Rows::Nulls(missing),
+            _ => match self.starts[..] {
+                [_] => one_or_nulls(rows),
+                _ => self.located(rows),
+            },
+        }
+    }
+
+    /// The same where there is no [`NO_ROW`].
     pub(crate) fn rows(&self, rows: Vec<Row>) -> Rows {
-        let missing = rows.iter().filter(|row| **row == NO_ROW).count();
-        if missing == rows.len() {
-            return Rows::Nulls(rows.len());
+        match (rows.first(), &self.starts[..]) {
+            (None, _) => Rows::Nulls(0),
+            (Some(first), [_]) if rows.iter().zip(*first..).all(|(row, next)| *row == next) => {
+                Rows::Run { start: *first as usize, rows: rows.len() }
+            }
+            (Some(_), [_]) => Rows::One(UInt32Array::from(rows)),
+            (Some(_), _) => self.located(rows),
         }
-        if let [_] = self.starts[..] {
-            return one(rows, missing > 0);
-        }
+    }
+
+    /// Rows of several chunks.
+    fn located(&self, rows: Vec<Row>) -> Rows {
         let located = rows.into_iter().map(|row| {
             if row == NO_ROW {
                 return (self.starts.len(), 0);
@@ -127,15 +145,8 @@ impl Chunks {
     }
 }
 
-/// Rows of one chunk.
-fn one(mut rows: Vec<Row>, missing: bool) -> Rows {
-    let start = rows[0];
-    if !missing && rows.iter().zip(start..).all(|(row, next)| *row == next) {
-        return Rows::Run { start: start as usize, rows: rows.len() };
-    }
-    if !missing {
-        return Rows::One(UInt32Array::from(rows));
-    }
+/// Rows of one chunk, some of them missing.
+fn one_or_nulls(mut rows: Vec<Row>) -> Rows {
     let there = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
     rows.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = 0);
     Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(there))))

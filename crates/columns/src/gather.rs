@@ -51,7 +51,11 @@ pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordB
         BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
     });
     let probe_rows = ProbeRows::of(probe);
-    let build_rows = table.inside.chunks.rows(build);
+    let build_rows = if join.join_type.nulls(join.build_side) {
+        table.inside.chunks.rows_or_nulls(build)
+    } else {
+        table.inside.chunks.rows(build)
+    };
     let arrays = table.pair_sources.iter().map(|source| match (*source, &marks) {
         (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
         (Source::Column(side, column), _) if side == join.build_side => match &inline {

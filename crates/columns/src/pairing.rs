@@ -13,97 +13,31 @@
 //! survivor is known by its absence from them: where hits keep the probe's order, it is put in its
 //! place between two others, though its pairs may have spanned several chunks.
 
-use std::ops::Range;
+mod alone;
+mod expand;
+mod pairs;
+mod sieve;
+mod vector;
+
 use std::time::Instant;
 
-use arrow_array::{Array, RecordBatch};
-use arrow_buffer::BooleanBuffer;
-use workahead_operators::bucket::select::Answers;
-use workahead_operators::memory::{Memory, Prefetching, ToL1};
-use workahead_operators::place::{Intent, Place};
+use arrow_array::RecordBatch;
 use workahead_operators::schedule::Pause;
-use workahead_operators::walk::Row;
 
-use crate::chunks::NO_ROW;
 use crate::flags::OwnFlags;
-use crate::gather;
 use crate::groups::group;
 use crate::join_type::Alone;
 use crate::keys::Keys;
-use crate::lookup::{Hit, Hits, Lookup};
+use crate::lookup::{Hits, Lookup};
 use crate::{JoinError, JoinTable, ProbeMetrics, Strategy};
+
+pub(crate) use pairs::Pairs;
 
 /// Hits looked up at a time: 16 KiB of them, which stay in L1 until they are expanded.
 const HITS: usize = 1024;
-/// How many hits ahead a group's rows are announced, and a key to be compared.
-const GROUPS_AHEAD: usize = 8;
-const KEYS_AHEAD: usize = 16;
-
-/// Rows of both sides, side by side.
-#[derive(Debug, Default)]
-pub(crate) struct Pairs {
-    pub(crate) probe: Vec<Row>,
-    /// [`NO_ROW`] where there is none. Empty if the join emits no pairs.
-    pub(crate) build: Vec<Row>,
-    /// Of a table whose entries hold values, these and no rows.
-    pub(crate) values: Vec<u64>,
-}
-
-impl Pairs {
-    pub(crate) fn len(&self) -> usize {
-        self.probe.len()
-    }
-
-    fn clear(&mut self) {
-        self.probe.clear();
-        self.build.clear();
-        self.values.clear();
-    }
-
-    fn push(&mut self, probe: Row, build: Row) {
-        self.probe.push(probe);
-        self.build.push(build);
-    }
-
-    /// Adds a probe row and what it found, where it found: written always, kept if so.
-    fn extend<T: Copy + Default>(
-        (probe, build): (&mut Vec<Row>, &mut Vec<T>),
-        rows: Range<Row>,
-        answers: &Answers,
-        of: impl Fn(u64) -> T,
-    ) {
-        let mut kept = probe.len();
-        probe.resize(kept + rows.len(), 0);
-        build.resize(kept + rows.len(), T::default());
-        for (row, (found, value)) in rows.zip(answers.each()) {
-            (probe[kept], build[kept]) = (row, of(value));
-            kept += usize::from(found);
-        }
-        probe.truncate(kept);
-        build.truncate(kept);
-    }
-
-    /// Moves all pairs of another to the end.
-    fn append(&mut self, other: &mut Self) {
-        self.probe.append(&mut other.probe);
-        self.build.append(&mut other.build);
-        self.values.append(&mut other.values);
-    }
-
-    /// Keeps the pairs for which something holds.
-    pub(crate) fn retain(&mut self, mut holds: impl FnMut(usize) -> bool) {
-        let mut kept = 0;
-        for at in 0..self.len() {
-            if holds(at) {
-                self.probe[kept] = self.probe[at];
-                self.build[kept] = self.build[at];
-                kept += 1;
-            }
-        }
-        self.probe.truncate(kept);
-        self.build.truncate(kept);
-    }
-}
+/// Whether pairs are looked at before they come out.
+const SIEVED: bool = true;
+const PROVEN: bool = false;
 
 /// Pairs the rows of one batch after the other.
 pub(crate) struct Pairing {
@@ -279,90 +213,6 @@ impl Pairing {
         }
     }
 
-    /// How many of the next keys are found, where that is all there is to count.
-    fn count_vector(&mut self, table: &JoinTable) -> Option<u64> {
-        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
-        if !unique || !table.emits.pairs || table.flags.is_some() {
-            return None;
-        }
-        let (words, most) = (self.keys.words(), table.join.batch_rows);
-        let (_, answers) = self.lookup.vector(&table.inside.table, words, most)?;
-        let hits = answers.hits() as u64;
-        self.metrics.matched_rows += hits;
-        self.drained = self.lookup.is_drained();
-        Some(hits)
-    }
-
-    /// Pairs the next rows without hits between: where every key has at most one build row, what a
-    /// vector of lookups gives is all there is to know. False where it is not so.
-    fn pair_vector(&mut self, table: &JoinTable, room: usize) -> bool {
-        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
-        if !unique || !table.emits.pairs || table.sieves() || self.keys.rows().is_some() {
-            return false;
-        }
-        let (words, most) = (self.keys.words(), room - self.out.len());
-        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, most) else {
-            return false;
-        };
-        let hits = answers.hits();
-        self.metrics.matched_rows += hits as u64;
-        let inline = table.inside.inline.is_some();
-        if let Some(flags) = &table.flags {
-            let hits = answers.each().filter(|(found, _)| *found);
-            hits.for_each(|(_, value)| flags.set(table.bit(value)));
-        }
-        let rows = first..first + answers.values().len() as Row;
-        self.next_row = rows.end as usize;
-        if hits == rows.len() && inline {
-            self.out.probe.extend(rows);
-            self.out.values.extend_from_slice(answers.values());
-        } else if hits == rows.len() {
-            self.out.probe.extend(rows);
-            self.out.build.extend(answers.values().iter().map(|value| *value as Row));
-        } else if table.emits.probe == Alone::Unmatched {
-            self.out.probe.extend(rows);
-            let row = |(found, value)| if found { value as Row } else { NO_ROW };
-            self.out.build.extend(answers.each().map(row));
-        } else if inline {
-            Pairs::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
-        } else {
-            let row = |value| value as Row;
-            Pairs::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
-        }
-        self.drained = self.lookup.is_drained();
-        true
-    }
-
-    /// Drops hits whose hash is all that is equal. One row of the key is asked: the others have it
-    /// too.
-    fn verify(&mut self, table: &JoinTable) {
-        let Some(store) = &table.inside.store else { return };
-        let groups = &table.inside.groups;
-        let first = |hit: &Hit| match group(hit.value) {
-            (_, None) => hit.value as Row,
-            (_, Some(start)) => groups[start],
-        };
-        let found = &mut self.hits.found;
-        let mut memory = Prefetching::<ToL1>::default();
-        let mut kept = 0;
-        for at in 0..found.len() {
-            if let Some(ahead) = found.get(at + 2 * KEYS_AHEAD)
-                && let (_, Some(start)) = group(ahead.value)
-            {
-                memory.fetch(Place::of(&groups[start]), Intent::Read);
-            }
-            if let Some(ahead) = found.get(at + KEYS_AHEAD) {
-                store.fetch(first(ahead));
-            }
-            let hit = found[at];
-            if store.equals(first(&hit), &self.keys.parts, hit.word as usize) {
-                found[kept] = hit;
-                kept += 1;
-            }
-        }
-        found.truncate(kept);
-    }
-
     /// Pairs the rows of hits.
     fn pair(&mut self, table: &JoinTable) -> Result<(), JoinError> {
         let (pairs, sieves) = (table.emits.pairs, table.sieves());
@@ -373,7 +223,7 @@ impl Pairing {
         let room = table.join.batch_rows;
         if !sieves && !Self::merges(table) {
             let mut out = std::mem::take(&mut self.out);
-            self.expand(table, &mut out, room);
+            self.expand::<PROVEN>(table, &mut out, room);
             self.out = out;
             return Ok(());
         }
@@ -381,9 +231,11 @@ impl Pairing {
         found.clear();
         self.merged = 0;
         let room = if Self::merges(table) { room } else { room - self.out.len() };
-        self.expand(table, &mut found, room);
         if sieves {
+            self.expand::<SIEVED>(table, &mut found, room);
             self.sieve(table, &mut found)?;
+        } else {
+            self.expand::<PROVEN>(table, &mut found, room);
         }
         if !pairs {
             found.clear();
@@ -392,149 +244,5 @@ impl Pairing {
         }
         self.found = found;
         Ok(())
-    }
-
-    /// Pairs the rows of hits until there are none left or `to` has so many. Where each pair must
-    /// be compared, the probe's are words yet, not rows.
-    fn expand(&mut self, table: &JoinTable, to: &mut Pairs, room: usize) {
-        let (groups, inline) = (&table.inside.groups, table.inside.inline.is_some());
-        let as_words = table.inside.collides;
-        // One match is enough for a row that comes out alone, unless build rows need theirs.
-        let once = table.sieves() && !table.emits.pairs && table.flags.is_none();
-        let mut memory = Prefetching::<ToL1>::default();
-        while let Some(hit) = self.hits.found.get(self.next_hit) {
-            let left = room - to.len();
-            if left == 0 {
-                return;
-            }
-            if !groups.is_empty()
-                && let Some(ahead) = self.hits.found.get(self.next_hit + GROUPS_AHEAD)
-                && let (_, Some(start)) = group(ahead.value)
-            {
-                memory.fetch(Place::of(&groups[start]), Intent::Read);
-            }
-            let probe_row = self.keys.row(hit.word);
-            let (rows, start) = if inline { (1, None) } else { group(hit.value) };
-            if once && self.matched.get(probe_row as usize) {
-                (self.rows_done, self.next_hit) = (0, self.next_hit + 1);
-                continue;
-            }
-            let probe_row = if as_words { hit.word } else { probe_row };
-            let Some(start) = start else {
-                if inline {
-                    to.probe.push(probe_row);
-                    to.values.push(hit.value);
-                } else {
-                    to.push(probe_row, hit.value as Row);
-                }
-                self.next_hit += 1;
-                continue;
-            };
-            let more = (rows - self.rows_done).min(left as u32);
-            let start = start + self.rows_done as usize;
-            to.build.extend_from_slice(&groups[start..start + more as usize]);
-            to.probe.resize(to.build.len(), probe_row);
-            self.rows_done += more;
-            if self.rows_done == rows {
-                self.rows_done = 0;
-                self.next_hit += 1;
-            }
-        }
-    }
-
-    /// Drops pairs that do not match, and notes the rows that do.
-    fn sieve(&mut self, table: &JoinTable, found: &mut Pairs) -> Result<(), JoinError> {
-        if let Some(store) = &table.inside.store
-            && table.inside.collides
-        {
-            let mut kept = 0;
-            for at in 0..found.len() {
-                let (word, row) = (found.probe[at], found.build[at]);
-                if store.equals(row, &self.keys.parts, word as usize) {
-                    (found.probe[kept], found.build[kept]) = (self.keys.row(word), row);
-                    kept += 1;
-                }
-            }
-            found.probe.truncate(kept);
-            found.build.truncate(kept);
-        }
-        if let (Some(filter), Some(batch)) = (&table.join.filter, &self.batch)
-            && found.len() > 0
-        {
-            let wanted = gather::wanted(table, filter, batch, found)?;
-            if wanted.null_count() > 0 {
-                found.retain(|at| wanted.is_valid(at) && wanted.value(at));
-            } else {
-                found.retain(|at| wanted.value(at));
-            }
-        }
-        found.probe.iter().for_each(|row| self.matched.set(*row as usize));
-        if let Some(flags) = &table.flags {
-            found.build.iter().for_each(|row| flags.set(*row as usize));
-        }
-        Ok(())
-    }
-
-    /// Puts out pairs, and the rows between them alone.
-    fn merge(&mut self, room: usize) {
-        while self.merged < self.found.len() && self.out.len() < room {
-            let row = self.found.probe[self.merged];
-            if self.next_row < row as usize {
-                self.out.push(self.next_row as Row, NO_ROW);
-                self.next_row += 1;
-                continue;
-            }
-            self.out.push(row, self.found.build[self.merged]);
-            self.next_row = row as usize + 1;
-            self.merged += 1;
-        }
-    }
-
-    /// Puts out the rows that come out alone, when all pairs are known.
-    fn alone(&mut self, table: &JoinTable, room: usize) {
-        let (emits, rows) = (table.emits, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
-        if !self.settled {
-            self.settled = true;
-            self.settle(table, rows);
-        }
-        let merges = Self::merges(table);
-        while self.next_row < rows && self.out.len() < room {
-            let row = self.next_row;
-            let comes_out = match emits.probe {
-                Alone::Never => break,
-                Alone::Matched => self.matched.get(row),
-                Alone::Unmatched => merges || !self.matched.get(row),
-                Alone::Marked => true,
-            };
-            if comes_out {
-                self.out.probe.push(row as Row);
-                if emits.pairs {
-                    self.out.build.push(NO_ROW);
-                }
-            }
-            self.next_row += 1;
-        }
-        self.done = self.next_row == rows || emits.probe == Alone::Never;
-    }
-
-    /// What follows when all pairs are known.
-    fn settle(&mut self, table: &JoinTable, rows: usize) {
-        if table.sieves() {
-            self.metrics.matched_rows += self.matched.count() as u64;
-        }
-        if !table.join.null_aware || table.emits.probe != Alone::Unmatched {
-            return;
-        }
-        if table.rows.saw_null {
-            // Whether a row equals that null is not known of any.
-            self.next_row = rows;
-        } else if table.rows.seen > 0
-            && let Some(batch) = &self.batch
-        {
-            let nulls = table.join.keys(table.build_side().other()).nulls(batch);
-            let unknown = nulls.map(|nulls| !nulls.inner());
-            let unknown = unknown.iter().flat_map(BooleanBuffer::set_indices);
-            unknown.for_each(|row| self.matched.set(row));
-        }
     }
 }

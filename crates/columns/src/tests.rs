@@ -1,6 +1,7 @@
 //! Every strategy against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
 //! threads.
 
+mod edges;
 mod every_join;
 mod inputs;
 mod kinds;

@@ -1,0 +1,162 @@
+//! A batch's keys as words, and how they become so.
+
+use arrow_buffer::BooleanBuffer;
+use workahead_operators::walk::Row;
+
+use super::fixed::Fixed;
+use super::packed::Packing;
+use super::store::Parts;
+use super::{Mapping, MappingKind, bytes};
+
+/// A batch's keys, without those that match nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    pub(super) words: Vec<u64>,
+    /// Row of each word, unless word `i` is of row `i`.
+    pub(super) rows: Option<Vec<Row>>,
+    /// What hashed words are of.
+    pub(crate) parts: Parts,
+    /// Scratch: word columns as they are read.
+    pub(super) loaded: Vec<Vec<u64>>,
+    outside: Vec<bool>,
+}
+
+impl Keys {
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Gives the words and what they are of away.
+    pub(crate) fn take(&mut self) -> (Vec<u64>, Parts) {
+        (std::mem::take(&mut self.words), std::mem::take(&mut self.parts))
+    }
+
+    /// Rows of the words, unless word `i` is of row `i`.
+    pub(crate) fn rows(&self) -> Option<&[Row]> {
+        self.rows.as_deref()
+    }
+
+    /// The row of a word.
+    #[inline]
+    pub(crate) fn row(&self, word: Row) -> Row {
+        self.rows.as_ref().map_or(word, |rows| rows[word as usize])
+    }
+
+    /// Notes which rows have a key.
+    pub(super) fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
+        let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {
+            self.rows = None;
+            return;
+        };
+        let kept = self.rows.get_or_insert_default();
+        kept.clear();
+        kept.extend(keep.set_indices().map(|row| row as Row));
+    }
+
+    /// Makes words of what was loaded.
+    pub(super) fn map(
+        &mut self,
+        mapping: &Mapping,
+        keep: Option<BooleanBuffer>,
+        masked: Option<&[Fixed]>,
+    ) {
+        let rows = self.loaded[0].len();
+        match &mapping.kind {
+            MappingKind::Identity => {
+                std::mem::swap(&mut self.words, &mut self.loaded[0]);
+                self.keep(keep, rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Packed(packing) => {
+                if let Some(fixed) = masked {
+                    self.neutralise(packing, fixed);
+                }
+                let Self { words, loaded, outside, .. } = self;
+                words.clear();
+                words.resize(rows, 0);
+                outside.clear();
+                outside.resize(rows, false);
+                for (word, from) in loaded.iter().enumerate() {
+                    packing.add(word, from, words, outside);
+                }
+                let inside = outside
+                    .contains(&true)
+                    .then(|| BooleanBuffer::collect_bool(rows, |row| !self.outside[row]));
+                self.keep(inside.map_or(keep.clone(), |inside| super::both(keep, inside)), rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Hashed => {
+                self.keep(keep, rows);
+                self.hash_loaded(mapping, rows);
+            }
+        }
+    }
+
+    /// Nulls count by their mask only.
+    fn neutralise(&mut self, packing: &Packing, fixed: &[Fixed]) {
+        let Some((mask, columns)) = self.loaded.split_last_mut() else { return };
+        if mask.iter().all(|mask| *mask == 0) {
+            return;
+        }
+        let of_column =
+            fixed.iter().enumerate().flat_map(|(at, f)| std::iter::repeat_n(at, f.words()));
+        for (word, (loaded, column)) in columns.iter_mut().zip(of_column).enumerate() {
+            for (value, mask) in loaded.iter_mut().zip(&*mask) {
+                if mask >> column & 1 != 0 {
+                    *value = packing.neutral(word);
+                }
+            }
+        }
+    }
+
+    fn hash_loaded(&mut self, mapping: &Mapping, rows: usize) {
+        let Self { words, rows: kept, parts, loaded, .. } = self;
+        let width = loaded.len();
+        parts.clear(width, false);
+        words.clear();
+        let mut hash = |row: usize| {
+            let start = parts.words.len();
+            parts.words.extend(loaded.iter().map(|column| column[row]));
+            words.push(bytes::hash_words(&parts.words[start..]) & mapping.hash_mask);
+        };
+        match kept {
+            None => (0..rows).for_each(&mut hash),
+            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+        }
+    }
+
+    /// Hashes the bytes of the kept rows.
+    #[inline]
+    pub(super) fn hash<'b>(
+        &mut self,
+        mapping: &Mapping,
+        rows: usize,
+        key: impl Fn(usize) -> Option<&'b [u8]>,
+    ) {
+        let Self { words, rows: kept, parts, .. } = self;
+        parts.clear(bytes::WIDTH, true);
+        words.clear();
+        let mut hash = |row: usize| {
+            let (key, hash) = match key(row) {
+                Some(key) => bytes::words(key, &mut parts.long),
+                None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
+            };
+            parts.words.extend_from_slice(&key);
+            words.push(hash & mapping.hash_mask);
+        };
+        match kept {
+            None => (0..rows).for_each(&mut hash),
+            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+        }
+    }
+}
+
+/// Keeps the words of some rows.
+pub(super) fn compact(words: &mut Vec<u64>, rows: Option<&[Row]>) {
+    let Some(rows) = rows else { return };
+    // A row is never before its place among the kept ones.
+    for (to, from) in rows.iter().enumerate() {
+        words[to] = words[*from as usize];
+    }
+    words.truncate(rows.len());
+}

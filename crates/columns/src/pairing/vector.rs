@@ -1,0 +1,64 @@
+//! From a vector of lookups to pairs, without hits between.
+
+use workahead_operators::walk::Row;
+
+use super::{Pairing, Pairs};
+use crate::JoinTable;
+use crate::chunks::NO_ROW;
+use crate::join_type::Alone;
+
+impl Pairing {
+    /// How many of the next keys are found, where that is all there is to count.
+    pub(super) fn count_vector(&mut self, table: &JoinTable) -> Option<u64> {
+        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
+        if !unique || !table.emits.pairs || table.flags.is_some() {
+            return None;
+        }
+        let (words, most) = (self.keys.words(), table.join.batch_rows);
+        let (_, answers) = self.lookup.vector(&table.inside.table, words, most)?;
+        let hits = answers.hits() as u64;
+        self.metrics.matched_rows += hits;
+        self.drained = self.lookup.is_drained();
+        Some(hits)
+    }
+
+    /// Pairs the next rows without hits between: where every key has at most one build row, what a
+    /// vector of lookups gives is all there is to know. False where it is not so.
+    pub(super) fn pair_vector(&mut self, table: &JoinTable, room: usize) -> bool {
+        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
+        if !unique || !table.emits.pairs || table.sieves() || self.keys.rows().is_some() {
+            return false;
+        }
+        let (words, most) = (self.keys.words(), room - self.out.len());
+        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, most) else {
+            return false;
+        };
+        let hits = answers.hits();
+        self.metrics.matched_rows += hits as u64;
+        let inline = table.inside.inline.is_some();
+        if let Some(flags) = &table.flags {
+            let hits = answers.each().filter(|(found, _)| *found);
+            hits.for_each(|(_, value)| flags.set(table.bit(value)));
+        }
+        let rows = first..first + answers.values().len() as Row;
+        self.next_row = rows.end as usize;
+        if hits == rows.len() && inline {
+            self.out.probe.extend(rows);
+            self.out.values.extend_from_slice(answers.values());
+        } else if hits == rows.len() {
+            self.out.probe.extend(rows);
+            self.out.build.extend(answers.values().iter().map(|value| *value as Row));
+        } else if table.emits.probe == Alone::Unmatched {
+            self.out.probe.extend(rows);
+            let row = |(found, value)| if found { value as Row } else { NO_ROW };
+            self.out.build.extend(answers.each().map(row));
+        } else if inline {
+            Pairs::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
+        } else {
+            let row = |value| value as Row;
+            Pairs::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
+        }
+        self.drained = self.lookup.is_drained();
+        true
+    }
+}
