@@ -11,11 +11,13 @@
 //! group out one after the other; [`Table::update_values`] then points the entries there.
 
 use super::build::unless_refused;
-use super::{Build, EMPTY, REACH, SLOTS, Table, TableError, has_spilled, home, stored};
+use super::{Build, Compare, EMPTY, REACH, SLOTS, Table, TableError, has_spilled, home, stored};
+use crate::isa::Detected;
 use crate::memory::{Memory, Prefetching, ToL1};
 use crate::place::{Intent, Place};
 use crate::schedule::{Distance, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
+use crate::with_isa;
 
 /// What an entry of a grouped table holds before its values are updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,22 +47,23 @@ impl Group {
 
 /// Puts rows into a table that holds each key once. Row `i` is `keys[i]` and called `base + i`; a
 /// row whose key is there already is counted and emits the key's first row.
-pub struct Grouping<'a> {
+pub struct Grouping<'a, I> {
     table: Table,
+    isa: I,
     keys: &'a [u64],
     base: Row,
     refused: usize,
 }
 
-impl<'a> Grouping<'a> {
+impl<'a, I: Compare> Grouping<'a, I> {
     /// Adds rows to a table that is empty or was made by groupings.
     ///
     /// # Panics
     /// When the last row's name does not fit [`Row`].
     #[must_use]
-    pub fn new(table: Table, keys: &'a [u64], base: Row) -> Self {
+    pub fn new(table: Table, isa: I, keys: &'a [u64], base: Row) -> Self {
         assert!(u32::try_from(keys.len()).is_ok_and(|len| base.checked_add(len).is_some()));
-        Self { table, keys, base, refused: 0 }
+        Self { table, isa, keys, base, refused: 0 }
     }
 
     /// The table, once every row has been driven.
@@ -79,7 +82,7 @@ pub struct Cursor {
     bucket: u32,
 }
 
-impl Walk for Grouping<'_> {
+impl<I: Compare> Walk for Grouping<'_, I> {
     const INTENT: Intent = Intent::Write;
     type Cursor = Cursor;
     type Hit = Row;
@@ -103,13 +106,17 @@ impl Walk for Grouping<'_> {
         let row = self.base + cursor.row;
         let bucket = &mut self.table.buckets[cursor.bucket as usize];
         let held = *memory.read(&bucket.keys);
-        if let Some(slot) = held.iter().position(|held| *held == stored(key)) {
+        let matches = self.isa.equal(&held, stored(key));
+        if matches != 0 {
+            let slot = matches.trailing_zeros() as usize % SLOTS;
             let value = *memory.read(&bucket.values[slot]);
             memory.write(&mut bucket.values[slot], value + COUNT_ONE);
             sink.emit(row, Group::of(value).first_row());
             return None;
         }
-        let taken = held.iter().filter(|held| **held != EMPTY).count();
+        // Slots fill in order: the first empty one, or the bit behind the last.
+        let empty = self.isa.equal(&held, EMPTY) | 1 << SLOTS;
+        let taken = empty.trailing_zeros() as usize;
         if taken < SLOTS {
             Build::put(bucket, taken, (stored(key), u64::from(row)), memory);
             self.table.entries += 1;
@@ -146,11 +153,13 @@ impl Table {
     ) -> Result<Self, TableError> {
         /// Beyond the latency of a miss at the speed of this loop; wider gains nothing.
         const DISTANCE: usize = 32;
-        let mut grouping = Grouping::new(self, keys, base);
         let mut rows = Rows::range(0..keys.len() as u32);
         let mut memory = Prefetching::<ToL1>::default();
-        Distance::new(DISTANCE).drive(&mut grouping, &mut rows, &mut memory, repeats);
-        grouping.finish()
+        with_isa!(Detected::best(), isa => {
+            let mut grouping = Grouping::new(self, isa, keys, base);
+            Distance::new(DISTANCE).drive(&mut grouping, &mut rows, &mut memory, repeats);
+            grouping.finish()
+        })
     }
 
     /// The value of every entry, in the order of memory.
@@ -182,6 +191,7 @@ mod tests {
 
     use super::super::Load;
     use super::*;
+    use crate::isa::Portable;
     use crate::memory::Direct;
     use crate::schedule::{InTurn, Lanes, Rounds};
     use workahead_machine::pages::Pages;
@@ -216,15 +226,15 @@ mod tests {
             let table = || Table::for_entries(keys.len(), Load::percent(85).unwrap(), Pages::Small);
             let rows = || Rows::range(0..keys.len() as u32);
             let (mut repeats, memory) = (Vec::new(), &mut Direct);
-            let mut grouping = Grouping::new(table().unwrap(), &keys, 0);
+            let mut grouping = Grouping::new(table().unwrap(), Portable, &keys, 0);
             InTurn::new().drive(&mut grouping, &mut rows(), memory, &mut repeats);
             check(&grouping.finish().unwrap(), &keys, &repeats);
             repeats.clear();
-            let mut grouping = Grouping::new(table().unwrap(), &keys, 0);
+            let mut grouping = Grouping::new(table().unwrap(), Portable, &keys, 0);
             Lanes::new(width).drive(&mut grouping, &mut rows(), memory, &mut repeats);
             check(&grouping.finish().unwrap(), &keys, &repeats);
             repeats.clear();
-            let mut grouping = Grouping::new(table().unwrap(), &keys, 0);
+            let mut grouping = Grouping::new(table().unwrap(), Portable, &keys, 0);
             Rounds::new(width).drive(&mut grouping, &mut rows(), memory, &mut repeats);
             check(&grouping.finish().unwrap(), &keys, &repeats);
         }

@@ -144,7 +144,7 @@ fn bucket_groupings_keep_the_laws() {
         bucket::Table::for_entries(keys.len(), Load::percent(85).unwrap(), Pages::Small).unwrap()
     };
     check(
-        || Grouping::new(empty(), &keys, 0),
+        || Grouping::new(empty(), Portable, &keys, 0),
         keys.len(),
         |walk, found| {
             let table = walk.finish().map_err(|error| error.to_string())?;
