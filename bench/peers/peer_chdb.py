@@ -1,5 +1,6 @@
 """chDB, ClickHouse in the process: tables of its Memory engine, results as Arrow batches."""
 
+import atexit
 import json
 
 import chdb
@@ -11,6 +12,8 @@ class Engine:
 
     def __init__(self, threads):
         self.session = session.Session()
+        # Else its folder of temporary files stays.
+        atexit.register(self.session.cleanup)
         self.session.query(f"SET max_threads = {threads}")
 
     def load(self, build, probe, keys):

@@ -40,6 +40,10 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     let cases = options.cases();
     let venv = Venv::prepare(workspace)?;
     let ours = engine::build(workspace)?;
+    let so_far = match &options.json {
+        Some(path) => path.clone(),
+        None => workspace.target().join("peers/latest.json"),
+    };
     let mut versions = Vec::new();
     let mut measured = Vec::new();
     for case in &cases {
@@ -62,11 +66,14 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
                     print!("{}", phases::lines(&done));
                 }
                 measured.push(done);
+                // Hours may have gone into it, and the next engine may fail.
+                let result = result(&options, &versions, &measured);
+                super::write(&so_far, &(serde_json::to_string_pretty(&result)? + "\n"))?;
             }
         }
     }
-    let result = result(&options, &versions, &measured);
-    keep(workspace, &options, &result)?;
+    println!("all measured is in {}", so_far.display());
+    keep(workspace, &options, &result(&options, &versions, &measured))?;
     Ok(true)
 }
 
@@ -82,12 +89,8 @@ fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Valu
     })
 }
 
-/// Keeps whole runs in the record, anything in the file that was asked for.
+/// Keeps whole runs in the record.
 fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> {
-    if let Some(path) = &options.json {
-        super::write(path, &(serde_json::to_string_pretty(result)? + "\n"))?;
-        println!("written to {}", path.display());
-    }
     if !options.is_whole() {
         println!("not kept in bench/record: that takes all cases, engines and sizes");
         return Ok(());

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -11,6 +12,9 @@ use super::OURS;
 use super::data::Data;
 use super::venv::Venv;
 use crate::workspace::Workspace;
+
+/// How long an engine may take to end: it frees a few gigabytes.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An engine that is running.
 pub(crate) struct Engine {
@@ -109,10 +113,18 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Its memory must be free before the next one's is taken.
+    /// Its memory must be free before the next one's is taken, and its temporary files gone: so it
+    /// may end by itself, but not for ever.
     fn drop(&mut self) {
         drop(self.requests.take());
-        // An engine that hangs at its end would hold the data.
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            match self.process.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+        // Only refused when it has ended meanwhile.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
