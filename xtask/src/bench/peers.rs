@@ -92,7 +92,9 @@ fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Valu
 /// Keeps whole runs in the record.
 fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> {
     if !options.is_whole() {
-        println!("not kept in bench/record: that takes all cases, engines and sizes");
+        println!(
+            "not kept in bench/record: that takes all cases, engines, threads, sizes and rounds"
+        );
         return Ok(());
     }
     let name = if options.dense { "peers-dense" } else { "peers" };

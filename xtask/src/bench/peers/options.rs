@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::cases::{self, Case};
 use super::{OURS, PEERS};
 
+const THREADS: [usize; 2] = [1, 2];
 const ROUNDS: usize = 6;
 const SMALLER: usize = 50;
 
@@ -30,7 +31,7 @@ impl Options {
     pub(crate) fn read(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             rounds: ROUNDS,
-            threads: vec![1, 2],
+            threads: THREADS.to_vec(),
             only: None,
             peers: PEERS.to_vec(),
             dense: false,
@@ -77,9 +78,10 @@ impl Options {
         std::iter::once(OURS).chain(self.peers.iter().copied())
     }
 
-    /// Whether nothing was left out.
+    /// Whether nothing was left out, and rounds are enough for a median.
     pub(crate) fn is_whole(&self) -> bool {
-        self.only.is_none() && !self.small && self.peers == PEERS
+        let all = self.only.is_none() && !self.small && self.peers == PEERS;
+        all && self.threads == THREADS && self.rounds >= ROUNDS
     }
 }
 
@@ -108,6 +110,7 @@ mod tests {
         assert_eq!(options.engines().collect::<Vec<_>>(), ["workahead", "acero"]);
         assert!(!options.is_whole());
         assert!(Options::read(&["--dense"]).unwrap().is_whole());
+        assert!(!Options::read(&["--rounds", "2"]).unwrap().is_whole());
     }
 
     #[test]
