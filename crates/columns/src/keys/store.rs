@@ -64,6 +64,7 @@ impl KeyStore {
         Ok(Self { width, words, long, bytes })
     }
 
+    #[inline(always)]
     fn key(&self, row: Row) -> &[u64] {
         &self.words[row as usize * self.width..][..self.width]
     }
@@ -75,8 +76,20 @@ impl KeyStore {
         memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
     }
 
-    /// Whether a build row has the key `at` of others.
+    /// Announces the bytes of a long key, whose words have arrived.
     #[inline]
+    pub(crate) fn fetch_long(&self, row: Row) {
+        if self.long.is_empty() {
+            return;
+        }
+        let place = self.key(row).first_chunk().and_then(|words| bytes::place(*words));
+        if let Some(byte) = place.and_then(|place| self.long.get(place.start)) {
+            Prefetching::<ToL1>::default().fetch(Place::of(byte), Intent::Read);
+        }
+    }
+
+    /// Whether a build row has the key `at` of others.
+    #[inline(always)]
     pub(crate) fn equals(&self, row: Row, others: &Parts, at: usize) -> bool {
         let other = &others.words[at * self.width..][..self.width];
         self.same(self.key(row), other, &others.long)
@@ -87,16 +100,18 @@ impl KeyStore {
         self.same(self.key(row), self.key(other), &self.long)
     }
 
-    #[inline]
+    #[inline(always)]
     fn same(&self, own: &[u64], other: &[u64], other_long: &[u8]) -> bool {
-        if !self.bytes {
+        let (Some(own), Some(other), true) = (own.first_chunk(), other.first_chunk(), self.bytes)
+        else {
             return own == other;
-        }
-        let (own, other) = ([own[0], own[1]], [other[0], other[1]]);
-        match (bytes::place(own), bytes::place(other)) {
-            (Some(own), Some(other)) => self.long[own] == other_long[other],
-            _ => own == other,
-        }
+        };
+        // The second word has the length, and whether the first is the key itself.
+        own[1] == other[1]
+            && match (bytes::place(*own), bytes::place(*other)) {
+                (Some(own), Some(other)) => self.long[own] == other_long[other],
+                _ => own[0] == other[0],
+            }
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -113,16 +113,19 @@ impl Keys {
         let Self { words, rows: kept, parts, loaded, .. } = self;
         let width = loaded.len();
         parts.clear(width, false);
-        words.clear();
-        let mut hash = |row: usize| {
-            let start = parts.words.len();
-            parts.words.extend(loaded.iter().map(|column| column[row]));
-            words.push(bytes::hash_words(&parts.words[start..]) & mapping.hash_mask);
-        };
-        match kept {
-            None => (0..rows).for_each(&mut hash),
-            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+        let rows = kept.as_ref().map_or(rows, Vec::len);
+        // Column by column: to each row's words, as they lie in the build side's keys.
+        parts.words.resize(rows * width, 0);
+        for (word, column) in loaded.iter().enumerate() {
+            let to = parts.words.iter_mut().skip(word).step_by(width);
+            match kept {
+                None => to.zip(column).for_each(|(to, from)| *to = *from),
+                Some(kept) => to.zip(kept).for_each(|(to, row)| *to = column[*row as usize]),
+            }
         }
+        words.clear();
+        let hashes = parts.words.chunks_exact(width);
+        words.extend(hashes.map(|key| bytes::hash_words(key) & mapping.hash_mask));
     }
 
     /// Hashes the bytes of the kept rows.
@@ -136,18 +139,31 @@ impl Keys {
         let Self { words, rows: kept, parts, .. } = self;
         parts.clear(bytes::WIDTH, true);
         words.clear();
-        let mut hash = |row: usize| {
-            let (key, hash) = match key(row) {
-                Some(key) => bytes::words(key, &mut parts.long),
-                None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
-            };
-            parts.words.extend_from_slice(&key);
-            words.push(hash & mapping.hash_mask);
-        };
         match kept {
-            None => (0..rows).for_each(&mut hash),
-            Some(kept) => kept.iter().for_each(|row| hash(*row as usize)),
+            None => hash_each(0..rows, key, mapping, (words, parts)),
+            Some(kept) => {
+                hash_each(kept.iter().map(|row| *row as usize), key, mapping, (words, parts));
+            }
         }
+    }
+}
+
+#[inline]
+fn hash_each<'b>(
+    rows: impl ExactSizeIterator<Item = usize>,
+    key: impl Fn(usize) -> Option<&'b [u8]>,
+    mapping: &Mapping,
+    (words, parts): (&mut Vec<u64>, &mut Parts),
+) {
+    words.reserve(rows.len());
+    parts.words.reserve(rows.len() * bytes::WIDTH);
+    for row in rows {
+        let (key, hash) = match key(row) {
+            Some(key) => bytes::words(key, &mut parts.long),
+            None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
+        };
+        parts.words.extend_from_slice(&key);
+        words.push(hash & mapping.hash_mask);
     }
 }
 

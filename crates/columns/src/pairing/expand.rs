@@ -28,13 +28,17 @@ impl Pairing {
         let mut memory = Prefetching::<ToL1>::default();
         let mut kept = 0;
         for at in 0..found.len() {
-            if let Some(ahead) = found.get(at + 2 * KEYS_AHEAD)
+            if !groups.is_empty()
+                && let Some(ahead) = found.get(at + 2 * KEYS_AHEAD)
                 && let (_, Some(start)) = group(ahead.value)
             {
                 memory.fetch(Place::of(&groups[start]), Intent::Read);
             }
             if let Some(ahead) = found.get(at + KEYS_AHEAD) {
                 store.fetch(first(ahead));
+            }
+            if let Some(ahead) = found.get(at + KEYS_AHEAD / 2) {
+                store.fetch_long(first(ahead));
             }
             let hit = found[at];
             if store.equals(first(&hit), &self.keys.parts, hit.word as usize) {
