@@ -162,8 +162,8 @@ fn wrong_use_is_status_2_and_one_line() {
     for (arguments, says) in [
         (on("id=nothing"), "right.parquet has no column \"nothing\": choose from ref, number"),
         (on("nothing=ref"), "left.parquet has no column \"nothing\": choose from id, number"),
-        (on("text=ref"), "the key \"text\" is Utf8: join on an integer column"),
-        (on("id=text"), "the key \"text\" is Utf8: join on an integer column"),
+        (on("text=ref"), "the keys \"text\" (Utf8) and \"ref\" (Int16) can't be equal: cast"),
+        (on("id=text"), "the keys \"id\" (Int64) and \"text\" (Utf8) can't be equal: cast"),
         (on("id="), "write --on LEFT=RIGHT"),
         (on("a=b=c"), "write --on LEFT=RIGHT"),
         (join(&["--strategy", "fast"]), "there is no strategy \"fast\": choose from auto"),
@@ -257,5 +257,68 @@ fn texts_are_joined_through_views_and_dictionaries_of_the_file() {
     let joined = read(&place.path("out.parquet"));
     for batch in joined {
         assert_eq!(batch.column(1), batch.column(3));
+    }
+}
+
+#[test]
+fn every_type_on_keys_of_several_kinds() {
+    let place = Place::new();
+    let numbers =
+        |numbers: &[Option<i64>]| Arc::new(Int64Array::from(numbers.to_vec())) as ArrayRef;
+    let texts = |texts: &[&str]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+    let side = |key, words, row| {
+        RecordBatch::try_from_iter([("a", key), ("b", words), ("row", row)]).unwrap()
+    };
+    let left = side(
+        numbers(&[Some(1), Some(1), None, Some(2)]),
+        texts(&["x", "y", "x", "x"]),
+        numbers(&[Some(0), Some(1), Some(2), Some(3)]),
+    );
+    let right = side(
+        numbers(&[Some(1), None, Some(1), Some(3)]),
+        texts(&["x", "x", "x", "x"]),
+        numbers(&[Some(10), Some(11), Some(12), Some(13)]),
+    );
+    write(&place.path("left.parquet"), &left, 3);
+    write(&place.path("right.parquet"), &right, 3);
+    let on = [&JOIN[..], &["--on", "a", "--on", "b=b", "--out", "out.parquet"]].concat();
+    // Row 0 meets 10 and 12; with equal nulls 2 meets 11.
+    for (join_type, rows, with_nulls) in [
+        ("inner", 2, 3),
+        ("left", 5, 5),
+        ("right", 4, 4),
+        ("full", 7, 6),
+        ("left-semi", 1, 2),
+        ("right-semi", 2, 3),
+        ("left-anti", 3, 2),
+        ("right-anti", 2, 1),
+        ("left-mark", 4, 4),
+        ("right-mark", 4, 4),
+    ] {
+        for side in ["left", "right"] {
+            let with = [&on[..], &["--type", join_type, "--build-side", side]].concat();
+            let facts = place.json(&with);
+            assert_eq!(
+                (facts["rows"].as_u64(), facts["type"].as_str()),
+                (Some(rows), Some(join_type))
+            );
+            let batches = read(&place.path("out.parquet"));
+            assert_eq!(batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), rows);
+            let equal = place.json(&[&with[..], &["--null-equal"]].concat());
+            assert_eq!(equal["rows"], with_nulls, "{join_type} {side}");
+            let counted = ["--on", "a", "--on", "b=b", "--type", join_type, "--build-side", side];
+            assert_eq!(place.json(&[&JOIN[..], &counted].concat())["rows"], rows);
+        }
+    }
+    place.json(&[&on[..], &["--select", "row_right,row"]].concat());
+    let out = &read(&place.path("out.parquet"))[0];
+    assert_eq!(out.num_columns(), 2);
+    assert_eq!(out.column(0).as_primitive::<Int64Type>().value(0), 10);
+    for (more, says) in [
+        (&["--type", "outer"][..], "there is no join type \"outer\": choose from inner, left"),
+        (&["--select", "rov"], "the result has no column \"rov\": choose from a, b, row, a_right"),
+    ] {
+        let said = place.fails(&[&on[..], more].concat(), 2);
+        assert!(said.contains(says), "{said}");
     }
 }

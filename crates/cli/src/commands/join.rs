@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use workahead_columns::{HashJoin, JoinError, JoinType, Side, Strategy};
+use arrow_schema::Schema;
+use workahead_columns::{HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -35,9 +36,12 @@ const EXAMPLES: &str = "\
 Examples:
   workahead join --left orders.parquet --right lineitem.parquet --on o_orderkey=l_orderkey
   workahead join --left a.parquet --right b.parquet --on id --out ab.parquet
-  workahead join --left a.parquet --right b.parquet --on id --strategy amac --threads 2 --json
+  workahead join --left a.parquet --right b.parquet --on id --on day=date --type left-anti
+  workahead join --left a.parquet --right b.parquet --on id --select id,price --threads 2 --json
 
-Inner join on one integer key (any width, signed or not; or two dates). Null keys match nothing.
+Keys are of any type that can be compared: numbers, texts, dates, decimals, lists, and any number of
+them. Numbers of different width match by value; other types must be the same on both sides. A float
+key matches by its bits: NaN equals itself, 0.0 does not equal -0.0.
 Without --out the rows are only counted, and only the key columns are read.
 
 Times are wall time, except that those of parallel phases are thread seconds divided by threads:
@@ -59,9 +63,19 @@ pub(crate) struct Args {
     /// The right Parquet file
     #[arg(long, value_name = "FILE")]
     right: PathBuf,
-    /// The key columns that must be equal; one name if they are called the same
-    #[arg(long, value_name = "LEFT=RIGHT")]
-    on: String,
+    /// Key columns that must be equal; one name if they are called the same; again for more keys
+    #[arg(long, value_name = "LEFT=RIGHT", required = true)]
+    on: Vec<String>,
+    /// Which rows: inner, left, right, full, left-semi, right-semi, left-anti, right-anti,
+    /// left-mark or right-mark
+    #[arg(long = "type", value_name = "TYPE", default_value_t = JoinType::Inner)]
+    join_type: JoinType,
+    /// Let null keys match each other
+    #[arg(long)]
+    null_equal: bool,
+    /// Only these columns of the result, in this order
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    select: Vec<String>,
     /// The side that goes into the table; auto takes the one with fewer rows
     #[arg(long, value_name = "SIDE", value_enum, default_value_t = Asked::Auto)]
     build_side: Asked,
@@ -82,28 +96,47 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let on = keys(&args.on)?;
+    let on = args.on.iter().map(|on| keys(on)).collect::<anyhow::Result<Vec<_>>>()?;
     let threads = args.threads.chosen();
     let interrupted = interrupt::listen()?;
     let start = Instant::now();
     let mut left = Input::open(&args.left)?;
     let mut right = Input::open(&args.right)?;
-    left.require(on.0, "left")?;
-    right.require(on.1, "right")?;
+    for (left_key, right_key) in &on {
+        left.require(left_key, "left")?;
+        right.require(right_key, "right")?;
+    }
     if args.out.is_none() {
-        left.keep_only(on.0);
-        right.keep_only(on.1);
+        left.keep_only(on.iter().map(|on| on.0));
+        right.keep_only(on.iter().map(|on| on.1));
     }
     let bounds = Bounds::here();
     let sides = Sides::choose(args.build_side, &left, &right);
-    let join = HashJoin::by_names(left.schema(), right.schema(), &[on], JoinType::Inner)
+    let nulls = if args.null_equal {
+        NullEquality::NullEqualsNull
+    } else {
+        NullEquality::NullEqualsNothing
+    };
+    let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, args.join_type)
         .map_err(wrong_use)?
+        .with_null_equality(nulls)
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
         .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()));
-    let outcome =
-        Outcome { threads, out: args.out, asked: args.strategy, sides, start, bounds: &bounds };
+    if !args.select.is_empty() && args.out.is_some() {
+        let columns = selected(&args.select, &join.schema())?;
+        join = join.with_projection(columns).map_err(wrong_use)?;
+    }
+    let outcome = Outcome {
+        threads,
+        out: args.out,
+        join_type: args.join_type,
+        asked: args.strategy,
+        sides,
+        start,
+        bounds: &bounds,
+    };
     let (build, probe) = match outcome.sides.build {
         Side::Left => (&left, &right),
         Side::Right => (&right, &left),
@@ -122,6 +155,18 @@ fn keys(on: &str) -> anyhow::Result<(&str, &str)> {
         )));
     }
     Ok((left, right))
+}
+
+/// Where the wanted columns are in the result.
+fn selected(wanted: &[String], result: &Schema) -> anyhow::Result<Vec<usize>> {
+    let position = |name: &String| {
+        result.index_of(name).map_err(|_| {
+            let known: Vec<_> = result.fields().iter().map(|field| field.name().as_str()).collect();
+            let known = known.join(", ");
+            WrongUse::error(format!("the result has no column {name:?}: choose from {known}"))
+        })
+    };
+    wanted.iter().map(position).collect()
 }
 
 /// A key of the wrong type is the command line's fault.

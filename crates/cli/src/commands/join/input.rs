@@ -49,9 +49,13 @@ impl Input {
         )))
     }
 
-    /// Reads one column and no other.
-    pub(crate) fn keep_only(&mut self, column: &str) {
-        self.columns = self.metadata.schema().index_of(column).ok().map(|index| vec![index]);
+    /// Reads some columns and no other: in the file's order, each once.
+    pub(crate) fn keep_only<'a>(&mut self, columns: impl Iterator<Item = &'a str>) {
+        let schema = self.metadata.schema();
+        let mut kept: Vec<_> = columns.filter_map(|name| schema.index_of(name).ok()).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        self.columns = Some(kept);
     }
 
     /// The columns that are read.

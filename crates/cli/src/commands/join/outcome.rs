@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use workahead_columns::{HashJoin, JoinError, JoinTable, Strategy};
+use workahead_columns::{HashJoin, JoinError, JoinTable, JoinType, Strategy};
 use workahead_workloads::row_groups::RowGroupFile;
 
 use super::input::Input;
@@ -28,6 +28,7 @@ const PROBE_BATCH_ROWS: usize = 8192;
 pub(crate) struct Outcome<'a> {
     pub(crate) threads: NonZero<usize>,
     pub(crate) out: Option<PathBuf>,
+    pub(crate) join_type: JoinType,
     pub(crate) asked: Strategy,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,

@@ -25,6 +25,8 @@ pub(crate) struct Phases {
 /// The facts of a join.
 #[derive(Debug, Serialize)]
 pub(crate) struct Facts {
+    #[serde(rename = "type")]
+    join_type: &'static str,
     rows: u64,
     seconds: f64,
     read_seconds: f64,
@@ -62,6 +64,7 @@ impl Facts {
     ) -> Self {
         let choice = table.choice().clone();
         Self {
+            join_type: outcome.join_type.name(),
             rows: metrics.output_rows,
             seconds: outcome.start.elapsed().as_secs_f64(),
             read_seconds: phases.read.as_secs_f64(),
