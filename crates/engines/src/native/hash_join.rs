@@ -200,6 +200,12 @@ impl<P: Payload> Data for Tables<P> {
                 task.run(isa, outputs, |thread| copy(thread).unclustered())
             }
             (Results::Whole, clustered) => {
+                // Not compiled for the other sizes: what is measured is the merge.
+                if const { P::RECORD_BYTES != OneLine::RECORD_BYTES } {
+                    return Err(failed(
+                        "setting `record_bytes`: whole results are merged for 64 bytes only",
+                    ));
+                }
                 let rows_out = self.answer(task.rows.end).rows as usize;
                 match clustered {
                     true => task.run_whole::<_, Joined<P>>(isa, rows_out, |thread| {

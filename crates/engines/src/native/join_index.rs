@@ -172,7 +172,14 @@ impl<P: Payload> Data for Index<P> {
         match (self.shape.outer, task.how.references) {
             (false, References::Together) => run!(Inner, std::convert::identity),
             (true, References::Together) => run!(LeftOuter, std::convert::identity),
-            (false, References::Apart) => run!(Inner, Apart),
+            (false, References::Apart) => {
+                if const { P::RECORD_BYTES != OneLine::RECORD_BYTES } {
+                    return Err(failed(
+                        "setting `record_bytes`: references are split apart for 64 bytes only",
+                    ));
+                }
+                run!(Inner, Apart)
+            }
             (true, References::Apart) => Err(failed(
                 "setting `references`: only the inner join is run with its references apart",
             )),

@@ -179,6 +179,16 @@ fn what_is_misspelt_is_refused_with_the_nearest_name() {
             "choose one of `32`, `64`, `128`, `256`",
         ),
         (
+            "operator = \"hash_join\", rows = 10, record_bytes = 128, results = \"whole\"",
+            "",
+            "for 64 bytes only",
+        ),
+        (
+            "operator = \"join_index\", rows = 10, record_bytes = 32, references = \"apart\"",
+            "",
+            "for 64 bytes only",
+        ),
+        (
             "operator = \"columnar\", rows = 10, record_bytes = 64",
             "",
             "unknown setting `record_bytes`",
