@@ -53,8 +53,8 @@ pub(crate) fn notes(options: &Options, versions: &[String], measured: &[Measured
         format!("Engines: {}.", versions.join(", ")),
         "Engines' columns: millions of probe rows a second of the whole join (build and probe), \
          median round, wall time. `sums` asks for count(*), sum(bv), sum(pv); `columns` for the \
-         keys, bv and pv as Arrow batches, which are counted and dropped. 8-byte payloads; each \
-         engine holds both sides in its own memory before the time starts."
+         keys, bv and pv as Arrow batches, which are counted and dropped. 8-byte payloads; both \
+         sides are in memory before the time starts, in the engine's own form where it has one."
             .to_owned(),
         "`ratio`: how many times as fast as the best peer, the median over the rounds of the \
          ratio within one round; `ratio by CPU time` the same with the CPU time of all the \
