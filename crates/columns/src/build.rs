@@ -1,10 +1,10 @@
-//! The build side: batches become a table of keys and chunks of payload.
+//! Batches of the build side become a table of keys and chunks of payload, all in memory.
 //!
 //! Rows with a key come first, in the order they came; then those whose key matches nothing, if
 //! they may come out alone, those with a null key last. So a row's number is also its place among
 //! the keys.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
@@ -14,6 +14,7 @@ use workahead_operators::bucket::{Load, Table, TableError};
 use workahead_operators::walk::Row;
 
 use crate::chunks::Chunks;
+use crate::context::Facts;
 use crate::distinct::Distinct;
 use crate::groups::Repeats;
 use crate::inline::Inline;
@@ -21,11 +22,13 @@ use crate::join_type::Alone;
 use crate::keys::store::{KeyStore, Parts};
 use crate::keys::{Keys, Mapping, MappingKind, Packing, Range, Reader};
 use crate::layout;
-use crate::table::{Inside, Rows};
-use crate::{HashJoin, JoinError, JoinTable};
+use crate::memory::{Charged, Held};
+use crate::needs::{Needs, WORD_BYTES, widest};
+use crate::resident::{Inside, Resident, Rows};
+use crate::{HashJoin, JoinError, MemoryError, Reservation};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
-const ROWS_MAX: usize = (1 << 31) - 2;
+pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
 
 /// How often a crowded table is tried again with its keys mixed differently. One is enough unless
 /// somebody chose the keys after reading this.
@@ -33,7 +36,7 @@ const ATTEMPTS: u64 = 4;
 
 /// Build batches, collected.
 #[derive(Debug)]
-pub struct BuildSide {
+pub(crate) struct Builder {
     join: HashJoin,
     /// Rows with a key.
     keyed: Vec<RecordBatch>,
@@ -46,11 +49,19 @@ pub struct BuildSide {
     ranges: Vec<Range>,
     /// Words and keys that are not read again: their form is too dear.
     kept: Vec<(Vec<u64>, Parts)>,
-    busy: Duration,
+    /// Bytes of `kept`.
+    kept_bytes: usize,
+    /// Rows of the longest batch.
+    batch_rows: usize,
+    /// What the batches are charged with, and `kept`.
+    memory: Reservation,
+    charged: Charged,
+    batch_bytes: usize,
 }
 
-impl BuildSide {
-    pub(crate) fn new(join: HashJoin) -> Self {
+impl Builder {
+    /// With what will be taken charged to a reservation.
+    pub(crate) fn new(join: HashJoin, memory: Reservation) -> Self {
         let ranges = join.keys(join.build_side).ranges();
         Self {
             join,
@@ -62,32 +73,59 @@ impl BuildSide {
             keys: Keys::default(),
             ranges,
             kept: Vec::new(),
-            busy: Duration::ZERO,
+            kept_bytes: 0,
+            batch_rows: 0,
+            memory,
+            charged: Charged::default(),
+            batch_bytes: 0,
         }
     }
 
-    /// Adds a batch.
-    ///
-    /// # Errors
-    /// When the batch is not of the announced schema, or there are more rows than can be counted.
-    pub fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
-        let start = Instant::now();
-        self.join.check(self.join.build_side, batch.schema_ref())?;
+    /// Charges what pushing a batch will take.
+    pub(crate) fn charge(&mut self, batch: &RecordBatch) -> Result<(), MemoryError> {
+        let bytes = self.charged.add(batch);
+        // As those before; a guess of two words and a hash for the first.
+        let (kept, rows) = (self.kept_bytes, self.rows.keyed);
+        let per_row = if rows == 0 { 3 * WORD_BYTES } else { kept.div_ceil(rows) };
+        let keys = if self.keeps_keys() { per_row * batch.num_rows() } else { 0 };
+        self.memory.grow(bytes + keys).inspect_err(|_| {
+            self.charged.remove(batch);
+        })?;
+        self.batch_bytes += bytes;
+        Ok(())
+    }
+
+    /// Counts a batch to be pushed that is charged already.
+    pub(crate) fn count(&mut self, batch: &RecordBatch) {
+        self.batch_bytes += self.charged.add(batch);
+    }
+
+    /// Adds a batch that is charged.
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let rows = self.rows.all() + batch.num_rows();
         if rows > ROWS_MAX {
             return Err(JoinError::TooManyRows { rows, most: ROWS_MAX });
         }
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
+        self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.read_keys(&batch)?;
         self.distinct.add(self.keys.words());
         self.split(batch)?;
         if self.keys.parts.width > 0 {
-            self.kept.push(self.keys.take());
+            let (words, parts) = self.keys.take();
+            self.kept_bytes += words.capacity() * WORD_BYTES + parts.bytes();
+            self.kept.push((words, parts));
         }
-        self.busy += start.elapsed();
         Ok(())
+    }
+
+    /// Charges what the batches really take.
+    pub(crate) fn settle(&mut self) -> Result<(), MemoryError> {
+        self.memory.resize(self.batch_bytes + self.kept_bytes)
+    }
+
+    fn keeps_keys(&self) -> bool {
+        let mapping = self.join.keys(self.join.build_side).fixed_mapping();
+        matches!(mapping, Some(MappingKind::Hashed))
     }
 
     fn read_keys(&mut self, batch: &RecordBatch) -> Result<(), JoinError> {
@@ -110,6 +148,7 @@ impl BuildSide {
             self.keyed.push(batch);
             return Ok(());
         };
+        self.batch_bytes -= self.charged.remove(&batch);
         let mut keyed = vec![false; batch.num_rows()];
         rows.iter().for_each(|row| keyed[*row as usize] = true);
         let keyed = BooleanBuffer::from(keyed);
@@ -131,25 +170,81 @@ impl BuildSide {
             if kept && wanted.count_set_bits() > 0 {
                 let part = filter_record_batch(&batch, &BooleanArray::new(wanted, None))?;
                 *rows += part.num_rows();
+                self.batch_bytes += self.charged.add(&part);
                 batches.push(part);
             }
         }
         Ok(())
     }
 
-    /// Builds the table.
-    ///
-    /// # Errors
-    /// When memory is short.
-    pub fn finish(mut self) -> Result<JoinTable, JoinError> {
-        let start = Instant::now();
-        let side = self.join.build_side;
-        let reader = self.join.keys(side);
-        let kind = reader
-            .fixed_mapping()
+    /// The batches, and what they are charged with.
+    pub(crate) fn into_batches(self) -> (Vec<RecordBatch>, Held) {
+        let Self { keyed, impossible, null, mut memory, charged, batch_bytes, .. } = self;
+        memory.shrink(memory.bytes().saturating_sub(batch_bytes));
+        let batches = keyed.into_iter().chain(impossible).chain(null).collect();
+        (batches, Held { memory, charged })
+    }
+
+    pub(crate) fn rows(&self) -> Rows {
+        self.rows
+    }
+
+    fn kind(&self) -> MappingKind {
+        let fixed = self.join.keys(self.join.build_side).fixed_mapping();
+        fixed
             .or_else(|| Packing::of(&self.ranges).map(MappingKind::Packed))
-            .unwrap_or(MappingKind::Hashed);
-        let mut mapping = self.join.mapping(kind);
+            .unwrap_or(MappingKind::Hashed)
+    }
+
+    fn batches(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.keyed.iter().chain(&self.impossible).chain(&self.null)
+    }
+
+    /// The bytes that [`finish`](Self::finish) takes beyond those that are charged.
+    pub(crate) fn needs(&self) -> usize {
+        let key_bytes = match self.kind() {
+            MappingKind::Hashed if self.kept.is_empty() => {
+                self.rows.keyed * self.ranges.len() * WORD_BYTES
+            }
+            _ => self.kept_bytes.saturating_sub(self.rows.keyed * WORD_BYTES),
+        };
+        let needs = Needs {
+            keyed: self.rows.keyed,
+            rows: self.rows.all(),
+            distinct: self.distinct.estimate(),
+            key_bytes,
+            widest_bytes: widest(self.batches()),
+            batch_rows: self.batch_rows,
+            flags: self.join.emits().build != Alone::Never,
+        };
+        needs.bytes().saturating_sub(self.kept_bytes)
+    }
+
+    /// Bytes of a row, about.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.batch_bytes.div_ceil(self.rows.all().max(1))
+    }
+
+    /// Charges what [`finish`](Self::finish) takes.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), MemoryError> {
+        self.memory.grow(bytes)
+    }
+
+    /// Takes what [`finish`](Self::finish) takes as charged already.
+    pub(crate) fn take_over(&mut self, memory: Reservation) {
+        self.memory.absorb(memory);
+    }
+
+    /// Gives back what was charged and is not needed.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.memory.shrink(bytes);
+    }
+
+    /// Builds the table. What that needs is charged before.
+    pub(crate) fn finish(mut self, facts: Arc<Facts>) -> Result<Resident, JoinError> {
+        let side = self.join.build_side;
+        let mut mapping = self.join.mapping(self.kind());
+        let reader = self.join.keys(side);
         let mut source = Source { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
         let mut store = None;
         if mapping.is_hashed() {
@@ -160,9 +255,8 @@ impl BuildSide {
             store = Some(KeyStore::new(parts, self.join.pages)?);
             source.kept = Some(words);
         }
-        // The estimate's error and a little, but never more than there are rows.
-        let estimate = self.distinct.estimate();
-        let entries = self.rows.keyed.min(estimate + estimate / 10);
+        let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
+        let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
         let (mut table, repeats) = source.table(entries, &mut mapping, self.join.pages)?;
         let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
         let groups = repeats.lay_out(&mut table, self.join.pages)?;
@@ -180,7 +274,10 @@ impl BuildSide {
             Some(inline)
         });
         let inside = Inside { table, groups, store, collides, chunks, inline, mapping };
-        Ok(JoinTable::new(self.join, inside, self.rows, self.busy + start.elapsed()))
+        let mut resident = Resident::new(self.join, inside, self.rows, facts, self.memory);
+        let bytes = resident.bytes();
+        resident.memory.resize(bytes)?;
+        Ok(resident)
     }
 }
 

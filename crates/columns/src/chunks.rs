@@ -15,6 +15,8 @@ use arrow_select::take::take;
 use workahead_machine::pages::Pages;
 use workahead_operators::walk::Row;
 
+use crate::memory::Charged;
+
 /// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
 
@@ -139,9 +141,10 @@ impl Chunks {
         }
     }
 
-    /// Bytes of the arrays.
+    /// Bytes of the arrays, of shared ones once.
     pub(crate) fn bytes(&self) -> usize {
-        self.columns.iter().flatten().map(|array| array.get_array_memory_size()).sum()
+        let mut charged = Charged::default();
+        self.columns.iter().flatten().map(|array| charged.add_array(array)).sum()
     }
 }
 
@@ -197,7 +200,7 @@ fn join_columns(
     Ok(())
 }
 
-fn holds_dictionary(data_type: &DataType) -> bool {
+pub(crate) fn holds_dictionary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) => true,
         DataType::List(field)

@@ -4,6 +4,8 @@ use arrow_schema::{ArrowError, DataType};
 use workahead_machine::pages::AllocationError;
 use workahead_operators::bucket::TableError;
 
+use crate::{MemoryError, SpillError};
+
 /// A join cannot be done. The text names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -124,6 +126,25 @@ pub enum JoinError {
     /// The rows of the groups could not be stored.
     #[error(transparent)]
     Memory(#[from] AllocationError),
+    /// The memory limit is reached.
+    #[error(transparent)]
+    Limit(#[from] MemoryError),
+    /// The memory limit is reached though everything is spilled that can be.
+    #[error(
+        "the memory limit of {limit} bytes is too small even with spilling: {used} bytes are in \
+         use and the next step needs {wanted} more; raise the limit"
+    )]
+    LimitTooSmall {
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes in use by all.
+        used: usize,
+        /// Bytes that may be in use.
+        limit: usize,
+    },
+    /// What does not fit into memory could not be written or read back.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
     /// Arrow could not make an array.
     #[error(transparent)]
     Arrow(#[from] ArrowError),

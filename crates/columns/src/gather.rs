@@ -4,13 +4,15 @@ use arrow_array::{Array, new_null_array};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::ArrowError;
+use arrow_select::filter::filter;
 use arrow_select::take::take;
 use workahead_operators::walk::Row;
 
 use crate::filter::Filter;
 use crate::layout::Source;
 use crate::pairing::{Pairing, Pairs};
-use crate::{JoinError, JoinTable};
+use crate::resident::Resident;
+use crate::{HashJoin, JoinError};
 
 /// Rows of the probe batch to gather.
 enum ProbeRows {
@@ -40,7 +42,7 @@ impl ProbeRows {
 }
 
 /// The output batch of a pairing's rows, which are taken from it.
-pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
+pub(crate) fn output(table: &Resident, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
     let join = &table.join;
     let Pairs { probe, build, values } = std::mem::take(&mut pairing.out);
     let rows = probe.len();
@@ -72,7 +74,7 @@ pub(crate) fn output(table: &JoinTable, pairing: &mut Pairing) -> Result<RecordB
 
 /// Build rows as they come out alone.
 pub(crate) fn alone(
-    table: &JoinTable,
+    table: &Resident,
     rows: Vec<Row>,
     mark: impl Fn(Row) -> bool,
 ) -> Result<RecordBatch, JoinError> {
@@ -97,8 +99,28 @@ pub(crate) fn alone(
     batch_of(table, arrays, count)
 }
 
+/// Probe rows as they come out alone, by row of a batch, and whether each has a match.
+pub(crate) fn probe_alone(
+    join: &HashJoin,
+    batch: &RecordBatch,
+    wanted: &BooleanArray,
+    marks: &BooleanArray,
+) -> Result<RecordBatch, JoinError> {
+    let count = wanted.true_count();
+    let arrays = join.layout.sources.iter().map(|source| match *source {
+        Source::Mark => filter(marks, wanted),
+        Source::Column(side, column) if side == join.build_side => {
+            Ok(new_null_array(join.schema_of(side).field(column).data_type(), count))
+        }
+        Source::Column(_, column) => filter(batch.column(column), wanted),
+    });
+    let arrays = arrays.collect::<Result<_, ArrowError>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    Ok(RecordBatch::try_new_with_options(join.schema(), arrays, &options)?)
+}
+
 fn batch_of(
-    table: &JoinTable,
+    table: &Resident,
     arrays: Vec<ArrayRef>,
     rows: usize,
 ) -> Result<RecordBatch, JoinError> {
@@ -108,14 +130,14 @@ fn batch_of(
 
 /// What a filter says of pairs.
 pub(crate) fn wanted(
-    table: &JoinTable,
-    filter: &Filter,
+    table: &Resident,
+    condition: &Filter,
     batch: &RecordBatch,
     pairs: &Pairs,
 ) -> Result<BooleanArray, JoinError> {
     let probe_rows = ProbeRows::of(pairs.probe.clone());
     let build_rows = table.inside.chunks.rows(pairs.build.clone());
-    let arrays = filter.columns.iter().map(|&(side, column)| {
+    let arrays = condition.columns.iter().map(|&(side, column)| {
         if side == table.build_side() {
             table.inside.chunks.gather(column, &build_rows)
         } else {
@@ -124,8 +146,8 @@ pub(crate) fn wanted(
     });
     let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
     let arrays = arrays.collect::<Result<_, _>>()?;
-    let chunk = RecordBatch::try_new_with_options(filter.schema.clone(), arrays, &options)?;
-    let wanted = filter.filter.evaluate(&chunk)?;
+    let chunk = RecordBatch::try_new_with_options(condition.schema.clone(), arrays, &options)?;
+    let wanted = condition.filter.evaluate(&chunk)?;
     if wanted.len() != pairs.len() {
         let (given, pairs) = (wanted.len(), pairs.len());
         return Err(JoinError::FilterAnswers { given, pairs });

@@ -106,7 +106,7 @@ mod tests {
         side.push(build.slice(build.num_rows() / 2, build.num_rows().div_ceil(2))).unwrap();
         let table = Arc::new(side.finish().unwrap());
         let narrow = build.num_columns() == 2 && build.column(1).null_count() == 0;
-        assert_eq!(table.inside.inline.is_some(), narrow);
+        assert_eq!(table.resident().unwrap().inside.inline.is_some(), narrow);
         let mut prober = Prober::new(table.clone());
         let mut outputs = Vec::new();
         prober.probe(probe.clone()).unwrap();

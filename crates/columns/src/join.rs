@@ -1,13 +1,16 @@
 //! A join, described: inputs, keys, type, options.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Pages;
 
-use crate::build::BuildSide;
+use crate::build_side::BuildSide;
 use crate::join_type::{Alone, Emits};
 use crate::keys::{self, Mapping, MappingKind, Reader};
 use crate::layout::{Layout, Source};
 use crate::{Caches, Filter, JoinError, JoinType, NullEquality, Strategy};
+use crate::{MemoryPool, Pool, SpillDirectory};
 
 /// A side of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,6 +76,9 @@ pub struct HashJoin {
     pub(crate) batch_rows: usize,
     pub(crate) order: Order,
     pub(crate) pages: Pages,
+    pub(crate) memory: Arc<dyn MemoryPool>,
+    pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) probers: usize,
     /// All bits, but in tests.
     pub(crate) hash_mask: u64,
 }
@@ -109,6 +115,9 @@ impl HashJoin {
             batch_rows: BATCH_ROWS,
             order: Order::Any,
             pages: Pages::Huge,
+            memory: Pool::unlimited(),
+            spill: None,
+            probers: 1,
             hash_mask: u64::MAX,
         })
     }
@@ -221,7 +230,8 @@ impl HashJoin {
         Self { batch_rows, ..self }
     }
 
-    /// Promises an order of the output. A strategy that can't keep it is replaced.
+    /// Promises an order of the output. A strategy that can't keep it is replaced. A join that
+    /// [spills](Self::with_spill) breaks the promise: [`Prober::spills`](crate::Prober::spills).
     #[must_use]
     pub fn with_probe_order(self, order: Order) -> Self {
         Self { order, ..self }
@@ -231,6 +241,27 @@ impl HashJoin {
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Self {
         Self { pages, ..self }
+    }
+
+    /// Leaves room for so many probers where memory is limited.
+    #[must_use]
+    pub fn with_probers(self, probers: usize) -> Self {
+        Self { probers: probers.max(1), ..self }
+    }
+
+    /// Charges everything to a pool. Without a [spill directory](Self::with_spill), a join that
+    /// does not fit is an error.
+    #[must_use]
+    pub fn with_memory(self, memory: Arc<dyn MemoryPool>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Takes what does not fit into memory to files in a directory: partitions of both sides, by a
+    /// hash of the key, each joined later on its own (hybrid hash join: Shapiro, TODS 1986). The
+    /// order of the probe side is not kept then.
+    #[must_use]
+    pub fn with_spill(self, directory: Arc<SpillDirectory>) -> Self {
+        Self { spill: Some(directory), ..self }
     }
 
     pub(crate) fn emits(&self) -> Emits {
@@ -286,7 +317,7 @@ impl HashJoin {
     /// Starts the build side.
     #[must_use]
     pub fn build(&self) -> BuildSide {
-        BuildSide::new(self.clone())
+        BuildSide::new(self)
     }
 
     pub(crate) fn keys(&self, side: Side) -> &Reader {

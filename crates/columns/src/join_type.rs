@@ -59,6 +59,8 @@ pub(crate) enum Alone {
     Unmatched,
     /// All, and whether they have a match.
     Marked,
+    /// Never, but it is to be known which have a match.
+    Noted,
 }
 
 /// What a join emits.

@@ -129,7 +129,11 @@ impl Reader {
         let Keys { loaded, rows, words, .. } = keys;
         words.clear();
         words.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
-        let masks = self.nulls_equal.then(|| loaded[ranges.len() - 1].clone());
+        let masks = self.nulls_equal.then(|| {
+            let mut masks = loaded[ranges.len() - 1].clone();
+            compact(&mut masks, rows.as_deref());
+            masks
+        });
         let columns = fixed.iter().enumerate().flat_map(|(at, fixed)| vec![at; fixed.words()]);
         let columns: Vec<_> = columns.map(Some).chain([None]).collect();
         for ((loaded, range), column) in loaded.iter_mut().zip(ranges).zip(columns) {
@@ -281,9 +285,13 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(array)
 }
 
-/// A bijection, so that equality is kept (the finaliser of SplitMix64).
 fn whitened(word: u64, whiten: u64) -> u64 {
-    let mut x = word ^ whiten;
+    mixed(word ^ whiten)
+}
+
+/// A bijection, so that equality is kept (the finaliser of SplitMix64).
+pub(crate) fn mixed(word: u64) -> u64 {
+    let mut x = word;
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -40,7 +40,9 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod build_side;
 mod chunks;
+mod context;
 mod distinct;
 mod error;
 mod filter;
@@ -52,21 +54,28 @@ mod join;
 mod join_type;
 mod keys;
 mod layout;
+mod leftover;
 mod lookup;
+mod memory;
+mod needs;
 mod pairing;
 mod prober;
 mod remaining;
+mod resident;
+mod spill;
 mod strategy;
 mod table;
 mod workers;
 
-pub use build::BuildSide;
+pub use build_side::BuildSide;
 pub use error::JoinError;
 pub use filter::{Filter, PairFilter};
 pub use join::{HashJoin, Order, Side};
 pub use join_type::{JoinType, NullEquality, UnknownJoinType};
+pub use memory::{MemoryError, MemoryPool, Pool, Reservation};
 pub use prober::{ProbeMetrics, Prober};
-pub use remaining::Remaining;
+pub use remaining::{Progress, Remaining};
+pub use spill::{SpillDirectory, SpillError, SpillMetrics};
 pub use strategy::{Caches, CachesSource, Choice, Strategy, UnknownStrategy};
 pub use table::JoinTable;
 pub use workers::{Worker, run};

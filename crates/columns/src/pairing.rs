@@ -29,7 +29,8 @@ use crate::groups::group;
 use crate::join_type::Alone;
 use crate::keys::Keys;
 use crate::lookup::{Hits, Lookup};
-use crate::{JoinError, JoinTable, ProbeMetrics, Strategy};
+use crate::resident::Resident;
+use crate::{JoinError, ProbeMetrics, Strategy};
 
 pub(crate) use pairs::Pairs;
 
@@ -87,7 +88,7 @@ impl Pairing {
     }
 
     /// Starts a batch.
-    pub(crate) fn start(&mut self, table: &JoinTable, batch: RecordBatch) -> Result<(), JoinError> {
+    pub(crate) fn start(&mut self, table: &Resident, batch: RecordBatch) -> Result<(), JoinError> {
         assert!(self.batch.is_none(), "the batch before has output left");
         assert!(u32::try_from(batch.num_rows()).is_ok(), "a batch has at most 2³² rows");
         let start = Instant::now();
@@ -103,31 +104,26 @@ impl Pairing {
         if self.flags_rows(table) {
             self.matched.reset(batch.num_rows());
         }
-        self.metrics.probe_rows += batch.num_rows() as u64;
-        if table.join.null_aware {
-            let nulls = table.join.keys(side).nulls(&batch).is_some();
-            table.see(batch.num_rows(), nulls);
-        }
         self.metrics.lookup_time += start.elapsed();
         self.batch = Some(batch);
         Ok(())
     }
 
     /// Whether probe rows without a match are put between others.
-    fn merges(table: &JoinTable) -> bool {
+    fn merges(table: &Resident) -> bool {
         let emits = table.emits;
         let outer = emits.pairs && emits.probe == Alone::Unmatched;
         outer && table.choice.strategy.keeps_order()
     }
 
     /// Whether it must be known of each probe row if it has a match.
-    fn flags_rows(&self, table: &JoinTable) -> bool {
+    fn flags_rows(&self, table: &Resident) -> bool {
         table.sieves() || (table.emits.probe != Alone::Never && !Self::merges(table))
     }
 
     /// Fills `out` up to a whole output batch. False when the probe batch is finished and there is
     /// nothing.
-    pub(crate) fn fill(&mut self, table: &JoinTable) -> Result<bool, JoinError> {
+    pub(crate) fn fill(&mut self, table: &Resident) -> Result<bool, JoinError> {
         self.out.clear();
         let room = table.join.batch_rows;
         // What is left of a chunk that was sieved is not worth another one.
@@ -156,7 +152,7 @@ impl Pairing {
     }
 
     /// Counts what comes out of the batch, without making it.
-    pub(crate) fn count(&mut self, table: &JoinTable) -> Result<u64, JoinError> {
+    pub(crate) fn count(&mut self, table: &Resident) -> Result<u64, JoinError> {
         let mut rows = 0;
         if table.sieves() || table.join.null_aware {
             while self.fill(table)? {
@@ -181,7 +177,7 @@ impl Pairing {
             }
             let all = self.batch.take().map_or(0, |batch| batch.num_rows() as u64);
             rows += match table.emits.probe {
-                Alone::Never => 0,
+                Alone::Never | Alone::Noted => 0,
                 Alone::Matched => matched,
                 Alone::Unmatched => all - matched,
                 Alone::Marked => all,
@@ -193,7 +189,7 @@ impl Pairing {
     }
 
     /// Looks further keys up, and notes what a hit proves.
-    fn drive(&mut self, table: &JoinTable) {
+    fn drive(&mut self, table: &Resident) {
         self.hits.found.clear();
         self.next_hit = 0;
         let pause = self.lookup.drive(&table.inside.table, self.keys.words(), &mut self.hits);
@@ -214,7 +210,7 @@ impl Pairing {
     }
 
     /// Pairs the rows of hits.
-    fn pair(&mut self, table: &JoinTable) -> Result<(), JoinError> {
+    fn pair(&mut self, table: &Resident) -> Result<(), JoinError> {
         let (pairs, sieves) = (table.emits.pairs, table.sieves());
         if !pairs && !sieves {
             self.next_hit = self.hits.found.len();

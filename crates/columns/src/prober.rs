@@ -17,11 +17,37 @@ use arrow_select::coalesce::BatchCoalescer;
 
 use crate::gather;
 use crate::join_type::Alone;
+use crate::needs::sliced_bytes;
 use crate::pairing::Pairing;
-use crate::{JoinError, JoinTable, Remaining};
+use crate::resident::Resident;
+use crate::spill::ProbeFiles;
+use crate::{HashJoin, JoinError, JoinTable, Remaining, Reservation};
 
 /// Outputs of less than this part of a batch are put together.
 const FEW: usize = 4;
+
+/// Bytes of hits, schedules and answers, however long the batches are.
+const PROBER_BYTES: usize = 64 << 10;
+/// Bytes of a probe row's key, as it is read and mapped, and of its flags.
+const PROBED_BYTES: usize = 48;
+/// Bytes of a pair, answered, found and put out.
+const PAIR_BYTES: usize = 24;
+
+/// What batches of the probe side are like.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probed {
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+}
+
+impl Probed {
+    /// Memory of a prober of such batches, if build rows have so many bytes.
+    pub(crate) fn bytes(self, join: &HashJoin, build_row_bytes: usize) -> usize {
+        // An output, and what is put together of several.
+        let output_row_bytes = PAIR_BYTES + 2 * (build_row_bytes + self.row_bytes);
+        PROBER_BYTES + self.rows * PROBED_BYTES + join.batch_rows * output_row_bytes
+    }
+}
 
 /// What a prober has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +62,10 @@ pub struct ProbeMetrics {
     pub lookup_time: Duration,
     /// Pairing rows, filtering pairs and gathering output columns.
     pub gather_time: Duration,
+    /// Writing rows of spilled partitions and reading them back.
+    pub spill_time: Duration,
+    /// Building tables of spilled partitions.
+    pub build_time: Duration,
 }
 
 impl ProbeMetrics {
@@ -48,6 +78,8 @@ impl ProbeMetrics {
             output_rows: self.output_rows + other.output_rows,
             lookup_time: self.lookup_time + other.lookup_time,
             gather_time: self.gather_time + other.gather_time,
+            spill_time: self.spill_time + other.spill_time,
+            build_time: self.build_time + other.build_time,
         }
     }
 }
@@ -55,33 +87,71 @@ impl ProbeMetrics {
 /// Joins probe batches with a table. One a thread.
 pub struct Prober {
     table: Arc<JoinTable>,
+    /// The part of the table in memory, until this prober ends.
+    resident: Option<Arc<Resident>>,
     pairing: Pairing,
     outputs: BatchCoalescer,
-    ended: bool,
+    /// Rows of partitions that were spilled.
+    files: Option<ProbeFiles>,
+    memory: Reservation,
 }
 
 impl Prober {
     /// Starts probing. If there are several, the table
     /// [expects](JoinTable::expect_probers) them.
+    ///
+    /// # Panics
+    /// If all expected probers of a table that [spills](JoinTable::spills) have ended.
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
         let join = table.join();
         let outputs = BatchCoalescer::new(join.schema(), join.batch_rows)
             .with_biggest_coalesce_batch_size(Some(join.batch_rows / FEW));
-        Self { table, pairing: Pairing::new(), outputs, ended: false }
+        let resident = table.resident();
+        assert!(resident.is_some(), "a table that spills is gone when its probers have ended");
+        let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
+        let memory = table.context.reservation();
+        Self { table, resident, pairing: Pairing::new(), outputs, files, memory }
     }
 
     /// Starts a batch. The one before must have been taken to its end by
     /// [`next_output`](Self::next_output).
     ///
     /// # Errors
-    /// When the batch is not of the announced schema.
+    /// When the batch is not of the announced schema, memory is short, or spilling fails.
     ///
     /// # Panics
     /// If the batch before is not finished, or this one has 2³² rows or more.
     pub fn probe(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
-        assert!(!self.ended, "a prober that has ended takes no batch");
-        self.pairing.start(&self.table, batch)
+        let resident = self.resident.as_ref().expect("a prober that has ended takes no batch");
+        assert!(self.pairing.batch.is_none(), "the batch before has output left");
+        let (join, side) = (&resident.join, resident.build_side().other());
+        join.check(side, batch.schema_ref())?;
+        if join.null_aware {
+            let nulls = join.keys(side).nulls(&batch).is_some();
+            resident.facts.probe(batch.num_rows(), nulls);
+        }
+        self.pairing.metrics.probe_rows += batch.num_rows() as u64;
+        let bytes = self.bytes_for(resident, &batch);
+        self.table.charge(&mut self.memory, bytes)?;
+        let batch = match &mut self.files {
+            None => Some(batch),
+            Some(files) => {
+                let start = Instant::now();
+                let rest = files.route(batch)?;
+                self.pairing.metrics.spill_time += start.elapsed();
+                rest
+            }
+        };
+        batch.map_or(Ok(()), |batch| self.pairing.start(resident, batch))
+    }
+
+    /// What a batch and its outputs take, if build rows are as long as on the average.
+    fn bytes_for(&self, resident: &Resident, batch: &RecordBatch) -> usize {
+        let (rows, bytes) = (batch.num_rows(), sliced_bytes(batch));
+        let probed = Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
+        let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
+        probed.bytes(&resident.join, resident.row_bytes()) + routed
     }
 
     /// The next output batch, `None` when the probe batch is finished. Batches with few rows are
@@ -94,12 +164,14 @@ impl Prober {
             if let Some(output) = self.outputs.next_completed_batch() {
                 return Ok(Some(output));
             }
-            if self.pairing.batch.is_none() || !self.pairing.fill(&self.table)? {
+            let Some(resident) = &self.resident else { return Ok(None) };
+            if self.pairing.batch.is_none() || !self.pairing.fill(resident)? {
                 return Ok(None);
             }
             let start = Instant::now();
-            let output = gather::output(&self.table, &mut self.pairing)?;
-            if output.num_rows() > self.table.join.batch_rows / FEW {
+            let output = gather::output(resident, &mut self.pairing)?;
+            self.table.charge(&mut self.memory, PROBER_BYTES + 2 * sliced_bytes(&output))?;
+            if output.num_rows() > self.table.join().batch_rows / FEW {
                 // Not to be copied just to be merged with a few rows before it.
                 self.outputs.finish_buffered_batch()?;
             }
@@ -109,26 +181,38 @@ impl Prober {
     }
 
     /// Says that no probe batch follows: [`next_output`](Self::next_output) gives what was held
-    /// back. The last of the probers gets the build rows that come out alone, if the join has any:
-    /// they follow.
+    /// back. The last of the probers gets what remains, if anything may: build rows that come out
+    /// alone, partitions that were spilled. It follows.
     ///
     /// # Errors
-    /// When an output array can't be made.
+    /// When an output array can't be made, or spilling fails.
     ///
     /// # Panics
     /// If a batch is not finished, or more probers end than the table
     /// [expects](JoinTable::expect_probers).
     pub fn end(&mut self) -> Result<Option<Remaining>, JoinError> {
         assert!(self.pairing.batch.is_none(), "the batch before has output left");
-        assert!(!self.ended, "a prober ends once");
-        self.ended = true;
+        let resident = self.resident.take().expect("a prober ends once");
         self.outputs.finish_buffered_batch()?;
+        if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
+            let start = Instant::now();
+            spilled.add(files.finish()?);
+            self.pairing.metrics.spill_time += start.elapsed();
+        }
+        let comes_out = !matches!(resident.emits.build, Alone::Never | Alone::Noted);
+        drop(resident);
+        // What was held back has its room; the rest is not needed any more.
+        let metrics = self.pairing.metrics;
+        self.pairing = Pairing::new();
+        self.pairing.metrics = metrics;
+        let bytes = PROBER_BYTES.max(self.memory.bytes() / 2);
+        self.memory.resize(bytes.min(self.memory.bytes())).expect("it does not grow");
         let last = self.table.end_prober();
-        let comes_out = last && self.table.emits.build != Alone::Never;
-        Ok(comes_out.then(|| Remaining::new(self.table.clone())))
+        Ok((last && (comes_out || self.table.spills())).then(|| Remaining::new(&self.table)))
     }
 
-    /// Joins a batch for the number of its rows only: nothing is gathered.
+    /// Joins a batch for the number of its rows only: nothing is gathered. Rows of partitions that
+    /// were spilled are counted by [`Remaining::count`].
     ///
     /// # Errors
     /// As [`probe`](Self::probe), and when a filter fails.
@@ -137,7 +221,21 @@ impl Prober {
     /// As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
         self.probe(batch.clone())?;
-        self.pairing.count(&self.table)
+        match &self.resident {
+            Some(resident) if self.pairing.batch.is_some() => self.pairing.count(resident),
+            _ => Ok(0),
+        }
+    }
+
+    /// Which rows of the last batch have a match, if the join notes that.
+    pub(crate) fn matched(&self, row: usize) -> bool {
+        self.pairing.matched.get(row)
+    }
+
+    /// Whether rows are put by in files, so that the probe side's order is not kept.
+    #[must_use]
+    pub fn spills(&self) -> bool {
+        self.table.spills()
     }
 
     /// What was done so far.

@@ -1,104 +1,149 @@
-//! The built table, shared by probers.
+//! The built side of a join, shared by probers: a table in memory, and perhaps partitions in files.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use workahead_machine::pages::PageBuffer;
-use workahead_operators::bucket::Table;
-use workahead_operators::walk::Row;
-
-use crate::chunks::Chunks;
-use crate::flags::Flags;
-use crate::groups::group;
-use crate::inline::Inline;
-use crate::join::Order;
-use crate::join_type::{Alone, Emits};
-use crate::keys::Mapping;
-use crate::keys::store::KeyStore;
-use crate::layout::Source;
-use crate::{Choice, HashJoin, Side, Strategy};
-
-/// How many build rows there are of each kind.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Rows {
-    /// With a key: the first ones.
-    pub(crate) keyed: usize,
-    /// With a key that matches nothing, kept because they may come out alone.
-    pub(crate) impossible: usize,
-    /// Of a null-aware join, with a null key, kept likewise: the last ones.
-    pub(crate) null: usize,
-    /// Given, kept or not.
-    pub(crate) seen: usize,
-    /// Of a null-aware join, whether any key was null.
-    pub(crate) saw_null: bool,
-}
-
-impl Rows {
-    /// Kept.
-    pub(crate) fn all(self) -> usize {
-        self.keyed + self.impossible + self.null
-    }
-}
-
-/// What was built.
-pub(crate) struct Inside {
-    pub(crate) table: Table,
-    pub(crate) groups: PageBuffer<Row>,
-    /// The keys, if a hit must be compared.
-    pub(crate) store: Option<KeyStore>,
-    /// Whether rows of one group have different keys: then each pair must be compared.
-    pub(crate) collides: bool,
-    pub(crate) chunks: Chunks,
-    /// If entries hold values, not rows.
-    pub(crate) inline: Option<Inline>,
-    pub(crate) mapping: Mapping,
-}
-
-/// What the probers of a table tell each other.
-#[derive(Debug)]
-struct Shared {
-    /// Probers that have not ended.
-    probers: AtomicUsize,
-    /// Whether the probe side had a row, and one with a null key: asked by null-aware joins.
-    saw_row: AtomicBool,
-    saw_null: AtomicBool,
-}
+use crate::context::Context;
+use crate::resident::Resident;
+use crate::spill::{Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
+use crate::{Choice, HashJoin, JoinError, MemoryPool, Reservation, Side, SpillMetrics};
 
 /// A built table: for any number of [`Prober`](crate::Prober)s on any thread.
 pub struct JoinTable {
-    pub(crate) join: HashJoin,
-    pub(crate) inside: Inside,
-    pub(crate) emits: Emits,
-    pub(crate) pair_sources: Vec<Source>,
-    pub(crate) choice: Choice,
-    pub(crate) rows: Rows,
-    /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
-    /// at, a bit a row; else one for the row of a key and, after those of all rows, one for the
-    /// start of a group.
-    pub(crate) flags: Option<Flags>,
-    shared: Shared,
+    join: HashJoin,
+    pub(crate) context: Context,
+    /// Gone when the last prober has ended and the spilled partitions need the memory.
+    resident: Mutex<Option<Arc<Resident>>>,
+    pub(crate) spilled: Option<Spilled>,
+    /// Set aside for probers.
+    room: Mutex<Reservation>,
+    /// Probers that have not ended.
+    probers: AtomicUsize,
+    facts: Built,
+}
+
+/// What is known of a table after it is gone.
+#[derive(Debug, Clone)]
+struct Built {
+    rows: usize,
+    keys: usize,
+    given_rows: usize,
+    table_bytes: usize,
+    payload_bytes: usize,
+    choice: Choice,
     busy: Duration,
 }
 
-impl JoinTable {
-    pub(crate) fn new(join: HashJoin, inside: Inside, rows: Rows, busy: Duration) -> Self {
-        let (emits, pair_sources) = (join.emits(), join.pair_sources());
-        let sieves = inside.collides || join.filter.is_some();
-        let group_bits = if sieves { 0 } else { inside.groups.len() };
-        let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
-        let store_bytes = inside.store.as_ref().map_or(0, KeyStore::bytes);
-        let probed_bytes = inside.table.bytes() + inside.groups.bytes() + store_bytes;
-        let mut choice = join.strategy.choose(probed_bytes, join.caches);
-        if join.order == Order::Kept && !choice.strategy.keeps_order() {
-            let why = format!("{} was asked for, which loses the probe's order", choice.strategy);
-            choice = Choice { strategy: Strategy::Distance, why };
+/// The partitions in files.
+pub(crate) struct Spilled {
+    sizes: Sizes,
+    depth: u32,
+    bits_used: u32,
+    /// By partition.
+    which: Arc<[bool]>,
+    files: Mutex<Vec<(Option<SpilledPartition>, Vec<SpillFile>)>>,
+}
+
+impl Spilled {
+    pub(crate) fn new(
+        partitions: Vec<Option<SpilledPartition>>,
+        sizes: Sizes,
+        (depth, bits_used): (u32, u32),
+    ) -> Self {
+        let which = partitions.iter().map(Option::is_some).collect();
+        let files = partitions.into_iter().map(|partition| (partition, Vec::new())).collect();
+        Self { sizes, depth, bits_used, which, files: Mutex::new(files) }
+    }
+
+    /// What a prober needs to put rows of these partitions by.
+    pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
+        let (join, context) = (&table.join, &table.context);
+        let side = join.build_side.other();
+        let router = Router::new(join, side, self.bits_used, self.sizes.bits);
+        let to = (self.sizes, context.reservation());
+        let directory = context.spill.as_ref()?;
+        Some(ProbeFiles::new(join, context, directory, (router, self.which.clone()), to))
+    }
+
+    /// Takes the files that a prober wrote.
+    pub(crate) fn add(&self, files: Vec<Option<SpillFile>>) {
+        for ((_, probed), file) in lock(&self.files).iter_mut().zip(files) {
+            probed.extend(file);
         }
-        let shared = Shared {
-            probers: AtomicUsize::new(1),
-            saw_row: AtomicBool::new(false),
-            saw_null: AtomicBool::new(false),
+    }
+
+    /// The pairs of files, once every prober has ended.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        let files = std::mem::take(&mut *lock(&self.files));
+        let pairs = files.into_iter().filter_map(|(build, probe)| {
+            let SpilledPartition { build, stuck } = build?;
+            let (depth, bits_used) = (self.depth + 1, self.bits_used + self.sizes.bits);
+            Some(Pair { build, probe, depth, bits_used, stuck })
+        });
+        pairs.collect()
+    }
+}
+
+impl JoinTable {
+    /// With room for probers set aside, of so many rows that were given.
+    pub(crate) fn new(
+        resident: Resident,
+        context: Context,
+        room: Reservation,
+        given_rows: usize,
+    ) -> Self {
+        let facts = Built {
+            rows: resident.rows.keyed,
+            keys: resident.inside.table.len(),
+            given_rows,
+            table_bytes: resident.table_bytes(),
+            payload_bytes: resident.inside.chunks.bytes(),
+            choice: resident.choice.clone(),
+            busy: Duration::ZERO,
         };
-        Self { join, inside, emits, pair_sources, choice, rows, flags, shared, busy }
+        Self {
+            join: resident.join.clone(),
+            context,
+            resident: Mutex::new(Some(Arc::new(resident))),
+            spilled: None,
+            room: Mutex::new(room),
+            probers: AtomicUsize::new(1),
+            facts,
+        }
+    }
+
+    pub(crate) fn with_spilled(self, spilled: Spilled) -> Self {
+        Self { spilled: Some(spilled), ..self }
+    }
+
+    pub(crate) fn with_build_time(self, busy: Duration) -> Self {
+        Self { facts: Built { busy, ..self.facts.clone() }, ..self }
+    }
+
+    /// The part in memory.
+    pub(crate) fn resident(&self) -> Option<Arc<Resident>> {
+        lock(&self.resident).clone()
+    }
+
+    /// The part in memory, out of the table.
+    pub(crate) fn take_resident(&self) -> Option<Arc<Resident>> {
+        lock(&self.room).free();
+        lock(&self.resident).take()
+    }
+
+    /// Charges a prober with so many bytes, of those set aside or others.
+    pub(crate) fn charge(&self, to: &mut Reservation, bytes: usize) -> Result<(), JoinError> {
+        let Some(more) = bytes.checked_sub(to.bytes()).filter(|more| *more > 0) else {
+            return Ok(());
+        };
+        let mut room = lock(&self.room);
+        if room.bytes() >= more {
+            to.absorb(room.split(more));
+            return Ok(());
+        }
+        drop(room);
+        to.grow(more).map_err(|short| self.context.short(short))
     }
 
     /// Says how many probers will [`end`](crate::Prober::end): the last one gives the build rows
@@ -108,44 +153,15 @@ impl JoinTable {
     /// If `probers` is zero.
     pub fn expect_probers(&self, probers: usize) {
         assert!(probers > 0, "a table is probed by at least one prober");
-        self.shared.probers.store(probers, Ordering::Release);
+        self.probers.store(probers, Ordering::Release);
     }
 
     /// Whether the prober that ends now is the last.
     pub(crate) fn end_prober(&self) -> bool {
         // What other probers flagged is seen by the last.
-        let before = self.shared.probers.fetch_sub(1, Ordering::AcqRel);
+        let before = self.probers.fetch_sub(1, Ordering::AcqRel);
         assert!(before > 0, "more probers end than were expected: call expect_probers before");
         before == 1
-    }
-
-    /// Notes what a null-aware join must know of a probe batch.
-    pub(crate) fn see(&self, rows: usize, nulls: bool) {
-        if rows > 0 {
-            self.shared.saw_row.store(true, Ordering::Relaxed);
-        }
-        if nulls {
-            self.shared.saw_null.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether any probe row, and any null key, was seen.
-    pub(crate) fn seen(&self) -> (bool, bool) {
-        (self.shared.saw_row.load(Ordering::Relaxed), self.shared.saw_null.load(Ordering::Relaxed))
-    }
-
-    /// Whether a hit does not prove a pair: each must be looked at.
-    pub(crate) fn sieves(&self) -> bool {
-        self.inside.collides || self.join.filter.is_some()
-    }
-
-    /// The bit of an entry's rows, where a hit proves all its pairs.
-    #[inline]
-    pub(crate) fn bit(&self, value: u64) -> usize {
-        match group(value) {
-            (_, None) => value as Row as usize,
-            (_, Some(start)) => self.rows.keyed + start,
-        }
     }
 
     /// The join it was built for.
@@ -160,53 +176,88 @@ impl JoinTable {
         self.join.build_side
     }
 
-    /// Build rows in it: those whose key can match.
+    /// Build rows in it: those whose key can match, and that were not spilled.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.rows.keyed
+        self.facts.rows
     }
 
-    /// Different keys.
+    /// Build rows given.
+    #[must_use]
+    pub fn given_rows(&self) -> usize {
+        self.facts.given_rows
+    }
+
+    /// Different keys of the rows in it.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.inside.table.len()
+        self.facts.keys
     }
 
     /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
-        let store_bytes = self.inside.store.as_ref().map_or(0, KeyStore::bytes);
-        let flag_bytes = self.flags.as_ref().map_or(0, Flags::bytes);
-        self.inside.table.bytes() + self.inside.groups.bytes() + store_bytes + flag_bytes
+        self.facts.table_bytes
     }
 
     /// Bytes of the build side's columns.
     #[must_use]
     pub fn payload_bytes(&self) -> usize {
-        self.inside.chunks.bytes()
+        self.facts.payload_bytes
     }
 
     /// The strategy, and why.
     #[must_use]
     pub fn choice(&self) -> &Choice {
-        &self.choice
+        &self.facts.choice
     }
 
     /// Time spent in [`BuildSide::push`](crate::BuildSide::push) and
     /// [`BuildSide::finish`](crate::BuildSide::finish).
     #[must_use]
     pub fn build_time(&self) -> Duration {
-        self.busy
+        self.facts.busy
     }
+
+    /// Whether some of the build side is in files: then the order of the probe side is not kept,
+    /// and the last prober's [`Remaining`](crate::Remaining) has the rest of the join.
+    #[must_use]
+    pub fn spills(&self) -> bool {
+        self.spilled.is_some()
+    }
+
+    /// What was spilled so far, by all parts of the join.
+    #[must_use]
+    pub fn spill_metrics(&self) -> SpillMetrics {
+        self.context.counts.metrics()
+    }
+
+    /// The most memory that the join was charged with at a time.
+    #[must_use]
+    pub fn peak_memory_bytes(&self) -> usize {
+        self.context.pool.most()
+    }
+
+    /// Memory that the join is charged with now.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.context.pool.used()
+    }
+}
+
+/// What a thread that panicked left behind is whole: every lock is held for a move.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for JoinTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("JoinTable")
-            .field("rows", &self.rows)
+            .field("rows", &self.rows())
             .field("keys", &self.keys())
             .field("table_bytes", &self.table_bytes())
-            .field("choice", &self.choice)
+            .field("choice", &self.choice())
+            .field("spills", &self.spills())
             .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ mod edges;
 mod every_join;
 mod inputs;
 mod kinds;
+mod spilled;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,13 +4,13 @@
 //! memory. Workers share their source (an atomic counter is enough), so that a slow thread takes
 //! fewer morsels and none waits (Leis, Boncz, Kemper, Neumann, SIGMOD 2014).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use arrow_array::RecordBatch;
 
-use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Remaining};
+use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
 
 /// One thread's source and destination.
 pub trait Worker: Send {
@@ -54,23 +54,22 @@ pub fn run<W: Worker>(
     table: &Arc<JoinTable>,
     workers: Vec<W>,
 ) -> Result<(Vec<W>, ProbeMetrics), W::Error> {
-    let stop = &AtomicBool::new(false);
     let count = workers.len();
+    let crew = &Crew::of(count);
     table.expect_probers(count.max(1));
     let results = thread::scope(|scope| {
         let mut threads = Vec::with_capacity(count);
         for mut worker in workers {
             let spawned = thread::Builder::new().spawn_scoped(scope, move || {
-                let metrics = work(Prober::new(table.clone()), &mut worker, stop);
-                if metrics.is_err() {
-                    stop.store(true, Ordering::Relaxed);
-                }
+                let mut guard = StopUnless { crew, finished: false };
+                let metrics = work(table, &mut worker, crew);
+                guard.finished = metrics.is_ok();
                 metrics.map(|metrics| (worker, metrics))
             });
             match spawned {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
-                    stop.store(true, Ordering::Relaxed);
+                    crew.stop.store(true, Ordering::Relaxed);
                     return vec![Err(JoinError::Threads { threads: count, source }.into())];
                 }
             }
@@ -91,61 +90,140 @@ pub fn run<W: Worker>(
     Ok((finished, total))
 }
 
+/// What the workers tell each other.
+struct Crew {
+    count: usize,
+    stop: AtomicBool,
+    /// What remains of a join that spills, dealt out by the last to end its probes.
+    parts: Mutex<Option<Vec<Remaining>>>,
+    dealt: Condvar,
+}
+
+impl Crew {
+    fn of(count: usize) -> Self {
+        let (stop, dealt) = (AtomicBool::new(false), Condvar::new());
+        Self { count, stop, parts: Mutex::new(None), dealt }
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn deal(&self, remaining: Remaining) {
+        let parts = Some(remaining.split(self.count));
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
+        self.dealt.notify_all();
+    }
+
+    /// One worker's part. `None` when another has failed.
+    fn part(&self) -> Option<Remaining> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.stops() {
+            if let Some(parts) = &mut *parts {
+                return parts.pop();
+            }
+            parts = self.dealt.wait(parts).unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+}
+
+/// Stops the others when a worker fails, or panics.
+struct StopUnless<'a> {
+    crew: &'a Crew,
+    finished: bool,
+}
+
+impl Drop for StopUnless<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Under the lock: nobody is between asking and waiting.
+            let _parts = self.crew.parts.lock();
+            self.crew.stop.store(true, Ordering::Relaxed);
+            self.crew.dealt.notify_all();
+        }
+    }
+}
+
 fn work<W: Worker>(
-    mut prober: Prober,
+    table: &Arc<JoinTable>,
     worker: &mut W,
-    stop: &AtomicBool,
+    crew: &Crew,
 ) -> Result<ProbeMetrics, W::Error> {
+    let mut prober = Prober::new(table.clone());
     let counts_only = worker.counts_only();
-    while !stop.load(Ordering::Relaxed) {
+    while !crew.stops() {
         let Some(batch) = worker.next_batch()? else { break };
         if counts_only {
             prober.count(&batch)?;
             continue;
         }
         prober.probe(batch)?;
-        take_outputs(&mut prober, worker, stop)?;
+        take_outputs(&mut prober, worker, crew)?;
+    }
+    if crew.stops() {
+        return Ok(prober.metrics());
     }
     let remaining = prober.end()?;
     let mut metrics = prober.metrics();
     if !counts_only {
-        take_outputs(&mut prober, worker, stop)?;
+        take_outputs(&mut prober, worker, crew)?;
     }
-    match remaining {
-        Some(remaining) if counts_only => metrics.output_rows += remaining.count(),
-        Some(remaining) => metrics.output_rows += take_remaining(remaining, worker, stop)?,
-        None => {}
+    drop(prober);
+    let remaining = if table.spills() { share(remaining, worker, crew)? } else { remaining };
+    if let Some(remaining) = remaining {
+        metrics = metrics.plus(take_remaining(remaining, worker, crew)?);
     }
-    if !stop.load(Ordering::Relaxed) {
+    if !crew.stops() {
         worker.finish()?;
     }
     Ok(metrics)
 }
 
+/// A worker's part of what remains, which the last to end deals out.
+fn share<W: Worker>(
+    remaining: Option<Remaining>,
+    worker: &mut W,
+    crew: &Crew,
+) -> Result<Option<Remaining>, W::Error> {
+    if let Some(mut remaining) = remaining {
+        // First what frees the table in memory: the shares are of what is free.
+        while !worker.counts_only() && !crew.stops() {
+            let Some(output) = remaining.next_resident()? else { break };
+            worker.take(output)?;
+        }
+        crew.deal(remaining);
+    }
+    Ok(crew.part())
+}
+
 fn take_outputs<W: Worker>(
     prober: &mut Prober,
     worker: &mut W,
-    stop: &AtomicBool,
+    crew: &Crew,
 ) -> Result<(), W::Error> {
     // A key with very many rows makes very many outputs of one batch: stop between them too.
-    while !stop.load(Ordering::Relaxed) {
+    while !crew.stops() {
         let Some(output) = prober.next_output()? else { break };
         worker.take(output)?;
     }
     Ok(())
 }
 
-/// Gives the number of rows.
 fn take_remaining<W: Worker>(
     mut remaining: Remaining,
     worker: &mut W,
-    stop: &AtomicBool,
-) -> Result<u64, W::Error> {
-    let mut rows = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let Some(output) = remaining.next_output()? else { break };
-        rows += output.num_rows() as u64;
-        worker.take(output)?;
+    crew: &Crew,
+) -> Result<ProbeMetrics, W::Error> {
+    if worker.counts_only() {
+        remaining.only_count()?;
     }
-    Ok(rows)
+    while !crew.stops() {
+        match remaining.advance()? {
+            Progress::Output(output) if !worker.counts_only() => worker.take(output)?,
+            Progress::Output(_) | Progress::Working => {}
+            Progress::Done => break,
+        }
+    }
+    Ok(remaining.metrics())
 }

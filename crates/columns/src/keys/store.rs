@@ -23,6 +23,10 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>() + self.long.capacity()
+    }
+
     pub(crate) fn clear(&mut self, width: usize, bytes: bool) {
         (self.width, self.bytes) = (width, bytes);
         self.words.clear();

@@ -5,9 +5,9 @@ use arrow_buffer::BooleanBuffer;
 use workahead_operators::walk::Row;
 
 use super::Pairing;
-use crate::JoinTable;
 use crate::chunks::NO_ROW;
 use crate::join_type::Alone;
+use crate::resident::Resident;
 
 impl Pairing {
     /// Puts out pairs, and the rows between them alone.
@@ -26,7 +26,7 @@ impl Pairing {
     }
 
     /// Puts out the rows that come out alone, when all pairs are known.
-    pub(super) fn alone(&mut self, table: &JoinTable, room: usize) {
+    pub(super) fn alone(&mut self, table: &Resident, room: usize) {
         let (emits, rows) = (table.emits, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
         if !self.settled {
             self.settled = true;
@@ -36,7 +36,7 @@ impl Pairing {
         while self.next_row < rows && self.out.len() < room {
             let row = self.next_row;
             let comes_out = match emits.probe {
-                Alone::Never => break,
+                Alone::Never | Alone::Noted => break,
                 Alone::Matched => self.matched.get(row),
                 Alone::Unmatched => merges || !self.matched.get(row),
                 Alone::Marked => true,
@@ -49,21 +49,22 @@ impl Pairing {
             }
             self.next_row += 1;
         }
-        self.done = self.next_row == rows || emits.probe == Alone::Never;
+        self.done = self.next_row == rows || matches!(emits.probe, Alone::Never | Alone::Noted);
     }
 
     /// What follows when all pairs are known.
-    fn settle(&mut self, table: &JoinTable, rows: usize) {
+    fn settle(&mut self, table: &Resident, rows: usize) {
         if table.sieves() {
             self.metrics.matched_rows += self.matched.count() as u64;
         }
         if !table.join.null_aware || table.emits.probe != Alone::Unmatched {
             return;
         }
-        if table.rows.saw_null {
+        let (build_rows, build_nulls) = table.facts.built();
+        if build_nulls {
             // Whether a row equals that null is not known of any.
             self.next_row = rows;
-        } else if table.rows.seen > 0
+        } else if build_rows > 0
             && let Some(batch) = &self.batch
         {
             let nulls = table.join.keys(table.build_side().other()).nulls(batch);

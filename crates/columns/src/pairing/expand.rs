@@ -6,9 +6,9 @@ use workahead_operators::place::{Intent, Place};
 use workahead_operators::walk::Row;
 
 use super::{Pairing, Pairs};
-use crate::JoinTable;
 use crate::groups::group;
 use crate::lookup::Hit;
+use crate::resident::Resident;
 
 /// How many hits ahead a group's rows are announced, and a key to be compared.
 const GROUPS_AHEAD: usize = 8;
@@ -17,7 +17,7 @@ const KEYS_AHEAD: usize = 16;
 impl Pairing {
     /// Drops hits whose hash is all that is equal. One row of the key is asked: the others have it
     /// too.
-    pub(super) fn verify(&mut self, table: &JoinTable) {
+    pub(super) fn verify(&mut self, table: &Resident) {
         let Some(store) = &table.inside.store else { return };
         let groups = &table.inside.groups;
         let first = |hit: &Hit| match group(hit.value) {
@@ -53,7 +53,7 @@ impl Pairing {
     /// be compared, the probe's are words yet, not rows.
     pub(super) fn expand<const SIEVED: bool>(
         &mut self,
-        table: &JoinTable,
+        table: &Resident,
         to: &mut Pairs,
         room: usize,
     ) {

@@ -3,11 +3,12 @@
 use arrow_array::Array;
 
 use super::{Pairing, Pairs};
-use crate::{JoinError, JoinTable, gather};
+use crate::resident::Resident;
+use crate::{JoinError, gather};
 
 impl Pairing {
     /// Drops pairs that do not match, and notes the rows that do.
-    pub(super) fn sieve(&mut self, table: &JoinTable, found: &mut Pairs) -> Result<(), JoinError> {
+    pub(super) fn sieve(&mut self, table: &Resident, found: &mut Pairs) -> Result<(), JoinError> {
         if let Some(store) = &table.inside.store
             && table.inside.collides
         {

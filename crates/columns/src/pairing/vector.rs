@@ -3,13 +3,13 @@
 use workahead_operators::walk::Row;
 
 use super::{Pairing, Pairs};
-use crate::JoinTable;
 use crate::chunks::NO_ROW;
 use crate::join_type::Alone;
+use crate::resident::Resident;
 
 impl Pairing {
     /// How many of the next keys are found, where that is all there is to count.
-    pub(super) fn count_vector(&mut self, table: &JoinTable) -> Option<u64> {
+    pub(super) fn count_vector(&mut self, table: &Resident) -> Option<u64> {
         let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
         if !unique || !table.emits.pairs || table.flags.is_some() {
             return None;
@@ -24,9 +24,10 @@ impl Pairing {
 
     /// Pairs the next rows without hits between: where every key has at most one build row, what a
     /// vector of lookups gives is all there is to know. False where it is not so.
-    pub(super) fn pair_vector(&mut self, table: &JoinTable, room: usize) -> bool {
+    pub(super) fn pair_vector(&mut self, table: &Resident, room: usize) -> bool {
         let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
-        if !unique || !table.emits.pairs || table.sieves() || self.keys.rows().is_some() {
+        let flags = table.sieves() || table.emits.probe == Alone::Noted;
+        if !unique || !table.emits.pairs || flags || self.keys.rows().is_some() {
             return false;
         }
         let (words, most) = (self.keys.words(), room - self.out.len());

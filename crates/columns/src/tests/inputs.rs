@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_select::take::take;
 
 use super::kinds::{identity, pool};
@@ -15,10 +15,17 @@ pub(super) struct Input {
     /// By row, then by key: which value of its kind.
     pub(super) rows: Vec<Vec<Option<usize>>>,
     pub(super) batch_rows: usize,
+    /// Bytes of a further column; none if zero.
+    pub(super) pad: usize,
 }
 
 impl Input {
-    /// `key0, key1, …, id`.
+    /// Columns before `id`.
+    pub(super) fn id_column(&self) -> usize {
+        self.kinds.len() + usize::from(self.pad > 0)
+    }
+
+    /// `key0, key1, …, pad, id`.
     pub(super) fn whole(&self) -> RecordBatch {
         // Two rows more at the front, so that every array has an offset.
         let picked = |key: usize| {
@@ -30,8 +37,15 @@ impl Input {
             (format!("key{key}"), array.slice(2, self.rows.len()), true)
         });
         let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..self.rows.len() as u32));
-        let columns = keys.chain([("id".to_owned(), ids, false)]);
+        let columns = keys.chain(self.padding()).chain([("id".to_owned(), ids, false)]);
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+    }
+
+    fn padding(&self) -> Option<(String, ArrayRef, bool)> {
+        let pads = (0..self.rows.len())
+            .map(|row| (row % 5 > 0).then(|| "pad".repeat(row % self.pad.max(1))));
+        let pads: StringArray = pads.collect();
+        (self.pad > 0).then(|| ("pad".to_owned(), Arc::new(pads) as ArrayRef, true))
     }
 
     pub(super) fn batches(&self) -> Vec<RecordBatch> {

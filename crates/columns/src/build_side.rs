@@ -1,0 +1,264 @@
+//! The build side as it comes in: in memory while it fits, in partitions from then on.
+//!
+//! ```text
+//! Whole ──memory is short──► Parted ──► finish: some partitions in memory, the others in files
+//!   └──────────────────────────────────► finish: everything in memory
+//! ```
+
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+
+use crate::build::{Builder, ROWS_MAX};
+use crate::context::Context;
+use crate::needs::sliced_bytes;
+use crate::prober::Probed;
+use crate::spill::{Partitions, Router, Sizes};
+use crate::table::Spilled;
+use crate::{HashJoin, JoinError, JoinTable, MemoryPool, Reservation};
+
+/// Build batches, collected.
+pub struct BuildSide {
+    join: HashJoin,
+    context: Context,
+    /// How many levels of partitions are above, and the bits of the hash they used.
+    depth: u32,
+    bits_used: u32,
+    sizes: Sizes,
+    state: State,
+    /// Memory for getting out of the lack of it: pieces of one batch, and files' buffers.
+    reserve: Reservation,
+    /// What batches of the probe side will be like: as those of this side unless it is known.
+    probed: Probed,
+    probed_is_known: bool,
+    bytes: usize,
+    rows: usize,
+    /// Of a null-aware join, whether any key was null.
+    nulls: bool,
+    busy: Duration,
+}
+
+enum State {
+    Whole(Box<Builder>),
+    Parted(Box<Partitions>),
+}
+
+impl BuildSide {
+    pub(crate) fn new(join: &HashJoin) -> Self {
+        Self::at(join, Context::new(join), 0, 0)
+    }
+
+    /// Of a partition, below so many levels that used so many bits.
+    pub(crate) fn at(join: &HashJoin, context: Context, depth: u32, bits_used: u32) -> Self {
+        let sizes = Sizes::of(context.pool.limit());
+        let state = State::Whole(Box::new(Builder::new(join.clone(), context.reservation())));
+        let reserve = context.reservation();
+        let (rows, nulls, busy) = (0, false, Duration::ZERO);
+        Self {
+            join: join.clone(),
+            context,
+            depth,
+            bits_used,
+            sizes,
+            state,
+            reserve,
+            probed: Probed::default(),
+            probed_is_known: false,
+            bytes: 0,
+            rows,
+            nulls,
+            busy,
+        }
+    }
+
+    /// With what is known of the probe side's batches.
+    pub(crate) fn with_probed(self, probed: Probed) -> Self {
+        Self { probed, probed_is_known: true, ..self }
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    /// When the batch is not of the announced schema, there are more rows than can be counted, the
+    /// memory limit is reached and nothing may be spilled, or spilling fails.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
+        let start = Instant::now();
+        self.join.check(self.join.build_side, batch.schema_ref())?;
+        if batch.num_rows() > ROWS_MAX {
+            let (rows, most) = (batch.num_rows(), ROWS_MAX);
+            return Err(JoinError::TooManyRows { rows, most });
+        }
+        if batch.num_rows() > 0 {
+            self.rows += batch.num_rows();
+            self.guess(&batch);
+            let keys = self.join.keys(self.join.build_side);
+            self.nulls |= self.join.null_aware && keys.nulls(&batch).is_some();
+            self.add(batch)?;
+        }
+        self.busy += start.elapsed();
+        Ok(())
+    }
+
+    fn guess(&mut self, batch: &RecordBatch) {
+        if !self.probed_is_known {
+            self.bytes += sliced_bytes(batch);
+            self.probed.rows = self.probed.rows.max(batch.num_rows());
+            self.probed.row_bytes = self.bytes.div_ceil(self.rows);
+        }
+    }
+
+    fn add(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
+        if !self.set_aside(&batch)? {
+            self.part()?;
+            self.set_aside(&batch)?;
+        }
+        match &mut self.state {
+            State::Parted(partitions) => partitions.add(&batch),
+            State::Whole(builder) => {
+                let mut fits = builder.rows().all() + batch.num_rows() <= ROWS_MAX;
+                if let Err(short) = builder.charge(&batch) {
+                    if self.context.spill.is_none() {
+                        return Err(self.context.short(short));
+                    }
+                    fits = false;
+                }
+                if !fits && self.context.spill.is_some() {
+                    self.part()?;
+                    return self.add(batch);
+                }
+                builder.push(batch)?;
+                match builder.settle() {
+                    Ok(()) => Ok(()),
+                    Err(_) if self.context.spill.is_some() => self.part(),
+                    Err(short) => Err(self.context.short(short)),
+                }
+            }
+        }
+    }
+
+    /// Sets memory aside for spilling a batch like this. False when the batches in memory must go
+    /// first.
+    fn set_aside(&mut self, batch: &RecordBatch) -> Result<bool, JoinError> {
+        if self.context.spill.is_none() {
+            return Ok(true);
+        }
+        let wanted = self.sizes.parting_bytes(batch);
+        if wanted <= self.reserve.bytes() {
+            return Ok(true);
+        }
+        match (self.reserve.resize(wanted), &mut self.state) {
+            (Ok(()), _) => Ok(true),
+            (Err(_), State::Whole(builder)) if builder.rows().seen > 0 => Ok(false),
+            (Err(short), State::Whole(_)) => Err(self.context.short(short)),
+            (Err(_), State::Parted(partitions)) => {
+                while let Err(short) = self.reserve.resize(wanted) {
+                    if !partitions.make_room()? {
+                        return Err(self.context.short(short));
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Moves what is in memory into partitions.
+    fn part(&mut self) -> Result<(), JoinError> {
+        let State::Whole(builder) = &mut self.state else { return Ok(()) };
+        let (join, context) = (&self.join, &self.context);
+        let directory = context.spill.as_ref().expect("asked by whoever comes here");
+        let router = Router::new(join, join.build_side, self.bits_used, self.sizes.bits);
+        let mut partitions =
+            Partitions::new(join, context, directory, (router, self.depth), self.sizes);
+        let empty = Builder::new(join.clone(), context.reservation());
+        let (batches, mut charged) = std::mem::replace(&mut **builder, empty).into_batches();
+        // The first pieces come into being while no batch is gone yet.
+        let lent = self.reserve.bytes() - self.sizes.writing_bytes().min(self.reserve.bytes());
+        self.reserve.shrink(lent / 2);
+        for batch in batches {
+            charged.release(&batch);
+            partitions.add(&batch)?;
+        }
+        while let Err(short) = self.reserve.grow(lent / 2) {
+            if !partitions.make_room()? {
+                return Err(self.context.short(short));
+            }
+        }
+        self.state = State::Parted(Box::new(partitions));
+        Ok(())
+    }
+
+    /// Builds the table.
+    ///
+    /// # Errors
+    /// When memory is short and nothing may be spilled, or spilling fails.
+    pub fn finish(mut self) -> Result<JoinTable, JoinError> {
+        let start = Instant::now();
+        if self.depth == 0 {
+            self.context.facts.build(self.rows, self.nulls);
+        }
+        self.reserve_table()?;
+        let Self { join, context, depth, bits_used, sizes, state, reserve, .. } = self;
+        let (probed, rows, busy) = (self.probed, self.rows, self.busy);
+        // Below the first level, each pair is joined by one thread.
+        let probers = if depth == 0 { join.probers } else { 1 };
+        let facts = context.facts.clone();
+        let table = match state {
+            State::Whole(builder) => {
+                drop(reserve);
+                let room = context.reservation();
+                JoinTable::new(builder.finish(facts)?, context, room, rows)
+            }
+            State::Parted(partitions) => {
+                let prober = probed.bytes(&join, partitions.row_bytes())
+                    + probed.rows * (Router::ROUTED_BYTES + probed.row_bytes)
+                    + sizes.files_bytes();
+                let room = probers * prober + sizes.spare_bytes(context.pool.limit());
+                let mut parted = partitions.finish(room, reserve)?;
+                let mut builder = Builder::new(join, parted.memory);
+                for batch in std::mem::take(&mut parted.resident) {
+                    builder.count(&batch);
+                    builder.push(batch)?;
+                }
+                let table = JoinTable::new(builder.finish(facts)?, context, parted.room, rows);
+                table.with_spilled(Spilled::new(parted.files, sizes, (depth, bits_used)))
+            }
+        };
+        Ok(table.with_build_time(busy + start.elapsed()))
+    }
+
+    /// Charges what a table of everything takes, or moves everything into partitions.
+    fn reserve_table(&mut self) -> Result<(), JoinError> {
+        let State::Whole(builder) = &mut self.state else { return Ok(()) };
+        let (needs, probers) =
+            (builder.needs(), if self.depth == 0 { self.join.probers } else { 1 });
+        if self.context.spill.is_none() {
+            return builder.reserve(needs).map_err(|short| self.context.short(short));
+        }
+        let room = match self.context.pool.limit() {
+            Some(_) => probers * self.probed.bytes(&self.join, builder.row_bytes()),
+            None => 0,
+        };
+        let reserved = self.reserve.bytes();
+        self.reserve.free();
+        if builder.reserve(needs + room).is_ok() {
+            builder.release(room);
+            return Ok(());
+        }
+        self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
+        self.part()
+    }
+}
+
+impl std::fmt::Debug for BuildSide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match &self.state {
+            State::Whole(_) => "whole",
+            State::Parted(_) => "parted",
+        };
+        f.debug_struct("BuildSide")
+            .field("join", &self.join)
+            .field("rows", &self.rows)
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! What the parts of one join share: its memory, its files, what is known of the whole inputs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::spill::Counts;
+use crate::{HashJoin, JoinError, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
+
+/// Of one join, its partitions, and theirs.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// Counts the peak, within the pool that was given.
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+impl Context {
+    pub(crate) fn new(join: &HashJoin) -> Self {
+        Self {
+            pool: Pool::within(join.memory.clone(), usize::MAX),
+            spill: join.spill.clone(),
+            facts: Arc::default(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// The same with a part of what memory is free.
+    pub(crate) fn with_share(&self, shares: usize) -> Self {
+        let free = self.pool.limit().map(|limit| limit.saturating_sub(self.pool.used()));
+        let share = free.map_or(usize::MAX, |free| free / shares);
+        Self { pool: Pool::within(self.pool.clone(), share), ..self.clone() }
+    }
+
+    pub(crate) fn reservation(&self) -> Reservation {
+        Reservation::new(self.pool.clone())
+    }
+
+    /// What to say when memory is short.
+    pub(crate) fn short(&self, MemoryError { wanted, used, limit }: MemoryError) -> JoinError {
+        match self.spill {
+            Some(_) => JoinError::LimitTooSmall { wanted, used, limit },
+            None => JoinError::Limit(MemoryError { wanted, used, limit }),
+        }
+    }
+}
+
+/// What a null-aware join must know of whole inputs before any row comes out alone.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    build_rows: AtomicUsize,
+    build_nulls: AtomicBool,
+    probe_rows: AtomicBool,
+    probe_nulls: AtomicBool,
+}
+
+impl Facts {
+    /// Notes the build side, once it is complete.
+    pub(crate) fn build(&self, rows: usize, nulls: bool) {
+        self.build_rows.store(rows, Ordering::Relaxed);
+        self.build_nulls.store(nulls, Ordering::Relaxed);
+    }
+
+    /// The build side's rows, and whether any key was null.
+    pub(crate) fn built(&self) -> (usize, bool) {
+        (self.build_rows.load(Ordering::Relaxed), self.build_nulls.load(Ordering::Relaxed))
+    }
+
+    /// Notes a probe batch.
+    pub(crate) fn probe(&self, rows: usize, nulls: bool) {
+        if rows > 0 {
+            self.probe_rows.store(true, Ordering::Relaxed);
+        }
+        if nulls {
+            self.probe_nulls.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the probe side had any row, and any null key. Whoever asks has waited for all
+    /// probers.
+    pub(crate) fn probed(&self) -> (bool, bool) {
+        (self.probe_rows.load(Ordering::Relaxed), self.probe_nulls.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,362 @@
+//! Memory, charged before it is taken.
+//!
+//! ```text
+//! Pool (a limit) ◄── try_grow ── Reservation ── one for each thing that holds memory;
+//!                ◄── shrink ────               what it holds is given back when it is dropped
+//! ```
+//!
+//! Another engine's pool serves as well: it implements [`MemoryPool`]. What is charged for a batch
+//! is what its buffers occupy ([`Charged`]), each once however many arrays and batches share it:
+//! ten slices of one batch are not ten batches.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_data::ArrayData;
+
+/// Memory could not be had within the limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{wanted} bytes more do not fit into the memory limit of {limit} bytes, {used} of which are in \
+     use: raise the limit, or allow spilling"
+)]
+pub struct MemoryError {
+    /// Bytes asked for.
+    pub wanted: usize,
+    /// Bytes in use by all.
+    pub used: usize,
+    /// Bytes that may be in use.
+    pub limit: usize,
+}
+
+/// Where memory is charged.
+pub trait MemoryPool: Debug + Send + Sync {
+    /// Charges bytes.
+    ///
+    /// # Errors
+    /// When they are more than is left; then nothing is charged.
+    fn try_grow(&self, bytes: usize) -> Result<(), MemoryError>;
+
+    /// Gives bytes back that were charged.
+    fn shrink(&self, bytes: usize);
+
+    /// Bytes in use.
+    fn used(&self) -> usize;
+
+    /// The limit, if there is one.
+    fn limit(&self) -> Option<usize>;
+}
+
+/// A pool of its own.
+#[derive(Debug)]
+pub struct Pool {
+    parent: Option<Arc<dyn MemoryPool>>,
+    limit: usize,
+    used: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Pool {
+    /// A pool that only counts.
+    #[must_use]
+    pub fn unlimited() -> Arc<Self> {
+        Self::of(usize::MAX)
+    }
+
+    /// A pool of so many bytes.
+    #[must_use]
+    pub fn of(limit: usize) -> Arc<Self> {
+        Self::new(None, limit)
+    }
+
+    /// A part of another pool: what is charged here is charged there too.
+    #[must_use]
+    pub fn within(parent: Arc<dyn MemoryPool>, limit: usize) -> Arc<Self> {
+        Self::new(Some(parent), limit)
+    }
+
+    fn new(parent: Option<Arc<dyn MemoryPool>>, limit: usize) -> Arc<Self> {
+        Arc::new(Self { parent, limit, used: AtomicUsize::new(0), most: AtomicUsize::new(0) })
+    }
+
+    /// The most bytes that were ever in use.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+impl MemoryPool for Pool {
+    fn try_grow(&self, bytes: usize) -> Result<(), MemoryError> {
+        let grown = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(before) => {
+                if let Some(parent) = &self.parent
+                    && let Err(error) = parent.try_grow(bytes)
+                {
+                    self.used.fetch_sub(bytes, Ordering::Relaxed);
+                    return Err(error);
+                }
+                self.most.fetch_max(before + bytes, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(used) => Err(MemoryError { wanted: bytes, used, limit: self.limit }),
+        }
+    }
+
+    fn shrink(&self, bytes: usize) {
+        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes given back of {before}");
+        if let Some(parent) = &self.parent {
+            parent.shrink(bytes);
+        }
+    }
+
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self) -> Option<usize> {
+        let parent = self.parent.as_ref().and_then(|parent| parent.limit());
+        let own = (self.limit < usize::MAX).then_some(self.limit);
+        [own, parent].into_iter().flatten().min()
+    }
+}
+
+/// Memory charged to a pool, given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    pool: Arc<dyn MemoryPool>,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Nothing charged yet.
+    #[must_use]
+    pub fn new(pool: Arc<dyn MemoryPool>) -> Self {
+        Self { pool, bytes: 0 }
+    }
+
+    /// Bytes charged.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The pool.
+    #[must_use]
+    pub fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.pool
+    }
+
+    /// Charges more.
+    ///
+    /// # Errors
+    /// When the pool has no more; then nothing has changed.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryError> {
+        self.pool.try_grow(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Gives some back.
+    ///
+    /// # Panics
+    /// If it is more than is charged.
+    pub fn shrink(&mut self, bytes: usize) {
+        assert!(bytes <= self.bytes, "{bytes} bytes given back of {}", self.bytes);
+        self.pool.shrink(bytes);
+        self.bytes -= bytes;
+    }
+
+    /// Charges so many in all.
+    ///
+    /// # Errors
+    /// As [`grow`](Self::grow).
+    pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryError> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.grow(more),
+            None => {
+                self.shrink(self.bytes - bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives everything back.
+    pub fn free(&mut self) {
+        self.shrink(self.bytes);
+    }
+
+    /// Takes over what another has charged to the same pool.
+    pub fn absorb(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// A reservation of its own for some of the bytes.
+    ///
+    /// # Panics
+    /// If it is more than is charged.
+    #[must_use]
+    pub fn split(&mut self, bytes: usize) -> Self {
+        assert!(bytes <= self.bytes, "{bytes} bytes split off {}", self.bytes);
+        self.bytes -= bytes;
+        Self { pool: self.pool.clone(), bytes }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.shrink(self.bytes);
+    }
+}
+
+/// Buffers that are charged, each once.
+///
+/// A buffer is known by the address of its allocation and counts as long as any of the batches
+/// that hold it is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Charged {
+    /// Of each allocation: its bytes, and how many times it is held.
+    buffers: HashMap<usize, (usize, usize)>,
+}
+
+impl Charged {
+    /// Counts a batch's buffers: the bytes that were not counted before.
+    pub(crate) fn add(&mut self, batch: &RecordBatch) -> usize {
+        batch.columns().iter().map(|column| self.add_array(column)).sum()
+    }
+
+    /// The same of one array.
+    pub(crate) fn add_array(&mut self, array: &ArrayRef) -> usize {
+        let mut new = 0;
+        each_buffer_of(&array.to_data(), &mut |address, bytes| {
+            let (_, held) = self.buffers.entry(address).or_insert((bytes, 0));
+            if *held == 0 {
+                new += bytes;
+            }
+            *held += 1;
+        });
+        new
+    }
+
+    /// Takes a batch out that was added: the bytes that nothing holds any more.
+    pub(crate) fn remove(&mut self, batch: &RecordBatch) -> usize {
+        let mut freed = 0;
+        each_buffer(batch, &mut |address, _| {
+            let Some((bytes, held)) = self.buffers.get_mut(&address) else { return };
+            *held -= 1;
+            if *held == 0 {
+                freed += *bytes;
+                self.buffers.remove(&address);
+            }
+        });
+        freed
+    }
+}
+
+/// Batches, and what they are charged with.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) memory: Reservation,
+    pub(crate) charged: Charged,
+}
+
+impl Held {
+    pub(crate) fn new(memory: Reservation) -> Self {
+        Self { memory, charged: Charged::default() }
+    }
+
+    /// Gives back what nothing but a batch holds. Copies of some rows may be more than could be
+    /// charged when they were made.
+    pub(crate) fn release(&mut self, batch: &RecordBatch) {
+        let bytes = self.charged.remove(batch);
+        self.memory.shrink(bytes.min(self.memory.bytes()));
+    }
+}
+
+fn each_buffer(batch: &RecordBatch, visit: &mut impl FnMut(usize, usize)) {
+    for column in batch.columns() {
+        each_buffer_of(&column.to_data(), visit);
+    }
+}
+
+fn each_buffer_of(data: &ArrayData, visit: &mut impl FnMut(usize, usize)) {
+    let nulls = data.nulls().map(|nulls| nulls.buffer());
+    for buffer in data.buffers().iter().chain(nulls) {
+        visit(buffer.data_ptr().as_ptr().addr(), buffer.capacity());
+    }
+    data.child_data().iter().for_each(|child| each_buffer_of(child, visit));
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    fn batch(rows: i64) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new((0..rows).map(Some).collect::<Int64Array>());
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["text"; rows as usize]));
+        let columns = [("a", numbers.clone()), ("b", texts), ("c", numbers)];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn the_limit_is_kept_and_named() {
+        let pool = Pool::of(100);
+        let mut first = Reservation::new(pool.clone());
+        first.grow(60).unwrap();
+        let mut second = Reservation::new(pool.clone());
+        let error = second.grow(41).unwrap_err();
+        assert_eq!(error, MemoryError { wanted: 41, used: 60, limit: 100 });
+        assert!(error.to_string().contains("raise the limit"), "{error}");
+        assert!(second.grow(usize::MAX).is_err(), "no overflow");
+        second.grow(40).unwrap();
+        first.resize(10).unwrap();
+        assert_eq!((pool.used(), pool.most()), (50, 100));
+        let part = first.split(4);
+        drop(first);
+        assert_eq!(pool.used(), 44);
+        second.absorb(part);
+        second.free();
+        drop(second);
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn many_threads_never_pass_the_limit() {
+        let pool = Pool::of(1000);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for bytes in 0..2000 {
+                        let mut reservation = Reservation::new(pool.clone());
+                        let _ = reservation.grow(bytes % 700);
+                        assert!(pool.used() <= 1000);
+                    }
+                });
+            }
+        });
+        assert_eq!(pool.used(), 0);
+        assert!(pool.most() <= 1000);
+    }
+
+    #[test]
+    fn shared_buffers_count_once_and_as_long_as_they_are_held() {
+        let whole = batch(1000);
+        let mut charged = Charged::default();
+        let bytes = charged.add(&whole);
+        // Two columns are one array; texts have offsets and bytes.
+        assert!((8000 + 4000 + 4000..20_000).contains(&bytes), "{bytes}");
+        let (left, right) = (whole.slice(0, 10), whole.slice(500, 500));
+        assert_eq!(charged.add(&left) + charged.add(&right), 0);
+        assert_eq!(charged.remove(&whole) + charged.remove(&left), 0);
+        assert_eq!(charged.remove(&right), bytes);
+        let mut again = Charged::default();
+        assert_eq!(again.add(&left), bytes, "a slice holds the whole buffer");
+    }
+}

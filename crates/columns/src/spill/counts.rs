@@ -1,0 +1,57 @@
+//! How much was spilled.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::file::SpillFile;
+
+/// What a join has spilled so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpillMetrics {
+    /// Bytes of files.
+    pub bytes: u64,
+    /// Files.
+    pub files: u64,
+    /// Partitions of the build side.
+    pub partitions: u64,
+    /// How often partitions were partitioned again: one if only the inputs were.
+    pub levels: u64,
+    /// Tables made of a part of a partition that can't be partitioned: one key, most often.
+    pub chunks: u64,
+}
+
+/// The same, counted by all parts of a join.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    bytes: AtomicU64,
+    files: AtomicU64,
+    partitions: AtomicU64,
+    levels: AtomicU64,
+    chunks: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn file(&self, file: &SpillFile) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(file.bytes(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn partition(&self, depth: u32) {
+        self.partitions.fetch_add(1, Ordering::Relaxed);
+        self.levels.fetch_max(u64::from(depth) + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn chunk(&self) {
+        self.chunks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn metrics(&self) -> SpillMetrics {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        SpillMetrics {
+            bytes: read(&self.bytes),
+            files: read(&self.files),
+            partitions: read(&self.partitions),
+            levels: read(&self.levels),
+            chunks: read(&self.chunks),
+        }
+    }
+}

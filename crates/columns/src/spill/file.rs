@@ -1,0 +1,365 @@
+//! Batches on disk: compressed Arrow IPC streams in files without a name.
+//!
+//! A file is unlinked as soon as it is made (`O_TMPFILE` where the system has it), so nothing is
+//! left behind however the process ends, and its space is given back when the last handle closes.
+//! What is read is checked ([`blocks`](super::blocks)) before it is believed.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_ipc::CompressionType;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+
+use super::blocks::{BlockReader, BlockWriter};
+use crate::needs::sliced_bytes;
+use crate::prober::Probed;
+
+/// Spilled batches could not be written or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum SpillError {
+    /// The directory is not one to write to.
+    #[error("can't write to the spill directory {}: {source}", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Writing failed: the disk is full, most often.
+    #[error(
+        "can't spill to {}: {source}; free space there, name another directory or raise the memory \
+         limit",
+        directory.display()
+    )]
+    Write {
+        /// The directory.
+        directory: PathBuf,
+        /// What failed.
+        source: ArrowError,
+    },
+    /// More was written than is allowed.
+    #[error("more than {limit} bytes to spill: raise that limit, or the memory limit")]
+    Limit {
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// Reading back failed, or gave something else than was written.
+    #[error(
+        "a spilled file in {} can't be read back: {why}; the disk or its file system is damaged",
+        directory.display()
+    )]
+    Read {
+        /// The directory.
+        directory: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Where batches are spilled, and how much was.
+#[derive(Debug)]
+pub struct SpillDirectory {
+    path: PathBuf,
+    limit: u64,
+    bytes: AtomicU64,
+    files: AtomicU64,
+}
+
+impl SpillDirectory {
+    /// Spills into a directory, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// When no file can be made there.
+    pub fn new(path: impl Into<PathBuf>, limit: Option<u64>) -> Result<Arc<Self>, SpillError> {
+        let path = path.into();
+        match tempfile::tempfile_in(&path) {
+            Ok(_) => Ok(Arc::new(Self {
+                path,
+                limit: limit.unwrap_or(u64::MAX),
+                bytes: AtomicU64::new(0),
+                files: AtomicU64::new(0),
+            })),
+            Err(source) => Err(SpillError::Directory { directory: path, source }),
+        }
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts what was written.
+    fn add(&self, bytes: u64) -> Result<(), SpillError> {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.limit {
+            return Err(SpillError::Limit { limit: self.limit });
+        }
+        Ok(())
+    }
+
+    /// Files written so far.
+    #[must_use]
+    pub fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+}
+
+/// A file being written.
+pub(crate) struct SpillWriter {
+    writer: StreamWriter<BlockWriter>,
+    rows: usize,
+    /// Of the largest and the longest batch.
+    batch_bytes: usize,
+    batch_rows: usize,
+    /// Bytes the directory knows of.
+    told: u64,
+    directory: Arc<SpillDirectory>,
+}
+
+impl SpillWriter {
+    pub(crate) fn new(
+        directory: &Arc<SpillDirectory>,
+        schema: SchemaRef,
+        block_bytes: usize,
+    ) -> Result<Self, SpillError> {
+        let path = || directory.path.clone();
+        let file = tempfile::tempfile_in(&directory.path)
+            .map_err(|source| SpillError::Directory { directory: path(), source })?;
+        directory.files.fetch_add(1, Ordering::Relaxed);
+        let failed = |source| SpillError::Write { directory: path(), source };
+        let options = IpcWriteOptions::default()
+            .try_with_compression(Some(CompressionType::LZ4_FRAME))
+            .map_err(failed)?;
+        let writer = StreamWriter::try_new_with_options(
+            BlockWriter::new(file, block_bytes),
+            &schema,
+            options,
+        )
+        .map_err(failed)?;
+        let directory = directory.clone();
+        Ok(Self { writer, rows: 0, batch_bytes: 0, batch_rows: 0, told: 0, directory })
+    }
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SpillError> {
+        let written = compact(batch).and_then(|batch| self.writer.write(&batch));
+        written.map_err(|source| self.failed(source))?;
+        self.rows += batch.num_rows();
+        self.batch_bytes = self.batch_bytes.max(sliced_bytes(batch));
+        self.batch_rows = self.batch_rows.max(batch.num_rows());
+        self.tell(self.writer.get_ref().written())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<SpillFile, SpillError> {
+        let ended = self.writer.finish();
+        ended.map_err(|source| self.failed(source))?;
+        let Self { writer, rows, batch_bytes, batch_rows, told, directory } = self;
+        let block_bytes = writer.get_ref().block_bytes();
+        let failed = |source| SpillError::Write { directory: directory.path.clone(), source };
+        let blocks = writer.into_inner().map_err(failed)?;
+        let (file, bytes) = blocks.finish().map_err(|error| failed(error.into()))?;
+        directory.add(bytes - told)?;
+        let file = Arc::new(file);
+        Ok(SpillFile { file, rows, batch_bytes, batch_rows, block_bytes, bytes, directory })
+    }
+
+    fn tell(&mut self, written: u64) -> Result<(), SpillError> {
+        let more = written - std::mem::replace(&mut self.told, written);
+        self.directory.add(more)
+    }
+
+    fn failed(&self, source: ArrowError) -> SpillError {
+        SpillError::Write { directory: self.directory.path.clone(), source }
+    }
+}
+
+/// Written batches. A clone is another handle to them.
+#[derive(Debug, Clone)]
+pub(crate) struct SpillFile {
+    file: Arc<File>,
+    rows: usize,
+    batch_bytes: usize,
+    batch_rows: usize,
+    block_bytes: usize,
+    bytes: u64,
+    directory: Arc<SpillDirectory>,
+}
+
+impl SpillFile {
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What batches of several files are like.
+    pub(crate) fn probed(files: &[Self]) -> Probed {
+        let rows = files.iter().map(|file| file.batch_rows).max().unwrap_or(0);
+        let bytes = files.iter().map(|file| file.batch_bytes).max().unwrap_or(0);
+        Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) }
+    }
+
+    /// Bytes of memory that reading takes: a block, and a batch as it is on disk and as it is not.
+    pub(crate) fn reading_bytes(&self) -> usize {
+        self.block_bytes + 3 * self.batch_bytes
+    }
+
+    /// Reads the batches, from the first. Any number may read at a time.
+    pub(crate) fn read(&self) -> Result<SpillReader, SpillError> {
+        let directory = self.directory.path.clone();
+        match StreamReader::try_new(BlockReader::new(self.file.clone()), None) {
+            Ok(reader) => Ok(SpillReader { reader, left: self.rows, directory, ended: false }),
+            Err(error) => Err(SpillError::Read { directory, why: why(&error) }),
+        }
+    }
+}
+
+/// Batches being read back.
+pub(crate) struct SpillReader {
+    reader: StreamReader<BlockReader>,
+    /// Rows that must follow.
+    left: usize,
+    directory: PathBuf,
+    ended: bool,
+}
+
+impl SpillReader {
+    /// The next batch; at the end, an error unless everything was there.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, SpillError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let batch = self.reader.next().transpose().map_err(|error| self.wrong(why(&error)))?;
+        match &batch {
+            Some(batch) => {
+                let left = self.left.checked_sub(batch.num_rows());
+                self.left = left.ok_or_else(|| self.wrong("it has too many rows".to_owned()))?;
+            }
+            None => {
+                self.ended = true;
+                let whole = self.reader.get_mut().at_end();
+                if !whole.map_err(|error| self.wrong(error.to_string()))? || self.left > 0 {
+                    return Err(self.wrong(format!("{} rows are missing", self.left)));
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    fn wrong(&self, why: String) -> SpillError {
+        SpillError::Read { directory: self.directory.clone(), why }
+    }
+}
+
+/// An error's text without the names of its kinds.
+fn why(error: &ArrowError) -> String {
+    match error {
+        ArrowError::IoError(_, source) => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The batch without bytes that its views do not show: a few rows of a large batch must not take
+/// the whole batch's texts to disk.
+pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let views =
+        |data_type: &DataType| matches!(data_type, DataType::Utf8View | DataType::BinaryView);
+    if !batch.columns().iter().any(|column| views(column.data_type())) {
+        return Ok(batch.clone());
+    }
+    let columns = batch.columns().iter().map(|column| match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()) as ArrayRef,
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()) as ArrayRef,
+        _ => column.clone(),
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use arrow_array::{DictionaryArray, Int64Array, StringViewArray, types::Int8Type};
+
+    use super::super::blocks::BLOCK_BYTES;
+    use super::*;
+
+    fn batch(seed: i64, rows: i64) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new((0..rows).map(|i| Some(i * seed)).collect::<Int64Array>());
+        let text = |i: i64| format!("a text longer than a view holds inline {}", i * seed);
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..rows).map(text)));
+        let words = (0..rows).map(|i| if (i + seed) % 3 == 0 { "a" } else { "b" });
+        let dictionary: ArrayRef = Arc::new(words.collect::<DictionaryArray<Int8Type>>());
+        RecordBatch::try_from_iter([("a", numbers), ("b", texts), ("c", dictionary)]).unwrap()
+    }
+
+    fn written(batches: &[RecordBatch], limit: Option<u64>) -> Result<SpillFile, SpillError> {
+        let directory = SpillDirectory::new(std::env::temp_dir(), limit)?;
+        let mut writer = SpillWriter::new(&directory, batches[0].schema(), BLOCK_BYTES)?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
+        let file = writer.finish()?;
+        assert_eq!((directory.files(), directory.bytes()), (1, file.bytes()));
+        Ok(file)
+    }
+
+    fn read(file: &SpillFile) -> Result<Vec<RecordBatch>, SpillError> {
+        let mut reader = file.read()?;
+        std::iter::from_fn(|| reader.next_batch().transpose()).collect()
+    }
+
+    #[test]
+    fn batches_come_back_as_they_were_as_often_as_wanted() {
+        let batches = [batch(1, 1000), batch(7, 10).slice(3, 5), batch(2, 300)];
+        let file = written(&batches, None).unwrap();
+        assert_eq!(file.rows(), 1305);
+        for _ in 0..2 {
+            assert_eq!(read(&file).unwrap(), batches);
+        }
+    }
+
+    #[test]
+    fn a_few_rows_of_many_do_not_take_the_rest_along() {
+        let many = batch(3, 20_000);
+        let whole = written(std::slice::from_ref(&many), None).unwrap().bytes();
+        let few = written(&[many.slice(5, 10)], None).unwrap().bytes();
+        assert!(few * 50 < whole, "{few} of {whole}");
+    }
+
+    #[test]
+    fn what_was_cut_or_changed_is_not_taken_for_less() {
+        let batches: Vec<_> = (1..30).map(|seed| batch(seed, 200)).collect();
+        let bytes = written(&batches, None).unwrap().bytes();
+        for cut in [1, bytes / 3, bytes / 2, bytes - 9, bytes - 1] {
+            let file = written(&batches, None).unwrap();
+            file.file.set_len(cut).unwrap();
+            let error = read(&file).unwrap_err().to_string();
+            assert!(error.contains("can't be read back"), "cut at {cut}: {error}");
+        }
+        for changed in (0..bytes).step_by(bytes as usize / 200) {
+            let file = written(&batches, None).unwrap();
+            let mut byte = [0];
+            file.file.read_exact_at(&mut byte, changed).unwrap();
+            file.file.write_all_at(&[!byte[0]], changed).unwrap();
+            assert!(read(&file).is_err(), "changed at {changed}");
+        }
+    }
+
+    #[test]
+    fn limits_and_directories_are_errors_in_one_line() {
+        let error = written(&[batch(1, 10_000)], Some(1000)).unwrap_err();
+        assert!(matches!(error, SpillError::Limit { limit: 1000 }), "{error}");
+        let error = SpillDirectory::new("/nowhere/at all", None).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/at all") && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,196 @@
+//! A spilled partition and the probe rows it is joined with: a whole join of its own, one level
+//! deeper, or in chunks.
+//!
+//! ```text
+//! Building ──► Probing ──► Remaining ──► Done
+//! Chunked ─────────────────────────────► Done      many rows of one key: see there
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::chunked::Chunked;
+use super::file::{SpillFile, SpillReader};
+use crate::build_side::BuildSide;
+use crate::context::Context;
+use crate::join_type::Alone;
+use crate::{HashJoin, JoinError, ProbeMetrics, Prober, Progress, Remaining, Reservation};
+
+/// How deep partitions are partitioned: a million of them even with the fewest at a time, and no
+/// more bits than a hash has.
+const DEPTH_MAX: u32 = 10;
+
+/// Files of both sides.
+pub(crate) struct Pair {
+    pub(crate) build: SpillFile,
+    /// One of each prober that had any rows.
+    pub(crate) probe: Vec<SpillFile>,
+    /// Levels above, and bits of the hash that they used.
+    pub(crate) depth: u32,
+    pub(crate) bits_used: u32,
+    /// Whether partitioning it again would not make it smaller.
+    pub(crate) stuck: bool,
+}
+
+/// A pair being joined.
+pub(crate) struct PairJoin {
+    state: State,
+    /// What reading the files takes.
+    reading: Reservation,
+    metrics: ProbeMetrics,
+}
+
+enum State {
+    Building {
+        side: Box<BuildSide>,
+        build: SpillReader,
+        probe: Vec<SpillFile>,
+    },
+    Probing {
+        prober: Box<Prober>,
+        batches: Batches,
+        busy: bool,
+    },
+    /// Outputs held back.
+    Ended {
+        prober: Box<Prober>,
+        remaining: Option<Remaining>,
+    },
+    Remaining(Remaining),
+    Chunked(Box<Chunked>),
+    Done,
+}
+
+impl PairJoin {
+    pub(crate) fn new(join: &HashJoin, context: &Context, pair: Pair) -> Result<Self, JoinError> {
+        let emits = join.emits();
+        let mut reading = context.reservation();
+        let probe_bytes = pair.probe.iter().map(SpillFile::reading_bytes).max().unwrap_or(0);
+        let bytes = pair.build.reading_bytes() + probe_bytes;
+        reading.grow(bytes).map_err(|short| context.short(short))?;
+        // Without probe rows, only build rows without a match are left to say anything.
+        let settled = pair.probe.is_empty() && matches!(emits.build, Alone::Never | Alone::Matched);
+        let state = if settled {
+            State::Done
+        } else if pair.stuck || pair.depth >= DEPTH_MAX {
+            State::Chunked(Box::new(Chunked::new(join, context, pair.build, pair.probe)?))
+        } else {
+            let side = BuildSide::at(join, context.clone(), pair.depth, pair.bits_used);
+            let side = side.with_probed(SpillFile::probed(&pair.probe));
+            let build = pair.build.read()?;
+            State::Building { side: Box::new(side), build, probe: pair.probe }
+        };
+        Ok(Self { state, reading, metrics: ProbeMetrics::default() })
+    }
+
+    /// Does a bounded piece of the work.
+    pub(crate) fn advance(&mut self) -> Result<Progress, JoinError> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Building { mut side, mut build, probe } => {
+                let start = Instant::now();
+                let batch = build.next_batch()?;
+                self.metrics.spill_time += start.elapsed();
+                if let Some(batch) = batch {
+                    side.push(batch)?;
+                    self.state = State::Building { side, build, probe };
+                    return Ok(Progress::Working);
+                }
+                drop(build);
+                let table = side.finish()?;
+                self.metrics.build_time += table.build_time();
+                let prober = Box::new(Prober::new(Arc::new(table)));
+                let batches = Batches::new(probe);
+                self.state = State::Probing { prober, batches, busy: false };
+                Ok(Progress::Working)
+            }
+            State::Probing { mut prober, mut batches, busy } => {
+                if busy {
+                    let output = prober.next_output()?;
+                    let busy = output.is_some();
+                    self.state = State::Probing { prober, batches, busy };
+                    return Ok(output.map_or(Progress::Working, Progress::Output));
+                }
+                if let Some(batch) = batches.next(&mut self.metrics.spill_time)? {
+                    prober.probe(batch)?;
+                    self.state = State::Probing { prober, batches, busy: true };
+                    return Ok(Progress::Working);
+                }
+                let remaining = prober.end()?;
+                self.state = State::Ended { prober, remaining };
+                Ok(Progress::Working)
+            }
+            State::Ended { mut prober, remaining } => {
+                if let Some(output) = prober.next_output()? {
+                    self.state = State::Ended { prober, remaining };
+                    return Ok(Progress::Output(output));
+                }
+                self.metrics = self.metrics.plus(prober.metrics());
+                self.state = remaining.map_or(State::Done, State::Remaining);
+                Ok(Progress::Working)
+            }
+            State::Remaining(mut remaining) => {
+                let progress = remaining.advance()?;
+                if let Progress::Done = progress {
+                    self.metrics = self.metrics.plus(remaining.metrics());
+                } else {
+                    self.state = State::Remaining(remaining);
+                }
+                Ok(progress)
+            }
+            State::Chunked(mut chunked) => {
+                let progress = chunked.advance()?;
+                if let Progress::Done = progress {
+                    self.metrics = self.metrics.plus(chunked.metrics());
+                } else {
+                    self.state = State::Chunked(chunked);
+                }
+                Ok(progress)
+            }
+            State::Done => {
+                self.reading.free();
+                Ok(Progress::Done)
+            }
+        }
+    }
+
+    /// What was done, but for rows: those are counted where they came in and come out.
+    pub(crate) fn metrics(&self) -> ProbeMetrics {
+        ProbeMetrics { probe_rows: 0, output_rows: 0, ..self.metrics }
+    }
+}
+
+/// The batches of several files.
+pub(super) struct Batches {
+    files: VecDeque<SpillFile>,
+    reader: Option<SpillReader>,
+}
+
+impl Batches {
+    pub(super) fn new(files: Vec<SpillFile>) -> Self {
+        Self { files: files.into(), reader: None }
+    }
+
+    /// The next one; adds the time it took.
+    pub(super) fn next(
+        &mut self,
+        time: &mut Duration,
+    ) -> Result<Option<arrow_array::RecordBatch>, JoinError> {
+        let start = Instant::now();
+        let batch = loop {
+            if let Some(reader) = &mut self.reader
+                && let Some(batch) = reader.next_batch()?
+            {
+                break Some(batch);
+            }
+            self.reader = None;
+            match self.files.pop_front() {
+                // The reader keeps the file's space as long as it needs it.
+                Some(file) => self.reader = Some(file.read()?),
+                None => break None,
+            }
+        };
+        *time += start.elapsed();
+        Ok(batch)
+    }
+}

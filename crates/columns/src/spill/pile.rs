@@ -1,0 +1,175 @@
+//! Rows of one partition: in memory, and behind them in a file once the partition is spilled.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+
+use super::Counts;
+use super::file::{SpillFile, SpillWriter};
+use super::sizes::{COLUMN_BYTES, Sizes};
+use crate::chunks::holds_dictionary;
+use crate::context::Context;
+use crate::memory::Held;
+use crate::needs::sliced_bytes;
+use crate::{JoinError, MemoryError, SpillDirectory};
+
+/// Where piles are written.
+#[derive(Debug)]
+pub(crate) struct Place {
+    directory: Arc<SpillDirectory>,
+    counts: Arc<Counts>,
+    schema: SchemaRef,
+    pub(crate) sizes: Sizes,
+    /// Whether batches may be put together: dictionaries of different values may not.
+    joins: bool,
+}
+
+impl Place {
+    pub(crate) fn new(
+        directory: &Arc<SpillDirectory>,
+        context: &Context,
+        schema: &Schema,
+        sizes: Sizes,
+    ) -> Self {
+        // What was announced as never null is not looked into.
+        let fields = schema.fields().iter();
+        let fields: Fields = fields.map(|field| Field::clone(field).with_nullable(true)).collect();
+        let joins = !schema.fields().iter().any(|field| holds_dictionary(field.data_type()));
+        Self {
+            directory: directory.clone(),
+            counts: context.counts.clone(),
+            schema: Arc::new(Schema::new(fields)),
+            sizes,
+            joins,
+        }
+    }
+}
+
+/// Rows of one partition.
+#[derive(Default)]
+pub(crate) struct Pile {
+    batches: Vec<RecordBatch>,
+    /// What the batches are charged with.
+    bytes: usize,
+    /// All rows, and those of them that were written.
+    rows: usize,
+    written: usize,
+    writer: Option<SpillWriter>,
+}
+
+impl Pile {
+    /// Bytes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn is_spilled(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    pub(crate) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
+    pub(crate) fn take_batches(&mut self) -> Vec<RecordBatch> {
+        self.bytes = 0;
+        std::mem::take(&mut self.batches)
+    }
+
+    /// Writes what is in memory to the pile's file, and gives the memory back.
+    pub(crate) fn spill(&mut self, place: &Place, memory: &mut Held) -> Result<(), JoinError> {
+        if self.writer.is_none() {
+            let (directory, schema) = (&place.directory, place.schema.clone());
+            self.writer = Some(SpillWriter::new(directory, schema, place.sizes.block_bytes)?);
+        }
+        let writer = self.writer.as_mut().expect("it was just made");
+        let most = place.sizes.batch_bytes;
+        let mut run = Vec::new();
+        let mut run_bytes = 0;
+        let mut write = |run: &mut Vec<RecordBatch>| -> Result<(), JoinError> {
+            match &run[..] {
+                [] => {}
+                [batch] => writer.write(batch)?,
+                batches => writer.write(&concat_batches(&batches[0].schema(), batches)?)?,
+            }
+            run.clear();
+            Ok(())
+        };
+        for batch in std::mem::take(&mut self.batches) {
+            let bytes = sliced_bytes(&batch).max(1);
+            memory.release(&batch);
+            memory.memory.shrink(batch.num_columns() * COLUMN_BYTES);
+            if bytes > most || !place.joins {
+                write(&mut run)?;
+                let rows = (batch.num_rows() * most / bytes).max(1);
+                for start in (0..batch.num_rows()).step_by(rows) {
+                    let rows = rows.min(batch.num_rows() - start);
+                    write(&mut vec![batch.slice(start, rows)])?;
+                }
+                continue;
+            }
+            if run_bytes + bytes > most {
+                write(&mut run)?;
+                run_bytes = 0;
+            }
+            run_bytes += bytes;
+            run.push(batch);
+        }
+        write(&mut run)?;
+        self.bytes = 0;
+        self.written = self.rows;
+        Ok(())
+    }
+
+    /// The file of a pile that is spilled whole.
+    pub(crate) fn finish(mut self, place: &Place) -> Result<Option<SpillFile>, JoinError> {
+        assert_eq!(self.rows, self.written, "a pile is written before its file is finished");
+        let Some(writer) = self.writer.take() else { return Ok(None) };
+        let file = writer.finish()?;
+        place.counts.file(&file);
+        Ok(Some(file))
+    }
+}
+
+/// Adds a piece to one of the piles, spilling the largest while memory is short.
+pub(crate) fn add(
+    piles: &mut [Pile],
+    at: usize,
+    piece: RecordBatch,
+    (place, held): (&Place, &mut Held),
+) -> Result<(), JoinError> {
+    let heads = piece.num_columns() * COLUMN_BYTES;
+    let bytes = held.charged.add(&piece) + heads;
+    while let Err(MemoryError { wanted, used, limit }) = held.memory.grow(bytes) {
+        if !make_room(piles, (place, held))? {
+            return Err(JoinError::LimitTooSmall { wanted, used, limit });
+        }
+    }
+    let pile = &mut piles[at];
+    pile.rows += piece.num_rows();
+    pile.bytes += bytes;
+    pile.batches.push(piece);
+    if pile.is_spilled() && pile.bytes >= place.sizes.batch_bytes {
+        pile.spill(place, held)?;
+    }
+    Ok(())
+}
+
+/// Spills the largest pile. False when none has anything in memory.
+pub(crate) fn make_room(
+    piles: &mut [Pile],
+    (place, held): (&Place, &mut Held),
+) -> Result<bool, JoinError> {
+    let Some(largest) = piles.iter_mut().max_by_key(|pile| pile.bytes) else { return Ok(false) };
+    if largest.bytes == 0 {
+        return Ok(false);
+    }
+    largest.spill(place, held)?;
+    Ok(true)
+}

@@ -1,0 +1,93 @@
+//! How many partitions, and how large their buffers: a small part of the memory there is.
+
+use arrow_array::RecordBatch;
+
+use super::router::Router;
+use crate::needs::sliced_bytes;
+
+/// Bits of the hash that tell the partitions of a level apart, at most: enough that a side of ten
+/// times the memory is done in one level, few enough that their buffers cost little.
+const BITS_MAX: u32 = 4;
+const BITS_MIN: u32 = 2;
+/// Memory that affords the most partitions.
+const MEMORY_FOR_BITS_MAX: usize = 4 << 20;
+
+/// A spilled batch is a share of the memory, but no longer than what amortises a write.
+const BATCH_SHARE: usize = 512;
+const BATCH_BYTES: (usize, usize) = (2 << 10, 256 << 10);
+/// A block of a file likewise.
+const BLOCK_SHARE: usize = 2048;
+const BLOCK_BYTES: (usize, usize) = (1 << 10, 64 << 10);
+
+/// What is kept free is a share of the memory.
+const SPARE_SHARE: usize = 16;
+
+/// What a column of a small batch takes beside its bytes: an array and its buffers' heads.
+pub(crate) const COLUMN_BYTES: usize = 256;
+
+/// Sizes of one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// log2 of the partitions.
+    pub(crate) bits: u32,
+    /// Bytes at which a batch is written.
+    pub(crate) batch_bytes: usize,
+    /// Bytes of a block of a file.
+    pub(crate) block_bytes: usize,
+}
+
+impl Sizes {
+    /// For so much memory.
+    pub(crate) fn of(limit: Option<usize>) -> Self {
+        let memory = limit.unwrap_or(usize::MAX);
+        let clamped =
+            |share: usize, (least, most): (usize, usize)| (memory / share).clamp(least, most);
+        Self {
+            bits: if memory >= MEMORY_FOR_BITS_MAX { BITS_MAX } else { BITS_MIN },
+            batch_bytes: clamped(BATCH_SHARE, BATCH_BYTES),
+            block_bytes: clamped(BLOCK_SHARE, BLOCK_BYTES),
+        }
+    }
+
+    pub(crate) fn partitions(&self) -> usize {
+        1 << self.bits
+    }
+
+    /// What writing takes beside the batches: a block of each file, and one batch that is put
+    /// together and compressed.
+    pub(crate) fn writing_bytes(&self) -> usize {
+        self.partitions() * self.block_bytes + 3 * self.batch_bytes
+    }
+
+    /// What a batch takes on its way into partitions: itself, its pieces, the numbers of its rows.
+    pub(crate) fn parting_bytes(&self, batch: &RecordBatch) -> usize {
+        let heads = self.partitions() * batch.num_columns() * COLUMN_BYTES;
+        let rows = batch.num_rows() * Router::ROUTED_BYTES;
+        self.writing_bytes() + 2 * (sliced_bytes(batch) + heads + rows)
+    }
+
+    /// Bytes of one prober's rows on their way into files.
+    pub(crate) fn files_bytes(&self) -> usize {
+        self.writing_bytes() + self.partitions() * self.batch_bytes
+    }
+
+    /// Memory kept free beside what probers are known to take: rows may be longer than the average.
+    pub(crate) fn spare_bytes(&self, limit: Option<usize>) -> usize {
+        limit.map_or(0, |limit| limit / SPARE_SHARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_a_small_part_of_any_memory() {
+        for limit in [128 << 10, 1 << 20, 10 << 20, 300 << 20, 16 << 30] {
+            let sizes = Sizes::of(Some(limit));
+            let buffers = sizes.files_bytes();
+            assert!(buffers * 5 <= limit, "{limit}: {sizes:?}");
+        }
+        assert_eq!(Sizes::of(None), Sizes::of(Some(usize::MAX)));
+    }
+}

@@ -1,0 +1,267 @@
+//! Joins in less memory than they need: right, within the limit, and nothing left behind.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{Int64Array, RecordBatch};
+use arrow_select::concat::concat_batches;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::every_join::{How, hows, inputs_of, joined, possible};
+use super::inputs::{Input, Question, oracle};
+use super::{InMemory, Rows, join_of, numbered, pairs};
+use crate::*;
+
+fn directory(limit: Option<u64>) -> Arc<SpillDirectory> {
+    SpillDirectory::new(std::env::temp_dir(), limit).unwrap()
+}
+
+fn table(join: &HashJoin, batches: Vec<RecordBatch>) -> Result<Arc<JoinTable>, JoinError> {
+    let mut build = join.build();
+    batches.into_iter().try_for_each(|batch| build.push(batch))?;
+    build.finish().map(Arc::new)
+}
+
+/// What comes out, and what was spilled.
+fn all(
+    table: &Arc<JoinTable>,
+    probe: &[RecordBatch],
+    probers: usize,
+) -> Result<(Vec<RecordBatch>, ProbeMetrics), JoinError> {
+    let (next, outputs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let worker = |_| InMemory {
+        batches: probe,
+        next: &next,
+        outputs: &outputs,
+        fail_at: usize::MAX,
+        counts_only: false,
+    };
+    let (_, metrics) = run(table, (0..probers).map(worker).collect())?;
+    Ok((outputs.into_inner().unwrap(), metrics))
+}
+
+fn counted(table: &Arc<JoinTable>, probe: &[RecordBatch]) -> Result<u64, JoinError> {
+    let mut prober = Prober::new(table.clone());
+    let mut rows = 0;
+    for batch in probe {
+        rows += prober.count(batch)?;
+    }
+    Ok(rows + prober.end()?.map_or(Ok(0), Remaining::count)?)
+}
+
+/// Joins within a limit; `None` when it is too small.
+fn check(
+    [left, right]: [&Input; 2],
+    how: &How,
+    limit: usize,
+) -> Result<Option<SpillMetrics>, TestCaseError> {
+    let question = Question {
+        join_type: how.join_type,
+        nulls_equal: how.nulls_equal && !how.null_aware,
+        null_aware: how.null_aware,
+        filtered: how.filtered,
+    };
+    let pool = Pool::of(limit);
+    let join = how.join(left, right).with_memory(pool.clone()).with_spill(directory(None));
+    let join = join.with_probers(how.probers);
+    let (build, probe) = match how.build {
+        Side::Left => (left.batches(), right.batches()),
+        Side::Right => (right.batches(), left.batches()),
+    };
+    let result = table(&join, build.clone()).and_then(|table| {
+        let (outputs, metrics) = all(&table, &probe, how.probers)?;
+        Ok((outputs, metrics, table.spill_metrics()))
+    });
+    prop_assert_eq!(pool.used(), 0, "everything is given back");
+    let (outputs, metrics, spilled) = match result {
+        Err(JoinError::LimitTooSmall { .. }) => return Ok(None),
+        other => other.unwrap(),
+    };
+    let sizes = 1..=how.batch_rows;
+    prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
+    prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
+    let output = concat_batches(&join.schema(), &outputs).unwrap();
+    let mut found = joined(&output, how, left, right);
+    found.sort_unstable();
+    let expected = oracle(left, right, &question);
+    prop_assert_eq!(&found, &expected, "{:?}", spilled);
+    prop_assert_eq!(metrics.output_rows, expected.len() as u64);
+    prop_assert_eq!(metrics.probe_rows, probe.iter().map(|b| b.num_rows() as u64).sum::<u64>());
+    let recounted = table(&join, build).and_then(|table| counted(&table, &probe));
+    if !matches!(recounted, Err(JoinError::LimitTooSmall { .. })) {
+        prop_assert_eq!(recounted.unwrap(), expected.len() as u64);
+    }
+    prop_assert_eq!(pool.used(), 0);
+    Ok(Some(spilled))
+}
+
+#[test]
+fn little_memory_gives_what_nested_loops_give() {
+    let cases = 120;
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let [joined, spilled, levels, chunks] = [const { AtomicU64::new(0) }; 4];
+    let memory = (200_usize << 10..340 << 10, prop::sample::select(&[1_usize, 7, 50][..]));
+    runner
+        .run(&(inputs_of(1200, 1200), hows(), memory), |([mut left, mut right], how, memory)| {
+            for side in [&mut left, &mut right] {
+                (side.pad, side.batch_rows) = (200, side.batch_rows.min(50));
+            }
+            let how = How { batch_rows: memory.1, ..possible(how, left.kinds.len()) };
+            let limit = memory.0 + (how.probers - 1) * (120 << 10);
+            if let Some(metrics) = check([&left, &right], &how, limit)? {
+                joined.fetch_add(1, Ordering::Relaxed);
+                spilled.fetch_add(u64::from(metrics.files > 0), Ordering::Relaxed);
+                levels.fetch_max(metrics.levels, Ordering::Relaxed);
+                chunks.fetch_add(metrics.chunks, Ordering::Relaxed);
+            }
+            Ok(())
+        })
+        .unwrap();
+    let seen = [joined, spilled, levels, chunks].map(AtomicU64::into_inner);
+    let [joined, spilled, levels, chunks] = seen;
+    let enough = joined > u64::from(cases) / 3 && spilled > u64::from(cases) / 8;
+    assert!(enough && levels > 1 && chunks > 0, "{seen:?}");
+}
+
+/// Of 30,000 rows, keys of which some repeat and one is a third, if that is asked for.
+fn large(hot: bool) -> [Rows; 2] {
+    let key = move |row: i128| if hot && row % 3 == 0 { 7 } else { row * 7919 % 20_011 };
+    let left = numbered((0..30_000).map(key), 500);
+    let right = numbered((0..9000).map(|row| if row < 3 { 7 } else { row * 13 % 30_000 }), 300);
+    [left, right]
+}
+
+fn limited(sides: &[Rows; 2], limit: usize) -> (HashJoin, Arc<Pool>) {
+    let pool = Pool::of(limit);
+    let join = join_of(&sides[0], &sides[1]).with_batch_rows(200).with_probers(2);
+    (join.with_memory(pool.clone()).with_spill(directory(None)), pool)
+}
+
+#[test]
+fn partitions_are_partitioned_again_and_a_hot_key_is_joined_in_chunks() {
+    for hot in [false, true] {
+        let sides = large(hot);
+        let expected = super::oracle(&sides[0], &sides[1]);
+        let (join, pool) = limited(&sides, 600 << 10);
+        let joined = table(&join, sides[0].batches()).unwrap();
+        assert!(joined.spills());
+        let (outputs, metrics) = all(&joined, &sides[1].batches(), 2).unwrap();
+        assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+        let spilled = joined.spill_metrics();
+        assert_eq!(spilled.chunks > 0, hot, "{spilled:?}");
+        assert!(spilled.levels > 1 && spilled.bytes > 100_000, "{spilled:?}");
+        assert!(spilled.files > spilled.partitions && spilled.partitions > 4, "{spilled:?}");
+        assert!(joined.peak_memory_bytes() <= 600 << 10);
+        assert!(metrics.matched_rows > 1000 && metrics.matched_rows < 9000);
+        drop(joined);
+        assert_eq!(pool.used(), 0);
+    }
+}
+
+#[test]
+fn dropped_at_any_point_everything_is_given_back() {
+    let sides = large(true);
+    let (join, pool) = limited(&sides, 600 << 10);
+    // Stops after so many calls; true when it came to the end.
+    let run = |calls: usize| -> Result<bool, JoinError> {
+        let mut left = calls;
+        let mut stops = || {
+            left = left.saturating_sub(1);
+            left == 0
+        };
+        let mut build = join.build();
+        for batch in sides[0].batches() {
+            build.push(batch)?;
+            if stops() {
+                return Ok(false);
+            }
+        }
+        let mut prober = Prober::new(Arc::new(build.finish()?));
+        for batch in sides[1].batches() {
+            prober.probe(batch)?;
+            while prober.next_output()?.is_some() {
+                if stops() {
+                    return Ok(false);
+                }
+            }
+        }
+        let mut remaining = prober.end()?.expect("it spills");
+        drop(prober);
+        loop {
+            match remaining.advance()? {
+                Progress::Done => return Ok(true),
+                _ if stops() => return Ok(false),
+                _ => {}
+            }
+        }
+    };
+    let mut calls = 1;
+    while !run(calls).unwrap() {
+        assert_eq!(pool.used(), 0, "after {calls} calls");
+        calls += 1 + calls / 9;
+    }
+    assert!(calls > 300, "{calls}");
+    assert_eq!(pool.used(), 0);
+}
+
+#[test]
+fn a_limit_without_a_directory_and_one_below_a_batch_are_errors() {
+    let sides = large(false);
+    let pool = Pool::of(300 << 10);
+    let join = join_of(&sides[0], &sides[1]).with_memory(pool.clone());
+    let error = table(&join, sides[0].batches()).unwrap_err();
+    assert!(matches!(error, JoinError::Limit(_)), "{error}");
+    assert!(error.to_string().contains("or allow spilling"), "{error}");
+    let (join, small) = limited(&sides, 20 << 10);
+    let error = table(&join, sides[0].batches()).unwrap_err();
+    let said = error.to_string();
+    assert!(said.starts_with("the memory limit of 20480 bytes is too small"), "{said}");
+    assert!(said.ends_with("raise the limit") && !said.contains('\n'), "{said}");
+    assert_eq!(pool.used() + small.used(), 0);
+}
+
+#[test]
+fn a_full_directory_is_an_error_whenever_it_fills() {
+    let sides = large(true);
+    let (join, pool) = limited(&sides, 600 << 10);
+    let mut limit = 1000;
+    loop {
+        let directory = directory(Some(limit));
+        let join = join.clone().with_spill(directory.clone());
+        let result =
+            table(&join, sides[0].batches()).and_then(|table| all(&table, &sides[1].batches(), 2));
+        assert_eq!(pool.used(), 0);
+        match result {
+            Ok(_) => break,
+            Err(error) => {
+                assert!(matches!(error, JoinError::Spill(SpillError::Limit { .. })), "{error}");
+            }
+        }
+        limit += limit / 2;
+    }
+    assert!(limit > 100_000, "{limit}");
+}
+
+/// Probers that are given batches of one large buffer do not charge it again and again.
+#[test]
+fn slices_of_one_batch_are_charged_once() {
+    let rows = 200_000_i64;
+    let keys = Int64Array::from_iter_values(0..rows);
+    let whole = RecordBatch::try_from_iter([("key", Arc::new(keys) as _)]).unwrap();
+    let pool = Pool::of(16 << 20);
+    let (left, right) = (whole.schema(), whole.schema());
+    let join = HashJoin::new(left, right, &[(0, 0)], JoinType::Inner).unwrap();
+    let join = join.with_memory(pool.clone());
+    let mut build = join.build();
+    for start in (0..rows as usize).step_by(1000) {
+        build.push(whole.slice(start, 1000)).unwrap();
+    }
+    assert!((1_600_000..1_700_000).contains(&pool.used()), "{}", pool.used());
+    let table = build.finish().unwrap();
+    assert!(table.memory_bytes() >= table.table_bytes() + table.payload_bytes());
+}
