@@ -3,6 +3,8 @@
 use super::{Finding, Tree};
 
 const INHERITED: [&str; 5] = ["version", "edition", "rust-version", "license", "publish"];
+/// Packages that need a newer compiler than the others, because what they are built on does.
+const OWN_RUST_VERSION: [&str; 1] = ["crates/sql/Cargo.toml"];
 const LICENCE: &str = "Apache-2.0";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -25,6 +27,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         };
         let package = table.get("package");
         for key in INHERITED {
+            if key == "rust-version" && OWN_RUST_VERSION.contains(&manifest.path.as_str()) {
+                continue;
+            }
             if !inherits(package.and_then(|package| package.get(key))) {
                 findings.push(Finding::of_file(manifest, format!("no `{key}.workspace = true`")));
             }

@@ -1,0 +1,228 @@
+//! The dynamic filter: what the build side knows, told to the probe side's scan.
+//!
+//! ```text
+//! build 0 ─ report ─┐
+//! build 1 ─ report ─┼─ all are in ─► filter.update( lo ≤ key ≤ hi [and key in (…)] ) ─► complete
+//! build 2 ─ report ─┘
+//! ```
+//!
+//! A filter made from some of the builds would drop rows that match the others, so it is filled
+//! once, when every build is complete. A build that failed or was dropped is *unknown*, and nothing
+//! is told then (a sibling that waits must not wait for ever: apache/datafusion PR #21666). The
+//! union of all partitions' bounds is told and not one filter for each, because a scan can prune
+//! row groups and pages with `lo ≤ key ≤ hi`, and not with a CASE over a hash.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::NullEquality;
+use datafusion::error::Result;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::expressions::{
+    BinaryExpr, DynamicFilterPhysicalExpr, InListExpr, IsNullExpr, lit,
+};
+use datafusion::physical_plan::joins::HashJoinExec;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::keys::{Bounds, KeyReport, ListLimits};
+
+/// Whose null keys the filter must let pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    /// They match nothing.
+    Dropped,
+    /// They match the build side's.
+    AsBuilt,
+    /// The join has to see them: `NOT IN` of a null is unknown.
+    Kept,
+}
+
+/// Reports of all builds of one join, and the filter that is made of them.
+#[derive(Debug)]
+pub(crate) struct Announcement {
+    filter: Arc<DynamicFilterPhysicalExpr>,
+    /// The probe side's keys.
+    keys: Vec<Arc<dyn PhysicalExpr>>,
+    probe: SchemaRef,
+    nulls: Nulls,
+    limits: ListLimits,
+    state: Mutex<State>,
+    complete: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Builds that have not started, and those that have not reported.
+    idle: Vec<bool>,
+    missing: Vec<bool>,
+    /// Of those that have; none when one of them is unknown.
+    known: Option<Vec<KeyReport>>,
+    complete: bool,
+}
+
+impl Announcement {
+    /// For so many builds.
+    pub(crate) fn new(
+        join: &HashJoinExec,
+        filter: Arc<DynamicFilterPhysicalExpr>,
+        builds: usize,
+        limits: ListLimits,
+    ) -> Self {
+        let nulls = match join.null_equality() {
+            _ if join.null_aware => Nulls::Kept,
+            NullEquality::NullEqualsNull => Nulls::AsBuilt,
+            NullEquality::NullEqualsNothing => Nulls::Dropped,
+        };
+        Self {
+            filter,
+            keys: join.on().iter().map(|(_, right)| Arc::clone(right)).collect(),
+            probe: join.right().schema(),
+            nulls,
+            limits,
+            state: Mutex::new(State {
+                idle: vec![true; builds],
+                missing: vec![true; builds],
+                known: Some(Vec::new()),
+                complete: false,
+            }),
+            complete: Notify::new(),
+        }
+    }
+
+    /// Says what a build found; none if it will never be complete. The first word counts.
+    pub(crate) fn report(&self, build: usize, report: Option<KeyReport>) -> Result<()> {
+        let known = {
+            let mut state = self.state.lock();
+            if !std::mem::take(&mut state.missing[build]) {
+                return Ok(());
+            }
+            match (&mut state.known, report) {
+                (Some(known), Some(report)) => known.push(report),
+                (known, _) => *known = None,
+            }
+            if state.missing.contains(&true) {
+                return Ok(());
+            }
+            state.known.take()
+        };
+        let filled = known.map_or(Ok(()), |known| self.fill(known));
+        self.filter.mark_complete();
+        self.state.lock().complete = true;
+        self.complete.notify_waiters();
+        filled
+    }
+
+    /// Waits until every build has reported, so that a scan that starts later has the filter. For
+    /// a build that has not even started nobody waits: whoever takes one partition after the other
+    /// would wait for ever.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let notified = self.complete.notified();
+            if self.is_settled() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let state = self.state.lock();
+        state.complete || state.idle.contains(&true)
+    }
+
+    fn fill(&self, known: Vec<KeyReport>) -> Result<()> {
+        let mut all: Option<KeyReport> = None;
+        for report in known {
+            all = Some(match all {
+                None => report,
+                Some(all) => all.and(report, self.limits)?,
+            });
+        }
+        let Some(all) = all else { return Ok(()) };
+        if let Some(predicate) = self.predicate(&all)? {
+            self.filter.update(self.with_nulls(predicate, all.nulls)?)?;
+        }
+        Ok(())
+    }
+
+    fn predicate(&self, all: &KeyReport) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        if all.rows == 0 {
+            return Ok(Some(lit(false)));
+        }
+        let bounds = self.keys.iter().zip(&all.bounds);
+        let mut parts: Vec<Arc<dyn PhysicalExpr>> =
+            bounds.filter_map(|(key, bounds)| Some(within(key, bounds.as_ref()?))).collect();
+        if let Some(values) = &all.values {
+            let (key, values) = (Arc::clone(&self.keys[0]), Arc::clone(values));
+            let list = InListExpr::try_new_from_array(key, values, false, &self.probe)?;
+            parts.push(Arc::new(list));
+        }
+        Ok(parts.into_iter().reduce(|one, two| binary(one, Operator::And, two)))
+    }
+
+    /// Lets null keys pass where the join has to see them.
+    fn with_nulls(
+        &self,
+        predicate: Arc<dyn PhysicalExpr>,
+        built_nulls: bool,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match self.nulls {
+            Nulls::Dropped => return Ok(predicate),
+            Nulls::AsBuilt if !built_nulls => return Ok(predicate),
+            Nulls::AsBuilt | Nulls::Kept => {}
+        }
+        let mut passing: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
+        for key in &self.keys {
+            if key.nullable(&self.probe)? {
+                passing.push(Arc::new(IsNullExpr::new(Arc::clone(key))));
+            }
+        }
+        passing.push(predicate);
+        let any = passing.into_iter().reduce(|one, two| binary(one, Operator::Or, two));
+        Ok(any.expect("the predicate is one"))
+    }
+}
+
+fn within(key: &Arc<dyn PhysicalExpr>, bounds: &Bounds) -> Arc<dyn PhysicalExpr> {
+    let from = binary(Arc::clone(key), Operator::GtEq, lit(bounds.min.clone()));
+    let to = binary(Arc::clone(key), Operator::LtEq, lit(bounds.max.clone()));
+    binary(from, Operator::And, to)
+}
+
+fn binary(
+    left: Arc<dyn PhysicalExpr>,
+    operator: Operator,
+    right: Arc<dyn PhysicalExpr>,
+) -> Arc<dyn PhysicalExpr> {
+    Arc::new(BinaryExpr::new(left, operator, right))
+}
+
+/// One build's duty to report: dropped without a report, the build is unknown.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    announcement: Arc<Announcement>,
+    build: usize,
+}
+
+impl Reporter {
+    /// Says that a build has started.
+    pub(crate) fn new(announcement: Arc<Announcement>, build: usize) -> Self {
+        announcement.state.lock().idle[build] = false;
+        Self { announcement, build }
+    }
+
+    /// The build is complete.
+    pub(crate) fn report(&self, report: KeyReport) -> Result<()> {
+        self.announcement.report(self.build, Some(report))
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        // After a report this is not heard; before it, nothing is filled that could fail.
+        let unknown = self.announcement.report(self.build, None);
+        debug_assert!(unknown.is_ok(), "an unknown build fills no filter");
+    }
+}

@@ -1,0 +1,137 @@
+//! The build side: read to its end, made into a table, and shared by whoever probes it.
+//!
+//! With `CollectLeft` there is one table for all partitions of the probe side: whichever of them is
+//! polled drives it, and the last to be done lets it go. With `Partitioned` each partition has its
+//! own.
+
+use std::sync::Arc;
+
+use datafusion::common::utils::memory::RecordBatchMemoryCounter;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryReservation;
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt, Shared};
+use parking_lot::Mutex;
+use workahead_columns::{HashJoin, JoinTable};
+
+use crate::announcement::Reporter;
+use crate::error::from_join;
+use crate::keys::{KeyCollector, ListLimits};
+use crate::metrics::JoinMetrics;
+use crate::translation::Translation;
+
+/// A table that is being made, for any number of waiters.
+pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
+
+/// A table, and the memory it was promised.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) table: Arc<JoinTable>,
+    /// Rows that were read, also those that can't match.
+    pub(crate) rows: usize,
+    _memory: MemoryReservation,
+}
+
+/// What a build needs.
+pub(crate) struct Build {
+    pub(crate) input: SendableRecordBatchStream,
+    pub(crate) translation: Arc<Translation>,
+    /// The join with this session's options.
+    pub(crate) join: HashJoin,
+    /// How many streams will probe the table and say that they are done.
+    pub(crate) probers: usize,
+    /// Who is told of the keys.
+    pub(crate) reporter: Option<(Reporter, ListLimits)>,
+    pub(crate) memory: MemoryReservation,
+    pub(crate) metrics: JoinMetrics,
+}
+
+impl Build {
+    /// Starts when it is first polled.
+    pub(crate) fn start(self) -> SharedTable {
+        self.run().map(|built| built.map(Arc::new).map_err(Arc::new)).boxed().shared()
+    }
+
+    async fn run(mut self) -> Result<Built> {
+        let mut side = self.join.build();
+        let translation = Arc::clone(&self.translation);
+        let (input, build_time) = (&translation.left, self.metrics.build_time.clone());
+        let mut collector = match &self.reporter {
+            Some((_, limits)) => Some(KeyCollector::new(&input.keys, &input.schema, *limits)?),
+            None => None,
+        };
+        let (mut counter, mut rows) = (RecordBatchMemoryCounter::new(), 0);
+        while let Some(batch) = self.input.next().await {
+            let batch = batch?;
+            let _timer = build_time.timer();
+            self.metrics.build_input_batches.add(1);
+            self.metrics.build_input_rows.add(batch.num_rows());
+            rows += batch.num_rows();
+            let batch = input.read(&batch)?;
+            if let Some(collector) = &mut collector {
+                collector.add(&batch)?;
+            }
+            self.charge(counter.count_batch(&batch))?;
+            side.push(batch).map_err(from_join)?;
+        }
+        // The input's own memory is not needed while the table is made.
+        self.input = empty(&self.input);
+        let _timer = build_time.timer();
+        let table = side.finish().map_err(from_join)?;
+        table.expect_probers(self.probers);
+        self.charge(table.table_bytes())?;
+        self.metrics.table_bytes.add(table.table_bytes());
+        self.metrics.strategy.add(table.choice().strategy.name());
+        if let (Some((reporter, _)), Some(collector)) = (&self.reporter, collector) {
+            reporter.report(collector.finish(table.keys())?)?;
+        }
+        Ok(Built { table: Arc::new(table), rows, _memory: self.memory })
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.memory.try_grow(bytes)?;
+        self.metrics.build_mem_used.add(bytes);
+        Ok(())
+    }
+}
+
+/// A stream of no batches, in place of one that is no longer needed.
+pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStream {
+    use datafusion::physical_plan::EmptyRecordBatchStream;
+    Box::pin(EmptyRecordBatchStream::new(like.schema()))
+}
+
+/// The one table of `CollectLeft`.
+#[derive(Default)]
+pub(crate) struct OneTable {
+    state: Mutex<(Option<SharedTable>, usize)>,
+}
+
+impl OneTable {
+    /// The table, started by whoever asks first.
+    pub(crate) fn get(&self, start: impl FnOnce() -> Result<SharedTable>) -> Result<SharedTable> {
+        let mut state = self.state.lock();
+        if let Some(table) = &state.0 {
+            return Ok(table.clone());
+        }
+        let table = start()?;
+        *state = (Some(table.clone()), 0);
+        Ok(table)
+    }
+
+    /// One of so many probers is done: with the last of them the table's memory goes.
+    pub(crate) fn done(&self, probers: usize) {
+        let mut state = self.state.lock();
+        state.1 += 1;
+        if state.1 == probers {
+            *state = (None, 0);
+        }
+    }
+}
+
+impl std::fmt::Debug for OneTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OneTable").field("done", &self.state.lock().1).finish_non_exhaustive()
+    }
+}

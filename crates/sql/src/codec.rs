@@ -1,0 +1,156 @@
+//! Our node in DataFusion's plan format, so that plans travel between processes.
+//!
+//! The bytes are our mark, then the hash join that describes the node, encoded by DataFusion with
+//! empty inputs: the real ones travel beside it as the node's children.
+
+use std::sync::Arc;
+
+use datafusion::common::internal_datafusion_err;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+use datafusion::physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
+use datafusion::physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion_proto::physical_plan::{
+    AsExecutionPlan, DefaultPhysicalExtensionCodec, PhysicalExtensionCodec,
+    PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
+};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+
+use crate::node::hash_join;
+use crate::{Settings, WorkaheadJoinExec};
+
+/// What our bytes begin with; the number is that of the format.
+const MARK: &[u8] = b"\xffworkahead join 1\n";
+
+/// Encodes our joins, and leaves everything else to another codec.
+#[derive(Debug)]
+pub struct WorkaheadCodec {
+    inner: Arc<dyn PhysicalExtensionCodec>,
+    settings: Settings,
+}
+
+impl Default for WorkaheadCodec {
+    fn default() -> Self {
+        Self::new(Arc::new(DefaultPhysicalExtensionCodec {}))
+    }
+}
+
+impl WorkaheadCodec {
+    /// Around the codec of a program's other nodes and functions.
+    #[must_use]
+    pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
+        Self { inner, settings: Settings::default() }
+    }
+
+    /// What is known of the machine that decodes.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+}
+
+/// A plan of the same node over other inputs.
+fn over(
+    plan: Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
+
+impl PhysicalExtensionCodec for WorkaheadCodec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(ours) = bytes.strip_prefix(MARK) else {
+            return self.inner.try_decode(bytes, inputs, context, converter);
+        };
+        let node = PhysicalPlanNode::try_decode(ours)?;
+        let context = PhysicalPlanDecodeContext::new(context, self);
+        let plan = over(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
+        let plan = hash_join(plan)
+            .ok_or_else(|| internal_datafusion_err!("the bytes of a join hold another node"))?;
+        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let Some(ours) = node.downcast_ref::<WorkaheadJoinExec>() else {
+            return self.inner.try_encode(node, bytes, converter);
+        };
+        let empty = |input: &Arc<dyn ExecutionPlan>| Arc::new(EmptyExec::new(input.schema())) as _;
+        let inputs = ours.children().into_iter().map(empty).collect();
+        let plan = over(Arc::clone(ours.planned()) as _, inputs)?;
+        bytes.extend_from_slice(MARK);
+        converter.execution_plan_to_proto(&plan, self)?.try_encode(bytes)
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        self.inner.try_decode_udf(name, bytes)
+    }
+
+    fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udf(function, bytes)
+    }
+
+    fn try_decode_higher_order_function(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<Arc<HigherOrderUDF>> {
+        self.inner.try_decode_higher_order_function(name, bytes)
+    }
+
+    fn try_encode_higher_order_function(
+        &self,
+        function: &HigherOrderUDF,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.inner.try_encode_higher_order_function(function, bytes)
+    }
+
+    fn try_decode_expr(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn PhysicalExpr>],
+        context: &PhysicalExprDecodeCtx<'_>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        self.inner.try_decode_expr(bytes, inputs, context)
+    }
+
+    fn try_encode_expr(
+        &self,
+        expression: &Arc<dyn PhysicalExpr>,
+        bytes: &mut Vec<u8>,
+        context: &PhysicalExprEncodeCtx<'_>,
+    ) -> Result<()> {
+        self.inner.try_encode_expr(expression, bytes, context)
+    }
+
+    fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
+        self.inner.try_decode_udaf(name, bytes)
+    }
+
+    fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udaf(function, bytes)
+    }
+
+    fn try_decode_udwf(&self, name: &str, bytes: &[u8]) -> Result<Arc<WindowUDF>> {
+        self.inner.try_decode_udwf(name, bytes)
+    }
+
+    fn try_encode_udwf(&self, function: &WindowUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udwf(function, bytes)
+    }
+}

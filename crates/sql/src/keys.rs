@@ -1,0 +1,222 @@
+//! What the build side's keys are like, for the probe side's scan: their bounds, and if they are
+//! few, their values.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::compute::concat;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
+use datafusion::logical_expr::Accumulator;
+use datafusion::scalar::ScalarValue;
+
+/// How many values may go into a list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListLimits {
+    bytes: usize,
+    values: usize,
+}
+
+impl ListLimits {
+    /// The session's limits for hash joins.
+    pub(crate) fn of(config: &ConfigOptions) -> Self {
+        Self {
+            bytes: config.optimizer.hash_join_inlist_pushdown_max_size,
+            values: config.optimizer.hash_join_inlist_pushdown_max_distinct_values,
+        }
+    }
+}
+
+/// Bounds of one key, of all rows seen. Null keys have none.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) min: ScalarValue,
+    pub(crate) max: ScalarValue,
+}
+
+/// What is known of one complete build side, or of several.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyReport {
+    pub(crate) rows: usize,
+    /// A key in some row is null.
+    pub(crate) nulls: bool,
+    /// One for each key; none if there is no order or no value.
+    pub(crate) bounds: Vec<Option<Bounds>>,
+    /// All values of the only key, while they are few.
+    pub(crate) values: Option<ArrayRef>,
+}
+
+/// Collects a report, batch by batch.
+pub(crate) struct KeyCollector {
+    columns: Vec<usize>,
+    rows: usize,
+    nulls: bool,
+    bounds: Vec<Option<(MinAccumulator, MaxAccumulator)>>,
+    values: Option<Vec<ArrayRef>>,
+    value_bytes: usize,
+    limits: ListLimits,
+}
+
+impl KeyCollector {
+    /// For keys in these columns of a batch.
+    pub(crate) fn new(
+        columns: &[usize],
+        schema: &datafusion::arrow::datatypes::Schema,
+        limits: ListLimits,
+    ) -> Result<Self> {
+        let bounds = columns.iter().map(|at| accumulators(schema.field(*at).data_type()));
+        Ok(Self {
+            columns: columns.to_vec(),
+            rows: 0,
+            nulls: false,
+            bounds: bounds.collect::<Result<_>>()?,
+            values: (columns.len() == 1).then(Vec::new),
+            value_bytes: 0,
+            limits,
+        })
+    }
+
+    /// Adds a batch.
+    pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows();
+        for (at, bounds) in self.columns.iter().zip(&mut self.bounds) {
+            let keys = batch.column(*at);
+            self.nulls |= keys.logical_null_count() > 0;
+            if let Some((min, max)) = bounds {
+                min.update_batch(std::slice::from_ref(keys))?;
+                max.update_batch(std::slice::from_ref(keys))?;
+            }
+        }
+        if let Some(values) = &mut self.values {
+            let keys = batch.column(self.columns[0]);
+            self.value_bytes += keys.get_array_memory_size();
+            if self.value_bytes > self.limits.bytes {
+                self.values = None;
+            } else if !keys.is_empty() {
+                values.push(Arc::clone(keys));
+            }
+        }
+        Ok(())
+    }
+
+    /// The report; `distinct` keys were found among the rows.
+    pub(crate) fn finish(self, distinct: usize) -> Result<KeyReport> {
+        let bounds = self.bounds.into_iter().map(|pair| {
+            let Some((mut min, mut max)) = pair else { return Ok(None) };
+            let (min, max) = (min.evaluate()?, max.evaluate()?);
+            Ok((!min.is_null() && !max.is_null()).then_some(Bounds { min, max }))
+        });
+        let bounds = bounds.collect::<Result<_>>()?;
+        let values =
+            self.values.filter(|parts| !parts.is_empty() && distinct <= self.limits.values);
+        let values = values.map(|parts| {
+            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+            concat(&parts)
+        });
+        let values = values.transpose()?;
+        Ok(KeyReport { rows: self.rows, nulls: self.nulls, bounds, values })
+    }
+}
+
+impl KeyReport {
+    /// What is known of two build sides together, for sides that were both complete.
+    pub(crate) fn and(self, other: Self, limits: ListLimits) -> Result<Self> {
+        if self.rows == 0 {
+            return Ok(other);
+        }
+        if other.rows == 0 {
+            return Ok(self);
+        }
+        let bounds = self.bounds.into_iter().zip(other.bounds).map(|pair| match pair {
+            (Some(one), Some(two)) => one.and(two).map(Some),
+            _ => Ok(None),
+        });
+        let bounds = bounds.collect::<Result<_>>()?;
+        let values = match (self.values, other.values) {
+            (Some(one), Some(two)) => Some(concat(&[&one, &two])?)
+                .filter(|both| both.get_array_memory_size() <= limits.bytes),
+            _ => None,
+        };
+        Ok(Self { rows: self.rows + other.rows, nulls: self.nulls || other.nulls, bounds, values })
+    }
+}
+
+impl Bounds {
+    fn and(self, other: Self) -> Result<Self> {
+        let kind = self.min.data_type();
+        let (mut min, mut max) = (MinAccumulator::try_new(&kind)?, MaxAccumulator::try_new(&kind)?);
+        min.update_batch(&[ScalarValue::iter_to_array([self.min, other.min])?])?;
+        max.update_batch(&[ScalarValue::iter_to_array([self.max, other.max])?])?;
+        Ok(Self { min: min.evaluate()?, max: max.evaluate()? })
+    }
+}
+
+/// For the types whose comparison in a filter is the order that the accumulators go by.
+fn accumulators(kind: &DataType) -> Result<Option<(MinAccumulator, MaxAccumulator)>> {
+    let kind = match kind {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        kind => kind,
+    };
+    let ordered = kind.is_numeric()
+        || kind.is_temporal() && !matches!(kind, DataType::Interval(_) | DataType::Duration(_))
+        || kind.is_string()
+        || kind.is_binary() && !matches!(kind, DataType::FixedSizeBinary(_))
+        || *kind == DataType::Boolean;
+    if !ordered {
+        return Ok(None);
+    }
+    Ok(Some((MinAccumulator::try_new(kind)?, MaxAccumulator::try_new(kind)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::Int64Array;
+    use datafusion::arrow::datatypes::{Field, Schema};
+
+    use super::*;
+
+    const LIMITS: ListLimits = ListLimits { bytes: 1 << 10, values: 4 };
+
+    fn report(keys: Vec<Option<i64>>, distinct: usize) -> KeyReport {
+        let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true)]));
+        let mut collector = KeyCollector::new(&[0], &schema, LIMITS).unwrap();
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from(keys))]);
+        collector.add(&batch.unwrap()).unwrap();
+        collector.finish(distinct).unwrap()
+    }
+
+    fn bounds(report: &KeyReport) -> Option<(i64, i64)> {
+        let bounds = report.bounds[0].clone()?;
+        Some((bounds.min.try_into().unwrap(), bounds.max.try_into().unwrap()))
+    }
+
+    #[test]
+    fn bounds_are_of_all_rows_and_ignore_nulls() {
+        let found = report(vec![Some(3), None, Some(-1)], 2);
+        assert_eq!((bounds(&found), found.nulls, found.rows), (Some((-1, 3)), true, 3));
+        assert_eq!(found.values.as_ref().unwrap().len(), 3);
+        assert_eq!(bounds(&report(vec![None], 0)), None);
+    }
+
+    #[test]
+    fn many_values_are_not_listed() {
+        assert!(report(vec![Some(1); 10], 5).values.is_none(), "more distinct ones than allowed");
+        assert!(
+            report((0..500).map(Some).collect(), 4).values.is_none(),
+            "more bytes than allowed"
+        );
+    }
+
+    #[test]
+    fn two_reports_are_the_report_of_both() {
+        let (one, two) = (report(vec![Some(1)], 1), report(vec![Some(9), None], 1));
+        let both = one.and(two, LIMITS).unwrap();
+        assert_eq!((bounds(&both), both.nulls, both.rows), (Some((1, 9)), true, 3));
+        assert_eq!(both.values.unwrap().len(), 3);
+        let empty = report(vec![], 0);
+        let one = report(vec![Some(1)], 1).and(empty, LIMITS).unwrap();
+        assert_eq!((bounds(&one), one.rows), (Some((1, 1)), 1), "no rows are no doubt");
+    }
+}

@@ -1,0 +1,363 @@
+//! The join as a node of a physical plan.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PhysicalExpr, PlanProperties,
+};
+use workahead_columns::{HashJoin, Order};
+
+use crate::announcement::{Announcement, Reporter};
+use crate::build::{Build, OneTable, SharedTable};
+use crate::keys::ListLimits;
+use crate::metrics::JoinMetrics;
+use crate::options::{Settings, WorkaheadOptions};
+use crate::stream::{JoinStream, Probe};
+use crate::translation::Translation;
+
+/// What `EXPLAIN` says of DataFusion's own node, and of ours instead.
+const NAMES: (&str, &str) = ("HashJoinExec", "WorkaheadJoinExec");
+
+/// A hash join done by Workahead.
+///
+/// It describes itself by the [`HashJoinExec`] it replaces, which also knows the dynamic filter
+/// that was pushed down for it; that node is never executed.
+#[derive(Debug)]
+pub struct WorkaheadJoinExec {
+    plan: Arc<HashJoinExec>,
+    translation: Arc<Translation>,
+    settings: Settings,
+    table: Arc<OneTable>,
+    announcement: OnceLock<Arc<Announcement>>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl WorkaheadJoinExec {
+    /// In place of a planned hash join.
+    ///
+    /// # Errors
+    /// When the join is one that Workahead can't do, with the reason: leave it as it is.
+    pub fn try_new(plan: Arc<HashJoinExec>, settings: Settings) -> Result<Self> {
+        let translation = Arc::new(Translation::of(&plan)?);
+        Ok(Self {
+            plan,
+            translation,
+            settings,
+            table: Arc::default(),
+            announcement: OnceLock::new(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    /// The join in DataFusion's words.
+    #[must_use]
+    pub fn planned(&self) -> &Arc<HashJoinExec> {
+        &self.plan
+    }
+
+    /// A plan that DataFusion made of ours, ours again.
+    fn again(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(join) = hash_join(Arc::clone(&plan)) else { return Ok(plan) };
+        let mut again = Self::try_new(join, self.settings)?;
+        again.metrics = self.metrics.clone();
+        Ok(Arc::new(again))
+    }
+
+    fn planned_dyn(&self) -> Arc<dyn ExecutionPlan> {
+        Arc::clone(&self.plan) as _
+    }
+
+    fn mode(&self) -> PartitionMode {
+        *self.plan.partition_mode()
+    }
+
+    fn check_partitions(&self) -> Result<()> {
+        let left = self.plan.left().output_partitioning().partition_count();
+        let right = self.plan.right().output_partitioning().partition_count();
+        match self.mode() {
+            PartitionMode::Partitioned if left != right => internal_err!(
+                "WorkaheadJoinExec needs as many partitions on both sides, not {left} and {right}"
+            ),
+            PartitionMode::CollectLeft if left != 1 => {
+                internal_err!("WorkaheadJoinExec collects one partition on the left, not {left}")
+            }
+            PartitionMode::Auto => {
+                internal_err!("WorkaheadJoinExec can't run before its partitioning is decided")
+            }
+            PartitionMode::Partitioned | PartitionMode::CollectLeft => Ok(()),
+        }
+    }
+
+    /// How many tables are built in all.
+    fn builds(&self) -> usize {
+        match self.mode() {
+            PartitionMode::CollectLeft => 1,
+            _ => self.plan.left().output_partitioning().partition_count(),
+        }
+    }
+
+    /// How many streams probe one table.
+    fn probers(&self) -> usize {
+        match self.mode() {
+            PartitionMode::CollectLeft => self.plan.right().output_partitioning().partition_count(),
+            _ => 1,
+        }
+    }
+
+    /// Where the keys are announced, if anybody below the probe side listens.
+    fn announcement(&self, limits: ListLimits) -> Result<Option<Arc<Announcement>>> {
+        let Some(filter) = self.plan.dynamic_expressions_produced().pop() else { return Ok(None) };
+        let Some(id) = filter.expression_id() else { return Ok(None) };
+        if !listens(self.plan.right(), id)? {
+            return Ok(None);
+        }
+        let filter = filter as Arc<dyn Any + Send + Sync>;
+        let Ok(filter) = filter.downcast::<DynamicFilterPhysicalExpr>() else { return Ok(None) };
+        let new = || Arc::new(Announcement::new(&self.plan, filter, self.builds(), limits));
+        Ok(Some(Arc::clone(self.announcement.get_or_init(new))))
+    }
+
+    /// The join as this session wants it.
+    fn join(&self, config: &ConfigOptions) -> Result<HashJoin> {
+        // The promise of an order is worth something only where there is one.
+        let ordered = self.plan.right().output_ordering().is_some();
+        let order = if ordered { Order::Kept } else { Order::Any };
+        let join = self.translation.join.clone();
+        Ok(join
+            .with_batch_rows(usize::from(config.execution.batch_size).min(1 << 31))
+            .with_strategy(WorkaheadOptions::of(config).strategy()?)
+            .with_caches(self.settings.caches)
+            .with_probe_order(order))
+    }
+
+    /// The table of a partition, or the one of all.
+    fn start(
+        &self,
+        partition: usize,
+        context: &Arc<TaskContext>,
+        announcement: Option<&Arc<Announcement>>,
+        metrics: &JoinMetrics,
+    ) -> Result<SharedTable> {
+        let config = context.session_config().options();
+        let limits = ListLimits::of(config);
+        let (build, consumer) = match self.mode() {
+            PartitionMode::CollectLeft => (0, "WorkaheadJoin".to_owned()),
+            _ => (partition, format!("WorkaheadJoin[{partition}]")),
+        };
+        let reporter = announcement
+            .map(|announcement| (Reporter::new(Arc::clone(announcement), build), limits));
+        let build = Build {
+            input: self.plan.left().execute(build, Arc::clone(context))?,
+            translation: Arc::clone(&self.translation),
+            join: self.join(config)?,
+            probers: self.probers(),
+            reporter,
+            memory: MemoryConsumer::new(consumer).register(context.memory_pool()),
+            metrics: metrics.clone(),
+        };
+        Ok(build.start())
+    }
+}
+
+/// The plan as a hash join, if it is one.
+pub(crate) fn hash_join(plan: Arc<dyn ExecutionPlan>) -> Option<Arc<HashJoinExec>> {
+    (plan as Arc<dyn Any + Send + Sync>).downcast().ok()
+}
+
+/// Whether a plan reads an expression.
+fn listens(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        node.apply_expressions(&mut |root| {
+            root.apply(|expression| {
+                found |= expression.expression_id() == Some(id);
+                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// What DataFusion's node says of itself, with a name changed.
+struct Renamed<'a>(&'a HashJoinExec, DisplayFormatType);
+
+impl fmt::Display for Renamed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_as(self.1, f)
+    }
+}
+
+impl DisplayAs for WorkaheadJoinExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = Renamed(&self.plan, format).to_string();
+        match text.strip_prefix(NAMES.0) {
+            Some(rest) => write!(f, "{}{rest}", NAMES.1),
+            None => f.write_str(&text),
+        }
+    }
+}
+
+impl ExecutionPlan for WorkaheadJoinExec {
+    fn name(&self) -> &str {
+        NAMES.1
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.plan.properties()
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        self.input_distribution_requirements().into_per_child()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        self.plan.input_distribution_requirements()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        ExecutionPlan::maintains_input_order(self.plan.as_ref())
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.plan.children()
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.plan.apply_expressions(f)
+    }
+
+    fn dynamic_expressions_produced(&self) -> Vec<Arc<dyn PhysicalExpr>> {
+        self.plan.dynamic_expressions_produced()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.again(self.planned_dyn().replace_children(children, options)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = Arc::new(self.plan.builder().reset_state().build()?);
+        Ok(Arc::new(Self::try_new(plan, self.settings)?))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        self.check_partitions()?;
+        let metrics = JoinMetrics::new(partition, &self.metrics);
+        let limits = ListLimits::of(context.session_config().options());
+        let announcement = self.announcement(limits)?;
+        let start = || self.start(partition, &context, announcement.as_ref(), &metrics);
+        let shared = self.mode() == PartitionMode::CollectLeft;
+        let table = if shared { self.table.get(start)? } else { start()? };
+        Ok(Box::pin(JoinStream::new(Probe {
+            input: self.plan.right().execute(partition, Arc::clone(&context))?,
+            table: Some(table),
+            translation: Arc::clone(&self.translation),
+            join_type: *self.plan.join_type(),
+            // One table for all is announced before it is handed out.
+            announcement: announcement.filter(|_| !shared),
+            shared: shared.then(|| (Arc::clone(&self.table), self.probers())),
+            fetch: self.plan.fetch(),
+            schema: self.schema(),
+            metrics,
+        })))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        self.plan.child_stats_requests(partition)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        self.plan.statistics_from_inputs(inputs, args)
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        self.plan.cardinality_effect()
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let swapped = self.plan.try_swapping_with_projection(projection)?;
+        swapped.map(|plan| self.again(plan)).transpose()
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        parents: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        self.plan.gather_filters_for_pushdown(phase, parents, config)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let mut told = self.plan.handle_child_pushdown_result(phase, result, config)?;
+        told.updated_node = told.updated_node.map(|plan| self.again(plan)).transpose()?;
+        Ok(told)
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        self.plan.supports_limit_pushdown()
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.plan.fetch()
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        self.again(self.plan.with_fetch(limit)?).ok()
+    }
+}

@@ -1,0 +1,125 @@
+//! The physical-optimizer rule, and its place among DataFusion's.
+//!
+//! Rules run in the order of their list. Ours comes when plans have their final shape (after the
+//! last `ProjectionPushdown`, which embeds projections into hash joins) and before filters are
+//! pushed down for the last time (`FilterPushdown(Post)`, where a join makes its dynamic filter
+//! and must be the node that stays). Appended to the list, as
+//! `SessionStateBuilder::with_physical_optimizer_rule` does, it would come after both.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::PartitionMode;
+
+use crate::node::hash_join;
+use crate::{HashInsteadOfSortMerge, Settings, WorkaheadJoinExec, WorkaheadOptions};
+
+/// The rule before which ours must come.
+const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
+/// The rule that decides how the inputs of hash joins are partitioned.
+const SELECTION: &str = "join_selection";
+
+type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
+
+/// Replaces hash joins by ours.
+#[derive(Debug, Default)]
+pub struct WorkaheadJoins {
+    settings: Settings,
+}
+
+impl WorkaheadJoins {
+    /// The rule; most want [`install`].
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    fn replace(&self, plan: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+        let Some(join) = hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
+        if *join.partition_mode() == PartitionMode::Auto {
+            return Transformed::no(plan);
+        }
+        match WorkaheadJoinExec::try_new(join, self.settings) {
+            Ok(ours) => Transformed::yes(Arc::new(ours)),
+            Err(_) => Transformed::no(plan),
+        }
+    }
+}
+
+impl PhysicalOptimizerRule for WorkaheadJoins {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !WorkaheadOptions::of(config).enabled {
+            return Ok(plan);
+        }
+        Ok(plan.transform_up(|plan| Ok(self.replace(plan)))?.data)
+    }
+
+    fn name(&self) -> &str {
+        "WorkaheadJoins"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Lets a session do its hash joins with Workahead.
+#[must_use]
+pub fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
+    install_with(builder, Settings::default())
+}
+
+/// The same, by what is known of the machine.
+#[must_use]
+pub fn install_with(mut builder: SessionStateBuilder, settings: Settings) -> SessionStateBuilder {
+    let config = builder.config().get_or_insert_default();
+    if config.options().extensions.get::<WorkaheadOptions>().is_none() {
+        config.options_mut().extensions.insert(WorkaheadOptions::default());
+    }
+    let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
+    place(rules, settings);
+    builder
+}
+
+fn place(rules: &mut Rules, settings: Settings) {
+    let at = |rules: &Rules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
+    let end = rules.len();
+    let joins = Arc::new(WorkaheadJoins::new(settings));
+    rules.insert(at(rules, LAST_PUSH_DOWN).unwrap_or(end), joins);
+    let first = at(rules, SELECTION).unwrap_or(0);
+    rules.insert(first, Arc::new(HashInsteadOfSortMerge::new(settings)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_comes_after_projections_and_before_dynamic_filters() {
+        let mut rules = PhysicalOptimizer::new().rules;
+        place(&mut rules, Settings::default());
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        let at = |name: &str| names.iter().rposition(|found| *found == name).expect(name);
+        assert!(at("ProjectionPushdown") < at("WorkaheadJoins"));
+        assert_eq!(at("WorkaheadJoins") + 1, at(LAST_PUSH_DOWN));
+        assert_eq!(at("HashInsteadOfSortMerge") + 1, at(SELECTION));
+    }
+
+    #[test]
+    fn a_session_of_other_rules_gets_ours_too() {
+        let mut rules: Rules = Vec::new();
+        place(&mut rules, Settings::default());
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        assert_eq!(names, ["HashInsteadOfSortMerge", "WorkaheadJoins"]);
+    }
+}

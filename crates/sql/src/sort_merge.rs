@@ -1,0 +1,76 @@
+//! Sort-merge joins that were planned only to keep memory low, as hash joins again.
+//!
+//! `SET datafusion.optimizer.prefer_hash_join = false` plans a sort-merge join for every join with
+//! a key, because it can spill and DataFusion's hash join can't. Ours can. The rule comes before
+//! the rules that decide partitioning and add the sorts, so that none is added and no order is
+//! promised that nobody keeps.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode, SortMergeJoinExec};
+
+use crate::{Settings, WorkaheadJoinExec, WorkaheadOptions};
+
+/// Turns sort-merge joins into hash joins when `workahead.replace_sort_merge_joins` is set.
+#[derive(Debug, Default)]
+pub struct HashInsteadOfSortMerge {
+    settings: Settings,
+}
+
+impl HashInsteadOfSortMerge {
+    /// The rule; most want [`install`](crate::install).
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    fn replace(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() else {
+            return Ok(Transformed::no(plan));
+        };
+        let (left, right) = (Arc::clone(join.left()), Arc::clone(join.right()));
+        let builder = || {
+            HashJoinExecBuilder::new(
+                Arc::clone(&left),
+                Arc::clone(&right),
+                join.on().to_vec(),
+                join.join_type(),
+            )
+            .with_filter(join.filter().clone())
+            .with_null_equality(join.null_equality())
+            .with_partition_mode(PartitionMode::Auto)
+        };
+        // DataFusion's hash join would use the memory that was to be kept low.
+        if WorkaheadJoinExec::try_new(Arc::new(builder().build()?), self.settings).is_err() {
+            return Ok(Transformed::no(plan));
+        }
+        Ok(Transformed::yes(builder().build_exec()?))
+    }
+}
+
+impl PhysicalOptimizerRule for HashInsteadOfSortMerge {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = WorkaheadOptions::of(config);
+        if !options.enabled || !options.replace_sort_merge_joins {
+            return Ok(plan);
+        }
+        Ok(plan.transform_up(|plan| self.replace(plan))?.data)
+    }
+
+    fn name(&self) -> &str {
+        "HashInsteadOfSortMerge"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,124 @@
+//! What the rule makes of plans.
+
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
+use datafusion::prelude::SessionConfig;
+use futures::TryStreamExt;
+
+use crate::{count, plan, register_sides, rows, session};
+
+const OURS: &str = "WorkaheadJoinExec";
+const STOCK: &str = "HashJoinExec";
+
+#[tokio::test]
+async fn hash_joins_are_replaced_unless_the_session_says_no() {
+    let context = session(true, SessionConfig::new());
+    register_sides(&context);
+    let sql = "select * from l join r on l.a = r.b left join l x on x.a = r.at";
+    let replaced = plan(&context, sql).await;
+    assert_eq!((count(&replaced, OURS), count(&replaced, STOCK)), (2, 0));
+    context.sql("set workahead.enabled = false").await.unwrap();
+    let kept = plan(&context, sql).await;
+    assert_eq!((count(&kept, OURS), count(&kept, STOCK)), (0, 2));
+}
+
+#[tokio::test]
+async fn explain_says_what_stock_says_under_our_name() {
+    let sql = "select l.said from l join r on l.a = r.b and l.at < r.at limit 5";
+    let mut shown = Vec::new();
+    for ours in [false, true] {
+        let context = session(ours, SessionConfig::new().with_target_partitions(2));
+        register_sides(&context);
+        let plan = plan(&context, sql).await;
+        let text = displayable(plan.as_ref()).indent(false).to_string();
+        let trees = displayable(plan.as_ref()).tree_render().to_string();
+        shown.push((text, trees.contains("on=") || trees.contains("on")));
+    }
+    let [stock, ours] = <[_; 2]>::try_from(shown).unwrap();
+    assert!(ours.0.contains("WorkaheadJoinExec: mode="), "{}", ours.0);
+    assert_eq!(ours.0.replace(OURS, STOCK), stock.0);
+    assert_eq!(ours.1, stock.1);
+}
+
+#[tokio::test]
+async fn every_metric_of_stock_is_there_with_the_same_rows() {
+    let sql = "select count(*), sum(l.at) from l join r on l.a = r.b";
+    let mut told = Vec::new();
+    for ours in [false, true] {
+        let context = session(ours, SessionConfig::new().with_target_partitions(2));
+        register_sides(&context);
+        let plan = plan(&context, sql).await;
+        rows(&context, plan.clone()).await.unwrap();
+        let name = if ours { OURS } else { STOCK };
+        let metrics = find(&plan, name).unwrap().metrics().unwrap().aggregate_by_name();
+        let names = ["output_rows", "build_input_rows", "input_rows"];
+        let counted = names.map(|name| {
+            let found = metrics.iter().find(|metric| metric.value().name() == name);
+            found.map(|metric| metric.value().as_usize())
+        });
+        assert!(counted.iter().all(|rows| rows.is_some_and(|rows| rows > 0)), "{metrics}");
+        let names: Vec<String> = metrics.iter().map(|m| m.value().name().to_owned()).collect();
+        told.push((counted, names, metrics.to_string()));
+    }
+    assert_eq!(told[0].0, told[1].0);
+    for name in &told[0].1 {
+        // DataFusion's name for a design that is not ours.
+        if name != "array_map_created_count" {
+            assert!(told[1].1.contains(name), "{name} is not in {:?}", told[1].1);
+        }
+    }
+    assert!(told[1].2.contains("strategy=") && !told[1].2.contains("strategy=none"));
+}
+
+fn find(
+    plan: &std::sync::Arc<dyn ExecutionPlan>,
+    name: &str,
+) -> Option<std::sync::Arc<dyn ExecutionPlan>> {
+    if plan.name() == name {
+        return Some(plan.clone());
+    }
+    plan.children().into_iter().find_map(|child| find(child, name))
+}
+
+#[tokio::test]
+async fn sort_merge_joins_are_replaced_when_asked() {
+    let sql = "select l.said, r.said from l join r on l.a = r.b order by 1, 2";
+    let mut given = Vec::new();
+    for replace in [false, true] {
+        let config = SessionConfig::new()
+            .with_target_partitions(2)
+            .set_bool("datafusion.optimizer.prefer_hash_join", false);
+        let context = session(true, config);
+        let set = format!("set workahead.replace_sort_merge_joins = {replace}");
+        context.sql(&set).await.unwrap();
+        register_sides(&context);
+        let plan = plan(&context, sql).await;
+        assert_eq!(count(&plan, "SortMergeJoinExec"), usize::from(!replace));
+        assert_eq!(count(&plan, OURS), usize::from(replace));
+        given.push(rows(&context, plan).await.unwrap());
+    }
+    assert_eq!(given[0], given[1]);
+}
+
+#[tokio::test]
+async fn a_limit_in_the_join_ends_it() {
+    let context = session(true, SessionConfig::new().with_target_partitions(1));
+    register_sides(&context);
+    let plan = plan(&context, "select l.said from l join r on l.a = r.b limit 5").await;
+    assert_eq!(find(&plan, OURS).unwrap().fetch(), Some(5));
+    let join = find(&plan, OURS).unwrap();
+    for partition in 0..join.output_partitioning().partition_count() {
+        let stream = join.execute(partition, context.task_ctx()).unwrap();
+        let batches: Vec<_> = stream.try_collect().await.unwrap();
+        assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 5);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_strategy_is_one_clear_error() {
+    let context = session(true, SessionConfig::new());
+    register_sides(&context);
+    context.sql("set workahead.strategy = 'fast'").await.unwrap();
+    let plan = plan(&context, "select 1 from l join r on l.a = r.b").await;
+    let error = rows(&context, plan).await.unwrap_err().to_string();
+    assert!(error.contains("there is no strategy \"fast\": choose from"), "{error}");
+}

@@ -1,0 +1,54 @@
+//! Plans as bytes and back.
+
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::bytes::{
+    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+};
+use workahead_sql::WorkaheadCodec;
+
+use crate::{count, plan, register_sides, rows, session};
+
+const QUERIES: [&str; 6] = [
+    "select l.said, r.said from l join r on l.a = r.b",
+    "select l.said from l join r on l.a = r.b and l.at * 2 < r.at",
+    "select count(*) from l join r on l.a + 1 = r.b",
+    "select l.said, r.said from l full join r on l.a is not distinct from r.b",
+    "select l.said from l where l.a not in (select b from r where b is not null)",
+    "select x.said from l x join r on x.a = r.b join l y on y.a = r.at and y.at < x.at limit 9",
+];
+
+#[tokio::test]
+async fn a_plan_that_travelled_gives_the_same_rows() {
+    for partitions in [1, 3] {
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let context = session(true, config);
+        register_sides(&context);
+        let codec = WorkaheadCodec::default();
+        for sql in QUERIES {
+            let sent = plan(&context, sql).await;
+            let joins = count(&sent, "WorkaheadJoinExec");
+            assert!(joins > 0, "{sql}");
+            let bytes = physical_plan_to_bytes_with_extension_codec(sent.clone(), &codec).unwrap();
+            let task = context.task_ctx();
+            let came = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec);
+            let came = came.unwrap();
+            assert_eq!(count(&came, "WorkaheadJoinExec"), joins, "{sql}");
+            let (sent, came) =
+                (rows(&context, sent).await.unwrap(), rows(&context, came).await.unwrap());
+            if sql.contains("limit") {
+                assert_eq!(sent.len(), came.len(), "{sql}");
+            } else {
+                assert_eq!(sent, came, "{sql}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_the_codec_the_error_names_the_node() {
+    let context = session(true, SessionConfig::new());
+    register_sides(&context);
+    let plan = plan(&context, QUERIES[0]).await;
+    let error = datafusion_proto::bytes::physical_plan_to_bytes(plan).unwrap_err().to_string();
+    assert!(error.contains("WorkaheadJoinExec"), "{error}");
+}

@@ -1,0 +1,163 @@
+//! One of the two that are compared: a session, and what it makes of a file's records.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
+use sqllogictest::{Condition, DefaultColumnType, Record};
+use workahead_sql::WorkaheadOptions;
+
+use crate::{cells, tables};
+
+/// Who joins, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    Stock,
+    Ours,
+    /// Ours, in a session whose batches have so many rows.
+    InBatches(usize),
+    /// Ours, also where the session plans sort-merge joins.
+    InsteadOfSortMerge,
+}
+
+impl std::fmt::Display for Joins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stock => f.write_str(", stock"),
+            Self::Ours => Ok(()),
+            Self::InBatches(rows) => write!(f, ", in batches of {rows}"),
+            Self::InsteadOfSortMerge => f.write_str(", instead of sort-merge joins"),
+        }
+    }
+}
+
+/// What a record came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    Rows(Vec<Vec<String>>),
+    Failed(String),
+    /// It was not run.
+    LeftOut(&'static str),
+    /// Nothing to run.
+    Nothing,
+}
+
+/// What became of a file's records.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) joins: Nodes,
+    /// Records whose plans have a hash join of DataFusion.
+    pub(crate) left_to_stock: Vec<usize>,
+}
+
+/// The joins in the plans that were run.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Nodes {
+    pub(crate) ours: usize,
+    pub(crate) stock: usize,
+}
+
+/// A session for one file.
+pub(crate) struct Arm {
+    context: SessionContext,
+}
+
+impl Arm {
+    /// As DataFusion's own runner makes it, with what it registers for some files.
+    pub(crate) async fn new(file: &str, joins: Joins) -> Self {
+        let mut config = SessionConfig::new().with_target_partitions(4);
+        if let Joins::InBatches(rows) = joins {
+            config = config.with_batch_size(rows);
+        }
+        if joins == Joins::InsteadOfSortMerge {
+            let mut options = WorkaheadOptions::default();
+            options.replace_sort_merge_joins = true;
+            config.options_mut().extensions.insert(options);
+        }
+        let mut builder = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(Arc::new(RuntimeEnv::default()))
+            .with_default_features();
+        if joins != Joins::Stock {
+            builder = workahead_sql::install(builder);
+        }
+        let context = SessionContext::new_with_state(builder.build());
+        tables::register(&context, file).await;
+        Self { context }
+    }
+
+    /// Runs the records in order.
+    pub(crate) async fn run(&self, records: &[Record<DefaultColumnType>]) -> Run {
+        let mut run = Run::default();
+        for (at, record) in records.iter().enumerate() {
+            let before = run.joins.stock;
+            let outcome = match record {
+                Record::Statement { sql, conditions, .. }
+                | Record::Query { sql, conditions, .. }
+                | Record::Let { sql, conditions, .. } => match left_out(sql, conditions) {
+                    Some(reason) => Outcome::LeftOut(reason),
+                    None => self.outcome(sql, &mut run.joins).await,
+                },
+                Record::System { .. } => Outcome::LeftOut("a system command"),
+                Record::Halt { .. } => break,
+                _ => Outcome::Nothing,
+            };
+            if run.joins.stock > before {
+                run.left_to_stock.push(at);
+            }
+            run.outcomes.push(outcome);
+        }
+        run
+    }
+
+    async fn outcome(&self, sql: &str, joins: &mut Nodes) -> Outcome {
+        match self.rows(sql, joins).await {
+            Ok(rows) => Outcome::Rows(rows),
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+
+    async fn rows(&self, sql: &str, joins: &mut Nodes) -> Result<Vec<Vec<String>>> {
+        let frame = self.context.sql(sql).await?;
+        let task = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await?;
+        plan.apply(|node| {
+            joins.ours += usize::from(node.name() == "WorkaheadJoinExec");
+            joins.stock += usize::from(node.name() == "HashJoinExec");
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let schema = plan.schema();
+        let batches: Vec<_> = execute_stream(plan, task)?.try_collect().await?;
+        Ok(batches
+            .iter()
+            .flat_map(|batch| {
+                assert_schema(&schema, &batch.schema(), sql);
+                cells::rows(batch)
+            })
+            .collect())
+    }
+}
+
+/// What comes out is what the plan said.
+fn assert_schema(plan: &SchemaRef, batch: &SchemaRef, sql: &str) {
+    assert!(plan.contains(batch), "{sql}\nthe plan says {plan:?}, the batch is {batch:?}");
+}
+
+fn left_out(sql: &str, conditions: &[Condition]) -> Option<&'static str> {
+    let for_us = conditions.iter().all(|condition| match condition {
+        Condition::OnlyIf { label } => label.eq_ignore_ascii_case("datafusion"),
+        Condition::SkipIf { label } => !label.eq_ignore_ascii_case("datafusion"),
+    });
+    if !for_us {
+        return Some("for another engine");
+    }
+    let first = sql.split_whitespace().next().unwrap_or_default();
+    first.eq_ignore_ascii_case("explain").then_some("EXPLAIN: a plan with our nodes is another")
+}

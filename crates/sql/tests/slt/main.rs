@@ -1,0 +1,101 @@
+//! DataFusion's own sqllogictest files, run twice: by DataFusion alone and with our joins.
+//!
+//! ```text
+//! file ─► records ─► stock: outcomes ─┐
+//!                 └► ours:  outcomes ─┴─► rows equal? ─► counts, and what was left out
+//! ```
+//!
+//! What both give must be the same, whatever the file expects; that the harness does what
+//! DataFusion's own does is shown by how many of the expectations come out too. Statements about
+//! plans (`EXPLAIN`) are left out, and said so: replacing a node is the point.
+//!
+//! `cargo test -p workahead-sql --test slt -- [FILE…]`
+
+mod arm;
+mod cells;
+mod compare;
+mod corpus;
+mod tables;
+
+use std::process::ExitCode;
+
+use arm::{Arm, Joins};
+use compare::Tally;
+use corpus::Corpus;
+
+/// Files about joins, and how ours is run besides the session's own way. Stock always has that: with
+/// batches of one row, what its joins remember of strings grows with the product of a query's
+/// joins, and `imdb.slt` does not fit in memory.
+const FILES: [(&str, &[Joins]); 14] = {
+    const ROW: Joins = Joins::InBatches(1);
+    const FEW: Joins = Joins::InBatches(7);
+    const MERGE: Joins = Joins::InsteadOfSortMerge;
+    [
+        ("imdb.slt", &[ROW, FEW]),
+        ("joins.slt", &[ROW, FEW, MERGE]),
+        ("join_only.slt", &[ROW, FEW, MERGE]),
+        ("join_disable_repartition_joins.slt", &[ROW]),
+        ("join_lists.slt", &[ROW]),
+        ("join_is_not_distinct_from.slt", &[ROW, FEW, MERGE]),
+        ("join_limit_pushdown.slt", &[FEW]),
+        ("sort_merge_join.slt", &[MERGE]),
+        ("subquery.slt", &[FEW, MERGE]),
+        ("lateral_join.slt", &[ROW, FEW]),
+        ("null_aware_anti_join.slt", &[ROW, FEW]),
+        ("push_down_filter_outer_joins.slt", &[FEW]),
+        ("push_down_filter_parquet.slt", &[FEW]),
+        ("tpch/tpch.slt", &[MERGE]),
+    ]
+};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let corpus = match Corpus::find() {
+        Ok(corpus) => corpus,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        // Some of the plans are deep.
+        .thread_stack_size(16 << 20)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let mut total = Tally::default();
+    for (file, ways) in FILES {
+        if !names.is_empty() && !names.iter().any(|name| file.contains(name.as_str())) {
+            continue;
+        }
+        total.add(runtime.block_on(compared(&corpus, file, ways)));
+    }
+    println!("{total}");
+    total.libtest();
+    if total.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+async fn compared(corpus: &Corpus, file: &str, ways: &[Joins]) -> Tally {
+    let records = corpus.records(file);
+    corpus.scratch(file);
+    let stock = Arm::new(file, Joins::Stock).await.run(&records).await;
+    let mut total = Tally::default();
+    for joins in std::iter::once(Joins::Ours).chain(ways.iter().copied()) {
+        corpus.scratch(file);
+        let ours = Arm::new(file, joins).await.run(&records).await;
+        let tally = compare::compare(&records, &stock, &ours);
+        println!("{file}{joins}: {tally}");
+        tally.print_notes();
+        if joins == Joins::Ours {
+            // The same for every way.
+            tally.print_left_out();
+        }
+        total.add(tally);
+    }
+    total
+}
