@@ -92,7 +92,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} queries with equal rows ({} as the file expects), {} statements, {} errors in \
-             both, {} left out, {} in another order, {} differ; {} joins ours, {} left to DataFusion",
+             both, {} left out, {} in another order, {} differ; {} joins ours, {} left to \
+             DataFusion",
             self.equal_rows,
             self.expected,
             self.both_did,

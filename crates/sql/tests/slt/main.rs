@@ -23,8 +23,8 @@ use arm::{Arm, Joins};
 use compare::Tally;
 use corpus::Corpus;
 
-/// Files about joins, and how ours is run besides the session's own way. Stock always has that: with
-/// batches of one row, what its joins remember of strings grows with the product of a query's
+/// Files about joins, and how ours is run besides the session's own way. Stock always has that:
+/// with batches of one row, what its joins remember of strings grows with the product of a query's
 /// joins, and `imdb.slt` does not fit in memory.
 const FILES: [(&str, &[Joins]); 14] = {
     const ROW: Joins = Joins::InBatches(1);
