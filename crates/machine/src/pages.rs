@@ -12,6 +12,7 @@
 mod mapping;
 mod pool;
 mod residency;
+mod supply;
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use mapping::Mapping;
 pub use pool::Pool;
 use pool::Shelf;
+pub use supply::Supply;
 
 /// Size and alignment of a huge page on the machines we run on.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -34,6 +34,7 @@ pub mod build;
 mod compare;
 pub mod group;
 mod output;
+pub mod parts;
 pub mod probe;
 pub mod select;
 #[cfg(test)]
@@ -43,10 +44,11 @@ pub use build::Build;
 pub use compare::Compare;
 pub use group::{Group, Grouping};
 pub use output::{Batch, Output};
+pub use parts::Parts;
 pub use probe::{Every, First, Matches, Probe};
 
 use bytemuck::{Pod, Zeroable};
-use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+use workahead_machine::pages::{AllocationError, PageBuffer, Pages, Supply};
 
 use crate::hash::hash_u64;
 use crate::memory::Direct;
@@ -158,11 +160,14 @@ impl Table {
     ///
     /// # Errors
     /// When memory cannot be had, or the entries are more than a table can count.
-    pub fn for_entries(entries: usize, load: Load, pages: Pages) -> Result<Self, TableError> {
+    pub fn for_entries(
+        entries: usize,
+        load: Load,
+        pages: impl Into<Supply>,
+    ) -> Result<Self, TableError> {
         let too_large = TableError::TooLarge { entries, load };
         let homes = Self::homes_for(entries, load).ok_or(too_large)?;
-        let buckets = homes + SPARE_BUCKETS;
-        let buckets = PageBuffer::zeroed(buckets, pages)?;
+        let buckets = pages.into().zeroed(homes + SPARE_BUCKETS)?;
         Ok(Self { buckets, homes: homes as u32, entries: 0, repeats: false })
     }
 

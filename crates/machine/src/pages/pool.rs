@@ -1,9 +1,10 @@
 //! Touched memory, kept for the next user, within a bound.
 //!
 //! A join's partitions, a study's repetitions: the same sizes are needed again and again, and the
-//! first touch of fresh pages costs 4 to 10 times the stores that follow. A pool lends mappings and
-//! takes them back when their buffers are dropped. Its bound covers all of it, lent and idle: what
-//! is idle is given back to the system when the room is needed.
+//! first touch of fresh pages costs 4 to 10 times the stores that follow, and in a virtual machine
+//! whose host took them back a hundred times. A pool lends mappings and takes them back when their
+//! buffers are dropped. One bound covers all of it, lent and idle, another what is idle: it is
+//! given back to the system when the room is needed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +35,10 @@ pub struct Pool {
 }
 
 pub(super) struct Shelf {
+    /// Lent and idle.
     limit_bytes: usize,
+    /// Idle.
+    keep_bytes: usize,
     stock: Mutex<Stock>,
 }
 
@@ -50,7 +54,18 @@ impl Pool {
     /// A pool that never holds more than so many bytes, lent and idle together.
     #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
-        Self { shelf: Arc::new(Shelf { limit_bytes, stock: Mutex::default() }) }
+        Self::of(limit_bytes, limit_bytes)
+    }
+
+    /// A pool that lends whatever is asked for, and keeps no more than so many bytes when they
+    /// come back.
+    #[must_use]
+    pub fn keeping(keep_bytes: usize) -> Self {
+        Self::of(usize::MAX, keep_bytes)
+    }
+
+    fn of(limit_bytes: usize, keep_bytes: usize) -> Self {
+        Self { shelf: Arc::new(Shelf { limit_bytes, keep_bytes, stock: Mutex::default() }) }
     }
 
     /// A buffer that holds whatever its last user left there (zeros, if it is new).
@@ -99,6 +114,15 @@ impl Pool {
     }
 }
 
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool")
+            .field("idle_bytes", &self.idle_bytes())
+            .field("lent_bytes", &self.lent_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Shelf {
     fn stock(&self) -> MutexGuard<'_, Stock> {
         // Every change below leaves the stock whole, also if its thread panics afterwards.
@@ -126,10 +150,7 @@ impl Shelf {
             let (limit_bytes, lent_bytes) = (self.limit_bytes, stock.lent_bytes);
             return Err(AllocationError::PoolFull { bytes: needed, limit_bytes, lent_bytes });
         }
-        while stock.idle_bytes > room - needed {
-            let oldest = stock.idle.remove(0);
-            stock.idle_bytes -= oldest.bytes();
-        }
+        drop(stock.shrink_to(room - needed));
         let mapping = Mapping::new(bytes, pages)?;
         stock.lent_bytes += mapping.bytes();
         Ok(mapping)
@@ -138,7 +159,27 @@ impl Shelf {
     pub(super) fn put_back(&self, mapping: Mapping) {
         let mut stock = self.stock();
         stock.lent_bytes -= mapping.bytes();
+        if mapping.bytes() > self.keep_bytes {
+            // Unmapping takes its time: not while others wait.
+            drop(stock);
+            return;
+        }
         stock.idle_bytes += mapping.bytes();
         stock.idle.push(mapping);
+        let gone = stock.shrink_to(self.keep_bytes);
+        drop(stock);
+        drop(gone);
+    }
+}
+
+impl Stock {
+    /// The oldest mappings, of which no more than so many bytes are to be left.
+    fn shrink_to(&mut self, idle_bytes: usize) -> Vec<Mapping> {
+        let mut gone = 0;
+        while self.idle_bytes > idle_bytes {
+            self.idle_bytes -= self.idle[gone].bytes();
+            gone += 1;
+        }
+        self.idle.drain(..gone).collect()
     }
 }

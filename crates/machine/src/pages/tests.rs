@@ -122,6 +122,19 @@ fn a_pool_keeps_its_bound() {
 }
 
 #[test]
+fn a_pool_keeps_no_more_than_it_was_told() {
+    let pool = Pool::keeping(8 << 20);
+    let buffers: Vec<_> =
+        [4, 6, 2].map(|mib| pool.take::<u8>(mib << 20, Pages::Small).unwrap()).into();
+    assert_eq!((pool.lent_bytes(), pool.idle_bytes()), (12 << 20, 0));
+    drop(buffers);
+    // The oldest went when the next came.
+    assert_eq!((pool.lent_bytes(), pool.idle_bytes()), (0, 8 << 20));
+    drop(pool.take::<u8>(16 << 20, Pages::Small).unwrap());
+    assert_eq!(pool.idle_bytes(), 8 << 20, "what is too large to be kept makes none go");
+}
+
+#[test]
 fn a_buffer_may_outlive_its_pool_and_change_threads() {
     let pool = Pool::new(64 << 20);
     let buffers: Vec<_> = (0..4).map(|_| pool.take::<u64>(1000, Pages::Small).unwrap()).collect();

@@ -58,11 +58,10 @@ impl<'a> Build<'a> {
 }
 
 pub(super) fn unless_refused(table: Table, refused: usize) -> Result<Table, TableError> {
-    if refused > 0 {
-        let entries = table.entries + refused;
-        return Err(TableError::Crowded { refused, entries });
+    match refused {
+        0 => Ok(table),
+        _ => Err(TableError::Crowded { refused, entries: table.entries + refused }),
     }
-    Ok(table)
 }
 
 /// A row looking for room.

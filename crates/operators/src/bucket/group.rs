@@ -11,7 +11,9 @@
 //! group out one after the other; [`Table::update_values`] then points the entries there.
 
 use super::build::unless_refused;
-use super::{Build, Compare, EMPTY, REACH, SLOTS, Table, TableError, has_spilled, home, stored};
+use super::{
+    Bucket, Build, Compare, EMPTY, REACH, SLOTS, Table, TableError, has_spilled, home, stored,
+};
 use crate::isa::Detected;
 use crate::memory::{Memory, Prefetching, ToL1};
 use crate::place::{Intent, Place};
@@ -23,7 +25,7 @@ use crate::with_isa;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group(u64);
 
-const COUNT_ONE: u64 = 1 << 32;
+pub(super) const COUNT_ONE: u64 = 1 << 32;
 
 impl Group {
     /// The group of an entry's value.
@@ -105,35 +107,65 @@ impl<I: Compare> Walk for Grouping<'_, I> {
         let key = *memory.read_hot(&self.keys[cursor.row as usize]);
         let row = self.base + cursor.row;
         let bucket = &mut self.table.buckets[cursor.bucket as usize];
-        let held = *memory.read(&bucket.keys);
-        let matches = self.isa.equal(&held, stored(key));
-        if matches != 0 {
-            let slot = matches.trailing_zeros() as usize % SLOTS;
-            let value = *memory.read(&bucket.values[slot]);
-            memory.write(&mut bucket.values[slot], value + COUNT_ONE);
-            sink.emit(row, Group::of(value).first_row());
-            return None;
-        }
-        // Slots fill in order: the first empty one, or the bit behind the last.
-        let empty = self.isa.equal(&held, EMPTY) | 1 << SLOTS;
-        let taken = empty.trailing_zeros() as usize;
-        if taken < SLOTS {
-            Build::put(bucket, taken, (stored(key), u64::from(row)), memory);
-            self.table.entries += 1;
-            return None;
+        match meet(bucket, self.isa, (stored(key), u64::from(row)), memory) {
+            Met::Put => {
+                self.table.entries += 1;
+                return None;
+            }
+            Met::Held(slot) => {
+                let value = *memory.read(&bucket.values[slot]);
+                memory.write(&mut bucket.values[slot], value + COUNT_ONE);
+                sink.emit(row, Group::of(value).first_row());
+                return None;
+            }
+            Met::Full => {}
         }
         if (cursor.bucket - home(self.table.homes, key)) as usize == REACH - 1 {
             self.refused += 1;
             return None;
         }
-        if !has_spilled(&held) {
-            let values = *memory.read(&bucket.values);
-            memory.write(&mut bucket.keys, [held[0], held[1], held[3], held[2]]);
-            memory.write(&mut bucket.values, [values[0], values[1], values[3], values[2]]);
-        }
         cursor.bucket += 1;
         Some(Place::of(&self.table.buckets[cursor.bucket as usize]))
     }
+}
+
+/// What a bucket does with an entry whose key is to be held once.
+pub(super) enum Met {
+    /// Holds it now.
+    Put,
+    /// Holds its key, in this slot.
+    Held(usize),
+    /// Sends it on to the next.
+    Full,
+}
+
+/// Offers an entry to a bucket.
+#[inline(always)]
+pub(super) fn meet<I: Compare, M: Memory>(
+    bucket: &mut Bucket,
+    isa: I,
+    (key, value): (u64, u64),
+    memory: &mut M,
+) -> Met {
+    let held = *memory.read(&bucket.keys);
+    let matches = isa.equal(&held, key);
+    if matches != 0 {
+        return Met::Held(matches.trailing_zeros() as usize % SLOTS);
+    }
+    // Slots fill in order: the first empty one, or the bit behind the last.
+    let empty = isa.equal(&held, EMPTY) | 1 << SLOTS;
+    let taken = empty.trailing_zeros() as usize;
+    if taken < SLOTS {
+        Build::put(bucket, taken, (key, value), memory);
+        return Met::Put;
+    }
+    if !has_spilled(&held) {
+        // From ascending to descending: the sign that a key went past.
+        let values = *memory.read(&bucket.values);
+        memory.write(&mut bucket.keys, [held[0], held[1], held[3], held[2]]);
+        memory.write(&mut bucket.values, [values[0], values[1], values[3], values[2]]);
+    }
+    Met::Full
 }
 
 impl Table {
