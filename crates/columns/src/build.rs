@@ -9,18 +9,17 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
-use workahead_machine::pages::Pages;
-use workahead_operators::bucket::{Load, Table, TableError};
+use workahead_operators::bucket::{Load, Parts, Table};
 use workahead_operators::walk::Row;
 
 use crate::chunks::Chunks;
 use crate::context::Facts;
 use crate::distinct::Distinct;
-use crate::groups::Repeats;
+use crate::fill::{Filled, Filling, Source};
 use crate::inline::Inline;
 use crate::join_type::Alone;
-use crate::keys::store::{KeyStore, Parts};
-use crate::keys::{Keys, Mapping, MappingKind, Packing, Range, Reader};
+use crate::keys::store::{KeyStore, Parts as KeyParts};
+use crate::keys::{Keys, MappingKind, Packing, Range};
 use crate::layout;
 use crate::memory::{Charged, Held};
 use crate::needs::{Needs, WORD_BYTES, widest};
@@ -29,10 +28,6 @@ use crate::{HashJoin, JoinError, MemoryError, Reservation};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
-
-/// How often a crowded table is tried again with its keys mixed differently. One is enough unless
-/// somebody chose the keys after reading this.
-const ATTEMPTS: u64 = 4;
 
 /// Build batches, collected.
 #[derive(Debug)]
@@ -48,7 +43,7 @@ pub(crate) struct Builder {
     keys: Keys,
     ranges: Vec<Range>,
     /// Words and keys that are not read again: their form is too dear.
-    kept: Vec<(Vec<u64>, Parts)>,
+    kept: Vec<(Vec<u64>, KeyParts)>,
     /// Bytes of `kept`.
     kept_bytes: usize,
     /// Rows of the longest batch.
@@ -57,6 +52,8 @@ pub(crate) struct Builder {
     memory: Reservation,
     charged: Charged,
     batch_bytes: usize,
+    /// Whether there is memory for scattering the rows.
+    scatters: bool,
 }
 
 impl Builder {
@@ -78,6 +75,7 @@ impl Builder {
             memory,
             charged: Charged::default(),
             batch_bytes: 0,
+            scatters: false,
         }
     }
 
@@ -220,6 +218,31 @@ impl Builder {
         needs.bytes().saturating_sub(self.kept_bytes)
     }
 
+    /// How many entries the table should have room for.
+    fn entries(&self) -> usize {
+        let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
+        Needs { keyed, distinct, ..Needs::default() }.entries()
+    }
+
+    /// Bytes that a part of the table should have: it is filled while the rows for it stream past.
+    fn part_bytes(&self) -> usize {
+        self.join.caches.l2_bytes / 4
+    }
+
+    /// The bytes that scattering takes beyond what [`finish`](Self::finish) needs, if it pays:
+    /// where the table does not stay in cache.
+    pub(crate) fn scattering_bytes(&self) -> Option<usize> {
+        let table = Table::bytes_for(self.entries(), Load::HALF)?;
+        let repeats = self.rows.keyed * size_of::<(Row, Row)>();
+        let bytes = repeats + Parts::scattered_bytes(self.rows.keyed);
+        (table > self.join.caches.l2_bytes).then_some(bytes)
+    }
+
+    /// Says that what scattering takes is charged too.
+    pub(crate) fn scatters(&mut self) {
+        self.scatters = true;
+    }
+
     /// Bytes of a row, about.
     pub(crate) fn row_bytes(&self) -> usize {
         self.batch_bytes.div_ceil(self.rows.all().max(1))
@@ -252,27 +275,43 @@ impl Builder {
                 self.kept = source.read_all(&mapping)?;
             }
             let (words, parts) = std::mem::take(&mut self.kept).into_iter().unzip();
-            store = Some(KeyStore::new(parts, self.join.pages)?);
+            store = Some(KeyStore::new(parts, &self.join.pages)?);
             source.kept = Some(words);
         }
-        let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
-        let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
-        let (mut table, repeats) = source.table(entries, &mut mapping, self.join.pages)?;
-        let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
-        let groups = repeats.lay_out(&mut table, self.join.pages)?;
+        let column = Inline::column(&self.join).filter(|_| store.is_none());
+        let how = Filling {
+            entries: self.entries(),
+            threads: self.join.probers,
+            pages: &self.join.pages,
+            part_bytes: self.scatters.then(|| self.part_bytes()),
+            inline: column,
+        };
+        let (mut kept, schema) = (kept_columns(&self.join), self.join.schema_of(side));
+        let filled = source.fill(&how, &mut mapping)?;
         drop(source);
         let mut batches = self.keyed;
         batches.append(&mut self.impossible);
         batches.append(&mut self.null);
-        let kept = kept_columns(&self.join);
-        let schema = self.join.schema_of(side);
-        let mut chunks = Chunks::new(batches, schema, &kept, self.join.pages)?;
-        let unique = groups.is_empty() && store.is_none();
-        let inline = Inline::column(&self.join).filter(|_| unique).and_then(|column| {
-            let inline = Inline::put(&mut table, chunks.only(column)?)?;
-            chunks.forget(column);
-            Some(inline)
-        });
+        let (mut table, groups, inline, collides) = match filled {
+            Filled::Inline(table, inline) => {
+                (table, self.join.pages.zeroed(0)?, Some(inline), false)
+            }
+            Filled::Grouped(mut table, repeats) => {
+                let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
+                let groups = repeats.lay_out(&mut table, &self.join.pages)?;
+                (table, groups, None, collides)
+            }
+        };
+        if let (Some(_), Some(column)) = (&inline, column) {
+            kept[column] = false;
+        }
+        let mut chunks = Chunks::new(batches, schema, &kept, &self.join.pages)?;
+        let inline = match column.filter(|_| inline.is_none() && groups.is_empty()) {
+            None => inline,
+            Some(column) => Inline::put(&mut table, chunks.only(column)).inspect(|_| {
+                chunks.forget(column);
+            }),
+        };
         let inside = Inside { table, groups, store, collides, chunks, inline, mapping };
         let mut resident = Resident::new(self.join, inside, self.rows, facts, self.memory);
         let bytes = resident.bytes();
@@ -292,71 +331,4 @@ fn kept_columns(join: &HashJoin) -> Vec<bool> {
             || filter.is_some_and(|filter| filter.reads(side, column))
     };
     (0..join.schema_of(side).fields().len()).map(kept).collect()
-}
-
-/// The rows of the build side, to be grouped.
-struct Source<'a> {
-    batches: &'a [RecordBatch],
-    reader: &'a Reader,
-    /// The words of the batches, if they are not read again.
-    kept: Option<Vec<Vec<u64>>>,
-    rows: usize,
-}
-
-impl Source<'_> {
-    /// A table of about so many entries; with keys mixed differently if it is crowded.
-    fn table(
-        &self,
-        entries: usize,
-        mapping: &mut Mapping,
-        pages: Pages,
-    ) -> Result<(Table, Repeats), JoinError> {
-        loop {
-            let entries = if mapping.whiten.is_none() { entries } else { self.rows };
-            match self.attempt(entries, mapping, pages) {
-                Err(JoinError::Table(TableError::Crowded { .. }))
-                    if mapping.whiten.is_none_or(|tried| tried < ATTEMPTS) =>
-                {
-                    mapping.whiten = Some(mapping.whiten.map_or(1, |tried| tried + 1));
-                }
-                built => return built,
-            }
-        }
-    }
-
-    fn attempt(
-        &self,
-        entries: usize,
-        mapping: &Mapping,
-        pages: Pages,
-    ) -> Result<(Table, Repeats), JoinError> {
-        let mut table = Table::for_entries(entries, Load::HALF, pages)?;
-        let mut repeats = Repeats::of(self.rows);
-        let mut base = 0;
-        if let Some(kept) = &self.kept {
-            let mut mixed = Vec::new();
-            for words in kept {
-                let words = mapping.whitened(words, &mut mixed);
-                table = table.grouped(words, base, &mut repeats)?;
-                base += words.len() as Row;
-            }
-            return Ok((table, repeats));
-        }
-        let mut keys = Keys::default();
-        for batch in self.batches {
-            self.reader.read(mapping, batch, &mut keys)?;
-            table = table.grouped(keys.words(), base, &mut repeats)?;
-            base += keys.words().len() as Row;
-        }
-        Ok((table, repeats))
-    }
-
-    fn read_all(&self, mapping: &Mapping) -> Result<Vec<(Vec<u64>, Parts)>, JoinError> {
-        let read = |batch| {
-            let mut keys = Keys::default();
-            self.reader.read(mapping, batch, &mut keys)?;
-            Ok(keys.take())
-        };
-        self.batches.iter().map(read).collect()
-    }
 }

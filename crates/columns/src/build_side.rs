@@ -231,8 +231,13 @@ impl BuildSide {
         let State::Whole(builder) = &mut self.state else { return Ok(()) };
         let (needs, probers) =
             (builder.needs(), if self.depth == 0 { self.join.probers } else { 1 });
+        let scattering = builder.scattering_bytes();
         if self.context.spill.is_none() {
-            return builder.reserve(needs).map_err(|short| self.context.short(short));
+            builder.reserve(needs).map_err(|short| self.context.short(short))?;
+            if scattering.is_some_and(|bytes| builder.reserve(bytes).is_ok()) {
+                builder.scatters();
+            }
+            return Ok(());
         }
         let room = match self.context.pool.limit() {
             Some(_) => probers * self.probed.bytes(&self.join, builder.row_bytes()),
@@ -242,6 +247,9 @@ impl BuildSide {
         self.reserve.free();
         if builder.reserve(needs + room).is_ok() {
             builder.release(room);
+            if scattering.is_some_and(|bytes| builder.reserve(bytes).is_ok()) {
+                builder.scatters();
+            }
             return Ok(());
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;

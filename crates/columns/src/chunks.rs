@@ -12,7 +12,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
-use workahead_machine::pages::Pages;
+use workahead_machine::pages::Supply;
 use workahead_operators::walk::Row;
 
 use crate::memory::Charged;
@@ -54,7 +54,7 @@ impl Chunks {
         batches: Vec<RecordBatch>,
         schema: &Schema,
         kept: &[bool],
-        pages: Pages,
+        pages: &Supply,
     ) -> Result<Self, ArrowError> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut starts = Vec::new();
@@ -182,7 +182,7 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
 fn join_columns(
     run: Vec<RecordBatch>,
     kept: &[bool],
-    pages: Pages,
+    pages: &Supply,
     to: &mut [Vec<ArrayRef>],
 ) -> Result<(), ArrowError> {
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];

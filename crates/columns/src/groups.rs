@@ -13,7 +13,7 @@
 //! Schmidt, Fent, Neumann, *Simple, Efficient, and Robust Hash Tables for Join Processing*, DaMoN
 //! 2024.)
 
-use workahead_machine::pages::{PageBuffer, Pages};
+use workahead_machine::pages::{PageBuffer, Supply};
 use workahead_operators::bucket::{Group, Table};
 use workahead_operators::walk::{Row, Sink};
 
@@ -69,16 +69,16 @@ impl Repeats {
     pub(crate) fn lay_out(
         mut self,
         table: &mut Table,
-        pages: Pages,
+        pages: &Supply,
     ) -> Result<PageBuffer<Row>, JoinError> {
         if self.count == 0 {
-            return Ok(PageBuffer::zeroed(0, pages)?);
+            return Ok(pages.zeroed(0)?);
         }
         let sizes = table.values().map(|value| match Group::of(value).further_rows() {
             0 => 0,
             further => further as usize + 1,
         });
-        let mut groups = PageBuffer::<Row>::zeroed(sizes.sum(), pages)?;
+        let mut groups = pages.any::<Row>(sizes.sum())?;
         let mut start = 0;
         table.update_values(|value| {
             let group = Group::of(value);

@@ -13,6 +13,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::{ArrowError, DataType};
 use workahead_operators::bucket::Table;
+use workahead_operators::bucket::parts::Scattered;
 
 use crate::HashJoin;
 use crate::join_type::Alone;
@@ -44,8 +45,34 @@ impl Inline {
         (narrow && columns.all(|other| other == column)).then_some(column)
     }
 
-    /// Replaces the row numbers of a table by the column's values, unless some are null.
-    pub(crate) fn put(table: &mut Table, column: &ArrayRef) -> Option<Self> {
+    /// A column of a type that [`Inline::column`] found narrow.
+    pub(crate) fn of(data_type: &DataType) -> Self {
+        let width = data_type.primitive_width().expect("it was found narrow");
+        Self { data_type: data_type.clone(), width }
+    }
+
+    /// Adds rows with their values of a column.
+    pub(crate) fn scatter(column: &ArrayRef, words: &[u64], to: &mut Scattered) {
+        let data = column.to_data();
+        let width = data.data_type().primitive_width().expect("it was found narrow");
+        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
+        fn add<const WIDTH: usize>(bytes: &[u8], words: &[u64], to: &mut Scattered) {
+            let values = bytes.as_chunks::<WIDTH>().0;
+            assert_eq!(values.len(), words.len());
+            to.add(words, |at| word(&values[at]));
+        }
+        match width {
+            1 => add::<1>(bytes, words, to),
+            2 => add::<2>(bytes, words, to),
+            4 => add::<4>(bytes, words, to),
+            _ => add::<8>(bytes, words, to),
+        }
+    }
+
+    /// Replaces the row numbers of a table by the column's values, unless some are null or the
+    /// column is several arrays.
+    pub(crate) fn put(table: &mut Table, column: Option<&ArrayRef>) -> Option<Self> {
+        let column = column?;
         let width = column.data_type().primitive_width()?;
         if column.null_count() > 0 {
             return None;
@@ -54,11 +81,7 @@ impl Inline {
         let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
         fn read<const WIDTH: usize>(table: &mut Table, bytes: &[u8]) {
             let (values, _) = bytes.as_chunks::<WIDTH>();
-            table.update_values(|row| {
-                let mut word = [0; 8];
-                word[..WIDTH].copy_from_slice(&values[row as u32 as usize]);
-                u64::from_le_bytes(word)
-            });
+            table.update_values(|row| word(&values[row as u32 as usize]));
         }
         match width {
             1 => read::<1>(table, bytes),
@@ -84,6 +107,14 @@ impl Inline {
         let data = ArrayDataBuilder::new(self.data_type.clone()).len(rows).add_buffer(buffer);
         Ok(make_array(data.build()?))
     }
+}
+
+/// A value as an entry holds it.
+#[inline(always)]
+fn word<const WIDTH: usize>(value: &[u8; WIDTH]) -> u64 {
+    let mut word = [0; 8];
+    word[..WIDTH].copy_from_slice(value);
+    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

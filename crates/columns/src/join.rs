@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
-use workahead_machine::pages::Pages;
+use workahead_machine::pages::{Pages, Pool as PagePool, Supply};
 
 use crate::build_side::BuildSide;
 use crate::join_type::{Alone, Emits};
@@ -75,7 +75,7 @@ pub struct HashJoin {
     pub(crate) caches: Caches,
     pub(crate) batch_rows: usize,
     pub(crate) order: Order,
-    pub(crate) pages: Pages,
+    pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
     pub(crate) probers: usize,
@@ -114,7 +114,7 @@ impl HashJoin {
             caches: Caches::ASSUMED,
             batch_rows: BATCH_ROWS,
             order: Order::Any,
-            pages: Pages::Huge,
+            pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
             spill: None,
             probers: 1,
@@ -240,10 +240,19 @@ impl HashJoin {
     /// Puts the table on pages of a kind.
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Self {
-        Self { pages, ..self }
+        Self { pages: self.pages.with_pages(pages), ..self }
     }
 
-    /// Leaves room for so many probers where memory is limited.
+    /// Takes tables and columns from a pool, and gives them back to it for the next join: the first
+    /// touch of fresh memory can cost more than the join. What the pool keeps is its own: it is not
+    /// charged to the [memory](Self::with_memory) of any join.
+    #[must_use]
+    pub fn with_page_pool(self, pool: PagePool) -> Self {
+        Self { pages: self.pages.with_pool(pool), ..self }
+    }
+
+    /// Builds large tables with so many threads, and leaves room for as many probers where memory
+    /// is limited.
     #[must_use]
     pub fn with_probers(self, probers: usize) -> Self {
         Self { probers: probers.max(1), ..self }

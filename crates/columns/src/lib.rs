@@ -45,6 +45,7 @@ mod chunks;
 mod context;
 mod distinct;
 mod error;
+mod fill;
 mod filter;
 mod flags;
 mod gather;

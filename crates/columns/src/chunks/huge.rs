@@ -9,18 +9,18 @@ use arrow_data::ArrayDataBuilder;
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use bytes::Bytes;
-use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+use workahead_machine::pages::{AllocationError, PageBuffer, Pages, Supply};
 
 /// Columns of fewer bytes stay where the allocator puts them: a huge page has 2 MiB.
 const BYTES_MIN: usize = 2 << 20;
 
 /// Joins arrays of one type to one, on pages of a kind if that may pay.
-pub(super) fn joined(pieces: &[&dyn Array], pages: Pages) -> Result<ArrayRef, ArrowError> {
+pub(super) fn joined(pieces: &[&dyn Array], pages: &Supply) -> Result<ArrayRef, ArrowError> {
     let Some(width) = pieces.first().and_then(|piece| piece.data_type().primitive_width()) else {
         return concat(pieces);
     };
     let rows = pieces.iter().map(|piece| piece.len()).sum::<usize>();
-    if pages == Pages::Small || rows * width < BYTES_MIN {
+    if pages.pages() == Pages::Small || rows * width < BYTES_MIN {
         return concat(pieces);
     }
     let values = values(pieces, rows * width, width, pages);
@@ -45,9 +45,9 @@ fn values(
     pieces: &[&dyn Array],
     bytes: usize,
     width: usize,
-    pages: Pages,
+    pages: &Supply,
 ) -> Result<Buffer, AllocationError> {
-    let mut all = PageBuffer::zeroed(bytes, pages)?;
+    let mut all = pages.any(bytes)?;
     let mut start = 0;
     for piece in pieces {
         let data = piece.to_data();
@@ -101,7 +101,7 @@ mod tests {
         for pieces in cases {
             let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
             for pages in [Pages::Huge, Pages::Small] {
-                assert_eq!(&joined(&pieces, pages).unwrap(), &concat(&pieces).unwrap());
+                assert_eq!(&joined(&pieces, &pages.into()).unwrap(), &concat(&pieces).unwrap());
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A key is some words side by side, so that comparing costs one miss; long strings lie behind
 //! them in one buffer, which costs a second.
 
-use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
+use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 use workahead_operators::memory::{Memory, Prefetching, ToL1};
 use workahead_operators::place::{Intent, Place};
 use workahead_operators::walk::Row;
@@ -44,11 +44,11 @@ pub(crate) struct KeyStore {
 
 impl KeyStore {
     /// Puts the keys of all batches together.
-    pub(crate) fn new(batches: Vec<Parts>, pages: Pages) -> Result<Self, AllocationError> {
+    pub(crate) fn new(batches: Vec<Parts>, pages: &Supply) -> Result<Self, AllocationError> {
         let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
         let total = batches.iter().map(|batch| batch.words.len()).sum();
         let long_bytes = batches.iter().map(|batch| batch.long.len()).sum();
-        let mut words = PageBuffer::zeroed(total, pages)?;
+        let mut words = pages.any(total)?;
         let mut long = Vec::with_capacity(long_bytes);
         let mut rest = &mut words[..];
         for batch in batches {

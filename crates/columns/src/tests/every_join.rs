@@ -51,6 +51,8 @@ pub(super) struct How {
     pub(super) order: Order,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
+    /// Whether the table is built as one that does not fit the cache.
+    pub(super) scattered: bool,
     pub(super) hash_mask: u64,
 }
 
@@ -69,7 +71,11 @@ impl How {
             .with_build_side(self.build)
             .with_strategy(self.strategy)
             .with_probe_order(self.order)
-            .with_batch_rows(self.batch_rows);
+            .with_batch_rows(self.batch_rows)
+            .with_probers(self.probers);
+        if self.scattered {
+            join = join.with_caches(Caches { l2_bytes: 0, ..Caches::ASSUMED });
+        }
         join.hash_mask = self.hash_mask;
         if self.null_aware {
             join = join.with_null_aware().unwrap();
@@ -230,13 +236,13 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
 }
 
 pub(super) fn hows() -> impl Generate<Value = How> {
-    let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
+    let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 5]>(), 0..4_u8);
     let strategy = prop::sample::select(&Strategy::ALL[..]);
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
     let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
     (join, strategy, batch_rows, 1..4_usize, hash_mask).prop_map(
         |((join_type, flags, aware), strategy, batch_rows, probers, hash_mask)| {
-            let [left, nulls_equal, filtered, kept] = flags;
+            let [left, nulls_equal, filtered, kept, scattered] = flags;
             How {
                 join_type,
                 build: if left { Side::Left } else { Side::Right },
@@ -247,6 +253,7 @@ pub(super) fn hows() -> impl Generate<Value = How> {
                 order: if kept { Order::Kept } else { Order::Any },
                 batch_rows,
                 probers,
+                scattered,
                 hash_mask,
             }
         },
@@ -299,6 +306,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
                     order: Order::Kept,
                     batch_rows: 2,
                     probers: 2,
+                    scattered: batch_rows == 7,
                     hash_mask: u64::MAX,
                 };
                 check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
@@ -335,6 +343,7 @@ fn every_kind_in_every_join() {
                     order: if turn % 7 < 3 { Order::Kept } else { Order::Any },
                     batch_rows: 5,
                     probers: 1,
+                    scattered: turn % 13 < 6,
                     hash_mask: if turn % 11 == 0 { 1 } else { u64::MAX },
                 };
                 let how = possible(how, 1);
@@ -406,6 +415,7 @@ pub(super) const PLAIN: How = How {
     order: Order::Kept,
     batch_rows: 8192,
     probers: 1,
+    scattered: false,
     hash_mask: u64::MAX,
 };
 
