@@ -9,6 +9,7 @@ use workahead_columns::{
     Caches, CachesSource, HashJoin, JoinError, JoinTable, JoinType, Side, Worker,
 };
 use workahead_machine::Machine;
+use workahead_machine::pages::Pool;
 
 use crate::data::{Sides, column_sum};
 
@@ -38,7 +39,7 @@ pub(crate) struct Outcome {
 /// Builds, probes, and consumes what comes out.
 pub(crate) fn run(sides: &Sides, threads: usize, form: Form) -> Outcome {
     let start = Instant::now();
-    let mut build = described(sides, form).build();
+    let mut build = described(sides, form).with_probers(threads).build();
     for batch in &sides.build {
         build.push(batch.clone()).expect("a batch of the announced columns");
     }
@@ -99,6 +100,7 @@ fn described(sides: &Sides, form: Form) -> HashJoin {
         // The build side's keys are not among the columns: no name is there twice.
         .with_suffix("")
         .with_caches(*CACHES)
+        .with_page_pool(POOL.clone())
 }
 
 /// Which columns of the output are added up.
@@ -107,6 +109,10 @@ fn summed(table: &JoinTable, form: Form) -> Vec<usize> {
     let columns = if form == Form::Columns { 0 } else { schema.fields().len() };
     (0..columns).collect()
 }
+
+/// What tables and columns lie on stays with the process from one join to the next, as the peers'
+/// allocators keep theirs.
+static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::keeping(4 << 30));
 
 /// Read once, as a command does.
 static CACHES: LazyLock<Caches> = LazyLock::new(caches);

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The table that comes out is the one that [`Table::grouped`] makes, but for the order in buckets.
-//! Beyond L2 a build row by row misses once for every row, and pays for the page table as well; here
-//! memory is only streamed through. (Shatdal, Kant, Naughton, *Cache Conscious Algorithms for
+//! Beyond L2 a build row by row misses once for every row, and pays for the page table as well;
+//! here memory is only streamed through. (Shatdal, Kant, Naughton, *Cache Conscious Algorithms for
 //! Relational Query Processing*, VLDB 1994; Balkesen et al., ICDE 2013. Partitioned is the *build*
 //! only: probes of a table with one line per lookup overlap their misses well enough.)
 

@@ -1,3 +1,5 @@
+//! Tables built part by part against those built row by row.
+
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -57,7 +59,8 @@ proptest! {
         let mut values: [Vec<u64>; 2] = [table.values().collect(), plain.values().collect()];
         values.iter_mut().for_each(|values| values.sort_unstable());
         prop_assert_eq!(&values[0], &values[1]);
-        prop_assert_eq!(parts.unique(&rows, threads, &pages).unwrap().is_some(), repeats.is_empty());
+        let unique = parts.unique(&rows, threads, &pages).unwrap();
+        prop_assert_eq!(unique.is_some(), repeats.is_empty());
     }
 
     #[test]
