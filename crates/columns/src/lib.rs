@@ -83,3 +83,8 @@ pub use workers::{Worker, run};
 
 #[cfg(test)]
 mod tests;
+
+/// The page's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/joins.md")]
+struct Page;
