@@ -51,6 +51,16 @@ impl OwnFlags {
         self.words[bit / 64] |= 1 << (bit % 64);
     }
 
+    /// Sets the bits of some words, of which the first bit is `first`.
+    ///
+    /// # Panics
+    /// If `first` is not the first bit of a word.
+    pub(crate) fn set_words(&mut self, first: usize, words: &[u64]) {
+        assert!(first.is_multiple_of(64), "bits are set by whole words");
+        let own = &mut self.words[first / 64..];
+        own.iter_mut().zip(words).for_each(|(own, word)| *own |= word);
+    }
+
     #[inline]
     pub(crate) fn get(&self, bit: usize) -> bool {
         self.words[bit / 64] >> (bit % 64) & 1 != 0
@@ -89,5 +99,8 @@ mod tests {
         assert!(flags.get(129) && !flags.get(128));
         flags.reset(70);
         assert_eq!(flags.count(), 0);
+        flags.set(65);
+        flags.set_words(64, &[0b101]);
+        assert_eq!([64, 65, 66, 67].map(|bit| flags.get(bit)), [true, true, true, false]);
     }
 }

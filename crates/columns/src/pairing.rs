@@ -135,7 +135,7 @@ impl Pairing {
             } else if self.next_hit < self.hits.found.len() {
                 self.pair(table)?;
             } else if !self.drained {
-                if !self.pair_vector(table, room) {
+                if !self.match_vector(table) && !self.pair_vector(table, room) {
                     self.drive(table);
                 }
                 self.metrics.lookup_time += start.elapsed();
@@ -163,7 +163,8 @@ impl Pairing {
             let mut matched = 0;
             while !self.drained {
                 if let Some(hits) = self.count_vector(table) {
-                    (matched, rows) = (matched + hits, rows + hits);
+                    matched += hits;
+                    rows += if table.emits.pairs { hits } else { 0 };
                     continue;
                 }
                 self.drive(table);

@@ -7,11 +7,33 @@ use crate::chunks::NO_ROW;
 use crate::join_type::Alone;
 use crate::resident::Resident;
 
+/// Keys of which only the bits are wanted: a whole number of words of them, whose answers stay in
+/// L1.
+const BITS: usize = 1024;
+
 impl Pairing {
+    /// Notes which of the next rows have a match, where that is all there is to know of the probe
+    /// side. False where it is not so.
+    pub(super) fn match_vector(&mut self, table: &Resident) -> bool {
+        let proven = !table.sieves() && table.inside.store.is_none();
+        let only_matches = !table.emits.pairs && table.flags.is_none();
+        if !proven || !only_matches || self.keys.rows().is_some() {
+            return false;
+        }
+        let words = self.keys.words();
+        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, BITS) else {
+            return false;
+        };
+        self.metrics.matched_rows += answers.hits() as u64;
+        self.matched.set_words(first as usize, answers.found());
+        self.drained = self.lookup.is_drained();
+        true
+    }
+
     /// How many of the next keys are found, where that is all there is to count.
     pub(super) fn count_vector(&mut self, table: &Resident) -> Option<u64> {
-        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
-        if !unique || !table.emits.pairs || table.flags.is_some() {
+        let once = table.inside.groups.is_empty() || !table.emits.pairs;
+        if !once || table.inside.store.is_some() || table.flags.is_some() {
             return None;
         }
         let (words, most) = (self.keys.words(), table.join.batch_rows);
