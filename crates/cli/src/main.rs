@@ -11,6 +11,7 @@
 mod commands;
 mod errors;
 mod interrupt;
+mod memory;
 mod output;
 mod progress;
 mod threads;

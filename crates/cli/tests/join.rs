@@ -322,3 +322,78 @@ fn every_type_on_keys_of_several_kinds() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+/// Enough rows that a few megabytes do not hold them: keys that repeat, and one that is hot.
+fn two_large_files() -> Place {
+    let place = Place::new();
+    let ids = (0..120_000_i64).map(|row| if row % 4 == 0 { 5 } else { row * 7 % 90_001 });
+    let refs = (0..90_000_i64).map(|row| (row % 9 != 0).then_some(row * 11 % 100_000));
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(ids));
+    write(&place.path("left.parquet"), &keyed("id", ids), 20_000);
+    write(
+        &place.path("right.parquet"),
+        &keyed("ref", Arc::new(refs.collect::<Int64Array>())),
+        9000,
+    );
+    place
+}
+
+#[test]
+fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
+    let place = two_large_files();
+    fs::create_dir(place.path("spill")).unwrap();
+    let sorted = |file: &str| {
+        let mut rows = joined(&read(&place.path(file)));
+        rows.sort_unstable();
+        rows
+    };
+    let unlimited = place.json(&join(&["--out", "out.parquet", "--build-side", "left"]));
+    assert_eq!(
+        (&unlimited["spilled_files"], &unlimited["memory_limit_bytes"]),
+        (&0.into(), &().into())
+    );
+    let expected = sorted("out.parquet");
+    for (limit, bytes, threads) in [("6MB", 6_000_000, "2"), ("8MiB", 8 << 20, "1")] {
+        let with = ["--memory-limit", limit, "--spill-dir", "spill", "--threads", threads];
+        let with = [&with[..], &["--build-side", "left"]].concat();
+        let facts = place.json(&join(&[&with[..], &["--out", "out.parquet"]].concat()));
+        assert_eq!(facts["rows"], expected.len(), "{limit}");
+        assert!(sorted("out.parquet") == expected, "{limit}");
+        assert_eq!(facts["memory_limit_bytes"], bytes);
+        let most = facts["peak_memory_bytes"].as_u64().unwrap();
+        assert!((bytes / 2..=bytes).contains(&most), "{facts}");
+        for fact in ["spilled_bytes", "spilled_files", "spilled_partitions", "spill_levels"] {
+            assert!(facts[fact].as_u64().unwrap() > 0, "{fact}: {facts}");
+        }
+        assert_eq!(facts["probe_rows"], 90_000);
+        let counted = place.json(&join(&with));
+        assert_eq!(counted["rows"], expected.len(), "counted in {limit}");
+    }
+    assert!(names(&place.path("spill")).is_empty());
+    let said = place.run(&join(&["--memory-limit", "6MB", "--out", "out.parquet"]));
+    let said = text(&said.stdout);
+    assert!(said.contains("memory    ") && said.contains("spilled to"), "{said}");
+}
+
+#[test]
+fn memory_that_can_not_do_is_one_line() {
+    let place = two_large_files();
+    let before = place.names();
+    for (with, status, says) in [
+        (&["--memory-limit", "100KB"][..], 1, "raise the limit"),
+        (&["--memory-limit", "six"], 2, "give a size such as 300MB"),
+        (&["--memory-limit", "0"], 2, "give a size such as 300MB"),
+        (&["--spill-dir", "."], 2, "--memory-limit"),
+        (
+            &["--memory-limit", "6MB", "--spill-dir", "nowhere"],
+            1,
+            "spill directory nowhere: No such",
+        ),
+        (&["--memory-limit", "6MB", "--spill-dir", "left.parquet"], 1, "Not a directory"),
+        (&["--memory-limit", "6MB", "--spill-dir", "/proc"], 1, "the spill directory /proc"),
+    ] {
+        let said = place.fails(&join(&[with, &["--out", "out.parquet"]].concat()), status);
+        assert!(said.contains(says), "{said}");
+    }
+    assert_eq!(place.names(), before);
+}

@@ -3,6 +3,7 @@
 //! Deliberately absent: this crate prints nothing, knows no operator, and reads no table of what a
 //! named CPU model ought to do.
 
+pub mod allocator;
 pub mod caches;
 mod cgroup;
 pub mod clock;

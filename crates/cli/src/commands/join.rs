@@ -5,8 +5,9 @@
 //! probe file ──row groups──► a Prober a thread ──► counted, or encoded into --out
 //! ```
 //!
-//! Without `--out` only the key columns are read and rows are counted. The probe side is streamed:
-//! memory is the build side, its table, and a row group of output a thread.
+//! Without `--out` only the key columns are read and rows are counted. Both sides are streamed:
+//! memory is the build side, its table, and a row group of output a thread; with `--memory-limit`
+//! no more than that, the rest of both sides in files.
 
 mod caches;
 mod input;
@@ -26,6 +27,7 @@ use workahead_columns::{HashJoin, JoinError, JoinType, NullEquality, Side, Strat
 
 use crate::errors::WrongUse;
 use crate::interrupt;
+use crate::memory::Memory;
 use crate::threads::Threads;
 use input::Input;
 use limit::Bounds;
@@ -38,6 +40,7 @@ Examples:
   workahead join --left a.parquet --right b.parquet --on id --out ab.parquet
   workahead join --left a.parquet --right b.parquet --on id --on day=date --type left-anti
   workahead join --left a.parquet --right b.parquet --on id --select id,price --threads 2 --json
+  workahead join --left a.parquet --right b.parquet --on id --out ab.parquet --memory-limit 300MB
 
 Keys are of any type that can be compared: numbers, texts, dates, decimals, lists, and any number of
 them. Numbers of different width match by value; other types must be the same on both sides. A float
@@ -84,6 +87,8 @@ pub(crate) struct Args {
     strategy: Strategy,
     #[command(flatten)]
     threads: Threads,
+    #[command(flatten)]
+    memory: Memory,
     /// Write the joined rows to this Parquet file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -99,6 +104,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let on = args.on.iter().map(|on| keys(on)).collect::<anyhow::Result<Vec<_>>>()?;
     let threads = args.threads.chosen();
     let interrupted = interrupt::listen()?;
+    let budget = args.memory.budget()?;
     let start = Instant::now();
     let mut left = Input::open(&args.left)?;
     let mut right = Input::open(&args.right)?;
@@ -123,7 +129,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
-        .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()));
+        .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()))
+        .with_memory(budget.pool.clone())
+        .with_probers(threads.get());
+    if let Some(directory) = &budget.directory {
+        join = join.with_spill(directory.clone());
+    }
     if !args.select.is_empty() && args.out.is_some() {
         let columns = selected(&args.select, &join.schema())?;
         join = join.with_projection(columns).map_err(wrong_use)?;
@@ -136,6 +147,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         sides,
         start,
         bounds: &bounds,
+        budget,
     };
     let (build, probe) = match outcome.sides.build {
         Side::Left => (&left, &right),

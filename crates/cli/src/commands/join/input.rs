@@ -1,5 +1,6 @@
 //! A Parquet file to be joined: its schema and row counts, from the metadata alone.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use parquet::file::metadata::PageIndexPolicy;
 
 use super::units::Unit;
 use crate::errors::WrongUse;
+
+/// What a page of a column holds, as most writers make them.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// An open Parquet file, and the columns wanted of it.
 pub(crate) struct Input {
@@ -77,6 +81,27 @@ impl Input {
 
     pub(crate) fn rows(&self) -> u64 {
         self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+    }
+
+    /// What reading takes in each thread, about: of each column a page as it is in the file, and
+    /// as it is not.
+    pub(crate) fn reading_bytes(&self) -> usize {
+        let wanted = |column: usize| match &self.columns {
+            Some(columns) => {
+                let leaves = self.metadata.parquet_schema();
+                columns.contains(&leaves.get_column_root_idx(column))
+            }
+            None => true,
+        };
+        let mut largest = HashMap::<usize, usize>::new();
+        for group in self.metadata.metadata().row_groups() {
+            for (at, chunk) in group.columns().iter().enumerate().filter(|(at, _)| wanted(*at)) {
+                let bytes = chunk.uncompressed_size().max(0) as usize;
+                let most = largest.entry(at).or_default();
+                *most = bytes.clamp(*most, PAGE_BYTES.max(*most));
+            }
+        }
+        largest.values().map(|bytes| 2 * bytes).sum()
     }
 
     /// Rows of each row group.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
 use workahead_columns::{HashJoin, JoinError, JoinTable, JoinType, Strategy};
 use workahead_workloads::row_groups::RowGroupFile;
 
@@ -17,12 +16,20 @@ use super::probing::{Output, Probing};
 use super::report::{Facts, Phases};
 use super::sides::Sides;
 use super::units::{Units, Watch};
+use crate::memory::Budget;
 use crate::progress;
 
 /// Rows read at a time into the table: few batches to join up later.
 const BUILD_BATCH_ROWS: usize = 1 << 16;
+/// The same where memory is limited.
+const LIMITED_BATCH_ROWS: usize = 1 << 14;
 /// Rows probed at a time: their keys and hits stay in L2.
 const PROBE_BATCH_ROWS: usize = 8192;
+
+/// A thread's row group of the output is such a share of limited memory, but not less than so many
+/// bytes.
+const GROUP_SHARE: usize = 24;
+const GROUP_BYTES_MIN: usize = 64 << 10;
 
 /// What is fixed before the join runs.
 pub(crate) struct Outcome<'a> {
@@ -33,6 +40,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
     pub(crate) bounds: &'a Bounds,
+    pub(crate) budget: Budget,
 }
 
 impl Outcome<'_> {
@@ -50,19 +58,27 @@ impl Outcome<'_> {
         let output = file.map(Output::new);
         let bar = progress::bar(build.rows() + probe.rows(), "rows");
         let watch = Watch { bar: &bar, interrupted };
+        let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
+        let reading = build.reading_bytes().max(probe.reading_bytes());
+        let buffers = match self.budget.limit() {
+            Some(_) => self.threads.get() * (buffers + reading),
+            None => 0,
+        };
+        let _buffers = self.budget.set_aside(buffers)?;
         let mut phases = Phases::default();
 
         bar.set_message("build");
-        let reading = Instant::now();
-        let batches = self.read(build, watch)?;
-        phases.read += reading.elapsed();
-        let table = Arc::new(build_table(join, batches, watch)?);
+        let building = Instant::now();
+        let table = Arc::new(self.build(join, build, watch)?);
         phases.build = table.build_time();
+        phases.read = building.elapsed().saturating_sub(phases.build);
 
         bar.set_message("probe");
         let units = Units::new(probe, self.threads.get(), PROBE_BATCH_ROWS, watch);
         let workers = self.threads.get().min(units.len()).max(1);
-        let crew = (0..workers).map(|_| Probing::new(units.cursor(), output.as_ref(), watch));
+        let group_bytes = self.group_bytes();
+        let probing = |_| Probing::new(units.cursor(), output.as_ref(), group_bytes, watch);
+        let crew = (0..workers).map(probing);
         let (crew, metrics) = workahead_columns::run(&table, crew.collect())?;
         let shared = |time: Duration| time / workers as u32;
         for worker in crew {
@@ -71,6 +87,8 @@ impl Outcome<'_> {
         }
         phases.probe = shared(metrics.lookup_time);
         phases.gather = shared(metrics.gather_time);
+        phases.build += shared(metrics.build_time);
+        phases.spill = shared(metrics.spill_time);
         watch.check()?;
         let publishing = Instant::now();
         let out_bytes = output.map(|output| output.into_file().publish()).transpose()?;
@@ -83,17 +101,24 @@ impl Outcome<'_> {
         Ok(facts.probed(probe, workers, bounds))
     }
 
-    /// Reads a whole file by all threads, its batches in the file's order.
-    fn read(&self, input: &Input, watch: Watch<'_>) -> anyhow::Result<Vec<RecordBatch>> {
-        let units = Units::new(input, self.threads.get(), BUILD_BATCH_ROWS, watch);
-        let batches = Mutex::new(Vec::new());
+    /// Bytes at which a row group of the output is complete.
+    fn group_bytes(&self) -> usize {
+        let share = |limit: usize| (limit / GROUP_SHARE / self.threads).max(GROUP_BYTES_MIN);
+        self.budget.limit().map_or(usize::MAX, share)
+    }
+
+    /// Reads a file by all threads into the build side.
+    fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
+        let batch_rows =
+            if self.budget.limit().is_some() { LIMITED_BATCH_ROWS } else { BUILD_BATCH_ROWS };
+        let units = Units::new(input, self.threads.get(), batch_rows, watch);
+        let side = Mutex::new(join.build());
         let read = || {
             let mut cursor = units.cursor();
-            let mut read = Vec::new();
-            while let Some(batch) = cursor.next_batch().inspect_err(|_| units.stop())? {
-                read.push(batch);
+            let push = |batch| side.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+            while let Some((_, batch)) = cursor.next_batch().inspect_err(|_| units.stop())? {
+                push(batch).inspect_err(|_| units.stop())?;
             }
-            batches.lock().unwrap_or_else(PoisonError::into_inner).append(&mut read);
             anyhow::Ok(())
         };
         let threads = self.threads.get().min(units.len());
@@ -109,22 +134,7 @@ impl Outcome<'_> {
             }
             result
         })?;
-        let mut batches = batches.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Stable: the batches of a part were read in order.
-        batches.sort_by_key(|(unit, _)| *unit);
-        Ok(batches.into_iter().map(|(_, batch)| batch).collect())
-    }
-}
-
-fn build_table(
-    join: &HashJoin,
-    batches: Vec<RecordBatch>,
-    watch: Watch<'_>,
-) -> anyhow::Result<JoinTable> {
-    let mut build = join.build();
-    for batch in batches {
         watch.check()?;
-        build.push(batch)?;
+        Ok(side.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?)
     }
-    Ok(build.finish()?)
 }

@@ -33,6 +33,8 @@ impl Output {
 pub(crate) struct Probing<'a> {
     cursor: Cursor<'a>,
     output: Option<&'a Output>,
+    /// Bytes at which a row group is complete, if it has not the usual rows before.
+    group_bytes: usize,
     watch: Watch<'a>,
     group: Option<RowGroupEncoder>,
     pub(crate) read_time: Duration,
@@ -40,9 +42,14 @@ pub(crate) struct Probing<'a> {
 }
 
 impl<'a> Probing<'a> {
-    pub(crate) fn new(cursor: Cursor<'a>, output: Option<&'a Output>, watch: Watch<'a>) -> Self {
+    pub(crate) fn new(
+        cursor: Cursor<'a>,
+        output: Option<&'a Output>,
+        group_bytes: usize,
+        watch: Watch<'a>,
+    ) -> Self {
         let (read_time, write_time) = (Duration::ZERO, Duration::ZERO);
-        Self { cursor, output, watch, group: None, read_time, write_time }
+        Self { cursor, output, group_bytes, watch, group: None, read_time, write_time }
     }
 
     /// Appends what is encoded so far.
@@ -77,7 +84,7 @@ impl Worker for Probing<'_> {
             none => none.insert(file.encoders.start()?),
         };
         group.write(&output)?;
-        let full = group.rows() >= ROW_GROUP_ROWS;
+        let full = group.rows() >= ROW_GROUP_ROWS || group.bytes() >= self.group_bytes;
         self.write_time += start.elapsed();
         if full { self.flush() } else { Ok(()) }
     }

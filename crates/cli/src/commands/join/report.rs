@@ -20,6 +20,7 @@ pub(crate) struct Phases {
     pub(crate) probe: Duration,
     pub(crate) gather: Duration,
     pub(crate) write: Duration,
+    pub(crate) spill: Duration,
 }
 
 /// The facts of a join.
@@ -34,6 +35,7 @@ pub(crate) struct Facts {
     probe_seconds: f64,
     gather_seconds: f64,
     write_seconds: f64,
+    spill_seconds: f64,
     threads: usize,
     strategy: &'static str,
     strategy_asked: &'static str,
@@ -50,6 +52,13 @@ pub(crate) struct Facts {
     matched_rows: u64,
     lookups_per_second: f64,
     limit: Option<Limit>,
+    memory_limit_bytes: Option<usize>,
+    peak_memory_bytes: usize,
+    spilled_bytes: u64,
+    spilled_files: u64,
+    spilled_partitions: u64,
+    spill_levels: u64,
+    spill_chunks: u64,
     out: Option<PathBuf>,
     out_bytes: Option<u64>,
 }
@@ -63,6 +72,7 @@ impl Facts {
         out_bytes: Option<u64>,
     ) -> Self {
         let choice = table.choice().clone();
+        let spilled = table.spill_metrics();
         Self {
             join_type: outcome.join_type.name(),
             rows: metrics.output_rows,
@@ -72,6 +82,7 @@ impl Facts {
             probe_seconds: phases.probe.as_secs_f64(),
             gather_seconds: phases.gather.as_secs_f64(),
             write_seconds: phases.write.as_secs_f64(),
+            spill_seconds: phases.spill.as_secs_f64(),
             threads: outcome.threads.get(),
             strategy: choice.strategy.name(),
             strategy_asked: outcome.asked.name(),
@@ -88,6 +99,13 @@ impl Facts {
             matched_rows: metrics.matched_rows,
             lookups_per_second: 0.0,
             limit: None,
+            memory_limit_bytes: outcome.budget.limit(),
+            peak_memory_bytes: outcome.budget.pool.most(),
+            spilled_bytes: spilled.bytes,
+            spilled_files: spilled.files,
+            spilled_partitions: spilled.partitions,
+            spill_levels: spilled.levels,
+            spill_chunks: spilled.chunks,
             out: outcome.out,
             out_bytes,
         }
@@ -100,7 +118,10 @@ impl Facts {
             self.lookups_per_second = self.probe_rows as f64 / self.probe_seconds;
             let time = Duration::from_secs_f64(self.probe_seconds);
             let reached = (self.lookups_per_second, time);
-            self.limit = bounds.limit(self.table_bytes, workers, reached);
+            // A sample takes as much memory as the table: there may be none.
+            if self.memory_limit_bytes.is_none() {
+                self.limit = bounds.limit(self.table_bytes, workers, reached);
+            }
         }
         self
     }
@@ -138,10 +159,22 @@ fn told(facts: &Facts) -> String {
         if *threads == 1 { "" } else { "s" },
         times(facts),
     );
+    if let Some(limit) = facts.memory_limit_bytes {
+        text += &format!("\n  memory    {}", memory(facts, limit));
+    }
     if let (Some(out), Some(bytes)) = (&facts.out, facts.out_bytes) {
         text += &format!("\n  written   {}, {}", out.display(), HumanBytes(bytes));
     }
     text
+}
+
+fn memory(facts: &Facts, limit: usize) -> String {
+    let (most, limit) = (HumanBytes(facts.peak_memory_bytes as u64), HumanBytes(limit as u64));
+    let spilled = match facts.spilled_files {
+        0 => "nothing spilled".to_owned(),
+        files => format!("{} spilled to {files} files", HumanBytes(facts.spilled_bytes)),
+    };
+    format!("{most} of {limit}, {spilled}")
 }
 
 fn times(facts: &Facts) -> String {
@@ -152,6 +185,9 @@ fn times(facts: &Facts) -> String {
     ];
     if facts.out.is_some() {
         phases.extend([("gather", facts.gather_seconds), ("write", facts.write_seconds)]);
+    }
+    if facts.spilled_files > 0 {
+        phases.push(("spill", facts.spill_seconds));
     }
     let shown = phases.into_iter().map(|(phase, seconds)| format!("{phase} {seconds:.3} s"));
     shown.collect::<Vec<_>>().join(", ")
