@@ -13,6 +13,7 @@
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines.
 
+pub(crate) mod memory;
 mod page;
 pub(crate) mod peers;
 

@@ -31,6 +31,8 @@ usage: cargo xtask COMMAND
   bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
               [--phases] [--json FILE]
                         our join beside DuckDB, Polars, DataFusion, Acero and chDB
+  bench memory [--rounds N] [--rows N] [--limit BYTES]
+                        a join in less memory than it needs, beside DataFusion's sort-merge join
 ";
 
 fn main() -> ExitCode {
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),
         ["bench"] => bench::run(&workspace, None),
+        ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", name] => bench::run(&workspace, Some(name)),
         [] | ["help" | "--help" | "-h"] => {

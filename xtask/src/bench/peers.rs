@@ -16,9 +16,9 @@ mod data;
 mod engine;
 mod options;
 mod phases;
-mod rounds;
+pub(crate) mod rounds;
 mod summary;
-mod venv;
+pub(crate) mod venv;
 
 use anyhow::Result;
 use serde_json::{Value, json};

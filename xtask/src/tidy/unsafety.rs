@@ -6,6 +6,7 @@ use super::{Finding, Tree};
 
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
+    ("crates/machine/src/allocator.rs", "tells the C library's allocator through libc"),
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
     ("crates/machine/src/limits/bandwidth/kernel.rs", "calls wide code; stores past caches"),
     ("crates/machine/src/limits/lines/kernel.rs", "a check per load would be what is measured"),
