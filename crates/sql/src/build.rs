@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::utils::memory::RecordBatchMemoryCounter;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared};
 use parking_lot::Mutex;
@@ -21,29 +19,33 @@ use crate::keys::{KeyCollector, ListLimits};
 use crate::metrics::JoinMetrics;
 use crate::translation::Translation;
 
-/// A table that is being made, for any number of waiters.
-pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
-
-/// A table, and the memory it was promised.
+/// A table, and the metrics of the partition that built it.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) table: Arc<JoinTable>,
-    /// Rows that were read, also those that can't match.
-    pub(crate) rows: usize,
-    _memory: MemoryReservation,
+    metrics: JoinMetrics,
 }
+
+impl Drop for Built {
+    /// Nobody probes it any more.
+    fn drop(&mut self) {
+        self.metrics.close_table(&self.table);
+    }
+}
+
+/// A table that is being made, for any number of waiters.
+pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
 
 /// What a build needs.
 pub(crate) struct Build {
     pub(crate) input: SendableRecordBatchStream,
     pub(crate) translation: Arc<Translation>,
-    /// The join with this session's options.
+    /// The join with this session's options and memory.
     pub(crate) join: HashJoin,
     /// How many streams will probe the table and say that they are done.
     pub(crate) probers: usize,
     /// Who is told of the keys.
     pub(crate) reporter: Option<(Reporter, ListLimits)>,
-    pub(crate) memory: MemoryReservation,
     pub(crate) metrics: JoinMetrics,
 }
 
@@ -61,18 +63,15 @@ impl Build {
             Some((_, limits)) => Some(KeyCollector::new(&input.keys, &input.schema, *limits)?),
             None => None,
         };
-        let (mut counter, mut rows) = (RecordBatchMemoryCounter::new(), 0);
         while let Some(batch) = self.input.next().await {
             let batch = batch?;
             let _timer = build_time.timer();
             self.metrics.build_input_batches.add(1);
             self.metrics.build_input_rows.add(batch.num_rows());
-            rows += batch.num_rows();
             let batch = input.read(&batch)?;
             if let Some(collector) = &mut collector {
                 collector.add(&batch)?;
             }
-            self.charge(counter.count_batch(&batch))?;
             side.push(batch).map_err(from_join)?;
         }
         // The input's own memory is not needed while the table is made.
@@ -80,19 +79,15 @@ impl Build {
         let _timer = build_time.timer();
         let table = side.finish().map_err(from_join)?;
         table.expect_probers(self.probers);
-        self.charge(table.table_bytes())?;
+        self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
         self.metrics.strategy.add(table.choice().strategy.name());
         if let (Some((reporter, _)), Some(collector)) = (&self.reporter, collector) {
-            reporter.report(collector.finish(table.keys())?)?;
+            // How many keys a table has does not count those in files.
+            let keys = if table.spills() { usize::MAX } else { table.keys() };
+            reporter.report(collector.finish(keys)?)?;
         }
-        Ok(Built { table: Arc::new(table), rows, _memory: self.memory })
-    }
-
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.memory.try_grow(bytes)?;
-        self.metrics.build_mem_used.add(bytes);
-        Ok(())
+        Ok(Built { table: Arc::new(table), metrics: self.metrics.clone() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use workahead_columns::JoinError;
+use workahead_columns::{JoinError, SpillError};
 
 /// An error of the engine, to be carried through the join.
 pub(crate) fn into_arrow(error: DataFusionError) -> ArrowError {
@@ -15,6 +15,11 @@ pub(crate) fn into_arrow(error: DataFusionError) -> ArrowError {
 /// An error of the join. One of the engine's that was carried through it comes out as it went in.
 pub(crate) fn from_join(error: JoinError) -> DataFusionError {
     match error {
+        JoinError::Limit(_)
+        | JoinError::LimitTooSmall { .. }
+        | JoinError::Spill(SpillError::Limit { .. }) => {
+            DataFusionError::ResourcesExhausted(error.to_string())
+        }
         JoinError::Arrow(ArrowError::ExternalError(inner)) => match inner.downcast() {
             Ok(error) => *error,
             Err(other) => DataFusionError::External(other),

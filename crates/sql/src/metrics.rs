@@ -12,7 +12,7 @@ use datafusion::physical_plan::metrics::{
     MetricCategory, MetricType, MetricValue, RatioMetrics, Time,
 };
 use parking_lot::Mutex;
-use workahead_columns::ProbeMetrics;
+use workahead_columns::{JoinTable, ProbeMetrics};
 
 /// Of one partition.
 #[derive(Debug, Clone)]
@@ -33,6 +33,9 @@ pub(crate) struct JoinMetrics {
     /// Bytes that probes touch.
     pub(crate) table_bytes: Gauge,
     pub(crate) strategy: Arc<Words>,
+    pub(crate) spill_count: Count,
+    pub(crate) spilled_bytes: Count,
+    pub(crate) spilled_rows: Count,
 }
 
 impl JoinMetrics {
@@ -62,7 +65,19 @@ impl JoinMetrics {
             avg_fanout: ratio("avg_fanout"),
             table_bytes: MetricBuilder::new(set).gauge("table_bytes", partition),
             strategy,
+            spill_count: MetricBuilder::new(set).spill_count(partition),
+            spilled_bytes: MetricBuilder::new(set).spilled_bytes(partition),
+            spilled_rows: MetricBuilder::new(set).spilled_rows(partition),
         }
+    }
+
+    /// Adds what a table came to, once: it is the same for all that probe it.
+    pub(crate) fn close_table(&self, table: &JoinTable) {
+        let spilled = table.spill_metrics();
+        self.spill_count.add(spilled.files as usize);
+        self.spilled_bytes.add(spilled.bytes as usize);
+        self.spilled_rows.add(spilled.rows as usize);
+        self.build_mem_used.set_max(table.peak_memory_bytes());
     }
 
     /// Adds what a prober did.

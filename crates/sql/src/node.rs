@@ -8,7 +8,6 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
@@ -30,6 +29,7 @@ use workahead_columns::{HashJoin, Order};
 use crate::announcement::{Announcement, Reporter};
 use crate::build::{Build, OneTable, SharedTable};
 use crate::keys::ListLimits;
+use crate::memory::{Memory, spill_directory};
 use crate::metrics::JoinMetrics;
 use crate::options::{Settings, WorkaheadOptions};
 use crate::stream::{JoinStream, Probe};
@@ -138,16 +138,24 @@ impl WorkaheadJoinExec {
     }
 
     /// The join as this session wants it.
-    fn join(&self, config: &ConfigOptions) -> Result<HashJoin> {
+    fn join(&self, name: String, context: &TaskContext) -> Result<HashJoin> {
+        let config = context.session_config().options();
         // The promise of an order is worth something only where there is one.
         let ordered = self.plan.right().output_ordering().is_some();
-        let order = if ordered { Order::Kept } else { Order::Any };
+        let directory = if ordered { None } else { spill_directory(context)? };
+        let memory = Memory::of(context, name, directory.is_some());
         let join = self.translation.join.clone();
-        Ok(join
+        let join = join
             .with_batch_rows(usize::from(config.execution.batch_size).min(1 << 31))
             .with_strategy(WorkaheadOptions::of(config).strategy()?)
             .with_caches(self.settings.caches)
-            .with_probe_order(order))
+            .with_probe_order(if ordered { Order::Kept } else { Order::Any })
+            .with_probers(self.probers())
+            .with_memory(memory);
+        Ok(match directory {
+            Some(directory) => join.with_spill(directory),
+            None => join,
+        })
     }
 
     /// The table of a partition, or the one of all.
@@ -158,9 +166,8 @@ impl WorkaheadJoinExec {
         announcement: Option<&Arc<Announcement>>,
         metrics: &JoinMetrics,
     ) -> Result<SharedTable> {
-        let config = context.session_config().options();
-        let limits = ListLimits::of(config);
-        let (build, consumer) = match self.mode() {
+        let limits = ListLimits::of(context.session_config().options());
+        let (build, name) = match self.mode() {
             PartitionMode::CollectLeft => (0, "WorkaheadJoin".to_owned()),
             _ => (partition, format!("WorkaheadJoin[{partition}]")),
         };
@@ -169,10 +176,9 @@ impl WorkaheadJoinExec {
         let build = Build {
             input: self.plan.left().execute(build, Arc::clone(context))?,
             translation: Arc::clone(&self.translation),
-            join: self.join(config)?,
+            join: self.join(name, context)?,
             probers: self.probers(),
             reporter,
-            memory: MemoryConsumer::new(consumer).register(context.memory_pool()),
             metrics: metrics.clone(),
         };
         Ok(build.start())

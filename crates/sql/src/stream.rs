@@ -11,10 +11,10 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
-use workahead_columns::{Prober, Remaining};
+use workahead_columns::{JoinTable, Prober, Progress, Remaining};
 
 use crate::announcement::Announcement;
-use crate::build::{Built, OneTable, SharedTable, empty};
+use crate::build::{OneTable, SharedTable, empty};
 use crate::error::from_join;
 use crate::metrics::JoinMetrics;
 use crate::translation::Translation;
@@ -28,14 +28,14 @@ enum State {
     /// The build side is read.
     Building(SharedTable),
     /// Other builds are waited for, so that the probe side's scan starts with the whole filter.
-    Announcing(Arc<Built>, BoxFuture<'static, ()>),
+    Announcing(Arc<JoinTable>, BoxFuture<'static, ()>),
     /// The next probe batch is waited for.
     Fetching(Box<Prober>),
     /// A probe batch has output left.
     Probing(Box<Prober>),
     /// The probe side is over; the prober has held output back.
     Ending(Box<Prober>, Option<Remaining>),
-    /// Rows of the build side alone come out, with the last prober to end.
+    /// Rows of the build side alone come out, and what was spilled, with the last prober to end.
     Remaining(Remaining),
     Done,
 }
@@ -64,6 +64,12 @@ pub(crate) struct JoinStream {
     left: usize,
 }
 
+impl State {
+    fn start(table: Arc<JoinTable>) -> Self {
+        Self::Fetching(Box::new(Prober::new(table)))
+    }
+}
+
 impl JoinStream {
     pub(crate) fn new(probe: Probe) -> Self {
         let state = probe.table.clone().map_or(State::Done, State::Building);
@@ -79,14 +85,14 @@ impl JoinStream {
             let (next, output) = match std::mem::replace(&mut self.state, State::Done) {
                 State::Building(mut table) => match table.poll_unpin(cx) {
                     Poll::Pending => return self.pause(State::Building(table)),
-                    Poll::Ready(Ok(built)) => (self.built(built), None),
+                    Poll::Ready(Ok(built)) => (self.built(&built.table), None),
                     Poll::Ready(Err(error)) => {
                         return Poll::Ready(Some(Err(DataFusionError::Shared(error))));
                     }
                 },
-                State::Announcing(built, mut others) => match others.poll_unpin(cx) {
-                    Poll::Pending => return self.pause(State::Announcing(built, others)),
-                    Poll::Ready(()) => (self.start(&built), None),
+                State::Announcing(table, mut others) => match others.poll_unpin(cx) {
+                    Poll::Pending => return self.pause(State::Announcing(table, others)),
+                    Poll::Ready(()) => (State::start(table), None),
                 },
                 State::Fetching(prober) => match self.probe.input.poll_next_unpin(cx) {
                     Poll::Pending => return self.pause(State::Fetching(prober)),
@@ -95,7 +101,15 @@ impl JoinStream {
                 },
                 State::Probing(prober) => self.next_of_batch(prober)?,
                 State::Ending(prober, rest) => self.next_of_held(prober, rest)?,
-                State::Remaining(remaining) => self.next_of_rest(remaining)?,
+                State::Remaining(rest) => match self.next_of_rest(rest)? {
+                    (rest, Progress::Output(batch)) => (State::Remaining(rest), Some(batch)),
+                    (rest, Progress::Working) => {
+                        // One piece of work a poll: others want to run, or to stop this.
+                        cx.waker().wake_by_ref();
+                        return self.pause(State::Remaining(rest));
+                    }
+                    (_, Progress::Done) => (State::Done, None),
+                },
                 State::Done => return Poll::Ready(None),
             };
             self.state = next;
@@ -111,25 +125,26 @@ impl JoinStream {
     }
 
     /// The table is there. Without build rows that matter, the probe side is not even started.
-    fn built(&mut self, built: Arc<Built>) -> State {
-        let nothing = built.rows == 0
-            && self.probe.join_type.empty_build_side_produces_empty_result()
-            || built.table.keys() == 0 && self.probe.join_type.empty_map_produces_empty_result();
-        if nothing {
+    fn built(&mut self, table: &Arc<JoinTable>) -> State {
+        let join_type = self.probe.join_type;
+        let no_rows = table.given_rows() == 0;
+        let no_keys = table.keys() == 0 && !table.spills();
+        if no_rows && join_type.empty_build_side_produces_empty_result()
+            || no_keys && join_type.empty_map_produces_empty_result()
+        {
             self.finish();
             return State::Done;
         }
         match &self.probe.announcement {
-            None => self.start(&built),
+            None => State::start(Arc::clone(table)),
             Some(announcement) => {
                 let announcement = Arc::clone(announcement);
-                State::Announcing(built, async move { announcement.wait().await }.boxed())
+                State::Announcing(
+                    Arc::clone(table),
+                    async move { announcement.wait().await }.boxed(),
+                )
             }
         }
-    }
-
-    fn start(&self, built: &Built) -> State {
-        State::Fetching(Box::new(Prober::new(Arc::clone(&built.table))))
     }
 
     fn take(&mut self, mut prober: Box<Prober>, batch: RecordBatch) -> Result<State> {
@@ -157,7 +172,10 @@ impl JoinStream {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         let rest = prober.end().map_err(from_join)?;
-        self.probe.metrics.add(prober.metrics(), self.probe.join_type);
+        if !prober.spills() {
+            // Rows in files have not met their matches yet.
+            self.probe.metrics.add(prober.metrics(), self.probe.join_type);
+        }
         Ok(State::Ending(prober, rest))
     }
 
@@ -177,16 +195,14 @@ impl JoinStream {
         Ok((rest.map_or(State::Done, State::Remaining), None))
     }
 
-    fn next_of_rest(&mut self, mut remaining: Remaining) -> Result<(State, Option<RecordBatch>)> {
+    fn next_of_rest(&mut self, mut rest: Remaining) -> Result<(Remaining, Progress)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
-        Ok(match remaining.next_output().map_err(from_join)? {
-            Some(batch) => (State::Remaining(remaining), Some(batch)),
-            None => {
-                self.finish();
-                (State::Done, None)
-            }
-        })
+        let progress = rest.advance().map_err(from_join)?;
+        if matches!(progress, Progress::Done) {
+            self.finish();
+        }
+        Ok((rest, progress))
     }
 
     /// Gives a batch the plan's schema and cuts it to what may still come out.

@@ -11,6 +11,8 @@ pub struct SpillMetrics {
     pub bytes: u64,
     /// Files.
     pub files: u64,
+    /// Rows in them; one that is partitioned again counts again.
+    pub rows: u64,
     /// Partitions of the build side.
     pub partitions: u64,
     /// How often partitions were partitioned again: one if only the inputs were.
@@ -24,6 +26,7 @@ pub struct SpillMetrics {
 pub(crate) struct Counts {
     bytes: AtomicU64,
     files: AtomicU64,
+    rows: AtomicU64,
     partitions: AtomicU64,
     levels: AtomicU64,
     chunks: AtomicU64,
@@ -33,6 +36,7 @@ impl Counts {
     pub(crate) fn file(&self, file: &SpillFile) {
         self.files.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(file.bytes(), Ordering::Relaxed);
+        self.rows.fetch_add(file.rows() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn partition(&self, depth: u32) {
@@ -49,6 +53,7 @@ impl Counts {
         SpillMetrics {
             bytes: read(&self.bytes),
             files: read(&self.files),
+            rows: read(&self.rows),
             partitions: read(&self.partitions),
             levels: read(&self.levels),
             chunks: read(&self.chunks),

@@ -3,6 +3,7 @@
 mod filters;
 mod life;
 mod plans;
+mod spilling;
 mod travel;
 mod types;
 

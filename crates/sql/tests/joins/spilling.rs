@@ -1,0 +1,139 @@
+//! Memory that does not suffice: the session's pool says so, and its directory takes the rest.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use datafusion::catalog::MemTable;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+
+use crate::{plan, rows, session, session_in};
+
+const ROWS: i64 = 40_000;
+const FULL: &str = "select l.k, l.text, r.k, r.text from l full join r on l.k = r.k";
+
+/// Two tables of about 4 MiB; of the keys two thirds match.
+fn register(context: &SessionContext) {
+    for (name, from) in [("l", 0), ("r", ROWS / 3)] {
+        let texts = (from..from + ROWS).map(|row| Some(format!("{name} {row:080}")));
+        let columns: [(&str, ArrayRef); 2] = [
+            ("k", Arc::new((from..from + ROWS).collect::<Int64Array>())),
+            ("text", Arc::new(texts.collect::<StringArray>())),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let slice = |at: i64| batch.slice(at as usize, 1000);
+        let batches = (0..ROWS).step_by(1000).map(slice);
+        // Slices share buffers: each must be a batch of its own, as a scan's are.
+        let own = batches.map(|batch| {
+            let rows = UInt64Array::from_iter_values(0..batch.num_rows() as u64);
+            datafusion::arrow::compute::take_record_batch(&batch, &rows).unwrap()
+        });
+        let table = MemTable::try_new(batch.schema(), vec![own.collect()]).unwrap();
+        context.register_table(name, Arc::new(table)).unwrap();
+    }
+}
+
+/// A session of one partition with so much memory, whose files go here.
+fn limited(bytes: usize, mode: DiskManagerMode) -> (SessionContext, Arc<dyn MemoryPool>) {
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::clone(&pool))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode));
+    // An output batch must fit in several times.
+    let config = SessionConfig::new().with_target_partitions(1).with_batch_size(1000);
+    (session_in(true, config, runtime.build_arc().unwrap()), pool)
+}
+
+fn at(directory: &Path) -> DiskManagerMode {
+    DiskManagerMode::Directories(vec![directory.to_owned()])
+}
+
+/// What the first join of a plan counted.
+fn counted(plan: &Arc<dyn ExecutionPlan>) -> MetricsSet {
+    let mut node = Arc::clone(plan);
+    while node.name() != "WorkaheadJoinExec" {
+        node = Arc::clone(node.children()[0]);
+    }
+    node.metrics().unwrap()
+}
+
+#[tokio::test]
+async fn what_does_not_fit_goes_to_the_sessions_directory() {
+    let unlimited = session(false, SessionConfig::new().with_target_partitions(1));
+    register(&unlimited);
+    let expected = rows(&unlimited, plan(&unlimited, FULL).await).await.unwrap();
+
+    let home = tempfile::tempdir().unwrap();
+    let (context, pool) = limited(2 << 20, at(home.path()));
+    register(&context);
+    let plan = plan(&context, FULL).await;
+    assert!(rows(&context, Arc::clone(&plan)).await.unwrap() == expected);
+    let metrics = counted(&plan);
+    let (files, bytes) = (metrics.spill_count().unwrap(), metrics.spilled_bytes().unwrap());
+    assert!(files > 1 && bytes > 1000, "{files} files of {bytes} bytes");
+    assert!(metrics.spilled_rows().unwrap() > ROWS as usize / 2);
+    assert_eq!(pool.reserved(), 0);
+    let files = std::fs::read_dir(home.path()).unwrap().flatten();
+    let inner = files.flat_map(|entry| std::fs::read_dir(entry.path()).into_iter().flatten());
+    assert_eq!(inner.count(), 0, "files are left behind");
+}
+
+#[tokio::test]
+async fn with_enough_memory_nothing_is_spilled() {
+    let home = tempfile::tempdir().unwrap();
+    let (context, _) = limited(64 << 20, at(home.path()));
+    register(&context);
+    let plan = plan(&context, FULL).await;
+    rows(&context, Arc::clone(&plan)).await.unwrap();
+    let metrics = counted(&plan);
+    assert_eq!((metrics.spill_count(), metrics.spilled_rows()), (Some(0), Some(0)));
+}
+
+#[tokio::test]
+async fn a_session_without_files_says_that_memory_is_short() {
+    let (context, pool) = limited(2 << 20, DiskManagerMode::Disabled);
+    register(&context);
+    let error = rows(&context, plan(&context, FULL).await).await.unwrap_err().to_string();
+    assert!(error.contains("Resources exhausted") && error.contains("raise the limit"), "{error}");
+    assert_eq!(pool.reserved(), 0);
+}
+
+#[tokio::test]
+async fn a_directory_that_takes_no_files_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_owned();
+    let (context, _) = limited(2 << 20, at(&path));
+    register(&context);
+    home.close().unwrap();
+    let error = rows(&context, plan(&context, FULL).await).await.unwrap_err().to_string();
+    assert!(error.contains(path.to_str().unwrap()), "{error}");
+}
+
+#[tokio::test]
+async fn a_spilled_build_tells_the_bounds_of_all_its_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let unlimited = session(false, SessionConfig::new().with_target_partitions(1));
+    register(&unlimited);
+    let path = home.path().join("r.parquet");
+    let path = path.to_str().unwrap();
+    let copied = format!("copy r to '{path}'");
+    unlimited.sql(&copied).await.unwrap().collect().await.unwrap();
+
+    let (context, _) = limited(2 << 20, at(home.path()));
+    register(&context);
+    context.deregister_table("r").unwrap();
+    context.register_parquet("r", path, ParquetReadOptions::default()).await.unwrap();
+    let plan = plan(&context, "select l.text, r.text from l join r on l.k = r.k").await;
+    let batches = collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();
+    let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(found as i64, ROWS - ROWS / 3);
+    assert!(counted(&plan).spill_count().unwrap() > 0, "{plan:?}");
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    let bounds = format!("DynamicFilter [ k@0 >= 0 AND k@0 <= {} ]", ROWS - 1);
+    assert!(text.contains(&bounds), "neither a part of the keys nor a list of them: {text}");
+}
