@@ -1,10 +1,11 @@
-//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench`.
+//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench | answers`.
 //!
 //! Everything that CI, a newcomer and a maintainer run is this one program, so that it cannot
 //! differ between them. It builds with nothing of ours: a broken crate never breaks its own test.
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod bench;
 mod counts;
 mod ledger;
@@ -33,6 +34,8 @@ usage: cargo xtask COMMAND
                         our join beside DuckDB, Polars, DataFusion, Acero and chDB
   bench memory [--rounds N] [--rows N] [--limit BYTES]
                         a join in less memory than it needs, beside DataFusion's sort-merge join
+  bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
+  answers               TPC-H's answers in crates/sql/tests anew, by DuckDB
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +51,8 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&workspace, None),
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
+        ["bench", "sql", words @ ..] => bench::sql::run(&workspace, words),
+        ["answers"] => answers::run(&workspace),
         ["bench", name] => bench::run(&workspace, Some(name)),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

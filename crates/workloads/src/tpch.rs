@@ -1,4 +1,4 @@
-//! The eight tables of TPC-H at any scale, as Arrow batches and as Parquet files.
+//! The eight tables of TPC-H at any scale, as Arrow batches and as Parquet files, and its queries.
 //!
 //! The rows are those of the benchmark's own `dbgen` (crate `tpchgen`), the types those of the
 //! specification (TPC-H 3.0.1, clause 1.4): 64-bit keys, decimals of 15 digits with 2 after the
@@ -15,6 +15,7 @@
 
 mod columns;
 mod parquet;
+mod queries;
 mod tables;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use std::str::FromStr;
 
 use crate::WorkloadError;
 pub use parquet::{Watch, Written, write_parquet};
+pub use queries::{QUERIES, query};
 pub use tables::Part;
 
 /// A table of TPC-H.

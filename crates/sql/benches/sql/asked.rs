@@ -1,0 +1,72 @@
+//! What was asked for on the command line.
+
+use workahead_workloads::tpch::QUERIES;
+
+use crate::sessions::Place;
+
+/// Fewest rounds of a run that is kept.
+const ROUNDS: usize = 15;
+const SMALL_SCALE: f64 = 0.01;
+
+pub(crate) struct Asked {
+    pub(crate) scale: f64,
+    pub(crate) rounds: usize,
+    pub(crate) threads: Vec<usize>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) queries: Vec<usize>,
+    pub(crate) json: bool,
+}
+
+impl Asked {
+    /// Without `--bench` among the words (Cargo adds it under `cargo bench`) everything is small.
+    pub(crate) fn read() -> Result<Self, String> {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let small = !words.iter().any(|word| word == "--bench");
+        let mut asked = Self {
+            scale: if small { SMALL_SCALE } else { 1.0 },
+            rounds: if small { 1 } else { ROUNDS },
+            threads: if small { vec![2] } else { vec![1, 2] },
+            places: vec![Place::Memory, Place::Parquet],
+            queries: (1..=QUERIES).collect(),
+            json: false,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--bench" | "--nocapture" | "--quiet" => {}
+                "--json" => asked.json = true,
+                "--scale" => asked.scale = parsed(value()?)?,
+                "--rounds" => asked.rounds = parsed::<usize>(value()?)?.max(1),
+                "--threads" => asked.threads = list(value()?)?,
+                "--queries" => asked.queries = list(value()?)?,
+                "--tables" => {
+                    let names = value()?.split(',');
+                    asked.places = names.map(Place::named).collect::<Result<_, _>>()?;
+                }
+                other => return Err(format!("`bench sql` knows no {other}")),
+            }
+        }
+        match asked.queries.iter().find(|number| !(1..=QUERIES).contains(*number)) {
+            Some(number) => Err(format!("there is no query {number}")),
+            None => Ok(asked),
+        }
+    }
+
+    /// Whether nothing was left out and rounds are enough for an interval.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.queries.len() == QUERIES
+            && self.scale >= 1.0
+            && self.rounds >= ROUNDS
+            && self.threads == [1, 2]
+            && self.places.len() == 2
+    }
+}
+
+fn parsed<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("{word} is no number"))
+}
+
+fn list(words: &str) -> Result<Vec<usize>, String> {
+    words.split(',').map(parsed).collect()
+}

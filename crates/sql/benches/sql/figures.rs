@@ -1,0 +1,227 @@
+//! What the pairs say.
+//!
+//! The interval of a query is that of the mean log-ratio of its pairs (Student's t), at a level
+//! adjusted for the number of queries after Holm (1979): the query with the strongest evidence has
+//! to stand the strictest one.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::asked::Asked;
+use crate::pairs::{Measured, Run};
+use crate::sessions::Place;
+
+/// Queries that are mostly joins.
+const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
+const LEVEL: f64 = 0.05;
+/// A query is lost whose whole interval is above it.
+const LOST: f64 = 1.03;
+
+/// Of ours to stock, CPU time: less than 1 is faster.
+struct Ratio {
+    query: usize,
+    mean: f64,
+    low: f64,
+    high: f64,
+}
+
+fn ratios(measured: &[Measured]) -> Vec<Ratio> {
+    let mut order: Vec<_> = measured.iter().map(|query| (query, logs(query))).collect();
+    // By evidence, the strongest first.
+    order.sort_by(|(_, one), (_, two)| two.strength().total_cmp(&one.strength()));
+    let of = |(rank, (query, logs)): (usize, &(&Measured, Logs))| {
+        let width = logs.half_width(LEVEL / (measured.len() - rank) as f64);
+        let at = |shift: f64| (logs.mean + shift).exp();
+        Ratio { query: query.query, mean: at(0.0), low: at(-width), high: at(width) }
+    };
+    let mut all: Vec<Ratio> = order.iter().enumerate().map(of).collect();
+    all.sort_by_key(|ratio| ratio.query);
+    all
+}
+
+/// Log-ratios of one query's pairs.
+struct Logs {
+    mean: f64,
+    /// Of the mean.
+    error: f64,
+    freedom: f64,
+}
+
+fn logs(query: &Measured) -> Logs {
+    let pairs = query.ours.iter().zip(&query.stock);
+    let logs: Vec<f64> = pairs.map(|(ours, stock)| (ours.cpu_s / stock.cpu_s).ln()).collect();
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let freedom = count - 1.0;
+    Logs { mean, error: (squares / freedom.max(1.0) / count).sqrt(), freedom }
+}
+
+impl Logs {
+    fn strength(&self) -> f64 {
+        self.mean.abs() / self.error.max(1e-12)
+    }
+
+    /// None can be told from one pair.
+    fn half_width(&self, level: f64) -> f64 {
+        match StudentsT::new(0.0, 1.0, self.freedom) {
+            Ok(student) => student.inverse_cdf(1.0 - level / 2.0) * self.error,
+            Err(_) => f64::INFINITY,
+        }
+    }
+}
+
+fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    let mut values: Vec<f64> = runs.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        f64::midpoint(values[middle - 1], values[middle])
+    } else {
+        values[middle]
+    }
+}
+
+fn cpu(run: &Run) -> f64 {
+    run.cpu_s
+}
+
+fn wall(run: &Run) -> f64 {
+    run.wall_s
+}
+
+/// A row for each query.
+pub(crate) fn rows(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+    let row = |(query, ratio): (&Measured, Ratio)| {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        json!({
+            "tables": place.name(),
+            "threads": threads,
+            "query": format!("q{}", query.query),
+            "stock_cpu_ms": median(&query.stock, cpu) * 1e3,
+            "ours_cpu_ms": median(&query.ours, cpu) * 1e3,
+            "stock_wall_ms": median(&query.stock, wall) * 1e3,
+            "ours_wall_ms": median(&query.ours, wall) * 1e3,
+            "times_less_cpu": 1.0 / ratio.mean,
+            "cpu_ratio": ratio.mean,
+            "ratio_low": finite(ratio.low),
+            "ratio_high": finite(ratio.high),
+            "lost": ratio.low > LOST,
+            "bound": 1.0 / (1.0 - query.join_share).max(1e-3),
+            "joins": query.joins,
+            "joins_left": query.left,
+        })
+    };
+    measured.iter().zip(ratios(measured)).map(row).collect()
+}
+
+/// Sums and geometric means over sets of queries.
+pub(crate) fn sums(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+    let all: Vec<usize> = measured.iter().map(|query| query.query).collect();
+    let without = |left_out: usize| move |query: &usize| *query != left_out;
+    let sets = [
+        ("all", all.clone()),
+        ("all without q18", all.iter().copied().filter(|query| without(18)(query)).collect()),
+        ("join-bound six", JOIN_BOUND.to_vec()),
+        ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
+    ];
+    let row = |(name, set): (&str, Vec<usize>)| {
+        let chosen: Vec<&Measured> =
+            measured.iter().filter(|query| set.contains(&query.query)).collect();
+        if chosen.is_empty() {
+            return None;
+        }
+        let sum = |of: &dyn Fn(&Measured) -> f64| chosen.iter().map(|query| of(query)).sum::<f64>();
+        let (stock, ours) =
+            (sum(&|query| median(&query.stock, cpu)), sum(&|query| median(&query.ours, cpu)));
+        let (stock_wall, ours_wall) =
+            (sum(&|query| median(&query.stock, wall)), sum(&|query| median(&query.ours, wall)));
+        let joins = sum(&|query| median(&query.stock, cpu) * query.join_share);
+        let log = sum(&|query| logs(query).mean) / chosen.len() as f64;
+        Some(json!({
+            "tables": place.name(),
+            "threads": threads,
+            "query": name,
+            "stock_cpu_ms": stock * 1e3,
+            "ours_cpu_ms": ours * 1e3,
+            "stock_wall_ms": stock_wall * 1e3,
+            "ours_wall_ms": ours_wall * 1e3,
+            "times_less_cpu": stock / ours,
+            "times_less_cpu_geometric_mean": (-log).exp(),
+            "bound": stock / (stock - joins).max(1e-6),
+        }))
+    };
+    sets.into_iter().filter_map(row).collect()
+}
+
+/// Every run, in seconds of CPU.
+pub(crate) fn raw(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+    let seconds = |runs: &[Run]| runs.iter().map(cpu).collect::<Vec<_>>();
+    let row = |query: &Measured| {
+        json!({
+            "tables": place.name(), "threads": threads, "query": query.query,
+            "stock_cpu_s": seconds(&query.stock), "ours_cpu_s": seconds(&query.ours),
+        })
+    };
+    measured.iter().map(row).collect()
+}
+
+/// For the screen.
+pub(crate) fn shown(measured: &[Measured], place: Place, threads: usize) -> String {
+    let mut text = format!("tables in {}, threads: {threads}\n", place.name());
+    let _ = writeln!(text, "       stock ms   ours ms    ratio  low    high   bound  joins (left)");
+    for row in rows(measured, place, threads) {
+        let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+        let _ = writeln!(
+            text,
+            "  {:<4} {:>8.1}  {:>8.1}  {:>6.3} {:>6.3} {:>6.3} {:>6.2}  {} ({}){}",
+            row["query"].as_str().unwrap_or_default(),
+            number("stock_cpu_ms"),
+            number("ours_cpu_ms"),
+            number("cpu_ratio"),
+            number("ratio_low"),
+            number("ratio_high"),
+            number("bound"),
+            row["joins"],
+            row["joins_left"],
+            if row["lost"] == true { "  LOST" } else { "" },
+        );
+    }
+    for row in sums(measured, place, threads) {
+        let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+        let _ = writeln!(
+            text,
+            "  {:<22} {:>8.1} {:>8.1} ms: {:.3} times less CPU (geometric mean {:.3}, bound {:.2})",
+            row["query"].as_str().unwrap_or_default(),
+            number("stock_cpu_ms"),
+            number("ours_cpu_ms"),
+            number("times_less_cpu"),
+            number("times_less_cpu_geometric_mean"),
+            number("bound"),
+        );
+    }
+    text
+}
+
+/// What a reader must know.
+pub(crate) fn notes(asked: &Asked) -> Vec<String> {
+    vec![
+        format!(
+            "{} rounds, stock and ours in turn (ABBA), after a warm-up whose rows are compared. \
+             Times are of executing, without planning; medians over the rounds. CPU is that of \
+             the whole process.",
+            asked.rounds
+        ),
+        "cpu_ratio is ours to stock: the mean log-ratio of the pairs, and its 95 % interval, \
+         adjusted after Holm for the number of queries in the setting; lost says that the whole \
+         interval is above 1.03."
+            .to_owned(),
+        "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
+         if joins were free."
+            .to_owned(),
+        "Both arms have the same settings, a memory pool of 16 GiB and tables with statistics."
+            .to_owned(),
+    ]
+}

@@ -1,0 +1,135 @@
+//! Queries, run by both arms in turn.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::prelude::SessionContext;
+use tokio::runtime::Runtime;
+use workahead_machine::clock::process_cpu_s;
+use workahead_workloads::tpch::query;
+
+use crate::asked::Asked;
+use crate::sessions::{Arm, Place, Tables};
+use crate::timed::Timed;
+
+/// Runs in which the time inside stock's joins is taken.
+const TIMED: usize = 3;
+
+/// One run of a query: executing it, not planning it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) cpu_s: f64,
+    pub(crate) wall_s: f64,
+}
+
+/// A query, measured.
+pub(crate) struct Measured {
+    pub(crate) query: usize,
+    /// Round by round.
+    pub(crate) stock: Vec<Run>,
+    pub(crate) ours: Vec<Run>,
+    /// Of stock's CPU time, what is spent inside joins.
+    pub(crate) join_share: f64,
+    pub(crate) joins: usize,
+    /// That our rule left to DataFusion.
+    pub(crate) left: usize,
+}
+
+/// Measures all queries in one setting.
+pub(crate) fn run(asked: &Asked, tables: &Tables, place: Place, threads: usize) -> Vec<Measured> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_stack_size(16 << 20)
+        .enable_all()
+        .build()
+        .expect("threads");
+    let stock = runtime.block_on(tables.session(Arm::Stock, place, threads));
+    let ours = runtime.block_on(tables.session(Arm::Ours, place, threads));
+    let arms = Arms { runtime, stock, ours };
+    asked.queries.iter().map(|number| arms.query(*number, asked.rounds)).collect()
+}
+
+struct Arms {
+    runtime: Runtime,
+    stock: SessionContext,
+    ours: SessionContext,
+}
+
+impl Arms {
+    fn query(&self, number: usize, rounds: usize) -> Measured {
+        eprintln!("q{number}");
+        let (warm, rows) = self.run(&self.stock, number);
+        let (_, same) = self.run(&self.ours, number);
+        assert_eq!(shown(&rows), shown(&same), "q{number}: ours gives other rows");
+        let (mut stock, mut ours) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            // ABBA: whoever comes second is not always the same one.
+            if round % 2 == 0 {
+                stock.push(self.run(&self.stock, number).0);
+                ours.push(self.run(&self.ours, number).0);
+            } else {
+                ours.push(self.run(&self.ours, number).0);
+                stock.push(self.run(&self.stock, number).0);
+            }
+        }
+        let plan = self.plan(&self.ours, number);
+        let join_share = self.join_share(number, warm.cpu_s);
+        let (joins, left) = (count(&plan, "WorkaheadJoinExec"), count(&plan, "HashJoinExec"));
+        Measured { query: number, stock, ours, join_share, joins, left }
+    }
+
+    fn plan(&self, session: &SessionContext, number: usize) -> Arc<dyn ExecutionPlan> {
+        let planned = async {
+            let frame = session.sql(query(number).expect("a query")).await?;
+            frame.create_physical_plan().await
+        };
+        self.runtime.block_on(planned).unwrap_or_else(|error| panic!("q{number}: {error}"))
+    }
+
+    fn run(&self, session: &SessionContext, number: usize) -> (Run, Vec<RecordBatch>) {
+        let plan = self.plan(session, number);
+        self.execute(session, plan)
+    }
+
+    fn execute(
+        &self,
+        session: &SessionContext,
+        plan: Arc<dyn ExecutionPlan>,
+    ) -> (Run, Vec<RecordBatch>) {
+        let (wall, cpu_s) = (Instant::now(), process_cpu_s());
+        let task = session.task_ctx();
+        // In a task, as a server would: not on the thread that waits.
+        let rows = self.runtime.block_on(self.runtime.spawn(collect(plan, task)));
+        let run = Run { cpu_s: process_cpu_s() - cpu_s, wall_s: wall.elapsed().as_secs_f64() };
+        (run, rows.expect("no panic").unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// The median of a few runs; `likely` is what the query takes, for plans without joins.
+    fn join_share(&self, number: usize, likely: f64) -> f64 {
+        let mut shares: Vec<f64> = (0..TIMED)
+            .map(|_| {
+                let timed = Timed::new(self.plan(&self.stock, number)).expect("clocks fit in");
+                let (run, _) = self.execute(&self.stock, Arc::clone(&timed.plan));
+                timed.join_s() / run.cpu_s.max(likely * 1e-3)
+            })
+            .collect();
+        shares.sort_by(f64::total_cmp);
+        shares[TIMED / 2].clamp(0.0, 1.0)
+    }
+}
+
+fn count(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+    let below: usize = plan.children().into_iter().map(|child| count(child, name)).sum();
+    below + usize::from(plan.name() == name)
+}
+
+/// Rows in any order: several queries leave some of it open.
+fn shown(batches: &[RecordBatch]) -> Vec<String> {
+    let text = pretty_format_batches(batches).expect("plain types").to_string();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}

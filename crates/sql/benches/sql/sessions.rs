@@ -1,0 +1,118 @@
+//! The data, and sessions over it that differ in who joins.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use workahead_workloads::tpch::{Part, Table, Tpch, Watch, write_parquet};
+
+use crate::asked::Asked;
+use crate::described::Described;
+
+const BATCH_ROWS: usize = 8192;
+/// More than any query needs; DataFusion without any pool has been seen to take all there is.
+const POOL_BYTES: usize = 16 << 30;
+
+/// Where the tables are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Memory,
+    Parquet,
+}
+
+impl Place {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "memory" => Ok(Self::Memory),
+            "parquet" => Ok(Self::Parquet),
+            _ => Err(format!("tables are in memory or in parquet, not in {name}")),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+/// Who joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arm {
+    Stock,
+    Ours,
+}
+
+/// All tables, where they are wanted.
+pub(crate) struct Tables {
+    memory: Vec<(&'static str, Vec<RecordBatch>)>,
+    parquet: Option<tempfile::TempDir>,
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn rows_done(&self, _: u64) {}
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+impl Tables {
+    /// Makes them.
+    pub(crate) fn generate(asked: &Asked) -> Self {
+        let data = Tpch::new(asked.scale).expect("a scale that can be made");
+        let wanted = |place| asked.places.contains(&place);
+        let batches = |table: Table| data.batches(table, Part::WHOLE, BATCH_ROWS).collect();
+        let memory = Table::ALL.iter().filter(|_| wanted(Place::Memory));
+        let memory = memory.map(|table| (table.name(), batches(*table))).collect();
+        let parquet = wanted(Place::Parquet).then(|| {
+            let home = tempfile::tempdir().expect("a temporary directory");
+            let threads = std::thread::available_parallelism().expect("this machine has threads");
+            for table in Table::ALL {
+                let path = home.path().join(format!("{table}.parquet"));
+                write_parquet(data, table, &path, threads, &Unwatched).expect("room on the disk");
+            }
+            home
+        });
+        Self { memory, parquet }
+    }
+
+    /// A session over them.
+    pub(crate) async fn session(&self, arm: Arm, place: Place, threads: usize) -> SessionContext {
+        let pool = Arc::new(GreedyMemoryPool::new(POOL_BYTES));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc();
+        let builder = SessionStateBuilder::new()
+            .with_config(SessionConfig::new().with_target_partitions(threads))
+            .with_runtime_env(runtime.expect("a runtime"))
+            .with_default_features();
+        let builder = match arm {
+            Arm::Stock => builder,
+            Arm::Ours => workahead_sql::install(builder),
+        };
+        let context = SessionContext::new_with_state(builder.build());
+        match (place, &self.parquet) {
+            (Place::Memory, _) => {
+                for (name, batches) in &self.memory {
+                    let table = Described::new(batches).expect("types that can be ordered");
+                    context.register_table(*name, Arc::new(table)).expect("a new name");
+                }
+            }
+            (Place::Parquet, Some(home)) => {
+                for table in Table::ALL {
+                    let path = home.path().join(format!("{table}.parquet"));
+                    let path = path.to_str().expect("a temporary directory has a plain name");
+                    let options = ParquetReadOptions::default();
+                    let done = context.register_parquet(table.name(), path, options).await;
+                    done.expect("files that were just written");
+                }
+            }
+            (Place::Parquet, None) => unreachable!("written when they are asked for"),
+        }
+        context
+    }
+}

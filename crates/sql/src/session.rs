@@ -1,0 +1,174 @@
+//! A DataFusion session for programs that are not asynchronous: files as tables, statements one
+//! after the other, answers batch by batch.
+//!
+//! ```no_run
+//! # use std::sync::atomic::AtomicBool;
+//! # use workahead_sql::session::{Options, Session};
+//! static STOP: AtomicBool = AtomicBool::new(false);
+//! let session = Session::new(&Options::default())?;
+//! session.register("orders", "orders.parquet".as_ref())?;
+//! for statement in session.statements("select count(*) from orders; show tables")? {
+//!     let mut answer = session.run(&statement, &STOP)?;
+//!     while let Some(batch) = answer.next_batch()? {
+//!         println!("{batch:?}");
+//!     }
+//! }
+//! # Ok::<(), workahead_sql::session::SessionError>(())
+//! ```
+
+mod answer;
+mod error;
+mod tables;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParser, Statement as Parsed};
+use tokio::runtime::Runtime;
+
+pub use answer::{Answer, Joins};
+pub use error::SessionError;
+
+/// Some of the plans are deep.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Who does the hash joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Joiner {
+    /// Workahead.
+    #[default]
+    Ours,
+    /// DataFusion, as if Workahead were not there.
+    Stock,
+}
+
+/// How a session is.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who joins.
+    pub joiner: Joiner,
+    /// Threads, and partitions of a plan.
+    pub threads: NonZero<usize>,
+    /// Bytes that joins, sorts and aggregates may take together.
+    pub memory_limit: Option<usize>,
+    /// Where they spill to; a directory in the system's temporary one unless given.
+    pub spill_directory: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = NonZero::<usize>::MIN;
+        Self { joiner: Joiner::Ours, threads, memory_limit: None, spill_directory: None }
+    }
+}
+
+/// A statement of SQL that was read, not yet planned.
+#[derive(Debug, Clone)]
+pub struct Statement(Parsed);
+
+/// Tables and settings, as SQL sees them.
+pub struct Session {
+    context: SessionContext,
+    runtime: Arc<Runtime>,
+}
+
+impl Session {
+    /// An empty session.
+    ///
+    /// # Errors
+    /// When threads can't be started, or the spill directory can't be written to.
+    pub fn new(options: &Options) -> Result<Self, SessionError> {
+        let threads = options.threads.get();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|source| SessionError::Threads { threads, source })?;
+        let config = SessionConfig::new().with_target_partitions(threads);
+        let config = config.with_information_schema(true);
+        let builder = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(environment(options)?)
+            .with_default_features();
+        let builder = match options.joiner {
+            Joiner::Ours => crate::install(builder),
+            Joiner::Stock => builder,
+        };
+        let context = SessionContext::new_with_state(builder.build());
+        Ok(Self { context, runtime: Arc::new(runtime) })
+    }
+
+    /// Gives a file a name in SQL: Parquet, CSV, JSON lines or Arrow IPC, by how its name ends; a
+    /// directory is one of Parquet files.
+    ///
+    /// # Errors
+    /// When there is no such file, or it is not what its name says.
+    pub fn register(&self, name: &str, path: &Path) -> Result<(), SessionError> {
+        self.runtime.block_on(tables::register(&self.context, name, path))
+    }
+
+    /// The statements of a text, which are separated by semicolons.
+    ///
+    /// # Errors
+    /// When it is no SQL.
+    pub fn statements(&self, sql: &str) -> Result<Vec<Statement>, SessionError> {
+        let parsed = DFParser::parse_sql(sql).map_err(SessionError::Query)?;
+        Ok(parsed.into_iter().map(Statement).collect())
+    }
+
+    /// Plans and starts one statement. Its batches stop coming once `stop` is set.
+    ///
+    /// # Errors
+    /// When it can't be planned.
+    pub fn run(
+        &self,
+        statement: &Statement,
+        stop: &'static AtomicBool,
+    ) -> Result<Answer, SessionError> {
+        let planned = async {
+            let plan = self.context.state().statement_to_plan(statement.0.clone()).await?;
+            let frame = self.context.execute_logical_plan(plan).await?;
+            let task = Arc::new(frame.task_ctx());
+            let plan = frame.create_physical_plan().await?;
+            let stream = execute_stream(Arc::clone(&plan), task)?;
+            Ok((plan, stream))
+        };
+        let (plan, stream) = self.runtime.block_on(planned).map_err(SessionError::Query)?;
+        Ok(Answer::new(plan, stream, Arc::clone(&self.runtime), stop))
+    }
+
+    /// DataFusion's own handle, for whatever else is to be set.
+    #[must_use]
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.context.session_id()).finish_non_exhaustive()
+    }
+}
+
+fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
+    let mut builder = RuntimeEnvBuilder::new();
+    if let Some(bytes) = options.memory_limit {
+        builder = builder.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+    }
+    if let Some(directory) = &options.spill_directory {
+        let failed = |source| SessionError::SpillDirectory { path: directory.clone(), source };
+        tempfile::tempfile_in(directory).map_err(failed)?;
+        let mode = DiskManagerMode::Directories(vec![directory.clone()]);
+        builder = builder.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode));
+    }
+    builder.build_arc().map_err(SessionError::Query)
+}

@@ -1,0 +1,110 @@
+//! What a statement gives, batch by batch, and what its joins came to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::ExecutionPlan;
+use futures::StreamExt;
+use tokio::runtime::Runtime;
+
+use super::SessionError;
+
+/// How often a stop is looked for while a batch is waited for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A statement that runs.
+pub struct Answer {
+    plan: Arc<dyn ExecutionPlan>,
+    schema: SchemaRef,
+    stream: SendableRecordBatchStream,
+    runtime: Arc<Runtime>,
+    stop: &'static AtomicBool,
+}
+
+/// The hash joins of a plan, and what ours came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Joins {
+    /// Done by Workahead.
+    pub ours: usize,
+    /// Left to DataFusion.
+    pub stock: usize,
+    /// Of ours, those that took rows to files.
+    pub spilled: usize,
+    /// Files and bytes of them.
+    pub spill_files: usize,
+    /// Bytes of these files.
+    pub spilled_bytes: usize,
+}
+
+impl Answer {
+    pub(super) fn new(
+        plan: Arc<dyn ExecutionPlan>,
+        stream: SendableRecordBatchStream,
+        runtime: Arc<Runtime>,
+        stop: &'static AtomicBool,
+    ) -> Self {
+        Self { schema: stream.schema(), plan, stream, runtime, stop }
+    }
+
+    /// Of every batch.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The next rows; none at the end.
+    ///
+    /// # Errors
+    /// When the statement fails, or was asked to stop.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
+        let (stream, stop) = (&mut self.stream, self.stop);
+        let next = async move {
+            let stopped = async {
+                let mut clock = tokio::time::interval(LOOK);
+                while !stop.load(Ordering::Relaxed) {
+                    clock.tick().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stopped => Err(SessionError::Stopped),
+                batch = stream.next() => batch.transpose().map_err(SessionError::Query),
+            }
+        };
+        self.runtime.block_on(next)
+    }
+
+    /// The joins of the plan. What they spilled is known at the end.
+    #[must_use]
+    pub fn joins(&self) -> Joins {
+        let mut joins = Joins::default();
+        count(&self.plan, &mut joins);
+        joins
+    }
+}
+
+fn count(node: &Arc<dyn ExecutionPlan>, joins: &mut Joins) {
+    match node.name() {
+        "WorkaheadJoinExec" => {
+            joins.ours += 1;
+            let metrics = node.metrics().unwrap_or_default();
+            let files = metrics.spill_count().unwrap_or_default();
+            joins.spilled += usize::from(files > 0);
+            joins.spill_files += files;
+            joins.spilled_bytes += metrics.spilled_bytes().unwrap_or_default();
+        }
+        "HashJoinExec" => joins.stock += 1,
+        _ => {}
+    }
+    node.children().into_iter().for_each(|child| count(child, joins));
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,32 @@
+//! `cargo xtask answers`: TPC-H's answers anew, as DuckDB gives them.
+//!
+//! They are compared by `cargo test -p workahead-sql --test tpch`, which needs neither Python nor
+//! DuckDB; whoever changes the data or a query makes them again with this.
+
+use anyhow::{Result, bail};
+
+use crate::bench::peers::venv::{self, Venv};
+use crate::workspace::Workspace;
+
+const SCALE: &str = "0.1";
+const QUERIES: &str = "crates/workloads/src/tpch/queries";
+const ANSWERS: &str = "crates/sql/tests/tpch/answers";
+
+/// Generates the tables, and has DuckDB answer.
+pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
+    let venv = Venv::prepare(workspace)?;
+    let data = workspace.target().join("answers").join(SCALE);
+    let words = ["run", "--quiet", "--release", "--package", "workahead-cli", "--", "data", "tpch"];
+    let mut generate = workspace.cargo(&words);
+    generate.args(["--scale", SCALE, "--out"]).arg(&data);
+    if !generate.status()?.success() {
+        bail!("the tables can't be made");
+    }
+    let mut answer = venv.script(workspace, "answers.py");
+    answer.arg("--data").arg(&data);
+    answer.arg("--queries").arg(workspace.root().join(QUERIES));
+    answer.arg("--out").arg(workspace.root().join(ANSWERS));
+    venv::succeed(&mut answer)?;
+    println!("  written to {ANSWERS}");
+    Ok(true)
+}

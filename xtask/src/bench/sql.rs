@@ -1,0 +1,76 @@
+//! `cargo xtask bench sql`: TPC-H in DataFusion, by its own joins and by ours.
+//!
+//! The bench itself is `crates/sql/benches/sql`. It is built together with the command, so that
+//! both share one DataFusion: Cargo unifies features over the packages of one call only.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Bench, json_of, machine, page, record};
+use crate::workspace::Workspace;
+
+/// What the bench takes.
+pub(crate) const WORDS: &str = "\
+usage: cargo xtask bench sql [WORDS]
+
+  --scale N          of TPC-H [default: 1]
+  --rounds N         pairs of runs of each query [default: 15]
+  --threads 1,2      threads, and partitions
+  --tables memory,parquet
+  --queries 4,5,18   only these
+  --json FILE        keep the record there too
+
+A run that leaves nothing out is kept in bench/record/.
+";
+
+/// Runs it with these words.
+pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
+        print!("{WORDS}");
+        return Ok(true);
+    }
+    let (words, file) = without_file(words)?;
+    let cargo = ["bench", "--package", "workahead-sql", "--package", "workahead-cli"];
+    let bench = ["--features", "workahead-cli/sql", "--bench", "sql", "--", "--json"];
+    let result = json_of(workspace, &[&cargo[..], &bench[..], &words[..]].concat())?;
+    if let Some(file) = file {
+        super::write(file, &(serde_json::to_string_pretty(&result)? + "\n"))?;
+    }
+    let bench = Bench { package: "workahead-sql".into(), name: "sql".into() };
+    let machine = machine(workspace)?;
+    if result["whole"] == Value::Bool(true) {
+        let written = record(workspace, &bench, &machine, &result)?;
+        println!("{}", std::fs::read_to_string(&written)?);
+        println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+    } else {
+        let whole = serde_json::json!({ "machine": machine, "result": result });
+        println!("{}", page::of(&whole));
+        println!("not kept in bench/record: that takes all queries, scale 1 and 15 rounds");
+    }
+    Ok(true)
+}
+
+/// The words without `--json FILE`, and the file.
+fn without_file<'a>(words: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a Path>)> {
+    let Some(at) = words.iter().position(|word| *word == "--json") else {
+        return Ok((words.to_vec(), None));
+    };
+    let file = words.get(at + 1).context("--json needs a file")?;
+    Ok(([&words[..at], &words[at + 2..]].concat(), Some(Path::new(*file))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_ours_and_the_other_words_are_the_benchs() {
+        let (words, file) =
+            without_file(&["--rounds", "2", "--json", "a.json", "--scale", "1"]).unwrap();
+        assert_eq!(words, ["--rounds", "2", "--scale", "1"]);
+        assert_eq!(file, Some(Path::new("a.json")));
+        assert!(without_file(&["--json"]).is_err());
+    }
+}
