@@ -13,10 +13,13 @@
 //!
 //! Slices only: this crate knows no Arrow, no file and no clock.
 
+pub mod answers;
 pub mod apart;
+pub mod bloom;
 pub mod bucket;
 pub mod chained;
 pub mod columnar;
+pub mod direct;
 pub mod draws;
 pub mod hash;
 pub mod isa;

@@ -202,6 +202,16 @@ impl Table {
         })
     }
 
+    /// The key of every entry, in the order of memory.
+    pub fn keys(&self) -> impl Iterator<Item = u64> + '_ {
+        let (others, zeros) = self.buckets.split_at(self.homes as usize + REACH);
+        let taken = |bucket: &Bucket| bucket.keys.iter().take_while(|key| **key != EMPTY).count();
+        let of_others = others.iter().flat_map(move |bucket| bucket.keys[..taken(bucket)].iter());
+        let of_zeros =
+            zeros.iter().flat_map(move |bucket| std::iter::repeat_n(EMPTY, taken(bucket)));
+        of_others.copied().chain(of_zeros)
+    }
+
     /// Replaces the value of every entry, in the order of memory.
     pub fn update_values(&mut self, mut update: impl FnMut(u64) -> u64) {
         for bucket in self.buckets.iter_mut() {
@@ -235,6 +245,11 @@ mod tests {
             rows.entry(*key).or_default().push(row as Row);
         }
         assert_eq!(table.len(), rows.len());
+        let mut held: Vec<u64> = table.keys().collect();
+        let mut expected: Vec<u64> = rows.keys().copied().collect();
+        held.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(held, expected);
         for (key, rows) in &rows {
             let [value] = table.values_of(*key)[..] else { panic!("{key} is not held once") };
             let group = Group::of(value);

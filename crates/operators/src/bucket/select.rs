@@ -17,46 +17,10 @@
 //! selections); Ross, *Selection conditions in main memory*, TODS 2004 (branches as arithmetic).
 
 use super::{Compare, SLOTS, Table, has_spilled, home, stored};
+use crate::answers::Blocks;
+pub use crate::answers::{Answers, BLOCK};
 use crate::memory::Memory;
 use crate::place::{Intent, Place};
-
-/// Keys of a block: their bits are one word.
-pub const BLOCK: usize = u64::BITS as usize;
-
-/// What became of each key.
-#[derive(Debug, Clone, Default)]
-pub struct Answers {
-    found: Vec<u64>,
-    values: Vec<u64>,
-    keys: usize,
-}
-
-impl Answers {
-    /// Bit `i % 64` of word `i / 64` is set where key `i` is in the table; the last word's others
-    /// are clear.
-    #[must_use]
-    pub fn found(&self) -> &[u64] {
-        &self.found
-    }
-
-    /// The value of each key that is in the table; of the others, anything.
-    #[must_use]
-    pub fn values(&self) -> &[u64] {
-        &self.values[..self.keys]
-    }
-
-    /// Whether each key is in the table, and its value or anything, in order.
-    pub fn each(&self) -> impl Iterator<Item = (bool, u64)> + '_ {
-        let bits = self.found.iter().flat_map(|word| (0..BLOCK).map(move |at| word >> at & 1 != 0));
-        bits.zip(self.values().iter().copied())
-    }
-
-    /// How many keys are in the table.
-    #[must_use]
-    pub fn hits(&self) -> usize {
-        self.found.iter().map(|word| word.count_ones() as usize).sum()
-    }
-}
 
 /// Looks up every key. The order of `answers` is the order of `keys`.
 ///
@@ -69,24 +33,13 @@ pub fn look_up<I: Compare, M: Memory>(
     memory: &mut M,
     answers: &mut Answers,
 ) {
-    let (whole, rest) = keys.as_chunks::<BLOCK>();
-    let (mut last, none) = ([0; BLOCK], [0; BLOCK]);
-    last[..rest.len()].copy_from_slice(rest);
-    let count = whole.len() + usize::from(!rest.is_empty());
-    let block = |number: usize| match whole.get(number) {
-        Some(block) => block,
-        None if number < count => &last,
-        None => &none,
-    };
-    answers.keys = keys.len();
-    answers.found.clear();
-    answers.found.resize(count, 0);
-    answers.values.resize(count * BLOCK, 0);
-    let (found, values) = (&mut answers.found[..], answers.values.as_chunks_mut().0);
-    let mut homes = block(0).map(|key| announce(table, key, memory));
+    let blocks = Blocks::of(keys);
+    let count = blocks.count();
+    let (found, values) = answers.begin(keys.len());
+    let mut homes = blocks.block(0).map(|key| announce(table, key, memory));
     let (mut late, mut later) = (&mut Late::none(), &mut Late::none());
     for number in 0..count {
-        let (keys, next) = (block(number), block(number + 1));
+        let (keys, next) = (blocks.block(number), blocks.block(number + 1));
         let values_here: &mut [u64; BLOCK] = &mut values[number];
         let mut bits = 0;
         for row in 0..BLOCK {
@@ -101,16 +54,19 @@ pub fn look_up<I: Compare, M: Memory>(
         found[number] = bits;
         if let Some(before) = number.checked_sub(1) {
             let answer = (&mut found[before], &mut values[before]);
-            late.look_on((table, isa), block(before), memory, answer);
+            late.look_on((table, isa), blocks.block(before), memory, answer);
         }
         later.announce(table, memory);
         std::mem::swap(&mut late, &mut later);
     }
     let Some(before) = count.checked_sub(1) else { return };
-    late.look_on((table, isa), block(before), memory, (&mut found[before], &mut values[before]));
-    if !rest.is_empty() {
-        found[before] &= (1 << rest.len()) - 1;
-    }
+    late.look_on(
+        (table, isa),
+        blocks.block(before),
+        memory,
+        (&mut found[before], &mut values[before]),
+    );
+    found[before] &= blocks.bits(before);
 }
 
 /// Where a key starts, announced.

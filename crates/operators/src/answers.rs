@@ -1,0 +1,87 @@
+//! What became of each key of a vector that was looked up: a bit, and a value where it is set.
+//!
+//! The form in which all kinds of joins want it: bits for semi, anti and mark joins, values for the
+//! others, both in the order of the keys (Boncz, Zukowski, Nes, *MonetDB/X100*, CIDR 2005).
+
+/// Keys of a block: their bits are one word.
+pub const BLOCK: usize = u64::BITS as usize;
+
+/// What became of each key.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    found: Vec<u64>,
+    values: Vec<u64>,
+    keys: usize,
+}
+
+impl Answers {
+    /// Bit `i % 64` of word `i / 64` is set where key `i` is in the table; the last word's others
+    /// are clear.
+    #[must_use]
+    pub fn found(&self) -> &[u64] {
+        &self.found
+    }
+
+    /// The value of each key that is in the table; of the others, anything.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.values[..self.keys]
+    }
+
+    /// Whether each key is in the table, and its value or anything, in order.
+    pub fn each(&self) -> impl Iterator<Item = (bool, u64)> + '_ {
+        let bits = self.found.iter().flat_map(|word| (0..BLOCK).map(move |at| word >> at & 1 != 0));
+        bits.zip(self.values().iter().copied())
+    }
+
+    /// How many keys are in the table.
+    #[must_use]
+    pub fn hits(&self) -> usize {
+        self.found.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Makes room for so many keys: nothing found yet, values anything, whole blocks of both.
+    pub(crate) fn begin(&mut self, keys: usize) -> (&mut [u64], &mut [[u64; BLOCK]]) {
+        let blocks = keys.div_ceil(BLOCK);
+        self.keys = keys;
+        self.found.clear();
+        self.found.resize(blocks, 0);
+        self.values.resize(blocks * BLOCK, 0);
+        (&mut self.found, self.values.as_chunks_mut().0)
+    }
+}
+
+/// Keys by blocks: the last is filled up with zeros, and another of zeros may be asked for.
+pub(crate) struct Blocks<'a> {
+    whole: &'a [[u64; BLOCK]],
+    last: [u64; BLOCK],
+    rest: usize,
+}
+
+impl<'a> Blocks<'a> {
+    #[inline(always)]
+    pub(crate) fn of(keys: &'a [u64]) -> Self {
+        let (whole, rest) = keys.as_chunks::<BLOCK>();
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        Self { whole, last, rest: rest.len() }
+    }
+
+    /// Blocks with keys in them.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.whole.len() + usize::from(self.rest > 0)
+    }
+
+    /// A block.
+    #[inline(always)]
+    pub(crate) fn block(&self, number: usize) -> &[u64; BLOCK] {
+        self.whole.get(number).unwrap_or(&self.last)
+    }
+
+    /// The bits of a block's keys.
+    #[inline(always)]
+    pub(crate) fn bits(&self, number: usize) -> u64 {
+        if number < self.whole.len() { u64::MAX } else { (1 << self.rest) - 1 }
+    }
+}
