@@ -10,12 +10,14 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
 use workahead_operators::bucket::{Load, Parts, Table};
+use workahead_operators::direct;
 use workahead_operators::walk::Row;
 
 use crate::chunks::Chunks;
 use crate::context::Facts;
+use crate::design::Planned;
 use crate::distinct::Distinct;
-use crate::fill::{Filled, Filling, Source};
+use crate::fill::{Filled, Filling, Source, Span};
 use crate::inline::Inline;
 use crate::join_type::Alone;
 use crate::keys::store::{KeyStore, Parts as KeyParts};
@@ -24,10 +26,13 @@ use crate::layout;
 use crate::memory::{Charged, Held};
 use crate::needs::{Needs, WORD_BYTES, widest};
 use crate::resident::{Inside, Resident, Rows};
-use crate::{HashJoin, JoinError, MemoryError, Reservation};
+use crate::{Design, HashJoin, JoinError, MemoryError, Reservation, Strategy};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
+
+/// Beyond, a range of keys is too wide for a table of all of it, however many there are.
+const WIDEST: u64 = 1 << 36;
 
 /// Build batches, collected.
 #[derive(Debug)]
@@ -107,6 +112,7 @@ impl Builder {
         self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.read_keys(&batch)?;
         self.distinct.add(self.keys.words());
+        self.widen();
         self.split(batch)?;
         if self.keys.parts.width > 0 {
             let (words, parts) = self.keys.take();
@@ -114,6 +120,45 @@ impl Builder {
             self.kept.push((words, parts));
         }
         Ok(())
+    }
+
+    /// Widens the range of keys that are words, until it is too wide to matter.
+    fn widen(&mut self) {
+        let reader = self.join.keys(self.join.build_side);
+        let identity = matches!(reader.fixed_mapping(), Some(MappingKind::Identity));
+        if let (true, [range]) = (identity, &mut self.ranges[..])
+            && range.span() <= WIDEST
+        {
+            range.widen(self.keys.words().iter().copied());
+        }
+    }
+
+    /// Where the words of keys lie, if they are not hashes.
+    fn span(&self) -> Option<Span> {
+        match (self.kind(), &self.ranges[..]) {
+            (MappingKind::Identity, [range]) => {
+                Some(Span { lowest: range.lowest(), width: range.span() })
+            }
+            (MappingKind::Packed(packing), _) => Some(Span { lowest: 0, width: packing.highest() }),
+            _ => None,
+        }
+    }
+
+    /// The design of the table. Only buckets can be walked.
+    fn design(&self) -> Planned {
+        let join = &self.join;
+        let walks = !matches!(join.strategy, Strategy::Auto | Strategy::Vectors);
+        if walks && join.design == Design::Auto {
+            let why = format!("{} walks buckets", join.strategy);
+            return Planned { design: Design::Buckets, why };
+        }
+        let span = self.span().map(|span| span.width);
+        let asked = match self.memory.pool().limit() {
+            // Parts of the rows may have the range of all: only what buckets take is sure to do.
+            Some(_) if join.design == Design::Dense => Design::Auto,
+            _ => join.design,
+        };
+        asked.choose(self.entries(), span)
     }
 
     /// Charges what the batches really take.
@@ -212,10 +257,17 @@ impl Builder {
             distinct: self.distinct.estimate(),
             key_bytes,
             widest_bytes: widest(self.batches()),
+            table_bytes: self.dense_bytes(),
             batch_rows: self.batch_rows,
             flags: self.join.emits().build != Alone::Never,
         };
         needs.bytes().saturating_sub(self.kept_bytes)
+    }
+
+    /// Bytes of a dense table, if it is to be one.
+    fn dense_bytes(&self) -> usize {
+        let dense = self.span().filter(|_| self.design().design == Design::Dense);
+        dense.and_then(|span| direct::Table::bytes_for(span.width)).unwrap_or(0)
     }
 
     /// How many entries the table should have room for.
@@ -232,6 +284,9 @@ impl Builder {
     /// The bytes that scattering takes beyond what [`finish`](Self::finish) needs, if it pays:
     /// where the table does not stay in cache.
     pub(crate) fn scattering_bytes(&self) -> Option<usize> {
+        if self.design().design == Design::Dense {
+            return None;
+        }
         let table = Table::bytes_for(self.entries(), Load::HALF)?;
         let repeats = self.rows.keyed * size_of::<(Row, Row)>();
         let bytes = repeats + Parts::scattered_bytes(self.rows.keyed);
@@ -266,6 +321,7 @@ impl Builder {
     /// Builds the table. What that needs is charged before.
     pub(crate) fn finish(mut self, facts: Arc<Facts>) -> Result<Resident, JoinError> {
         let side = self.join.build_side;
+        let (design, span) = (self.design(), self.span());
         let mut mapping = self.join.mapping(self.kind());
         let reader = self.join.keys(side);
         let mut source = Source { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
@@ -287,7 +343,10 @@ impl Builder {
             inline: column,
         };
         let (mut kept, schema) = (kept_columns(&self.join), self.join.schema_of(side));
-        let filled = source.fill(&how, &mut mapping)?;
+        let filled = match span.filter(|_| design.design == Design::Dense) {
+            Some(span) => source.fill_dense(&how, span, &mapping)?,
+            None => source.fill(&how, &mut mapping)?,
+        };
         drop(source);
         let mut batches = self.keyed;
         batches.append(&mut self.impossible);
@@ -312,7 +371,7 @@ impl Builder {
                 chunks.forget(column);
             }),
         };
-        let inside = Inside { table, groups, store, collides, chunks, inline, mapping };
+        let inside = Inside { table, groups, store, collides, chunks, inline, mapping, design };
         let mut resident = Resident::new(self.join, inside, self.rows, facts, self.memory);
         let bytes = resident.bytes();
         resident.memory.resize(bytes)?;

@@ -123,6 +123,9 @@ pub enum JoinError {
     /// The table could not be made.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// The table of a range of integers could not be made.
+    #[error(transparent)]
+    Dense(#[from] workahead_operators::direct::TableError),
     /// The rows of the groups could not be stored.
     #[error(transparent)]
     Memory(#[from] AllocationError),

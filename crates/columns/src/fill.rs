@@ -6,6 +6,8 @@
 //!          └─ thread 1: words ─► counted ─► scattered ─┴──►──┴─ filled by whoever is free
 //! ```
 
+mod dense;
+
 use std::thread;
 
 use arrow_array::RecordBatch;
@@ -14,7 +16,10 @@ use workahead_operators::bucket::parts::Scattered;
 use workahead_operators::bucket::{Load, Parts, Table, TableError};
 use workahead_operators::walk::{Row, Sink};
 
+pub(crate) use dense::Span;
+
 use crate::JoinError;
+use crate::entries::Entries;
 use crate::groups::Repeats;
 use crate::inline::Inline;
 use crate::keys::store::Parts as KeyParts;
@@ -52,9 +57,9 @@ pub(crate) struct Filling<'a> {
 /// A filled table.
 pub(crate) enum Filled {
     /// Of groups of rows, not yet laid out.
-    Grouped(Table, Repeats),
+    Grouped(Entries, Repeats),
     /// Of the values of a column: no key repeats.
-    Inline(Table, Inline),
+    Inline(Entries, Inline),
 }
 
 /// What is scattered with the keys.
@@ -104,7 +109,7 @@ impl Source<'_> {
             table = grouped?;
             base += rows as Row;
         }
-        Ok(Filled::Grouped(table, repeats))
+        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
     }
 
     fn by_parts(
@@ -113,22 +118,18 @@ impl Source<'_> {
         how: &Filling<'_>,
         mapping: &Mapping,
     ) -> Result<Filled, JoinError> {
-        let unique = self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64;
-        let no_nulls = |column: &usize| {
-            self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
-        };
-        if let Some(column) = how.inline.filter(no_nulls).filter(|_| unique) {
+        if let Some(column) = self.inline_column(how) {
             let rows = self.scatter(parts, Values::Column(column), how, mapping)?;
             if let Some(table) = parts.unique(&rows, how.threads, how.pages)? {
                 let inline = Inline::of(self.batches[0].column(column).data_type());
-                return Ok(Filled::Inline(table, inline));
+                return Ok(Filled::Inline(Entries::Buckets(table), inline));
             }
         }
         let rows = self.scatter(parts, Values::Rows, how, mapping)?;
         let (table, pairs) = parts.group(&rows, how.threads, how.pages)?;
         let mut repeats = Repeats::of(self.rows);
         pairs.into_iter().for_each(|(row, first)| repeats.emit(row, first));
-        Ok(Filled::Grouped(table, repeats))
+        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
     }
 
     /// All rows, scattered; a run of batches by each thread.

@@ -14,10 +14,11 @@
 //! 2024.)
 
 use workahead_machine::pages::{PageBuffer, Supply};
-use workahead_operators::bucket::{Group, Table};
+use workahead_operators::bucket::Group;
 use workahead_operators::walk::{Row, Sink};
 
 use crate::JoinError;
+use crate::entries::Entries;
 use crate::keys::store::KeyStore;
 
 /// Marks, in [`Repeats::first`], a row whose key was there before.
@@ -68,7 +69,7 @@ impl Repeats {
     /// entries there.
     pub(crate) fn lay_out(
         mut self,
-        table: &mut Table,
+        table: &mut Entries,
         pages: &Supply,
     ) -> Result<PageBuffer<Row>, JoinError> {
         if self.count == 0 {

@@ -12,10 +12,11 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::{ArrowError, DataType};
-use workahead_operators::bucket::Table;
 use workahead_operators::bucket::parts::Scattered;
+use workahead_operators::direct;
 
 use crate::HashJoin;
+use crate::entries::Entries;
 use crate::join_type::Alone;
 use crate::layout::Source;
 
@@ -69,9 +70,26 @@ impl Inline {
         }
     }
 
+    /// Puts keys into a dense table with their values of a column, up to the first that is there
+    /// already: true if there is none.
+    pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: &mut direct::Table) -> bool {
+        let data = column.to_data();
+        let width = data.data_type().primitive_width().expect("it was found narrow");
+        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
+        fn put<const WIDTH: usize>(bytes: &[u8], words: &[u64], to: &mut direct::Table) -> bool {
+            to.put_unique(words, bytes.as_chunks::<WIDTH>().0.iter().map(word))
+        }
+        match width {
+            1 => put::<1>(bytes, words, to),
+            2 => put::<2>(bytes, words, to),
+            4 => put::<4>(bytes, words, to),
+            _ => put::<8>(bytes, words, to),
+        }
+    }
+
     /// Replaces the row numbers of a table by the column's values, unless some are null or the
     /// column is several arrays.
-    pub(crate) fn put(table: &mut Table, column: Option<&ArrayRef>) -> Option<Self> {
+    pub(crate) fn put(table: &mut Entries, column: Option<&ArrayRef>) -> Option<Self> {
         let column = column?;
         let width = column.data_type().primitive_width()?;
         if column.null_count() > 0 {
@@ -79,7 +97,7 @@ impl Inline {
         }
         let data = column.to_data();
         let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
-        fn read<const WIDTH: usize>(table: &mut Table, bytes: &[u8]) {
+        fn read<const WIDTH: usize>(table: &mut Entries, bytes: &[u8]) {
             let (values, _) = bytes.as_chunks::<WIDTH>();
             table.update_values(|row| word(&values[row as u32 as usize]));
         }

@@ -9,7 +9,7 @@ use crate::build_side::BuildSide;
 use crate::join_type::{Alone, Emits};
 use crate::keys::{self, Mapping, MappingKind, Reader};
 use crate::layout::{Layout, Source};
-use crate::{Caches, Filter, JoinError, JoinType, NullEquality, Strategy};
+use crate::{Caches, Design, Filter, JoinError, JoinType, NullEquality, Strategy};
 use crate::{MemoryPool, Pool, SpillDirectory};
 
 /// A side of a join.
@@ -51,9 +51,6 @@ pub enum Order {
     Kept,
 }
 
-/// Rows of an output batch unless asked otherwise: what DataFusion and DuckDB's exports use.
-const BATCH_ROWS: usize = 8192;
-
 /// A hash join of two inputs where their keys are equal.
 ///
 /// The output has the columns of the left input, then of the right; of only one side for semi and
@@ -72,8 +69,11 @@ pub struct HashJoin {
     pub(crate) layout: Layout,
     pub(crate) build_side: Side,
     pub(crate) strategy: Strategy,
+    pub(crate) design: Design,
     pub(crate) caches: Caches,
+    /// Of an output batch: as asked for, or by the caches and the columns.
     pub(crate) batch_rows: usize,
+    asked_batch_rows: Option<usize>,
     pub(crate) order: Order,
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
@@ -98,6 +98,7 @@ impl HashJoin {
         let keys = keys::readers(&left, &right, on, false)?;
         let suffix = "_right".to_owned();
         let layout = Layout::new(&left, &right, join_type, &suffix);
+        let batch_rows = Caches::ASSUMED.batch_rows(&layout.schema);
         Ok(Self {
             left,
             right,
@@ -111,8 +112,10 @@ impl HashJoin {
             layout,
             build_side: Side::Left,
             strategy: Strategy::Auto,
+            design: Design::Auto,
             caches: Caches::ASSUMED,
-            batch_rows: BATCH_ROWS,
+            batch_rows,
+            asked_batch_rows: None,
             order: Order::Any,
             pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
@@ -196,7 +199,7 @@ impl HashJoin {
             let columns = format!("{columns:?}");
             return Err(JoinError::Projection { columns, most: unprojected.sources.len() });
         };
-        Ok(Self { projection: Some(columns), layout, ..self })
+        Ok(Self { projection: Some(columns), layout, ..self }.sized())
     }
 
     /// Gives clashing names of the right side another suffix.
@@ -214,20 +217,44 @@ impl HashJoin {
         Self { strategy, ..self }
     }
 
+    /// Keeps keys in a table of a design. A strategy that walks leaves only buckets.
+    #[must_use]
+    pub fn with_design(self, design: Design) -> Self {
+        Self { design, ..self }
+    }
+
     /// Chooses by these caches.
     #[must_use]
     pub fn with_caches(self, caches: Caches) -> Self {
-        Self { caches, ..self }
+        Self { caches, ..self }.sized()
     }
 
-    /// Makes output batches of at most so many rows, and puts together those with much fewer.
+    /// Makes output batches of at most so many rows, and puts together those with much fewer. Else
+    /// they are as long as [`Caches::batch_rows`] says.
     ///
     /// # Panics
     /// If `batch_rows` is zero or more than 2³¹.
     #[must_use]
     pub fn with_batch_rows(self, batch_rows: usize) -> Self {
         assert!((1..=1 << 31).contains(&batch_rows), "a batch can't have {batch_rows} rows");
-        Self { batch_rows, ..self }
+        Self { asked_batch_rows: Some(batch_rows), ..self }.sized()
+    }
+
+    fn sized(self) -> Self {
+        let by_caches = || self.caches.batch_rows(&self.layout.schema);
+        Self { batch_rows: self.asked_batch_rows.unwrap_or_else(by_caches), ..self }
+    }
+
+    /// Most rows of an output batch.
+    #[must_use]
+    pub fn batch_rows(&self) -> usize {
+        self.batch_rows
+    }
+
+    /// Rows that batches of the probe side are best of. [`run`](crate::run) cuts longer ones.
+    #[must_use]
+    pub fn probe_batch_rows(&self) -> usize {
+        self.caches.batch_rows(self.schema_of(self.build_side.other()))
     }
 
     /// Promises an order of the output. A strategy that can't keep it is replaced. A join that

@@ -39,14 +39,19 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod build;
 mod build_side;
+mod caches;
 mod chunks;
 mod context;
+mod design;
 mod distinct;
+mod entries;
 mod error;
 mod fill;
 mod filter;
+mod filtering;
 mod flags;
 mod gather;
 mod groups;
@@ -70,6 +75,8 @@ mod table;
 mod workers;
 
 pub use build_side::BuildSide;
+pub use caches::{Caches, CachesSource};
+pub use design::{Design, UnknownDesign};
 pub use error::JoinError;
 pub use filter::{Filter, PairFilter};
 pub use join::{HashJoin, Order, Side};
@@ -79,7 +86,7 @@ pub use plan::Plan;
 pub use prober::{ProbeMetrics, Prober};
 pub use remaining::{Progress, Remaining};
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};
-pub use strategy::{Caches, CachesSource, Choice, Strategy, UnknownStrategy};
+pub use strategy::{Choice, Strategy, UnknownStrategy};
 pub use table::JoinTable;
 pub use workers::{Worker, run};
 

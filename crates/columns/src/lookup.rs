@@ -1,7 +1,7 @@
 //! A schedule over a batch's keys: the one place where a strategy becomes a type.
 
-use workahead_operators::bucket::select::{Answers, BLOCK, look_up};
-use workahead_operators::bucket::{Compare, First, Probe, Table, probe::Cursor};
+use workahead_operators::answers::{Answers, BLOCK};
+use workahead_operators::bucket::{Compare, First, Probe, probe::Cursor};
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Direct, Prefetching, ToL1};
 use workahead_operators::schedule::{Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
@@ -9,6 +9,7 @@ use workahead_operators::walk::{self, Row, Sink};
 use workahead_operators::with_isa;
 
 use crate::Strategy;
+use crate::entries::Entries;
 
 /// Rows announced ahead: beyond the misses any machine keeps in flight; prototypes found 24
 /// to 48 alike.
@@ -97,7 +98,7 @@ impl Lookup {
     /// each. `None` for the strategies that only know hits.
     pub(crate) fn vector(
         &mut self,
-        table: &Table,
+        table: &Entries,
         words: &[u64],
         most: usize,
     ) -> Option<(Row, &Answers)> {
@@ -105,9 +106,7 @@ impl Lookup {
         let first = self.rows.ahead(0).unwrap_or(words.len() as Row);
         let count = most.min(words.len() - first as usize);
         self.rows.skip_rows(count as Row);
-        let words = &words[first as usize..][..count];
-        let memory = &mut Prefetching::<ToL1>::default();
-        with_isa!(Detected::best(), isa => look_up(table, isa, words, memory, answers));
+        table.look_up(&words[first as usize..][..count], answers);
         Some((first, answers))
     }
 
@@ -117,7 +116,7 @@ impl Lookup {
     }
 
     /// Goes on until the keys are finished or the sink is full.
-    pub(crate) fn drive(&mut self, table: &Table, words: &[u64], hits: &mut Hits) -> Pause {
+    pub(crate) fn drive(&mut self, table: &Entries, words: &[u64], hits: &mut Hits) -> Pause {
         if let Some((first, answers)) = self.vector(table, words, VECTOR) {
             for (block, mut found) in answers.found().iter().copied().enumerate() {
                 while found != 0 {
@@ -128,6 +127,7 @@ impl Lookup {
             }
             return if self.is_drained() { Pause::Drained } else { Pause::Full };
         }
+        let table = table.buckets().expect("other tables are looked up by vectors");
         with_isa!(Detected::best(), isa => {
             self.drive_probe(&mut Probe::<_, First>::new(table, isa, words), hits)
         })

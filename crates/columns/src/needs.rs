@@ -34,6 +34,8 @@ pub(crate) struct Needs {
     pub(crate) widest_bytes: usize,
     /// Rows of the longest batch.
     pub(crate) batch_rows: usize,
+    /// Bytes of a table of another design than buckets.
+    pub(crate) table_bytes: usize,
     /// Whether build rows are flagged.
     pub(crate) flags: bool,
 }
@@ -50,6 +52,7 @@ impl Needs {
         let keys = self.key_bytes;
         let words = if keys > 0 { self.keyed * WORD_BYTES } else { 0 };
         let table = Table::bytes_for(self.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
+        let table = table.max(self.table_bytes);
         let rows = self.keyed * ROW_BYTES;
         // One for each row, one for each group, and both again when they are read at the end.
         let flags = if self.flags { self.rows.div_ceil(8) * 3 } else { 0 };

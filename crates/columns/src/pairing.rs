@@ -24,6 +24,7 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use workahead_operators::schedule::Pause;
 
+use crate::filtering::Sifting;
 use crate::flags::OwnFlags;
 use crate::groups::group;
 use crate::join_type::Alone;
@@ -50,6 +51,7 @@ pub(crate) struct Pairing {
     /// Everything is in `out`, or was.
     done: bool,
     keys: Keys,
+    sifting: Sifting,
     hits: Hits,
     /// The next hit to expand, and how many of its rows are done.
     next_hit: usize,
@@ -75,6 +77,7 @@ impl Pairing {
             settled: true,
             done: true,
             keys: Keys::default(),
+            sifting: Sifting::default(),
             hits: Hits::up_to(HITS),
             next_hit: 0,
             rows_done: 0,
@@ -95,6 +98,7 @@ impl Pairing {
         let side = table.build_side().other();
         table.join.check(side, batch.schema_ref())?;
         table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
+        self.sifting.sift(table, &mut self.keys, &mut self.metrics);
         let lookup = std::mem::replace(&mut self.lookup, Lookup::new(Strategy::Sequential, 0));
         self.lookup = lookup.again(table.choice.strategy, self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);

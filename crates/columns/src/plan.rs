@@ -52,6 +52,7 @@ impl HashJoin {
             distinct: rows,
             key_bytes: rows * key_bytes,
             widest_bytes: payload_bytes / columns,
+            table_bytes: 0,
             batch_rows: PROBED_ROWS,
             flags: self.emits().build != Alone::Never,
         };

@@ -56,6 +56,8 @@ pub struct ProbeMetrics {
     pub probe_rows: u64,
     /// Of them, those with a match.
     pub matched_rows: u64,
+    /// Of the probe side, those asked of a filter before the table.
+    pub sifted_rows: u64,
     /// Rows of the result.
     pub output_rows: u64,
     /// Reading keys and looking them up.
@@ -75,6 +77,7 @@ impl ProbeMetrics {
         Self {
             probe_rows: self.probe_rows + other.probe_rows,
             matched_rows: self.matched_rows + other.matched_rows,
+            sifted_rows: self.sifted_rows + other.sifted_rows,
             output_rows: self.output_rows + other.output_rows,
             lookup_time: self.lookup_time + other.lookup_time,
             gather_time: self.gather_time + other.gather_time,

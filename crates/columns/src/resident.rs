@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use workahead_machine::pages::PageBuffer;
-use workahead_operators::bucket::Table;
 use workahead_operators::walk::Row;
 
 use crate::chunks::Chunks;
 use crate::context::Facts;
+use crate::design::Planned;
+use crate::entries::Entries;
+use crate::filtering::Filtering;
 use crate::flags::Flags;
 use crate::groups::group;
 use crate::inline::Inline;
@@ -16,7 +18,7 @@ use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
 use crate::keys::store::KeyStore;
 use crate::layout::Source;
-use crate::{Choice, HashJoin, Reservation, Side, Strategy};
+use crate::{Choice, Design, HashJoin, Reservation, Side, Strategy};
 
 /// How many build rows there are of each kind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,7 +44,7 @@ impl Rows {
 
 /// What was built.
 pub(crate) struct Inside {
-    pub(crate) table: Table,
+    pub(crate) table: Entries,
     pub(crate) groups: PageBuffer<Row>,
     /// The keys, if a hit must be compared.
     pub(crate) store: Option<KeyStore>,
@@ -51,6 +53,7 @@ pub(crate) struct Inside {
     pub(crate) chunks: Chunks,
     /// If entries hold values, not rows.
     pub(crate) inline: Option<Inline>,
+    pub(crate) design: Planned,
     pub(crate) mapping: Mapping,
 }
 
@@ -61,6 +64,8 @@ pub(crate) struct Resident {
     pub(crate) emits: Emits,
     pub(crate) pair_sources: Vec<Source>,
     pub(crate) choice: Choice,
+    /// If words may be asked of a filter first.
+    pub(crate) filtering: Option<Filtering>,
     pub(crate) rows: Rows,
     /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
     /// at, a bit a row; else one for the row of a key and, after those of all rows, one for the
@@ -89,8 +94,9 @@ impl Resident {
         let mut choice = join.strategy.choose(probed_bytes, join.caches);
         if join.order == Order::Kept && !choice.strategy.keeps_order() {
             let why = format!("{} was asked for, which loses the probe's order", choice.strategy);
-            choice = Choice { strategy: Strategy::Distance, why };
+            choice = Choice { strategy: Strategy::Distance, why, ..choice };
         }
+        let (choice, filtering) = designed(&join, &inside, choice);
         let payload_bytes = inside.chunks.bytes();
         Self {
             join,
@@ -98,6 +104,7 @@ impl Resident {
             emits,
             pair_sources,
             choice,
+            filtering,
             rows,
             flags,
             facts,
@@ -141,4 +148,28 @@ impl Resident {
     pub(crate) fn bytes(&self) -> usize {
         self.table_bytes() + self.payload_bytes
     }
+}
+
+/// The choice with the table's design, which may leave no other strategy than one; and what is
+/// needed for a filter before the table.
+fn designed(join: &HashJoin, inside: &Inside, chosen: Choice) -> (Choice, Option<Filtering>) {
+    let Planned { design, why } = inside.design.clone();
+    let mut choice = Choice { design, design_why: why, ..chosen };
+    let Some(table) = inside.table.buckets() else {
+        if choice.strategy != Strategy::Vectors {
+            choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
+            choice.strategy = Strategy::Vectors;
+        }
+        return (choice, None);
+    };
+    // A word that is a hash is looked up with what it is a hash of.
+    if inside.store.is_some() {
+        if design == Design::Bloom {
+            choice.design = Design::Buckets;
+            choice.design_why = "bloom was asked for, but keys are hashed".to_owned();
+        }
+        return (choice, None);
+    }
+    let filtering = Filtering::of(join, table);
+    (choice, filtering)
 }

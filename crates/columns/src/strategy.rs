@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::{Caches, Design};
+
 /// How rows are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strategy {
@@ -74,7 +76,7 @@ impl Strategy {
     #[must_use]
     pub fn choose(self, table_bytes: usize, caches: Caches) -> Choice {
         if self != Self::Auto {
-            return Choice { strategy: self, why: "as asked".to_owned() };
+            return Choice::of(self, "as asked".to_owned());
         }
         let (table, l2) = (Bytes(table_bytes), Bytes(caches.l2_bytes));
         let from = caches.source.name();
@@ -87,7 +89,7 @@ impl Strategy {
             format!("the table's {table} exceed the last-level cache ({llc} {from})")
         };
         let why = size + ", and a lookup is one line: a loop without decisions wins at every size";
-        Choice { strategy: Self::Vectors, why }
+        Choice::of(Self::Vectors, why)
     }
 }
 
@@ -112,48 +114,21 @@ pub struct Choice {
     pub strategy: Strategy,
     /// In words, with the sizes compared.
     pub why: String,
+    /// How keys are kept; [`Design::Bloom`] only where it was asked for, as `Auto` finds out later
+    /// whether it pays.
+    pub design: Design,
+    /// In words.
+    pub design_why: String,
 }
 
-/// The caches a choice is made by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caches {
-    /// Second level, of one core.
-    pub l2_bytes: usize,
-    /// Last level, as far as it is useful to one process.
-    pub llc_bytes: usize,
-    /// Where the sizes come from.
-    pub source: CachesSource,
-}
-
-/// Where sizes of caches come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CachesSource {
-    /// The machine's latency curve.
-    Measured,
-    /// What the operating system says.
-    Reported,
-    /// Nobody knows.
-    Assumed,
-}
-
-impl CachesSource {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Reported => "reported",
-            Self::Assumed => "assumed",
-        }
+impl Choice {
+    fn of(strategy: Strategy, why: String) -> Self {
+        Self { strategy, why, design: Design::Buckets, design_why: String::new() }
     }
 }
 
-impl Caches {
-    /// Small server caches, for machines that say nothing.
-    pub const ASSUMED: Self =
-        Self { l2_bytes: 1 << 20, llc_bytes: 32 << 20, source: CachesSource::Assumed };
-}
-
 /// Bytes for people.
-struct Bytes(usize);
+pub(crate) struct Bytes(pub(crate) usize);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,6 +148,7 @@ impl fmt::Display for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CachesSource;
 
     #[test]
     fn names_are_read_back_and_others_refused_with_the_list() {
@@ -200,6 +176,6 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_done() {
         let choice = Strategy::Amac.choose(1, Caches::ASSUMED);
-        assert_eq!(choice, Choice { strategy: Strategy::Amac, why: "as asked".to_owned() });
+        assert_eq!((choice.strategy, &*choice.why), (Strategy::Amac, "as asked"));
     }
 }

@@ -1,6 +1,7 @@
 //! Every strategy against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
 //! threads.
 
+mod dealing;
 mod edges;
 mod every_join;
 mod inputs;
@@ -214,11 +215,12 @@ proptest! {
         let side = if build_left { Side::Left } else { Side::Right };
         let expected = oracle(&left, &right);
         let (left_batches, right_batches) = (left.batches(), right.batches());
-        for strategy in Strategy::ALL {
+        for (strategy, design) in forced() {
             let schemas = (left_batches[0].schema(), right_batches[0].schema());
             let join = HashJoin::by_names(schemas.0, schemas.1, &[("key", "key")], JoinType::Inner)
                 .unwrap()
                 .with_strategy(strategy)
+                .with_design(design)
                 .with_build_side(side)
                 .with_batch_rows(batch_rows);
             let (build_batches, probe_batches) = match side {
@@ -229,13 +231,20 @@ proptest! {
             let outputs = probe(&table, probe_batches, threads);
             let sizes = 1..=batch_rows;
             prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
-            prop_assert_eq!(pairs(&outputs, &left, &right), expected.clone(), "{}", strategy);
+            let found = pairs(&outputs, &left, &right);
+            prop_assert_eq!(&found, &expected, "{} {}", strategy, design);
             let mut counter = Prober::new(table.clone());
             let counted: u64 =
                 probe_batches.iter().map(|batch| counter.count(batch).unwrap()).sum();
-            prop_assert_eq!(counted as usize, expected.len(), "{}", strategy);
+            prop_assert_eq!(counted as usize, expected.len(), "{} {}", strategy, design);
         }
     }
+}
+
+/// Every strategy, and every design by vectors.
+fn forced() -> impl Iterator<Item = (Strategy, Design)> {
+    let designs = Design::ALL.into_iter().map(|design| (Strategy::Vectors, design));
+    Strategy::ALL.into_iter().map(|strategy| (strategy, Design::Auto)).chain(designs)
 }
 
 fn numbered(keys: impl Iterator<Item = i128>, batch_rows: usize) -> Rows {
@@ -254,12 +263,45 @@ fn large_sides_in_every_strategy() {
     let right = numbered((0..9000).map(|i| if i == 4000 { -5 } else { i * 7 % 2500 }), 1024);
     let expected = oracle(&left, &right);
     assert!(expected.len() > 50_000);
-    for strategy in Strategy::ALL {
-        let table = build(&join_of(&left, &right).with_strategy(strategy), left.batches());
+    for (strategy, design) in forced() {
+        let join = join_of(&left, &right).with_strategy(strategy).with_design(design);
+        let table = build(&join, left.batches());
         assert_eq!((table.rows(), table.keys()), (20_000, 1251 - 25));
         let outputs = probe(&table, &right.batches(), 2);
-        assert!(pairs(&outputs, &left, &right) == expected, "{strategy}");
+        assert!(pairs(&outputs, &left, &right) == expected, "{strategy} {design}");
     }
+}
+
+#[test]
+fn a_filter_is_made_when_probes_miss_and_passed_over_when_they_hit() {
+    // Keys far apart, in buckets beyond the (small) cache.
+    let left = numbered((0..20_000).map(|i| i * 7_000_000), 8192);
+    let joined = |right: &Rows, design| {
+        let caches = Caches { llc_bytes: 1 << 10, ..Caches::ASSUMED };
+        let join = join_of(&left, right).with_caches(caches).with_design(design);
+        let table = build(&join, left.batches());
+        assert_eq!(
+            table.choice().design,
+            if design == Design::Auto { Design::Buckets } else { design }
+        );
+        let mut prober = Prober::new(table);
+        let rows: u64 = right.batches().iter().map(|batch| prober.count(batch).unwrap()).sum();
+        (rows, prober.metrics().sifted_rows)
+    };
+    let misses = numbered((0..200_000).map(|i| i * 1_000_000), 1000);
+    let (rows, sifted) = joined(&misses, Design::Auto);
+    assert_eq!(rows, 20_000);
+    assert!((100_000..200_000).contains(&sifted), "{sifted} of 200000 were sifted");
+    assert_eq!(joined(&misses, Design::Bloom), (20_000, 200_000));
+    assert_eq!(joined(&misses, Design::Buckets), (20_000, 0));
+    // Seven in a hundred of the first rows hit, all of the rest.
+    let turning = numbered(
+        (0..400_000).map(|i| if i < 100_000 { i * 500_000 } else { i % 20_000 * 7_000_000 }),
+        1000,
+    );
+    let (rows, sifted) = joined(&turning, Design::Auto);
+    assert_eq!(rows, 300_000 + 100_000_u64.div_ceil(14));
+    assert!((30_000..120_000).contains(&sifted), "{sifted} of 400000 were sifted");
 }
 
 #[test]

@@ -152,14 +152,20 @@ fn work<W: Worker>(
 ) -> Result<ProbeMetrics, W::Error> {
     let mut prober = Prober::new(table.clone());
     let counts_only = worker.counts_only();
+    let piece_rows = table.join().probe_batch_rows();
     while !crew.stops() {
         let Some(batch) = worker.next_batch()? else { break };
-        if counts_only {
-            prober.count(&batch)?;
-            continue;
+        for piece in pieces(&batch, piece_rows) {
+            if crew.stops() {
+                break;
+            }
+            if counts_only {
+                prober.count(&piece)?;
+                continue;
+            }
+            prober.probe(piece)?;
+            take_outputs(&mut prober, worker, crew)?;
         }
-        prober.probe(batch)?;
-        take_outputs(&mut prober, worker, crew)?;
     }
     if crew.stops() {
         return Ok(prober.metrics());
@@ -178,6 +184,15 @@ fn work<W: Worker>(
         worker.finish()?;
     }
     Ok(metrics)
+}
+
+/// A batch, cut so that what is known of its rows stays in cache. A rest that is not worth a piece
+/// of its own is part of the last.
+fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+    let all = batch.num_rows();
+    let count = (all / rows).max(1);
+    let end = move |piece: usize| if piece + 1 == count { all } else { (piece + 1) * rows };
+    (0..count).map(move |piece| batch.slice(piece * rows, end(piece) - piece * rows))
 }
 
 /// A worker's part of what remains, which the last to end deals out.
@@ -226,4 +241,31 @@ fn take_remaining<W: Worker>(
         }
     }
     Ok(remaining.metrics())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::UInt32Array;
+    use arrow_select::concat::concat_batches;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_batch() {
+        let column = Arc::new(UInt32Array::from_iter_values(0..1000));
+        let batch = RecordBatch::try_from_iter([("a", column as _)]).unwrap();
+        for (of, rows, expected) in [
+            (0, 10, vec![0]),
+            (9, 10, vec![9]),
+            (25, 10, vec![10, 15]),
+            (1000, 400, vec![400, 600]),
+        ] {
+            let batch = batch.slice(0, of);
+            let cut: Vec<_> = pieces(&batch, rows).collect();
+            assert_eq!(cut.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), expected);
+            assert_eq!(concat_batches(&batch.schema(), &cut).unwrap(), batch);
+        }
+    }
 }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_columns::{HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
+use workahead_columns::{Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -85,6 +85,10 @@ pub(crate) struct Args {
     /// How keys are looked up: auto, vectors, sequential, distance, amac, groups, rounds
     #[arg(long, value_name = "NAME", default_value_t = Strategy::Auto)]
     strategy: Strategy,
+    /// How keys are kept: auto, buckets, dense (a place for every integer of their range), bloom (a
+    /// filter before buckets)
+    #[arg(long, value_name = "NAME", default_value_t = Design::Auto)]
+    design: Design,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -129,6 +133,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
+        .with_design(args.design)
         .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()))
         .with_memory(budget.pool.clone())
         .with_probers(threads.get());

@@ -5,9 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use workahead_columns::{
-    Caches, CachesSource, HashJoin, JoinError, JoinTable, JoinType, Side, Worker,
-};
+use workahead_columns::{Caches, HashJoin, JoinError, JoinTable, JoinType, Side, Worker};
 use workahead_machine::Machine;
 use workahead_machine::pages::Pool;
 
@@ -115,19 +113,8 @@ fn summed(table: &JoinTable, form: Form) -> Vec<usize> {
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::keeping(4 << 30));
 
 /// Read once, as a command does.
-static CACHES: LazyLock<Caches> = LazyLock::new(caches);
-
-/// What the system says of the caches.
-fn caches() -> Caches {
-    let machine = Machine::here();
-    let bytes = |level| machine.cache_bytes(level).map(|bytes| bytes as usize);
-    match (bytes(2), bytes(3)) {
-        (Some(l2_bytes), llc) => {
-            Caches { l2_bytes, llc_bytes: llc.unwrap_or(l2_bytes), source: CachesSource::Reported }
-        }
-        (None, _) => Caches::ASSUMED,
-    }
-}
+static CACHES: LazyLock<Caches> =
+    LazyLock::new(|| Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED));
 
 /// One thread: takes the next batch there is, counts and adds up what it joins to.
 struct Consumer<'a> {

@@ -41,8 +41,12 @@ impl Range {
         self.lowest ^ self.flip() > self.highest ^ self.flip()
     }
 
+    pub(crate) fn lowest(&self) -> u64 {
+        self.lowest
+    }
+
     /// Highest less lowest.
-    fn span(&self) -> u64 {
+    pub(crate) fn span(&self) -> u64 {
         if self.is_empty() { 0 } else { self.highest.wrapping_sub(self.lowest) }
     }
 }
@@ -72,6 +76,12 @@ impl Packing {
             product = product.checked_mul(u128::from(span) + 1)?;
         }
         (product <= 1 << 64).then_some(Self { words: words.into() })
+    }
+
+    /// The highest packed key; the lowest is zero.
+    pub(crate) fn highest(&self) -> u64 {
+        let part = |word: &Packed| word.span.wrapping_mul(word.factor);
+        self.words.iter().map(part).fold(0, u64::wrapping_add)
     }
 
     /// What a word should be where it must not count.

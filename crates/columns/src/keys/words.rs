@@ -1,7 +1,11 @@
 //! A batch's keys as words, and how they become so.
 
 use arrow_buffer::BooleanBuffer;
+use workahead_operators::bloom::{Filter, Survivors, sift};
+use workahead_operators::isa::Detected;
+use workahead_operators::memory::{Prefetching, ToL1};
 use workahead_operators::walk::Row;
+use workahead_operators::with_isa;
 
 use super::fixed::Fixed;
 use super::packed::Packing;
@@ -40,6 +44,31 @@ impl Keys {
     #[inline]
     pub(crate) fn row(&self, word: Row) -> Row {
         self.rows.as_ref().map_or(word, |rows| rows[word as usize])
+    }
+
+    /// Drops the words that a filter does not hold. Only of words that are keys: what hashes are
+    /// of is not looked at.
+    pub(crate) fn sift(&mut self, filter: &Filter, survivors: &mut Survivors) {
+        let memory = &mut Prefetching::<ToL1>::default();
+        with_isa!(Detected::best(), isa => {
+            let _inside = isa;
+            sift(filter, &self.words, memory, survivors)
+        });
+        if survivors.keys().len() == self.words.len() {
+            return;
+        }
+        match &mut self.rows {
+            Some(rows) => {
+                // A survivor is never before its place among the survivors.
+                for (to, from) in survivors.rows().iter().enumerate() {
+                    rows[to] = rows[*from as usize];
+                }
+                rows.truncate(survivors.rows().len());
+            }
+            None => self.rows = Some(survivors.rows().to_vec()),
+        }
+        self.words.clear();
+        self.words.extend_from_slice(survivors.keys());
     }
 
     /// Notes which rows have a key.

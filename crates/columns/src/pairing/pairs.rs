@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use workahead_operators::bucket::select::Answers;
+use workahead_operators::answers::Answers;
 use workahead_operators::walk::Row;
 
 /// Rows of both sides, side by side.

@@ -49,14 +49,16 @@ impl Pairing {
     pub(super) fn pair_vector(&mut self, table: &Resident, room: usize) -> bool {
         let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
         let flags = table.sieves() || table.emits.probe == Alone::Noted;
-        if !unique || !table.emits.pairs || flags || self.keys.rows().is_some() {
+        // Rows without a word, which a filter may have dropped, are no pairs of an inner join.
+        let all = self.keys.rows().is_none() || table.emits.probe == Alone::Never;
+        if !unique || !table.emits.pairs || flags || !all {
             return false;
         }
         let (words, most) = (self.keys.words(), room - self.out.len());
         let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, most) else {
             return false;
         };
-        let hits = answers.hits();
+        let (hits, start) = (answers.hits(), self.out.probe.len());
         self.metrics.matched_rows += hits as u64;
         let inline = table.inside.inline.is_some();
         if let Some(flags) = &table.flags {
@@ -80,6 +82,10 @@ impl Pairing {
         } else {
             let row = |value| value as Row;
             Pairs::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
+        }
+        if let Some(rows) = self.keys.rows() {
+            let pairs = &mut self.out.probe[start..];
+            pairs.iter_mut().for_each(|word| *word = rows[*word as usize]);
         }
         self.drained = self.lookup.is_drained();
         true

@@ -48,6 +48,7 @@ pub(super) struct How {
     pub(super) null_aware: bool,
     pub(super) filtered: bool,
     pub(super) strategy: Strategy,
+    pub(super) design: Design,
     pub(super) order: Order,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
@@ -70,6 +71,7 @@ impl How {
             .with_null_equality(nulls)
             .with_build_side(self.build)
             .with_strategy(self.strategy)
+            .with_design(self.design)
             .with_probe_order(self.order)
             .with_batch_rows(self.batch_rows)
             .with_probers(self.probers);
@@ -237,11 +239,14 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
 
 pub(super) fn hows() -> impl Generate<Value = How> {
     let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 5]>(), 0..4_u8);
+    // Strategies that walk leave no choice of a design.
     let strategy = prop::sample::select(&Strategy::ALL[..]);
+    let strategy = prop_oneof![Just(Strategy::Vectors), strategy];
+    let strategy = (strategy, prop::sample::select(&Design::ALL[..]));
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
     let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
     (join, strategy, batch_rows, 1..4_usize, hash_mask).prop_map(
-        |((join_type, flags, aware), strategy, batch_rows, probers, hash_mask)| {
+        |((join_type, flags, aware), (strategy, design), batch_rows, probers, hash_mask)| {
             let [left, nulls_equal, filtered, kept, scattered] = flags;
             How {
                 join_type,
@@ -250,6 +255,7 @@ pub(super) fn hows() -> impl Generate<Value = How> {
                 null_aware: aware == 0,
                 filtered,
                 strategy,
+                design,
                 order: if kept { Order::Kept } else { Order::Any },
                 batch_rows,
                 probers,
@@ -303,6 +309,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
                     null_aware: false,
                     filtered: false,
                     strategy,
+                    design: Design::ALL[batch_rows % Design::ALL.len()],
                     order: Order::Kept,
                     batch_rows: 2,
                     probers: 2,
@@ -340,6 +347,7 @@ fn every_kind_in_every_join() {
                     null_aware: turn % 5 == 0,
                     filtered: turn % 4 == 0,
                     strategy: Strategy::ALL[turn % Strategy::ALL.len()],
+                    design: Design::ALL[turn % Design::ALL.len()],
                     order: if turn % 7 < 3 { Order::Kept } else { Order::Any },
                     batch_rows: 5,
                     probers: 1,
@@ -372,8 +380,11 @@ fn null_aware_joins_know_what_is_unknown() {
                 .into_iter()
                 .flat_map(|join_type| [Side::Left, Side::Right].map(|side| (join_type, side)))
             {
-                for hash_mask in [u64::MAX, 0] {
-                    let how = How { join_type, build, hash_mask, null_aware: true, ..PLAIN };
+                let designs = Design::ALL.map(|design| (u64::MAX, Strategy::Vectors, design));
+                let hashed = (0, Strategy::Distance, Design::Auto);
+                for (hash_mask, strategy, design) in designs.into_iter().chain([hashed]) {
+                    let how = How { join_type, build, hash_mask, strategy, design, ..PLAIN };
+                    let how = How { null_aware: true, ..how };
                     check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
                 }
             }
@@ -412,6 +423,7 @@ pub(super) const PLAIN: How = How {
     null_aware: false,
     filtered: false,
     strategy: Strategy::Distance,
+    design: Design::Auto,
     order: Order::Kept,
     batch_rows: 8192,
     probers: 1,

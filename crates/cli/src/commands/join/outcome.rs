@@ -23,8 +23,6 @@ use crate::progress;
 const BUILD_BATCH_ROWS: usize = 1 << 16;
 /// The same where memory is limited.
 const LIMITED_BATCH_ROWS: usize = 1 << 14;
-/// Rows probed at a time: their keys and hits stay in L2.
-const PROBE_BATCH_ROWS: usize = 8192;
 
 /// A thread's row group of the output is such a share of limited memory, but not less than so many
 /// bytes.
@@ -74,7 +72,7 @@ impl Outcome<'_> {
         phases.read = building.elapsed().saturating_sub(phases.build);
 
         bar.set_message("probe");
-        let units = Units::new(probe, self.threads.get(), PROBE_BATCH_ROWS, watch);
+        let units = Units::new(probe, self.threads.get(), join.probe_batch_rows(), watch);
         let workers = self.threads.get().min(units.len()).max(1);
         let group_bytes = self.group_bytes();
         let probing = |_| Probing::new(units.cursor(), output.as_ref(), group_bytes, watch);

@@ -40,6 +40,9 @@ pub(crate) struct Facts {
     strategy: &'static str,
     strategy_asked: &'static str,
     strategy_why: String,
+    design: &'static str,
+    design_why: String,
+    sifted_rows: u64,
     build_side: &'static str,
     build_side_why: String,
     build_file: PathBuf,
@@ -87,6 +90,9 @@ impl Facts {
             strategy: choice.strategy.name(),
             strategy_asked: outcome.asked.name(),
             strategy_why: choice.why,
+            design: choice.design.name(),
+            design_why: choice.design_why,
+            sifted_rows: metrics.sifted_rows,
             build_side: outcome.sides.build.name(),
             build_side_why: outcome.sides.why,
             build_file: build.path().to_owned(),
@@ -134,6 +140,7 @@ pub(crate) fn print(facts: &Facts, json: bool) -> anyhow::Result<()> {
 
 fn told(facts: &Facts) -> String {
     let Facts { seconds, threads, strategy, strategy_why, build_side, build_side_why, .. } = facts;
+    let Facts { design, design_why, .. } = facts;
     let rows = HumanCount(facts.rows);
     let (keys, build_rows) = (HumanCount(facts.build_keys as u64), HumanCount(facts.build_rows));
     let table = HumanBytes(facts.table_bytes as u64);
@@ -152,6 +159,7 @@ fn told(facts: &Facts) -> String {
     let mut text = format!(
         "{rows} rows in {seconds:.3} s, {threads} thread{}\n  \
          strategy  {strategy}: {strategy_why}\n  \
+         design    {design}: {design_why}\n  \
          build     {build_side}: {build_side_why}\n  \
          table     {keys} keys of {build_rows} rows, {table}\n  \
          time      {}\n  \

@@ -1,0 +1,118 @@
+//! How long a batch is, unless somebody says: as many rows as about stay in the second-level cache
+//! while they are joined.
+//!
+//! ```text
+//! rows = 2 × L2 ÷ CPUs that share it ÷ bytes of a row and of what is known about it
+//! ```
+//!
+//! What a step writes for all rows of a batch (words, answers, pairs, columns) the next step reads;
+//! longer batches send that through the outer caches, shorter ones pay for each batch what a batch
+//! costs. Twice the cache, because a step has only some of it in hand, and streams: half of it lost
+//! up to a third of the speed, eight times of it half. In bytes and not in rows, because an output
+//! row may have eight bytes or eight hundred; `benches/batches.rs` has the curve. (Boncz, Zukowski,
+//! Nes, *MonetDB/X100*, CIDR 2005, fig. 10.)
+
+use arrow_schema::{DataType, Schema};
+
+use crate::Caches;
+
+/// How many times L2 a batch may have, as said above.
+const TIMES_L2: usize = 2;
+
+/// What a row takes beside its columns: a word, an answer, a pair, a bit here and there.
+const KNOWN_BYTES: usize = 24;
+
+/// Below, what each batch costs is felt; above, nothing is gained.
+const ROWS_MIN: usize = 1024;
+const ROWS_MAX: usize = 16 << 10;
+
+/// Bytes of a text or a list, of which a schema says nothing.
+const GUESSED_BYTES: usize = 16;
+
+impl Caches {
+    /// Rows of batches with these columns that about stay in the second-level cache: at least 1024,
+    /// at most 16384, a multiple of 64.
+    #[must_use]
+    pub fn batch_rows(&self, schema: &Schema) -> usize {
+        let bytes = self.l2_bytes.saturating_mul(TIMES_L2) / self.l2_sharers.max(1);
+        let row_bytes = KNOWN_BYTES + row_bytes(schema);
+        (bytes / row_bytes / 64 * 64).clamp(ROWS_MIN, ROWS_MAX)
+    }
+}
+
+/// Bytes of a row, about.
+pub(crate) fn row_bytes(schema: &Schema) -> usize {
+    schema.fields().iter().map(|field| bytes_of(field.data_type())).sum()
+}
+
+fn bytes_of(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Null => 0,
+        DataType::Utf8 | DataType::Binary => size_of::<i32>() + GUESSED_BYTES,
+        DataType::LargeUtf8 | DataType::LargeBinary => size_of::<i64>() + GUESSED_BYTES,
+        DataType::Utf8View | DataType::BinaryView => size_of::<u128>(),
+        DataType::FixedSizeBinary(bytes) => (*bytes).max(0) as usize,
+        DataType::FixedSizeList(item, items) => {
+            (*items).max(0) as usize * bytes_of(item.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().map(|field| bytes_of(field.data_type())).sum(),
+        DataType::Dictionary(key, _) => bytes_of(key),
+        other => match other.primitive_width() {
+            Some(bytes) => bytes,
+            None if *other == DataType::Boolean => 1,
+            None => size_of::<i32>() + GUESSED_BYTES,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::Field;
+
+    use super::*;
+
+    fn schema(types: &[DataType]) -> Schema {
+        let field = |(at, data_type): (usize, &DataType)| {
+            Field::new(format!("c{at}"), data_type.clone(), true)
+        };
+        Schema::new(types.iter().enumerate().map(field).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn wide_rows_make_short_batches_and_shared_caches_too() {
+        let caches = Caches { l2_bytes: 512 << 10, l2_sharers: 1, ..Caches::ASSUMED };
+        let shared = Caches { l2_sharers: 2, ..caches };
+        let narrow = schema(&[const { DataType::Int64 }; 2]);
+        let wide = schema(&[const { DataType::Decimal128(20, 2) }; 8]);
+        assert_eq!(caches.batch_rows(&narrow), ROWS_MAX);
+        assert_eq!(shared.batch_rows(&narrow), (512 << 10) / 40 / 64 * 64);
+        assert_eq!(caches.batch_rows(&wide), (1 << 20) / 152 / 64 * 64);
+        let wider = schema(&vec![DataType::Utf8; 100]);
+        assert_eq!(caches.batch_rows(&wider), ROWS_MIN);
+        let huge = Caches { l2_bytes: 1 << 30, ..caches };
+        assert_eq!(huge.batch_rows(&narrow), ROWS_MAX);
+    }
+
+    #[test]
+    fn every_type_has_a_width() {
+        let item = || Field::new("item", DataType::Int16, true).into();
+        let fields =
+            vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Boolean, true)];
+        let types = [
+            (DataType::Null, 0),
+            (DataType::Boolean, 1),
+            (DataType::Utf8, 20),
+            (DataType::LargeBinary, 24),
+            (DataType::Utf8View, 16),
+            (DataType::FixedSizeBinary(7), 7),
+            (DataType::FixedSizeList(item(), 5), 10),
+            (DataType::List(item()), 20),
+            (DataType::Struct(fields.into()), 5),
+            (DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into()), 1),
+            (DataType::Decimal256(40, 2), 32),
+        ];
+        for (data_type, bytes) in types {
+            assert_eq!(row_bytes(&schema(std::slice::from_ref(&data_type))), bytes, "{data_type}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The caches of the machine, as far as choices are made by them.
+
+use workahead_machine::Machine;
+
+/// The caches a choice is made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caches {
+    /// Second level, of one core.
+    pub l2_bytes: usize,
+    /// CPUs that share it and work on the join: siblings of a core, or the cores of a cluster.
+    pub l2_sharers: usize,
+    /// Last level, as far as it is useful to one process.
+    pub llc_bytes: usize,
+    /// Where the sizes come from.
+    pub source: CachesSource,
+}
+
+/// Where sizes of caches come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CachesSource {
+    /// The machine's latency curve.
+    Measured,
+    /// What the operating system says.
+    Reported,
+    /// Nobody knows.
+    Assumed,
+}
+
+impl CachesSource {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Reported => "reported",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+impl Caches {
+    /// Small server caches, for machines that say nothing.
+    pub const ASSUMED: Self = Self {
+        l2_bytes: 1 << 20,
+        l2_sharers: 1,
+        llc_bytes: 32 << 20,
+        source: CachesSource::Assumed,
+    };
+
+    /// What the operating system says of the caches of the CPUs we may run on; `None` where it
+    /// says nothing.
+    #[must_use]
+    pub fn reported(machine: &Machine) -> Option<Self> {
+        let data = || machine.caches.iter().filter(|cache| cache.holds_data());
+        let l2 = || data().filter(|cache| cache.level == 2);
+        let last = data().map(|cache| cache.level).max()?;
+        let llc = data().filter(|cache| cache.level == last).map(|cache| cache.bytes).min()?;
+        let l2_bytes = l2().map(|cache| cache.bytes).min()? as usize;
+        let l2_sharers = Self::sharers(machine);
+        let source = CachesSource::Reported;
+        Some(Self { l2_bytes, l2_sharers, llc_bytes: llc as usize, source })
+    }
+
+    /// The most CPUs that share a second-level cache and are allowed to us.
+    #[must_use]
+    pub fn sharers(machine: &Machine) -> usize {
+        let allowed = machine.allowed_cpus();
+        let l2 = machine.caches.iter().filter(|cache| cache.holds_data() && cache.level == 2);
+        l2.map(|cache| cache.cpus.intersection(allowed).len()).max().unwrap_or(1).max(1)
+    }
+}

@@ -1,0 +1,156 @@
+//! Designs of the table, and the choice between them: how the build side's keys are kept.
+//!
+//! ```text
+//! keys are integers, and a place for each of their range
+//! is no more memory than buckets of the keys ───────────────────────► dense
+//! else ─► buckets ─┬─ few of the first probes hit ────────────────► bloom filter first
+//!                  └─ else
+//! ```
+//!
+//! The first is known when the build side is complete, the second only while it is probed: so
+//! [`Filtering`](crate::filtering) makes its filter when the probes so far have paid for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use workahead_operators::bucket::{self, Load};
+use workahead_operators::direct;
+
+use crate::strategy::Bytes;
+
+/// How the build side's keys are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Design {
+    /// By the range of the keys, the caches, and how many probes hit.
+    #[default]
+    Auto,
+    /// A hash table of one-line buckets.
+    Buckets,
+    /// A place for every integer between the lowest and the highest key. Buckets where keys are no
+    /// integers or far apart, and where memory is limited and buckets take less.
+    Dense,
+    /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
+    Bloom,
+}
+
+/// A name that is no design.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no design {name:?}: choose from {}", Design::names())]
+pub struct UnknownDesign {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Most bytes of a dense table that was asked for, against those of the buckets.
+const ASKED_MOST: usize = 16;
+
+impl Design {
+    /// All of them, [`Auto`](Self::Auto) first.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
+
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Buckets => "buckets",
+            Self::Dense => "dense",
+            Self::Bloom => "bloom",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The design for keys of so many different values; their range if they are integers.
+    pub(crate) fn choose(self, entries: usize, span: Option<u64>) -> Planned {
+        let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
+        let most = match self {
+            Self::Buckets | Self::Bloom => return Planned { design: self, why: "as asked".into() },
+            Self::Dense => buckets.saturating_mul(ASKED_MOST),
+            Self::Auto => buckets,
+        };
+        let Some(span) = span else {
+            return Planned { design: Self::Buckets, why: "keys are no integers".into() };
+        };
+        let dense = direct::Table::bytes_for(span);
+        let places = u128::from(span) + 1;
+        match dense.filter(|dense| *dense <= most) {
+            Some(_) if self == Self::Dense => Planned { design: self, why: "as asked".into() },
+            Some(dense) => {
+                let (dense, buckets) = (Bytes(dense), Bytes(buckets));
+                let why = format!(
+                    "the keys lie within {places} integers: {dense}, where buckets take {buckets}"
+                );
+                Planned { design: Self::Dense, why }
+            }
+            None => {
+                let buckets = Bytes(buckets);
+                let why = format!(
+                    "the keys lie within {places} integers, for which buckets are smaller \
+                     ({buckets})"
+                );
+                Planned { design: Self::Buckets, why }
+            }
+        }
+    }
+}
+
+/// A design, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// Not [`Design::Auto`].
+    pub(crate) design: Design,
+    pub(crate) why: String,
+}
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Design {
+    type Err = UnknownDesign;
+    fn from_str(name: &str) -> Result<Self, UnknownDesign> {
+        let found = Self::ALL.into_iter().find(|design| design.name() == name);
+        found.ok_or_else(|| UnknownDesign { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused_with_the_list() {
+        for design in Design::ALL {
+            assert_eq!(design.name().parse(), Ok(design));
+        }
+        let error = "radix".parse::<Design>().unwrap_err().to_string();
+        assert!(error.contains("\"radix\"") && error.contains("dense, bloom"), "{error}");
+    }
+
+    #[test]
+    fn auto_takes_the_smaller_table() {
+        let of = |entries, span| Design::Auto.choose(entries, Some(span));
+        assert_eq!(of(1_000_000, 999_999).design, Design::Dense);
+        assert_eq!(of(1_000_000, 3_900_000).design, Design::Dense);
+        let wide = of(1_000_000, 5_000_000);
+        assert_eq!(wide.design, Design::Buckets);
+        assert!(wide.why.contains("within 5000001 integers"), "{}", wide.why);
+        assert_eq!(of(1_000_000, u64::MAX).design, Design::Buckets);
+        assert_eq!(Design::Auto.choose(10, None).design, Design::Buckets);
+        assert_eq!(of(0, 0).design, Design::Dense);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_done_where_it_can_be() {
+        assert_eq!(Design::Dense.choose(1_000_000, Some(40_000_000)).design, Design::Dense);
+        assert_eq!(Design::Dense.choose(1_000_000, Some(u64::MAX)).design, Design::Buckets);
+        assert_eq!(Design::Dense.choose(1_000_000, None).design, Design::Buckets);
+        assert_eq!(Design::Buckets.choose(100, Some(99)).design, Design::Buckets);
+        assert_eq!(Design::Bloom.choose(100, None).design, Design::Bloom);
+    }
+}
