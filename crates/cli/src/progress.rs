@@ -29,6 +29,12 @@ pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style(&template))
 }
 
+/// A count of pieces of work whose number nobody knows yet.
+pub(crate) fn count(unit: &str) -> ProgressBar {
+    let template = format!("[{{elapsed}}] {{human_pos}} {unit}  {{wide_msg}}");
+    ProgressBar::no_length().with_style(style(&template))
+}
+
 /// A bar over the samples of a study; hidden where nobody looks.
 pub(crate) fn samples(total: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {

@@ -7,7 +7,7 @@
 
 /// From this size on an allocation is a mapping of its own, gone when it is freed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const MAPPED_BYTES: libc::c_int = 64 << 10;
+const MAPPED_BYTES: libc::c_int = 256 << 10;
 
 /// Has freed memory go back to the system from here on, for some system calls more: to be called
 /// before threads are started. False where the allocator can't be told; nothing is wrong then.

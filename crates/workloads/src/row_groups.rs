@@ -27,6 +27,10 @@ use parquet::file::writer::SerializedFileWriter;
 use crate::WorkloadError;
 use crate::draft::Draft;
 
+/// A dictionary as large as this is given up: most values are new, and looking each up costs more
+/// than all the rest of writing it.
+const DICTIONARY_BYTES: usize = 256 << 10;
+
 /// A Parquet file under construction.
 pub struct RowGroupFile {
     writer: SerializedFileWriter<BufWriter<File>>,
@@ -64,7 +68,10 @@ impl RowGroupFile {
     /// When `path` can't be written to, or Parquet has no form for a type of the schema.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
         let draft = Draft::create(path)?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_dictionary_page_size_limit(DICTIONARY_BYTES)
+            .build();
         let file = draft.file().try_clone().map_err(|source| failed(path, source))?;
         let file = BufWriter::with_capacity(1 << 20, file);
         let (writer, factory) = ArrowWriter::try_new(file, schema.clone(), Some(properties))

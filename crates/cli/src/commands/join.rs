@@ -1,4 +1,4 @@
-//! `workahead join`: joins two Parquet files.
+//! `workahead join`: joins two files.
 //!
 //! ```text
 //! build file ──row groups, all threads──► BuildSide ──► JoinTable
@@ -10,9 +10,13 @@
 //! no more than that, the rest of both sides in files.
 
 mod caches;
+mod explain;
+mod filter;
+mod format;
 mod input;
 mod limit;
 mod outcome;
+mod output;
 mod probing;
 mod report;
 mod sides;
@@ -29,6 +33,8 @@ use crate::errors::WrongUse;
 use crate::interrupt;
 use crate::memory::Memory;
 use crate::threads::Threads;
+use explain::Explained;
+use format::Format;
 use input::Input;
 use limit::Bounds;
 use outcome::Outcome;
@@ -41,6 +47,15 @@ Examples:
   workahead join --left a.parquet --right b.parquet --on id --on day=date --type left-anti
   workahead join --left a.parquet --right b.parquet --on id --select id,price --threads 2 --json
   workahead join --left a.parquet --right b.parquet --on id --out ab.parquet --memory-limit 300MB
+  workahead join --left a.csv --right b.arrow --on id --filter 'left.day <= right.day' --explain
+
+Files are Parquet, CSV (with a line of names), Arrow IPC files or streams: by their endings, or as
+--left-format, --right-format and --out-format say. All are streamed.
+
+--filter takes pairs with equal keys that also meet a condition in SQL: columns (left.NAME or
+right.NAME where both sides have one), constants, comparisons, AND OR NOT, + - * / %, IS NULL,
+BETWEEN, IN, LIKE, CAST. It decides what is a match, as ON does in SQL: an outer join still shows
+the rows that have none.
 
 Keys are of any type that can be compared: numbers, texts, dates, decimals, lists, and any number of
 them. Numbers of different width match by value; other types must be the same on both sides. A float
@@ -60,12 +75,18 @@ not at all if the table is large.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The left Parquet file: its columns come first
+    /// The left file: its columns come first
     #[arg(long, value_name = "FILE")]
     left: PathBuf,
-    /// The right Parquet file
+    /// The right file
     #[arg(long, value_name = "FILE")]
     right: PathBuf,
+    /// What the left file is, whatever its name ends in
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    left_format: Option<Format>,
+    /// What the right file is
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    right_format: Option<Format>,
     /// Key columns that must be equal; one name if they are called the same; again for more keys
     #[arg(long, value_name = "LEFT=RIGHT", required = true)]
     on: Vec<String>,
@@ -76,6 +97,9 @@ pub(crate) struct Args {
     /// Let null keys match each other
     #[arg(long)]
     null_equal: bool,
+    /// Only pairs that meet this condition too: left.price < right.limit AND name LIKE 'a%'
+    #[arg(long, value_name = "EXPR")]
+    filter: Option<String>,
     /// Only these columns of the result, in this order
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     select: Vec<String>,
@@ -93,9 +117,15 @@ pub(crate) struct Args {
     threads: Threads,
     #[command(flatten)]
     memory: Memory,
-    /// Write the joined rows to this Parquet file
+    /// Write the joined rows to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// What to write, whatever its name ends in
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "out")]
+    out_format: Option<Format>,
+    /// Say what would be done and why, and do nothing
+    #[arg(long)]
+    explain: bool,
     /// What right columns get whose name the left side has
     #[arg(long, value_name = "TEXT", default_value = "_right")]
     suffix: String,
@@ -110,26 +140,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::listen()?;
     let budget = args.memory.budget()?;
     let start = Instant::now();
-    let mut left = Input::open(&args.left)?;
-    let mut right = Input::open(&args.right)?;
-    for (left_key, right_key) in &on {
-        left.require(left_key, "left")?;
-        right.require(right_key, "right")?;
-    }
-    if args.out.is_none() {
-        left.keep_only(on.iter().map(|on| on.0));
-        right.keep_only(on.iter().map(|on| on.1));
-    }
+    let (left, right) = args.inputs(&on)?;
     let bounds = Bounds::here();
     let sides = Sides::choose(args.build_side, &left, &right);
-    let nulls = if args.null_equal {
-        NullEquality::NullEqualsNull
-    } else {
-        NullEquality::NullEqualsNothing
-    };
     let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, args.join_type)
         .map_err(wrong_use)?
-        .with_null_equality(nulls)
+        .with_null_equality(args.null_equality())
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
@@ -140,6 +156,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(directory) = &budget.directory {
         join = join.with_spill(directory.clone());
     }
+    if let Some(text) = &args.filter {
+        let filter = filter::compiled(text, &left.schema(), &right.schema())?;
+        join = join.with_filter(filter).map_err(wrong_use)?;
+    }
     if !args.select.is_empty() && args.out.is_some() {
         let columns = selected(&args.select, &join.schema())?;
         join = join.with_projection(columns).map_err(wrong_use)?;
@@ -147,7 +167,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let outcome = Outcome {
         threads,
         out: args.out,
+        out_format: args.out_format,
         join_type: args.join_type,
+        filter: args.filter,
         asked: args.strategy,
         sides,
         start,
@@ -158,9 +180,46 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Side::Left => (&left, &right),
         Side::Right => (&right, &left),
     };
+    if args.explain {
+        Explained::new(&outcome, &join, build, probe).print(args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let facts = outcome.joined(&join, build, probe, interrupted)?;
     report::print(&facts, args.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    /// Both files, of which only what is needed is read.
+    fn inputs(&self, on: &[(&str, &str)]) -> anyhow::Result<(Input, Input)> {
+        let mut left = Input::open(&self.left, self.left_format)?;
+        let mut right = Input::open(&self.right, self.right_format)?;
+        for (left_key, right_key) in on {
+            left.require(left_key, "left")?;
+            right.require(right_key, "right")?;
+        }
+        if self.out.is_none() {
+            let (left_schema, right_schema) = (left.schema(), right.schema());
+            let mut kept: [Vec<&str>; 2] =
+                [on.iter().map(|on| on.0).collect(), on.iter().map(|on| on.1).collect()];
+            if let Some(text) = &self.filter {
+                for (side, column) in filter::compiled(text, &left_schema, &right_schema)?.columns {
+                    match side {
+                        Side::Left => kept[0].push(left_schema.field(column).name()),
+                        Side::Right => kept[1].push(right_schema.field(column).name()),
+                    }
+                }
+            }
+            let [left_kept, right_kept] = kept;
+            left.keep_only(left_kept.into_iter());
+            right.keep_only(right_kept.into_iter());
+        }
+        Ok((left, right))
+    }
+
+    fn null_equality(&self) -> NullEquality {
+        if self.null_equal { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing }
+    }
 }
 
 /// `a=b`, or one name for both sides.

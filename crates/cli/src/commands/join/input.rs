@@ -1,47 +1,54 @@
-//! A Parquet file to be joined: its schema and row counts, from the metadata alone.
+//! A file to be joined: its schema, and how much there is, before any row is read.
 
-use std::collections::HashMap;
+mod parquet;
+mod streamed;
+
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use anyhow::Context;
-use arrow_schema::{Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::PageIndexPolicy;
+use arrow_schema::SchemaRef;
 
+use self::parquet::ParquetInput;
+pub(crate) use self::parquet::Part;
+pub(crate) use self::streamed::Batches;
+use self::streamed::StreamedInput;
+use super::format::Format;
 use super::units::Unit;
 use crate::errors::WrongUse;
 
-/// What a page of a column holds, as most writers make them.
-const PAGE_BYTES: usize = 1 << 20;
-
-/// An open Parquet file, and the columns wanted of it.
+/// An open file, and the columns wanted of it.
 pub(crate) struct Input {
     path: PathBuf,
-    metadata: ArrowReaderMetadata,
-    /// Columns to read; all if none are named.
-    columns: Option<Vec<usize>>,
+    format: Format,
+    bytes: u64,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Any part of it can be read by anybody.
+    Parquet(ParquetInput),
+    /// From the front to the end.
+    Streamed(StreamedInput),
 }
 
 impl Input {
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = open(path)?;
-        // Where pages lie: a part of a row group is then found without decoding what is before it.
-        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(|e| damaged(path, e))?;
-        Ok(Self { path: path.to_owned(), metadata, columns: None })
+    pub(crate) fn open(path: &Path, asked: Option<Format>) -> anyhow::Result<Self> {
+        let format = Format::of_input(path, asked);
+        let file = open(path, format)?;
+        let bytes = file.metadata().map_or(0, |file| file.len());
+        let kind = match format {
+            Format::Parquet => ParquetInput::open(&file).map(Kind::Parquet),
+            _ => StreamedInput::open(file, format).map(Kind::Streamed),
+        };
+        let kind = kind.map_err(|error| damaged(path, format, error))?;
+        Ok(Self { path: path.to_owned(), format, bytes, kind })
     }
 
     /// Refuses a key that is not there.
     pub(crate) fn require(&self, column: &str, side: &str) -> anyhow::Result<()> {
-        let fields = self.metadata.schema().fields();
+        let schema = self.schema();
+        let fields = schema.fields();
         if fields.iter().any(|field| field.name() == column) {
             return Ok(());
         }
@@ -55,23 +62,21 @@ impl Input {
 
     /// Reads some columns and no other: in the file's order, each once.
     pub(crate) fn keep_only<'a>(&mut self, columns: impl Iterator<Item = &'a str>) {
-        let schema = self.metadata.schema();
+        let schema = self.schema();
         let mut kept: Vec<_> = columns.filter_map(|name| schema.index_of(name).ok()).collect();
         kept.sort_unstable();
         kept.dedup();
-        self.columns = Some(kept);
+        match &mut self.kind {
+            Kind::Parquet(input) => input.keep_only(kept),
+            Kind::Streamed(input) => input.keep_only(kept),
+        }
     }
 
     /// The columns that are read.
     pub(crate) fn schema(&self) -> SchemaRef {
-        let schema = self.metadata.schema();
-        match &self.columns {
-            None => schema.clone(),
-            Some(columns) => {
-                let fields: Vec<_> =
-                    columns.iter().map(|column| schema.fields()[*column].clone()).collect();
-                Arc::new(Schema::new(fields))
-            }
+        match &self.kind {
+            Kind::Parquet(input) => input.schema(),
+            Kind::Streamed(input) => input.schema(),
         }
     }
 
@@ -79,68 +84,70 @@ impl Input {
         &self.path
     }
 
-    pub(crate) fn rows(&self) -> u64 {
-        self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+    /// Bytes of the file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.bytes
     }
 
-    /// What reading takes in each thread, about: of each column a page as it is in the file, and
-    /// as it is not.
-    pub(crate) fn reading_bytes(&self) -> usize {
-        let wanted = |column: usize| match &self.columns {
-            Some(columns) => {
-                let leaves = self.metadata.parquet_schema();
-                columns.contains(&leaves.get_column_root_idx(column))
-            }
-            None => true,
-        };
-        let mut largest = HashMap::<usize, usize>::new();
-        for group in self.metadata.metadata().row_groups() {
-            for (at, chunk) in group.columns().iter().enumerate().filter(|(at, _)| wanted(*at)) {
-                let bytes = chunk.uncompressed_size().max(0) as usize;
-                let most = largest.entry(at).or_default();
-                *most = bytes.clamp(*most, PAGE_BYTES.max(*most));
-            }
+    /// Bytes of all rows in memory, about.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Parquet(input) => input.row_bytes(),
+            Kind::Streamed(_) => self.bytes,
         }
-        largest.values().map(|bytes| 2 * bytes).sum()
     }
 
-    /// Rows of each row group.
-    pub(crate) fn row_groups(&self) -> impl Iterator<Item = usize> {
-        let groups = self.metadata.metadata().row_groups().iter();
-        groups.map(|group| group.num_rows().max(0) as usize)
+    /// Rows, if the file says so in front.
+    pub(crate) fn rows(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Parquet(input) => Some(input.rows()),
+            Kind::Streamed(_) => None,
+        }
     }
 
-    /// Reads a part, in batches of at most `batch_rows`.
-    pub(crate) fn read(
-        &self,
-        unit: Unit,
-        batch_rows: usize,
-    ) -> anyhow::Result<ParquetRecordBatchReader> {
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            open(&self.path)?,
-            self.metadata.clone(),
-        );
-        let projection = match &self.columns {
-            None => ProjectionMask::all(),
-            Some(columns) => {
-                ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied())
-            }
-        };
-        builder
-            .with_projection(projection)
-            .with_row_groups(vec![unit.row_group])
-            .with_offset(unit.rows.start)
-            .with_limit(unit.rows.len())
-            .with_batch_size(batch_rows)
-            .build()
-            .map_err(|error| damaged(&self.path, error))
+    /// Rows of each row group, if there are any.
+    pub(crate) fn row_groups(&self) -> Option<Vec<usize>> {
+        match &self.kind {
+            Kind::Parquet(input) => Some(input.row_groups()),
+            Kind::Streamed(_) => None,
+        }
+    }
+
+    /// What reading takes in each thread, about.
+    pub(crate) fn reading_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Parquet(input) => input.reading_bytes(),
+            Kind::Streamed(input) => input.reading_bytes(),
+        }
+    }
+
+    /// Reads a part of a file with row groups, in batches of at most `batch_rows`.
+    pub(crate) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Option<Part>> {
+        let Kind::Parquet(input) = &self.kind else { return Ok(None) };
+        let file = open(&self.path, self.format)?;
+        input.read(file, unit, batch_rows).map(Some).map_err(|error| self.damaged(error))
+    }
+
+    /// Reads a file without row groups from its front.
+    pub(crate) fn read_all(&self, batch_rows: usize) -> anyhow::Result<Option<Batches>> {
+        let Kind::Streamed(input) = &self.kind else { return Ok(None) };
+        let file = open(&self.path, self.format)?;
+        input.read(file, batch_rows).map(Some).map_err(|error| self.damaged(error))
+    }
+
+    /// What a file that can't be decoded is called.
+    pub(crate) fn damaged<E>(&self, error: E) -> anyhow::Error
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        damaged(&self.path, self.format, anyhow::Error::new(error))
     }
 }
 
-fn open(path: &Path) -> anyhow::Result<File> {
+fn open(path: &Path, format: Format) -> anyhow::Result<File> {
     let shown = path.display();
     if path.is_dir() {
-        anyhow::bail!("{shown} is a directory: name a Parquet file");
+        anyhow::bail!("{shown} is a directory: name {}", format.name());
     }
     File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!("there is no file {shown}: check the path"),
@@ -148,9 +155,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
     })
 }
 
-/// What a file that can't be decoded is called.
-pub(crate) fn damaged(path: &Path, error: ParquetError) -> anyhow::Error {
-    Err::<(), _>(error)
-        .with_context(|| format!("{} is not a Parquet file, or it is damaged", path.display()))
-        .unwrap_err()
+fn damaged(path: &Path, format: Format, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error: anyhow::Error = error.into();
+    error.context(format!("{} is not {}, or it is damaged", path.display(), format.name()))
 }

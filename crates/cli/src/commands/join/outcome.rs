@@ -8,11 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use workahead_columns::{HashJoin, JoinError, JoinTable, JoinType, Strategy};
-use workahead_workloads::row_groups::RowGroupFile;
 
+use super::format::Format;
 use super::input::Input;
 use super::limit::Bounds;
-use super::probing::{Output, Probing};
+use super::output::Output;
+use super::probing::Probing;
 use super::report::{Facts, Phases};
 use super::sides::Sides;
 use super::units::{Units, Watch};
@@ -28,12 +29,16 @@ const LIMITED_BATCH_ROWS: usize = 1 << 14;
 /// bytes.
 const GROUP_SHARE: usize = 24;
 const GROUP_BYTES_MIN: usize = 64 << 10;
+/// And such a share is what the allocator holds beside what is asked of it.
+const HEAP_SHARE: usize = 16;
 
 /// What is fixed before the join runs.
 pub(crate) struct Outcome<'a> {
     pub(crate) threads: NonZero<usize>,
     pub(crate) out: Option<PathBuf>,
+    pub(crate) out_format: Option<Format>,
     pub(crate) join_type: JoinType,
+    pub(crate) filter: Option<String>,
     pub(crate) asked: Strategy,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
@@ -52,14 +57,15 @@ impl Outcome<'_> {
     ) -> anyhow::Result<Facts> {
         // First of all: a name that can't be written is known before any work is done.
         let out = self.out.as_deref();
-        let file = out.map(|path| RowGroupFile::create(path, join.schema())).transpose()?;
-        let output = file.map(Output::new);
-        let bar = progress::bar(build.rows() + probe.rows(), "rows");
+        let create = |path| Output::create(path, Format::of(path, self.out_format), join.schema());
+        let output = out.map(create).transpose()?;
+        let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
+        let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };
         let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
         let reading = build.reading_bytes().max(probe.reading_bytes());
         let buffers = match self.budget.limit() {
-            Some(_) => self.threads.get() * (buffers + reading),
+            Some(limit) => self.threads.get() * (buffers + reading) + limit / HEAP_SHARE,
             None => 0,
         };
         let _buffers = self.budget.set_aside(buffers)?;
@@ -72,8 +78,8 @@ impl Outcome<'_> {
         phases.read = building.elapsed().saturating_sub(phases.build);
 
         bar.set_message("probe");
-        let units = Units::new(probe, self.threads.get(), join.probe_batch_rows(), watch);
-        let workers = self.threads.get().min(units.len()).max(1);
+        let units = Units::new(probe, self.threads.get(), join.probe_batch_rows(), watch)?;
+        let workers = units.threads();
         let group_bytes = self.group_bytes();
         let probing = |_| Probing::new(units.cursor(), output.as_ref(), group_bytes, watch);
         let crew = (0..workers).map(probing);
@@ -89,7 +95,7 @@ impl Outcome<'_> {
         phases.spill = shared(metrics.spill_time);
         watch.check()?;
         let publishing = Instant::now();
-        let out_bytes = output.map(|output| output.into_file().publish()).transpose()?;
+        let out_bytes = output.map(Output::publish).transpose()?;
         phases.write += publishing.elapsed();
         bar.finish_and_clear();
         let bounds = self.bounds;
@@ -109,17 +115,17 @@ impl Outcome<'_> {
     fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
         let batch_rows =
             if self.budget.limit().is_some() { LIMITED_BATCH_ROWS } else { BUILD_BATCH_ROWS };
-        let units = Units::new(input, self.threads.get(), batch_rows, watch);
+        let units = Units::new(input, self.threads.get(), batch_rows, watch)?;
         let side = Mutex::new(join.build());
         let read = || {
             let mut cursor = units.cursor();
             let push = |batch| side.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-            while let Some((_, batch)) = cursor.next_batch().inspect_err(|_| units.stop())? {
+            while let Some(batch) = cursor.next_batch().inspect_err(|_| units.stop())? {
                 push(batch).inspect_err(|_| units.stop())?;
             }
             anyhow::Ok(())
         };
-        let threads = self.threads.get().min(units.len());
+        let threads = units.threads();
         thread::scope(|scope| {
             let others: Vec<_> = (1..threads)
                 .map(|_| thread::Builder::new().spawn_scoped(scope, read))

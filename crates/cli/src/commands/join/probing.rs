@@ -1,33 +1,17 @@
 //! One thread of the probe: reads parts of the file, counts the joined rows or encodes them.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use arrow_array::RecordBatch;
 use workahead_columns::Worker;
-use workahead_workloads::row_groups::{RowGroupEncoder, RowGroupEncoders, RowGroupFile};
+use workahead_workloads::row_groups::RowGroupEncoder;
 
+use super::output::{self, Output};
 use super::units::{Cursor, Watch};
 
 /// Rows of an output row group: as in the files that `workahead data` makes.
 const ROW_GROUP_ROWS: u64 = 1 << 19;
-
-/// The output file, shared.
-pub(crate) struct Output {
-    encoders: RowGroupEncoders,
-    file: Mutex<RowGroupFile>,
-}
-
-impl Output {
-    pub(crate) fn new(file: RowGroupFile) -> Self {
-        Self { encoders: file.encoders(), file: Mutex::new(file) }
-    }
-
-    pub(crate) fn into_file(self) -> RowGroupFile {
-        self.file.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// One thread's source and destination.
 pub(crate) struct Probing<'a> {
@@ -54,12 +38,13 @@ impl<'a> Probing<'a> {
 
     /// Appends what is encoded so far.
     fn flush(&mut self) -> anyhow::Result<()> {
-        let (Some(output), Some(group)) = (self.output, self.group.take()) else { return Ok(()) };
+        let (Some(Output::RowGroups { file, .. }), Some(group)) = (self.output, self.group.take())
+        else {
+            return Ok(());
+        };
         let start = Instant::now();
         let group = group.finish()?;
-        let mut file = output.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.append(group)?;
-        drop(file);
+        output::lock(file).append(group)?;
         self.write_time += start.elapsed();
         Ok(())
     }
@@ -72,16 +57,23 @@ impl Worker for Probing<'_> {
         let start = Instant::now();
         let batch = self.cursor.next_batch()?;
         self.read_time += start.elapsed();
-        Ok(batch.map(|(_, batch)| batch))
+        Ok(batch)
     }
 
     fn take(&mut self, output: RecordBatch) -> anyhow::Result<()> {
         self.watch.check()?;
         let start = Instant::now();
-        let file = self.output.context("rows are only counted")?;
+        let encoders = match self.output.context("rows are only counted")? {
+            Output::RowGroups { encoders, .. } => encoders,
+            Output::Streamed(file) => {
+                output::lock(file).write(&output)?;
+                self.write_time += start.elapsed();
+                return Ok(());
+            }
+        };
         let group = match &mut self.group {
             Some(group) => group,
-            none => none.insert(file.encoders.start()?),
+            none => none.insert(encoders.start()?),
         };
         group.write(&output)?;
         let full = group.rows() >= ROW_GROUP_ROWS || group.bytes() >= self.group_bytes;

@@ -96,7 +96,7 @@ impl Facts {
             build_side: outcome.sides.build.name(),
             build_side_why: outcome.sides.why,
             build_file: build.path().to_owned(),
-            build_rows: build.rows(),
+            build_rows: table.given_rows() as u64,
             build_keys: table.keys(),
             table_bytes: table.table_bytes(),
             payload_bytes: table.payload_bytes(),

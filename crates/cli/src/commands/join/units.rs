@@ -1,14 +1,14 @@
-//! Parts of a file that threads take one after the other: row groups, or pieces of them.
+//! Parts of a file that threads take one after the other: row groups, or pieces of them. Of a file
+//! without row groups, the batches.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use indicatif::ProgressBar;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use parquet::errors::ParquetError;
 
-use super::input::{Input, damaged};
+use super::input::{Batches, Input, Part};
 use crate::interrupt::Interrupted;
 
 /// Fewest rows worth a part of its own: each opens the file and decodes its dictionaries anew.
@@ -28,6 +28,9 @@ pub(crate) struct Units<'a> {
     input: &'a Input,
     units: Vec<Unit>,
     next: AtomicUsize,
+    /// A file that is read from front to end, until that is reached.
+    stream: Option<Mutex<Option<Batches>>>,
+    threads: usize,
     batch_rows: usize,
     watch: Watch<'a>,
 }
@@ -51,54 +54,75 @@ impl<'a> Units<'a> {
         threads: usize,
         batch_rows: usize,
         watch: Watch<'a>,
-    ) -> Self {
-        let units = cut(input.row_groups(), threads * UNITS_PER_THREAD);
-        Self { input, units, next: AtomicUsize::new(0), batch_rows, watch }
+    ) -> anyhow::Result<Self> {
+        let stream = input.read_all(batch_rows)?.map(|batches| Mutex::new(Some(batches)));
+        let row_groups = input.row_groups().unwrap_or_default();
+        let units = cut(row_groups.into_iter(), threads * UNITS_PER_THREAD);
+        let next = AtomicUsize::new(0);
+        Ok(Self { input, units, next, stream, threads, batch_rows, watch })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.units.len()
+    /// Threads that have something to do.
+    pub(crate) fn threads(&self) -> usize {
+        if self.stream.is_some() { self.threads } else { self.threads.min(self.units.len()).max(1) }
     }
 
     /// Hands out no more.
     pub(crate) fn stop(&self) {
         self.next.store(self.units.len(), Ordering::Relaxed);
+        if let Some(stream) = &self.stream {
+            *stream.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// A cursor for one thread.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor { units: self, reading: None }
     }
+
+    /// The next batch of a file without row groups.
+    fn next_of(&self, stream: &Mutex<Option<Batches>>) -> anyhow::Result<Option<RecordBatch>> {
+        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let batch = stream.as_mut().and_then(Iterator::next);
+        if batch.is_none() {
+            *stream = None;
+        }
+        batch.transpose().map_err(|error| self.input.damaged(error))
+    }
 }
 
 /// One thread's place in the file.
 pub(crate) struct Cursor<'a> {
     units: &'a Units<'a>,
-    reading: Option<(usize, ParquetRecordBatchReader)>,
+    reading: Option<Part>,
 }
 
 impl Cursor<'_> {
-    /// The next batch, and the number of the part it is of.
-    pub(crate) fn next_batch(&mut self) -> anyhow::Result<Option<(usize, RecordBatch)>> {
-        let Units { input, units, next, batch_rows, watch } = self.units;
+    /// The next batch.
+    pub(crate) fn next_batch(&mut self) -> anyhow::Result<Option<RecordBatch>> {
+        let batch = self.read()?;
+        if let Some(batch) = &batch {
+            self.units.watch.bar.inc(batch.num_rows() as u64);
+        }
+        Ok(batch)
+    }
+
+    fn read(&mut self) -> anyhow::Result<Option<RecordBatch>> {
+        let Units { input, units, next, stream, batch_rows, watch, .. } = self.units;
         loop {
             watch.check()?;
-            if self.reading.is_none() {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(unit) = units.get(at) else { return Ok(None) };
-                self.reading = Some((at, input.read(unit.clone(), *batch_rows)?));
+            if let Some(stream) = stream {
+                return self.units.next_of(stream);
             }
-            let Some((at, reader)) = &mut self.reading else { continue };
-            let at = *at;
-            match reader.next() {
-                Some(batch) => {
-                    let batch =
-                        batch.map_err(|error| damaged(input.path(), ParquetError::from(error)))?;
-                    watch.bar.inc(batch.num_rows() as u64);
-                    return Ok(Some((at, batch)));
+            if let Some(reader) = &mut self.reading {
+                match reader.next() {
+                    Some(batch) => return batch.map(Some).map_err(|error| input.damaged(error)),
+                    None => self.reading = None,
                 }
-                None => self.reading = None,
             }
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = units.get(at) else { return Ok(None) };
+            self.reading = input.read(unit.clone(), *batch_rows)?;
         }
     }
 }

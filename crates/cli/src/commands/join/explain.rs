@@ -1,0 +1,121 @@
+//! `--explain`: what would be done and why. No row is read.
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+use workahead_columns::{HashJoin, Plan};
+
+use super::input::Input;
+use super::outcome::Outcome;
+use crate::output;
+
+/// A join that is not run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Explained {
+    #[serde(rename = "type")]
+    join_type: &'static str,
+    build_side: &'static str,
+    build_side_why: String,
+    build_rows: Option<u64>,
+    probe_rows: Option<u64>,
+    keys: &'static str,
+    filter: Option<String>,
+    strategy: &'static str,
+    strategy_why: String,
+    table_bytes: Option<usize>,
+    payload_bytes: usize,
+    peak_memory_bytes: Option<usize>,
+    memory_limit_bytes: Option<usize>,
+    will_spill: Option<bool>,
+    threads: usize,
+    columns: Vec<String>,
+}
+
+impl Explained {
+    pub(crate) fn new(
+        outcome: &Outcome<'_>,
+        join: &HashJoin,
+        build: &Input,
+        probe: &Input,
+    ) -> Self {
+        let rows = build.rows();
+        let bytes = build.row_bytes();
+        let known = rows.unwrap_or(0).max(1);
+        let Plan { keys, table_bytes, payload_bytes, peak_bytes, choice } =
+            join.plan(known as usize, bytes.div_ceil(known) as usize);
+        let limit = outcome.budget.limit();
+        let schema = join.schema();
+        let columns = schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type()));
+        Self {
+            join_type: outcome.join_type.name(),
+            build_side: outcome.sides.build.name(),
+            build_side_why: outcome.sides.why.clone(),
+            build_rows: rows,
+            probe_rows: probe.rows(),
+            keys,
+            filter: outcome.filter.clone(),
+            strategy: choice.strategy.name(),
+            strategy_why: match rows {
+                Some(_) => choice.why,
+                None => "decided by the size of the table, which is not known in front".to_owned(),
+            },
+            table_bytes: rows.map(|_| table_bytes),
+            payload_bytes,
+            peak_memory_bytes: rows.map(|_| peak_bytes),
+            memory_limit_bytes: limit,
+            will_spill: match limit {
+                None => Some(false),
+                Some(limit) => rows.map(|_| peak_bytes > limit),
+            },
+            threads: outcome.threads.get(),
+            columns: columns.collect(),
+        }
+    }
+
+    pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
+        if json { output::json(self) } else { output::text(&self.told()) }
+    }
+
+    fn told(&self) -> String {
+        let rows = |rows: Option<u64>| match rows {
+            Some(rows) => format!("{} rows", HumanCount(rows)),
+            None => "as many rows as there are".to_owned(),
+        };
+        let bytes = |bytes: usize| HumanBytes(bytes as u64).to_string();
+        let memory = match (self.peak_memory_bytes, self.memory_limit_bytes, self.will_spill) {
+            (Some(peak), Some(limit), Some(true)) => {
+                format!("{} foreseen of {}: will spill", bytes(peak), bytes(limit))
+            }
+            (Some(peak), Some(limit), _) => {
+                format!("{} foreseen of {}: should not spill", bytes(peak), bytes(limit))
+            }
+            (None, Some(limit), _) => format!("spills if {} do not do", bytes(limit)),
+            (Some(peak), None, _) => format!("{} foreseen, unlimited", bytes(peak)),
+            (None, None, _) => "unlimited".to_owned(),
+        };
+        let table = match self.table_bytes {
+            Some(table) => {
+                format!("{}, beside {} of rows", bytes(table), bytes(self.payload_bytes))
+            }
+            None => "not known in front".to_owned(),
+        };
+        let filter = self.filter.as_ref().map_or(String::new(), |text| {
+            format!("\n  filter    {text}: evaluated on pairs whose keys are equal")
+        });
+        format!(
+            "{} join, not run\n  build     {}: {}, {}\n  probe     {}, {} thread{}\n  \
+             keys      {}{filter}\n  strategy  {}: {}\n  table     {table}\n  \
+             memory    {memory}\n  columns   {}",
+            self.join_type,
+            self.build_side,
+            rows(self.build_rows),
+            self.build_side_why,
+            rows(self.probe_rows),
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.keys,
+            self.strategy,
+            self.strategy_why,
+            self.columns.join(", "),
+        )
+    }
+}

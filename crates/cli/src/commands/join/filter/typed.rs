@@ -1,0 +1,200 @@
+//! Expressions whose types are known, and made to fit each other.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, NullArray, RecordBatch, new_empty_array};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{ArrowError, DataType};
+
+use super::types;
+
+/// An expression and its type.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub(super) node: Node,
+    pub(super) data_type: DataType,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// One of the filter's columns.
+    Column(usize),
+    /// An array of one value.
+    Literal(ArrayRef),
+    Cast {
+        of: Box<Typed>,
+        fails: bool,
+    },
+    Two {
+        operator: Operator,
+        of: Box<[Typed; 2]>,
+    },
+    Not(Box<Typed>),
+    Negative(Box<Typed>),
+    IsNull(Box<Typed>),
+}
+
+/// What two values make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Distinct,
+    NotDistinct,
+    Plus,
+    Minus,
+    Times,
+    Over,
+    Modulo,
+    Like,
+    LikeInAnyCase,
+    And,
+    Or,
+}
+
+impl Operator {
+    fn is_logical(self) -> bool {
+        matches!(self, Self::And | Self::Or)
+    }
+
+    fn is_arithmetic(self) -> bool {
+        matches!(self, Self::Plus | Self::Minus | Self::Times | Self::Over | Self::Modulo)
+    }
+
+    fn is_like(self) -> bool {
+        matches!(self, Self::Like | Self::LikeInAnyCase)
+    }
+}
+
+/// Values that can't be cast are errors, or nulls.
+fn options(fails: bool) -> CastOptions<'static> {
+    CastOptions { safe: !fails, ..CastOptions::default() }
+}
+
+impl Typed {
+    pub(super) fn column(at: usize, data_type: DataType) -> Self {
+        Self { node: Node::Column(at), data_type }
+    }
+
+    pub(super) fn literal(value: ArrayRef) -> Self {
+        let data_type = value.data_type().clone();
+        Self { node: Node::Literal(value), data_type }
+    }
+
+    pub(super) fn null() -> Self {
+        Self::literal(Arc::new(NullArray::new(1)))
+    }
+
+    pub(super) fn not(of: Self) -> Result<Self, String> {
+        let of = Box::new(of.of_type(&DataType::Boolean)?);
+        Ok(Self { node: Node::Not(of), data_type: DataType::Boolean })
+    }
+
+    pub(super) fn is_null(of: Self) -> Self {
+        Self { node: Node::IsNull(Box::new(of)), data_type: DataType::Boolean }
+    }
+
+    pub(super) fn negative(of: Self) -> Result<Self, String> {
+        let shown = of.data_type.to_string();
+        let wanted = types::calculated(&of.data_type, &of.data_type);
+        let of = of.of_type(&wanted.ok_or_else(|| format!("{shown} has no negative"))?)?;
+        let data_type = of.data_type.clone();
+        Self { node: Node::Negative(Box::new(of)), data_type }.proven()
+    }
+
+    /// A cast that was asked for.
+    pub(super) fn cast(self, to: DataType, fails: bool) -> Result<Self, String> {
+        if self.data_type == to {
+            return Ok(self);
+        }
+        if !can_cast_types(&self.data_type, &to) {
+            return Err(format!("{} can't be cast to {to}", self.data_type));
+        }
+        if let Node::Literal(value) = &self.node {
+            let cast = cast_with_options(value, &to, &options(fails));
+            return cast.map(Self::literal).map_err(|error| error.to_string());
+        }
+        Ok(Self { node: Node::Cast { of: Box::new(self), fails }, data_type: to })
+    }
+
+    /// As a type that it has, or that a null, a dictionary or a text constant can be.
+    pub(super) fn of_type(self, wanted: &DataType) -> Result<Self, String> {
+        let common = types::common(&self.data_type, wanted);
+        if common.as_ref() != Some(wanted) {
+            return Err(format!("{} is given where {wanted} is wanted", self.data_type));
+        }
+        self.cast(wanted.clone(), true)
+    }
+
+    /// Two values with what makes one of them.
+    pub(super) fn two(operator: Operator, left: Self, right: Self) -> Result<Self, String> {
+        let [left, right] = fitted(operator, left, right)?;
+        let of = Box::new([left, right]);
+        Self { node: Node::Two { operator, of }, data_type: DataType::Boolean }.proven()
+    }
+
+    /// With the type that Arrow's own kernel gives to no rows at all, if it takes these types.
+    fn proven(self) -> Result<Self, String> {
+        let none = self.node.on_nothing().map_err(|error| error.to_string())?;
+        Ok(Self { data_type: none.data_type().clone(), ..self })
+    }
+
+    /// Whether each pair is wanted.
+    pub(super) fn truth(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let value = self.value(pairs)?;
+        super::evaluated::truths(&value, pairs.num_rows())
+    }
+
+    /// No value of its type.
+    pub(super) fn nothing(&self) -> ArrayRef {
+        new_empty_array(&self.data_type)
+    }
+}
+
+/// Two values in types that the operator takes.
+fn fitted(operator: Operator, left: Typed, right: Typed) -> Result<[Typed; 2], String> {
+    let (a, b) = (left.data_type.clone(), right.data_type.clone());
+    let both = |wanted: &DataType| {
+        Ok([left.clone().cast(wanted.clone(), true)?, right.clone().cast(wanted.clone(), true)?])
+    };
+    if operator.is_logical() {
+        return Ok([left.of_type(&DataType::Boolean)?, right.of_type(&DataType::Boolean)?]);
+    }
+    if operator.is_arithmetic() {
+        if types::plain(&a).is_temporal() || types::plain(&b).is_temporal() {
+            return Ok([left, right]);
+        }
+        let Some(wanted) = types::calculated(&a, &b) else {
+            return Err(format!("{a} and {b} can't be calculated with: cast them to numbers"));
+        };
+        return both(&wanted);
+    }
+    // A constant text is what it is compared with: '2024-01-31' is a date.
+    let constant =
+        |side: &Typed| matches!(side.node, Node::Literal(_)) && types::is_text(&side.data_type);
+    let texts = operator.is_like();
+    if !texts && constant(&right) && types::plain(&a).is_temporal() {
+        return both(types::plain(&a));
+    }
+    if !texts && constant(&left) && types::plain(&b).is_temporal() {
+        return both(types::plain(&b));
+    }
+    match types::common(&a, &b) {
+        Some(wanted) if !texts || types::is_text(&wanted) => both(&wanted),
+        Some(_) => Err(format!("LIKE is for texts, not for {a} and {b}")),
+        None => Err(format!("{a} and {b} can't be compared: cast one of them")),
+    }
+}
+
+/// The value of a cast.
+pub(super) fn cast_value(
+    value: &ArrayRef,
+    to: &DataType,
+    fails: bool,
+) -> Result<ArrayRef, ArrowError> {
+    cast_with_options(value, to, &options(fails))
+}

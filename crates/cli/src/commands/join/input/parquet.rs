@@ -1,0 +1,116 @@
+//! A Parquet file: any thread reads any part of a row group.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
+
+use crate::commands::join::units::Unit;
+
+/// What a page of a column holds, as most writers make them.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// The batches of a part.
+pub(crate) type Part = ParquetRecordBatchReader;
+
+/// The metadata, and the columns wanted.
+pub(super) struct ParquetInput {
+    metadata: ArrowReaderMetadata,
+    /// Columns to read; all if none are named.
+    columns: Option<Vec<usize>>,
+}
+
+impl ParquetInput {
+    pub(super) fn open(file: &File) -> anyhow::Result<Self> {
+        // Where pages lie: a part of a row group is then found without decoding what is before it.
+        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+        Ok(Self { metadata: ArrowReaderMetadata::load(file, options)?, columns: None })
+    }
+
+    pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
+        self.columns = Some(columns);
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        let schema = self.metadata.schema();
+        match &self.columns {
+            None => schema.clone(),
+            Some(columns) => {
+                let fields: Vec<_> =
+                    columns.iter().map(|column| schema.fields()[*column].clone()).collect();
+                Arc::new(Schema::new(fields))
+            }
+        }
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+    }
+
+    /// Rows of each row group.
+    pub(super) fn row_groups(&self) -> Vec<usize> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        groups.map(|group| group.num_rows().max(0) as usize).collect()
+    }
+
+    /// The chunks of the columns wanted, with their columns.
+    fn chunks(&self) -> impl Iterator<Item = (usize, &ColumnChunkMetaData)> {
+        let wanted = |leaf: usize| match &self.columns {
+            Some(columns) => {
+                let root = self.metadata.parquet_schema().get_column_root_idx(leaf);
+                columns.contains(&root)
+            }
+            None => true,
+        };
+        let groups = self.metadata.metadata().row_groups().iter();
+        let chunks = groups.flat_map(|group| group.columns().iter().enumerate());
+        chunks.filter(move |(leaf, _)| wanted(*leaf))
+    }
+
+    /// Bytes of all rows, encoded but not compressed.
+    pub(super) fn row_bytes(&self) -> u64 {
+        self.chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64).sum()
+    }
+
+    /// Of each column a page as it is in the file, and as it is not.
+    pub(super) fn reading_bytes(&self) -> usize {
+        let mut largest = HashMap::<usize, usize>::new();
+        for (leaf, chunk) in self.chunks() {
+            let bytes = (chunk.uncompressed_size().max(0) as usize).min(PAGE_BYTES);
+            let most = largest.entry(leaf).or_default();
+            *most = bytes.max(*most);
+        }
+        largest.values().map(|bytes| 2 * bytes).sum()
+    }
+
+    pub(super) fn read(
+        &self,
+        file: File,
+        unit: Unit,
+        batch_rows: usize,
+    ) -> Result<Part, ParquetError> {
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let projection = match &self.columns {
+            None => ProjectionMask::all(),
+            Some(columns) => {
+                ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied())
+            }
+        };
+        builder
+            .with_projection(projection)
+            .with_row_groups(vec![unit.row_group])
+            .with_offset(unit.rows.start)
+            .with_limit(unit.rows.len())
+            .with_batch_size(batch_rows)
+            .build()
+    }
+}

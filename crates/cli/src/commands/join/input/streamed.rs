@@ -1,0 +1,112 @@
+//! CSV and Arrow IPC: read from the front to the end by whoever wants the next batch.
+
+use std::fs::File;
+use std::io::{BufReader, Seek};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+
+use crate::commands::join::format::Format;
+
+/// Rows by which the types of a CSV file's columns are guessed.
+const GUESSED_ROWS: usize = 100_000;
+/// What decoding takes beside the batches.
+const READ_BYTES: usize = 256 << 10;
+
+/// Batches, from whichever thread asks.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// The schema, and the columns wanted.
+pub(super) struct StreamedInput {
+    format: Format,
+    schema: SchemaRef,
+    columns: Option<Vec<usize>>,
+}
+
+impl StreamedInput {
+    pub(super) fn open(mut file: File, format: Format) -> anyhow::Result<Self> {
+        let schema = match format {
+            Format::Arrow => FileReader::try_new(BufReader::new(&file), None)?.schema(),
+            Format::ArrowStream => StreamReader::try_new(BufReader::new(&file), None)?.schema(),
+            Format::Csv | Format::Tsv | Format::Parquet => {
+                let csv = CsvFormat::default().with_header(true);
+                let csv = csv.with_delimiter(format.delimiter());
+                Arc::new(csv.infer_schema(&mut file, Some(GUESSED_ROWS))?.0)
+            }
+        };
+        file.rewind()?;
+        Ok(Self { format, schema, columns: None })
+    }
+
+    pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
+        self.columns = Some(columns);
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        match &self.columns {
+            None => self.schema.clone(),
+            Some(columns) => {
+                let fields = self.schema.fields();
+                let kept: Vec<_> = columns.iter().map(|column| fields[*column].clone()).collect();
+                Arc::new(Schema::new(kept))
+            }
+        }
+    }
+
+    pub(super) fn reading_bytes(&self) -> usize {
+        READ_BYTES
+    }
+
+    /// The batches: those of a CSV file of so many rows, of the others as they were written, cut.
+    pub(super) fn read(&self, file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
+        let columns = self.columns.clone();
+        let file = BufReader::new(file);
+        Ok(match self.format {
+            Format::Arrow => cut(FileReader::try_new(file, columns)?, batch_rows),
+            Format::ArrowStream => cut(StreamReader::try_new(file, columns)?, batch_rows),
+            Format::Csv | Format::Tsv | Format::Parquet => {
+                let reader = ReaderBuilder::new(self.schema.clone())
+                    .with_header(true)
+                    .with_delimiter(self.format.delimiter())
+                    .with_batch_size(batch_rows);
+                let reader = match columns {
+                    Some(columns) => reader.with_projection(columns),
+                    None => reader,
+                };
+                Box::new(reader.build_buffered(file)?)
+            }
+        })
+    }
+}
+
+/// Batches of at most so many rows.
+fn cut(
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    batch_rows: usize,
+) -> Batches {
+    Box::new(Cut { batches, rest: None, batch_rows })
+}
+
+struct Cut<B> {
+    batches: B,
+    /// Of the batch before.
+    rest: Option<RecordBatch>,
+    batch_rows: usize,
+}
+
+impl<B: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Cut<B> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match self.rest.take().map(Ok).or_else(|| self.batches.next())? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
+        let (all, rows) = (batch.num_rows(), batch.num_rows().min(self.batch_rows));
+        self.rest = (rows < all).then(|| batch.slice(rows, all - rows));
+        Some(Ok(batch.slice(0, rows)))
+    }
+}

@@ -1,0 +1,148 @@
+//! The file of the result, shared by the threads: row groups that each encodes for itself, or one
+//! stream of batches.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use arrow_array::RecordBatch;
+use arrow_cast::cast;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use workahead_workloads::draft::Draft;
+use workahead_workloads::row_groups::{RowGroupEncoders, RowGroupFile};
+
+use super::format::Format;
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Where rows go.
+pub(crate) enum Output {
+    /// Parquet.
+    RowGroups { encoders: RowGroupEncoders, file: Mutex<RowGroupFile> },
+    /// The others.
+    Streamed(Mutex<StreamedFile>),
+}
+
+impl Output {
+    /// A file that will have its name when it is complete.
+    pub(crate) fn create(path: &Path, format: Format, schema: SchemaRef) -> anyhow::Result<Self> {
+        if format == Format::Parquet {
+            let file = RowGroupFile::create(path, schema)?;
+            return Ok(Self::RowGroups { encoders: file.encoders(), file: Mutex::new(file) });
+        }
+        let file = StreamedFile::create(path, format, &schema)?;
+        Ok(Self::Streamed(Mutex::new(file)))
+    }
+
+    /// Ends the file; its bytes.
+    pub(crate) fn publish(self) -> anyhow::Result<u64> {
+        match self {
+            Self::RowGroups { file, .. } => {
+                Ok(file.into_inner().unwrap_or_else(PoisonError::into_inner).publish()?)
+            }
+            Self::Streamed(file) => {
+                file.into_inner().unwrap_or_else(PoisonError::into_inner).publish()
+            }
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file of batches one after the other.
+pub(crate) struct StreamedFile {
+    writer: Writer,
+    schema: SchemaRef,
+    draft: Draft,
+    path: PathBuf,
+}
+
+enum Writer {
+    Csv(arrow_csv::Writer<BufWriter<File>>),
+    Arrow(Box<FileWriter<BufWriter<File>>>),
+    ArrowStream(Box<StreamWriter<BufWriter<File>>>),
+}
+
+impl StreamedFile {
+    fn create(path: &Path, format: Format, schema: &Schema) -> anyhow::Result<Self> {
+        let draft = Draft::create(path)?;
+        let failed = || format!("can't write {} as {}", path.display(), format.name());
+        let file = draft.file().try_clone().with_context(failed)?;
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let schema = Arc::new(if format == Format::ArrowStream {
+            schema.clone()
+        } else {
+            without_dictionaries(schema)
+        });
+        let writer = match format {
+            Format::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(file, &schema)?)),
+            Format::ArrowStream => {
+                Writer::ArrowStream(Box::new(StreamWriter::try_new(file, &schema)?))
+            }
+            Format::Csv | Format::Tsv | Format::Parquet => {
+                let csv = arrow_csv::WriterBuilder::new().with_header(true);
+                Writer::Csv(csv.with_delimiter(format.delimiter()).build(file))
+            }
+        };
+        let mut streamed = Self { writer, schema, draft, path: path.to_owned() };
+        if let Writer::Csv(_) = &streamed.writer {
+            // The names; and what CSV has no form for is known before any work is done.
+            let none = RecordBatch::new_empty(streamed.schema.clone());
+            streamed.put(&none).with_context(failed)?;
+        }
+        Ok(streamed)
+    }
+
+    /// Writes a batch.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        let fields = self.schema.fields().iter();
+        let columns = batch.columns().iter().zip(fields);
+        let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+        let columns = columns.collect::<Result<_, _>>();
+        let done = columns
+            .and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns))
+            .and_then(|batch| self.put(&batch));
+        done.with_context(|| format!("can't write {}", self.path.display()))
+    }
+
+    fn put(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        match &mut self.writer {
+            Writer::Csv(writer) => writer.write(batch),
+            Writer::Arrow(writer) => writer.write(batch),
+            Writer::ArrowStream(writer) => writer.write(batch),
+        }
+    }
+
+    fn publish(self) -> anyhow::Result<u64> {
+        let Self { writer, draft, path, .. } = self;
+        let failed = || format!("can't write {}", path.display());
+        let mut file = match writer {
+            Writer::Csv(writer) => Ok(writer.into_inner()),
+            Writer::Arrow(writer) => writer.into_inner(),
+            Writer::ArrowStream(writer) => writer.into_inner(),
+        }
+        .with_context(failed)?;
+        file.flush().with_context(failed)?;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let bytes = file.and_then(|file| file.metadata()).with_context(failed)?.len();
+        draft.publish()?;
+        Ok(bytes)
+    }
+}
+
+/// Dictionaries as their values: an Arrow file has one dictionary a column, and batches have
+/// different ones; CSV has none.
+fn without_dictionaries(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(_, values) => {
+            Arc::new(Field::clone(field).with_data_type(values.as_ref().clone()))
+        }
+        _ => field.clone(),
+    });
+    Schema::new(fields.collect::<Vec<_>>())
+}
