@@ -154,7 +154,7 @@ fn slug(machine: &Value) -> String {
     words.join("-")
 }
 
-fn now_s() -> Result<u64> {
+pub(crate) fn now_s() -> Result<u64> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Ok(since.context("this computer's clock is before 1970")?.as_secs())
 }

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench | answers`.
+//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench | fuzz | answers`.
 //!
 //! Everything that CI, a newcomer and a maintainer run is this one program, so that it cannot
 //! differ between them. It builds with nothing of ours: a broken crate never breaks its own test.
@@ -8,6 +8,7 @@
 mod answers;
 mod bench;
 mod counts;
+mod fuzz;
 mod ledger;
 mod proofs;
 mod setup;
@@ -32,6 +33,8 @@ usage: cargo xtask COMMAND
   bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
               [--phases] [--json FILE]
                         our join beside DuckDB, Polars, DataFusion, Acero and chDB
+  fuzz joins [--seconds N] [--seed S] [--case N]
+                        random joins, every way of doing them, against DuckDB
   bench memory [--rounds N] [--rows N] [--limit BYTES]
                         a join in less memory than it needs, beside DataFusion's sort-merge join
   bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         ["bench", "sql", words @ ..] => bench::sql::run(&workspace, words),
         ["answers"] => answers::run(&workspace),
         ["bench", name] => bench::run(&workspace, Some(name)),
+        ["fuzz", "joins", words @ ..] => fuzz::joins(&workspace, words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{proofs, setup, tidy};
+use crate::{fuzz, proofs, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         Box::new(|| vec![doc_tests(workspace)]),
         // Small: every bench checks its answers, and one that nobody runs rots.
         cargo("benches, small", &["test", "--workspace", "--bench", "*"]),
+        Box::new(move || vec![fuzz_joins(workspace, depth)]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
         Box::new(|| vec![proofs::miri(workspace)]),
@@ -64,6 +65,14 @@ fn tests(workspace: &Workspace, depth: Depth) -> Stage {
         command.env("PROPTEST_CASES", "4096");
     }
     Stage::tests("tests", vec![command])
+}
+
+/// Joins by the command against DuckDB's, from a fixed seed.
+fn fuzz_joins(workspace: &Workspace, depth: Depth) -> Stage {
+    match depth {
+        Depth::Usual => Stage::skipped("fuzz joins", "it is part of `cargo xtask test --full`"),
+        Depth::Full => Stage::check("fuzz joins", || fuzz::joins(workspace, &fuzz::SHORT)),
+    }
 }
 
 fn doc_tests(workspace: &Workspace) -> Stage {

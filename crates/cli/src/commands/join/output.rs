@@ -21,9 +21,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Where rows go.
 pub(crate) enum Output {
     /// Parquet.
-    RowGroups { encoders: RowGroupEncoders, file: Mutex<RowGroupFile> },
+    RowGroups { encoders: RowGroupEncoders, file: Box<Mutex<RowGroupFile>> },
     /// The others.
-    Streamed(Mutex<StreamedFile>),
+    Streamed(Box<Mutex<StreamedFile>>),
 }
 
 impl Output {
@@ -31,10 +31,13 @@ impl Output {
     pub(crate) fn create(path: &Path, format: Format, schema: SchemaRef) -> anyhow::Result<Self> {
         if format == Format::Parquet {
             let file = RowGroupFile::create(path, schema)?;
-            return Ok(Self::RowGroups { encoders: file.encoders(), file: Mutex::new(file) });
+            return Ok(Self::RowGroups {
+                encoders: file.encoders(),
+                file: Box::new(Mutex::new(file)),
+            });
         }
         let file = StreamedFile::create(path, format, &schema)?;
-        Ok(Self::Streamed(Mutex::new(file)))
+        Ok(Self::Streamed(Box::new(Mutex::new(file))))
     }
 
     /// Ends the file; its bytes.
@@ -63,7 +66,7 @@ pub(crate) struct StreamedFile {
 }
 
 enum Writer {
-    Csv(arrow_csv::Writer<BufWriter<File>>),
+    Csv(Box<arrow_csv::Writer<BufWriter<File>>>),
     Arrow(Box<FileWriter<BufWriter<File>>>),
     ArrowStream(Box<StreamWriter<BufWriter<File>>>),
 }
@@ -86,7 +89,7 @@ impl StreamedFile {
             }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let csv = arrow_csv::WriterBuilder::new().with_header(true);
-                Writer::Csv(csv.with_delimiter(format.delimiter()).build(file))
+                Writer::Csv(Box::new(csv.with_delimiter(format.delimiter()).build(file)))
             }
         };
         let mut streamed = Self { writer, schema, draft, path: path.to_owned() };
