@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 TYPES = ["inner", "left", "right", "full", "left-semi", "right-semi", "left-anti", "right-anti",
          "left-mark", "right-mark"]
 STRATEGIES = ["auto", "sequential", "distance", "amac", "groups", "rounds", "vectors"]
-LIMITS = ["2MB", "3MB", "6MB"]
+LIMITS = ["6MB", "9MB", "14MB"]
 
 WORDS = ["", "a", "b", "ab", "abc", "a b", "aB", "%", "_", "é", "a text longer than a view holds",
          "a text longer than a view keeps", "\u2028", "zz"]
@@ -88,7 +88,7 @@ class Case:
 
     def draw(self, side):
         r = self.random
-        count = r.choice([8000, 20000]) if self.large else r.choice([0, 1, 3, 20, 60, 200])
+        count = r.choice([15000, 40000]) if self.large else r.choice([0, 1, 3, 20, 60, 200])
         nulls = r.choice([0, 0, 0.1, 0.5])
         hot = r.choice([0, 0, 0.3]) if not self.large else 0
         # Large inputs meet each other seldom, or the result would not end.
@@ -220,12 +220,15 @@ class Fuzzer:
         self.connection.execute("SET threads = 1")
         self.counts = {"cases": 0, "joins": 0, "spilled": 0, "limit too small": 0}
 
+    def number(self, query):
+        return self.connection.execute(query).fetchall()[0][0]
+
     def ours(self, case, tables, way):
         """The command's result; a text if it failed."""
         words, kinds = way
         paths = [os.path.join(self.folder, name) + "." + kind
                  for name, kind in zip(("left", "right", "out"), kinds)]
-        rows = case.random.choice([7, 64, 5000]) if not case.large else 5000
+        rows = case.random.choice([7, 64, 5000]) if not case.large else 1000
         for table, path, kind in zip(tables, paths, kinds):
             write(table, path, kind, rows)
         command = [self.program, "join", "--json", "--type", case.join,
@@ -263,7 +266,7 @@ class Fuzzer:
             return result
         query = case.oracle(self.connection, tables)
         self.connection.register("ours", result)
-        count = self.connection.execute(f"SELECT count(*) FROM ({query})").fetchone()[0]
+        count = self.number(f"SELECT count(*) FROM ({query})")
         if count != result.num_rows:
             return f"{result.num_rows} rows, DuckDB has {count}"
         extra = self.connection.execute(
@@ -328,7 +331,7 @@ def listed(fuzzer):
              "--on", "k0"], capture_output=True, text=True, check=True)
         fuzzer.connection.register("l", tables[0])
         fuzzer.connection.register("r", tables[1])
-        said = fuzzer.connection.execute("SELECT count(*) FROM l JOIN r USING (k0)").fetchone()[0]
+        said = fuzzer.number("SELECT count(*) FROM l JOIN r USING (k0)")
         found = (json.loads(done.stdout)["rows"], said)
         if found != (ours, theirs):
             sys.exit(f"{name}: ours has {found[0]} rows, DuckDB {found[1]}, not {(ours, theirs)}")

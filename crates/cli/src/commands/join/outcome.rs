@@ -29,8 +29,9 @@ const LIMITED_BATCH_ROWS: usize = 1 << 14;
 /// bytes.
 const GROUP_SHARE: usize = 24;
 const GROUP_BYTES_MIN: usize = 64 << 10;
-/// And such a share is what the allocator holds beside what is asked of it.
-const HEAP_SHARE: usize = 16;
+/// And such a share is what the allocator holds beside what is asked of it: the process is to stay
+/// within half as much again as the limit.
+const HEAP_SHARE: usize = 5;
 
 /// What is fixed before the join runs.
 pub(crate) struct Outcome<'a> {

@@ -57,7 +57,7 @@ fn expressions_mean_what_sql_says() {
     for (text, expected) in [
         ("left.id = right.id", [t, f, n]),
         ("left.id <> right.id OR share > 1", [f, t, t]),
-        ("left.id = 1 AND share = 0.5", [t, f, n]),
+        ("left.id = 1 AND share = 0.5", [t, f, f]),
         ("share IS NULL", [f, t, f]),
         ("NOT (share IS NOT NULL)", [f, t, f]),
         ("small + small > 255", [t, f, f]),
