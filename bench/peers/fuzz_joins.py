@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 TYPES = ["inner", "left", "right", "full", "left-semi", "right-semi", "left-anti", "right-anti",
          "left-mark", "right-mark"]
 STRATEGIES = ["auto", "sequential", "distance", "amac", "groups", "rounds", "vectors"]
-LIMITS = ["6MB", "9MB", "14MB"]
+LIMITS = ["9MB", "14MB", "20MB"]
 
 WORDS = ["", "a", "b", "ab", "abc", "a b", "aB", "%", "_", "é", "a text longer than a view holds",
          "a text longer than a view keeps", "\u2028", "zz"]
@@ -106,7 +106,7 @@ class Case:
                 key = tuple(family[1](r) for family in self.families)
             key = tuple(None if r.random() < nulls else value for value in key)
             value = None if r.random() < 0.1 else r.randrange(20)
-            text = None if r.random() < 0.1 else r.choice(WORDS) * (20 if self.large else 1)
+            text = None if r.random() < 0.1 else r.choice(WORDS) * (40 if self.large else 1)
             rows.append((*key, value, text, row))
         return rows
 
