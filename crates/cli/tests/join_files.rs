@@ -93,7 +93,7 @@ fn files_of_every_format_give_the_same_rows() {
     tabs.build(file("right.data")).write(&right).unwrap();
     for (left, right, more) in [
         ("left.arrow", "right.arrows", &[][..]),
-        ("left.csv", "right.arrow", &["--memory-limit", "4MB"]),
+        ("left.csv", "right.arrow", &["--memory-limit", "8MB"]),
         ("left.parquet", "right.data", &["--right-format", "tsv"]),
         ("left.csv", "right.parquet", &["--build-side", "right"]),
     ] {
@@ -196,7 +196,7 @@ fn a_spilling_join_that_is_stopped_leaves_no_file() {
     for name in ["INT", "TERM"] {
         let place = endless();
         fs::create_dir(place.path("spill")).unwrap();
-        let limit = ["--memory-limit", "3MB", "--spill-dir", "spill", "--out", "out.csv"];
+        let limit = ["--memory-limit", "8MB", "--spill-dir", "spill", "--out", "out.csv"];
         let child = place.start(&join(&limit));
         let is_draft = |name: &String| name.ends_with(".workahead-tmp");
         wait_until("the draft", || place.names().iter().any(is_draft));

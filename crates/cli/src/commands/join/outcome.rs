@@ -32,6 +32,8 @@ const GROUP_BYTES_MIN: usize = 64 << 10;
 /// And such a share is what the allocator holds beside what is asked of it: the process is to stay
 /// within half as much again as the limit.
 const HEAP_SHARE: usize = 5;
+/// Of a small limit that and reading may take no more than such a share, or nothing would be left.
+const BESIDE_SHARE: usize = 4;
 
 /// What is fixed before the join runs.
 pub(crate) struct Outcome<'a> {
@@ -66,7 +68,10 @@ impl Outcome<'_> {
         let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
         let reading = build.reading_bytes().max(probe.reading_bytes());
         let buffers = match self.budget.limit() {
-            Some(limit) => self.threads.get() * (buffers + reading) + limit / HEAP_SHARE,
+            Some(limit) => {
+                let beside = self.threads.get() * reading + limit / HEAP_SHARE;
+                self.threads.get() * buffers + beside.min(limit / BESIDE_SHARE)
+            }
             None => 0,
         };
         let _buffers = self.budget.set_aside(buffers)?;
