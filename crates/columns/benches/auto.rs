@@ -10,7 +10,7 @@ mod inputs;
 #[path = "../../operators/benches/measure/mod.rs"]
 mod measure;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
 use measure::{Asked, Case, Report, Run, Timed, in_turns};
@@ -18,6 +18,7 @@ use serde_json::json;
 use workahead_columns::{Caches, Design, HashJoin, JoinType, Prober, Side, Strategy};
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
+use workahead_machine::pages::Pool;
 use workahead_operators::draws::Draws;
 
 /// How far behind the best a cell may be, measured twice.
@@ -25,6 +26,10 @@ const BEHIND_MOST: f64 = 1.15;
 
 /// Bytes of a bucket table for each of its keys.
 const ENTRY_BYTES: usize = 32;
+
+/// Keeps the pages of one join for the next: the first touch of fresh ones is the system's time,
+/// and a host that takes them back makes it any time.
+static PAGES: LazyLock<Pool> = LazyLock::new(|| Pool::keeping(4 << 30));
 
 /// How keys lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +72,8 @@ impl Inputs {
     fn join(&self, caches: Caches) -> HashJoin {
         let (left, right) = (self.build[0].schema(), self.probe[0].schema());
         let join = HashJoin::by_names(left, right, &[("key", "key")], JoinType::Inner);
-        join.expect("two integers").with_build_side(Side::Left).with_caches(caches)
+        let join = join.expect("two integers").with_build_side(Side::Left);
+        join.with_caches(caches).with_page_pool(PAGES.clone())
     }
 
     fn joined(&self, join: &HashJoin) -> Run {
