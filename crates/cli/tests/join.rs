@@ -353,7 +353,7 @@ fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
         (&0.into(), &().into())
     );
     let expected = sorted("out.parquet");
-    for (limit, bytes, threads) in [("8MB", 8_000_000, "2"), ("8MiB", 8 << 20, "1")] {
+    for (limit, bytes, threads) in [("14MB", 14_000_000, "2"), ("8MiB", 8 << 20, "1")] {
         let with = ["--memory-limit", limit, "--spill-dir", "spill", "--threads", threads];
         let with = [&with[..], &["--build-side", "left"]].concat();
         let facts = place.json(&join(&[&with[..], &["--out", "out.parquet"]].concat()));
@@ -370,7 +370,7 @@ fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
         assert_eq!(counted["rows"], expected.len(), "counted in {limit}");
     }
     assert!(names(&place.path("spill")).is_empty());
-    let said = place.run(&join(&["--memory-limit", "8MB", "--out", "out.parquet"]));
+    let said = place.run(&join(&["--memory-limit", "14MB", "--out", "out.parquet"]));
     let said = text(&said.stdout);
     assert!(said.contains("memory    ") && said.contains("spilled to"), "{said}");
 }
