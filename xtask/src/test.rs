@@ -45,11 +45,11 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         Box::new(|| vec![Stage::check("setup", setup::run)]),
         cargo("format", &["fmt", "--all", "--check"]),
         Box::new(|| vec![Stage::check("tidy", || tidy::run(workspace))]),
-        cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        Box::new(move || vec![clippy(workspace)]),
         Box::new(move || vec![tests(workspace, depth)]),
         Box::new(|| vec![doc_tests(workspace)]),
         // Small: every bench checks its answers, and one that nobody runs rots.
-        cargo("benches, small", &["test", "--workspace", "--bench", "*"]),
+        Box::new(move || vec![small_benches(workspace)]),
         Box::new(move || vec![fuzz_joins(workspace, depth)]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
@@ -57,10 +57,26 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
     ]
 }
 
+/// The whole workspace, with the command's optional parts. The same words in every stage: others
+/// would build DataFusion once more.
+const WHOLE: [&str; 3] = ["--workspace", "--features", "workahead-cli/sql"];
+
+fn clippy(workspace: &Workspace) -> Stage {
+    let mut command = workspace.cargo(&["clippy"]);
+    command.args(WHOLE).args(["--all-targets", "--", "-D", "warnings"]);
+    Stage::commands("clippy", vec![command])
+}
+
+fn small_benches(workspace: &Workspace) -> Stage {
+    let mut command = workspace.cargo(&["test"]);
+    command.args(WHOLE).args(["--bench", "*"]);
+    Stage::commands("benches, small", vec![command])
+}
+
 /// Unit and process tests.
 fn tests(workspace: &Workspace, depth: Depth) -> Stage {
-    let words = ["test", "--workspace", "--tests", "--examples", "--no-fail-fast"];
-    let mut command = workspace.cargo(&words);
+    let mut command = workspace.cargo(&["test"]);
+    command.args(WHOLE).args(["--tests", "--examples", "--no-fail-fast"]);
     if depth == Depth::Full {
         command.env("PROPTEST_CASES", "4096");
     }
@@ -76,7 +92,9 @@ fn fuzz_joins(workspace: &Workspace, depth: Depth) -> Stage {
 }
 
 fn doc_tests(workspace: &Workspace) -> Stage {
-    Stage::tests("doc tests", vec![workspace.cargo(&["test", "--workspace", "--doc"])])
+    let mut command = workspace.cargo(&["test"]);
+    command.args(WHOLE).arg("--doc");
+    Stage::tests("doc tests", vec![command])
 }
 
 #[derive(Default)]

@@ -24,6 +24,15 @@ pub(crate) struct Budget {
 }
 
 impl Memory {
+    /// The limit and the directory, for a session that makes its own pool of them.
+    #[cfg(feature = "sql")]
+    pub(crate) fn into_parts(self) -> (Option<usize>, Option<PathBuf>) {
+        if self.memory_limit.is_some() {
+            allocator::give_back_what_is_freed();
+        }
+        (self.memory_limit, self.spill_dir)
+    }
+
     /// The memory that was asked for.
     pub(crate) fn budget(&self) -> anyhow::Result<Budget> {
         let Some(limit) = self.memory_limit else {

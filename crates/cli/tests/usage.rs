@@ -6,12 +6,13 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 14] = [
     &["machine"],
     &["limits"],
     &["data"],
     &["data", "tpch"],
     &["join"],
+    &["sql"],
     &["study"],
     &["study", "list"],
     &["study", "show"],

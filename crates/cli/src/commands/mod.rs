@@ -5,6 +5,11 @@ mod data;
 mod join;
 mod limits;
 mod machine;
+#[cfg(feature = "sql")]
+mod sql;
+#[cfg(not(feature = "sql"))]
+#[path = "sql_absent.rs"]
+mod sql;
 mod study;
 
 use std::process::ExitCode;
@@ -20,6 +25,8 @@ pub(crate) enum Command {
     Data(data::Args),
     /// Join two Parquet files
     Join(join::Args),
+    /// Run SQL over files, with DataFusion (in builds with the feature `sql`)
+    Sql(sql::Args),
     /// Measure: list, show, run and resume studies
     Study(study::Args),
     /// Print a completion script for a shell
@@ -34,6 +41,7 @@ impl Command {
             Self::Limits(args) => limits::run(args),
             Self::Data(args) => data::run(args),
             Self::Join(args) => join::run(args),
+            Self::Sql(args) => sql::run(args),
             Self::Study(args) => study::run(args),
             Self::Completions(args) => completions::run(args),
         }

@@ -1,0 +1,137 @@
+//! `workahead sql`: statements over files, with Workahead's joins in DataFusion or without them.
+//!
+//! ```text
+//! --table, --data ──► tables ─┐
+//! QUERY, --file, --tpch ──► statements ──► one after the other ──► rows: shown, or into --out
+//!                                                          └─────► facts
+//! ```
+
+mod facts;
+mod rows;
+mod tasks;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ArgGroup;
+use workahead_sql::session::{Joiner, Options, Session, SessionError};
+use workahead_workloads::tpch::Table;
+
+use crate::errors::WrongUse;
+use crate::interrupt::{self, Interrupted};
+use crate::memory::Memory;
+use crate::threads::Threads;
+use rows::FormatName;
+use tasks::{Tasks, Which};
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead sql \"select count(*) from o join l on o_orderkey = l_orderkey\" \\
+      --table o=tpch/orders.parquet --table l=tpch/lineitem.parquet
+  workahead sql \"explain analyze select …\" --table o=orders.csv --memory-limit 300MB
+  workahead sql -f report.sql --table o=orders.parquet --out report.parquet
+  workahead sql --tpch all --data tpch            after: workahead data tpch --out tpch
+  workahead sql --tpch 9 --data tpch --stock      the same by DataFusion's own joins
+
+Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
+the end of the file's name, or a directory of Parquet files. SET workahead.strategy = 'distance',
+say, changes how keys are looked up; SET datafusion.… whatever DataFusion lets be set.
+With --json the facts are printed, and rows go into --out or are only counted.";
+
+/// The arguments of `workahead sql`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("what").required(true).args(["query", "file", "tpch"]),
+)]
+pub(crate) struct Args {
+    /// What to run; several statements with semicolons between them
+    #[arg(value_name = "QUERY")]
+    query: Option<String>,
+    /// The statements are in a file
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A query of TPC-H by its number, or all 22
+    #[arg(long, value_name = "N|all", requires = "data")]
+    tpch: Option<Which>,
+    /// TPC-H's tables, as `workahead data tpch` writes them
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A file and what it is called in SQL; repeat for several
+    #[arg(long = "table", value_name = "NAME=FILE")]
+    tables: Vec<String>,
+    /// Leave the joins to DataFusion
+    #[arg(long)]
+    stock: bool,
+    #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
+    threads: Threads,
+    /// How rows are written [default: as --out's name ends, or a table]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// Write the rows (of the last statement) to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print facts as JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let goal = rows::Goal::of(args.format, args.out, args.json)?;
+    let stop = interrupt::listen()?;
+    let threads = args.threads.chosen();
+    let (memory_limit, spill_directory) = args.memory.into_parts();
+    let options = Options {
+        joiner: if args.stock { Joiner::Stock } else { Joiner::Ours },
+        threads,
+        memory_limit,
+        spill_directory,
+    };
+    let session = Session::new(&options)?;
+    let tasks = match (args.query, args.file, args.tpch) {
+        (Some(query), ..) => Tasks::of_text(&session, &query)?,
+        (_, Some(file), _) => {
+            let text = std::fs::read_to_string(&file);
+            let text = text.with_context(|| format!("can't read {}", file.display()))?;
+            Tasks::of_text(&session, &text)?
+        }
+        (.., Some(which)) => Tasks::of_tpch(&session, which)?,
+        _ => unreachable!("clap asks for one of them"),
+    };
+    goal.check(&tasks)?;
+    for table in &args.tables {
+        let (name, path) = named(table)?;
+        session.register(name, path.as_ref())?;
+    }
+    if let Some(data) = &args.data {
+        for table in Table::ALL {
+            let path = data.join(format!("{table}.parquet"));
+            session.register(table.name(), &path).with_context(|| {
+                format!("no TPC-H there: run workahead data tpch --out {}", data.display())
+            })?;
+        }
+    }
+    let facts = tasks.run(&session, &goal, stop)?;
+    facts::print(&options, facts, args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `name=path`.
+fn named(table: &str) -> anyhow::Result<(&str, &str)> {
+    let pair = table.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
+    pair.ok_or_else(|| {
+        WrongUse::error(format!("--table {table:?} names no file: write --table NAME=FILE"))
+    })
+}
+
+/// Whose fault it was.
+fn failed(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Stopped => Interrupted.into(),
+        error if error.is_of_the_query() => WrongUse::error(error.to_string()),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,207 @@
+//! `workahead sql` as a process: answers, forms, bad input, interruption.
+#![cfg(feature = "sql")]
+
+mod process;
+
+use std::fs;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use process::{Place, interrupt, keyed, names, read, text, wait_until, write};
+
+const JOIN: &str = "select l.number as l, r.number as r from l join r on l.id = r.ref";
+const TABLES: [&str; 4] = ["--table", "l=left.parquet", "--table", "r=right.parquet"];
+
+/// Left: 40,000 ids with texts. Right: 20,000 references, of which two thirds are to an id.
+fn two_files() -> Place {
+    let place = Place::new();
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..40_000));
+    let refs = (0..20_000).map(|row| row * 7 % 60_000);
+    let refs: ArrayRef = Arc::new(Int64Array::from_iter_values(refs));
+    write(&place.path("left.parquet"), &keyed("id", ids), 15_000);
+    write(&place.path("right.parquet"), &keyed("ref", refs), 7000);
+    place
+}
+
+fn sql<'a>(query: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["sql", query][..], &TABLES, more].concat()
+}
+
+fn pairs(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
+    let column = |batch: &RecordBatch, at: usize| {
+        batch.column(at).as_primitive::<Int64Type>().values().to_vec()
+    };
+    let both = batches.iter().flat_map(|batch| column(batch, 0).into_iter().zip(column(batch, 1)));
+    let mut pairs: Vec<_> = both.collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+#[test]
+fn ours_and_stock_give_the_same_rows() {
+    let place = two_files();
+    let expected = (0..20_000).map(|row| (row * 7 % 60_000, row)).filter(|(id, _)| *id < 40_000);
+    let mut expected: Vec<(i64, i64)> = expected.collect();
+    expected.sort_unstable();
+    for (more, joins) in [(&[][..], (1, 0)), (&["--stock"], (0, 1))] {
+        for threads in ["1", "3"] {
+            let more = [more, &["--threads", threads, "--out", "out.parquet"]].concat();
+            let facts = place.json(&sql(JOIN, &more));
+            let done = &facts["statements"][0];
+            assert_eq!(done["rows"], expected.len());
+            let found = (&done["joins"], &done["joins_left_to_datafusion"]);
+            assert_eq!((found.0.as_u64(), found.1.as_u64()), (Some(joins.0), Some(joins.1)));
+            assert!(pairs(&read(&place.path("out.parquet"))) == expected, "{more:?}");
+        }
+    }
+    assert_eq!(place.names(), ["left.parquet", "out.parquet", "right.parquet"]);
+}
+
+#[test]
+fn rows_come_in_every_form() {
+    let place = two_files();
+    let query = "select l.number as n, l.text from l join r on l.id = r.ref where r.number = 1";
+    let shown = |more: &[&str]| {
+        let output = place.run(&sql(query, more));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(shown(&[]).contains("| 7 | row 7 |"), "{}", shown(&[]));
+    assert_eq!(shown(&["--format", "csv"]), "n,text\n7,row 7\n");
+    assert_eq!(shown(&["--format", "json"]), "{\"n\":7,\"text\":\"row 7\"}\n");
+    for (file, holds) in
+        [("a.csv", "n,text\n7,row 7\n"), ("a.json", "{\"n\":7,\"text\":\"row 7\"}\n")]
+    {
+        assert!(shown(&["--out", file]).contains(file), "what was written is said");
+        assert_eq!(fs::read_to_string(place.path(file)).unwrap(), holds);
+        // What was written can be read again.
+        let table = format!("a={file}");
+        let facts = place.json(&["sql", "select n from a", "--table", &table]);
+        assert_eq!(facts["statements"][0]["rows"], 1);
+    }
+    shown(&["--out", "a.dat", "--format", "parquet"]);
+    assert_eq!(read(&place.path("a.dat"))[0].num_rows(), 1);
+}
+
+#[test]
+fn plans_and_several_statements_are_sql_too() {
+    let place = two_files();
+    let shown = |query: &str, more: &[&str]| {
+        let output = place.run(&sql(query, more));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let explain = format!("explain analyze {JOIN}");
+    let plan = shown(&explain, &[]);
+    assert!(plan.contains("WorkaheadJoinExec") && plan.contains("strategy="), "{plan}");
+    assert!(shown(&explain, &["--stock"]).contains("HashJoinExec"));
+    let two = "set workahead.strategy = 'sequential'; explain analyze select * from l join r on \
+               l.id = r.ref";
+    assert!(shown(two, &[]).contains("strategy=sequential"));
+    fs::write(place.path("two.sql"), two).unwrap();
+    let facts = place.json(&[&["sql", "-f", "two.sql"][..], &TABLES].concat());
+    assert_eq!(facts["statements"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_does_not_fit_is_spilled_and_too_little_is_an_error() {
+    let place = two_files();
+    fs::create_dir(place.path("spill")).unwrap();
+    let join = "set datafusion.execution.batch_size = 512; \
+                select l.text as l, r.text as r from r right join l on l.id = r.ref";
+    let limit = |limit: &'static str| {
+        let memory = ["--memory-limit", limit, "--spill-dir", "spill", "--threads", "1"];
+        [&memory[..], &["--out", "out.parquet"]].concat()
+    };
+    let rows = place.json(&sql(join, &["--threads", "1"]))["statements"][1]["rows"].clone();
+    let facts = place.json(&sql(join, &limit("600kB")));
+    let done = &facts["statements"][1];
+    assert_eq!((&done["rows"], &done["joins_spilled"]), (&rows, &1.into()), "{facts}");
+    assert!(done["spilled_bytes"].as_u64() > Some(1000));
+    assert!(names(&place.path("spill")).is_empty(), "files are left");
+    fs::remove_file(place.path("out.parquet")).unwrap();
+    let said = place.fails(&sql(join, &limit("10kB")), 1);
+    assert!(said.contains("limit"), "{said}");
+    assert_eq!(place.names(), ["left.parquet", "right.parquet", "spill"]);
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let place = two_files();
+    fs::write(place.path("bad.parquet"), "no Parquet at all, but long enough to be read").unwrap();
+    fs::write(place.path("a.dat"), "x").unwrap();
+    let whole = fs::read(place.path("left.parquet")).unwrap();
+    let mut broken = whole.clone();
+    broken[100..2000].fill(0x55);
+    fs::write(place.path("broken.parquet"), broken).unwrap();
+    let count = "select count(*) from t";
+    for (words, status, says) in [
+        (vec!["sql", count, "--table", "t=none.parquet"], 1, "none.parquet"),
+        (vec!["sql", count, "--table", "t=bad.parquet"], 1, "bad.parquet"),
+        (vec!["sql", "select sum(length(text)) from t", "--table", "t=broken.parquet"], 1, "error"),
+        (vec!["sql", count, "--table", "t=a.dat"], 1, "known by its name"),
+        (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
+        (vec!["sql", count], 2, "t"),
+        (vec!["sql", "selct 1"], 2, "selct"),
+        (vec!["sql", "select nothing from l", "--table", "l=left.parquet"], 2, "nothing"),
+        (vec!["sql", ""], 2, "no statement"),
+        (vec!["sql"], 2, "QUERY"),
+        (vec!["sql", "select 1", "--out", "a"], 2, "--format"),
+        (vec!["sql", "select 1", "--format", "parquet"], 2, "--out"),
+        (vec!["sql", "select 1", "--out", "none/a.csv"], 1, "none/a.csv"),
+        (vec!["sql", "select 1", "--memory-limit", "much"], 2, "300MB"),
+        (
+            vec!["sql", "select 1", "--memory-limit", "1GB", "--spill-dir", "none"],
+            1,
+            "directory none",
+        ),
+        (vec!["sql", "-f", "none.sql"], 1, "none.sql"),
+        (vec!["sql", "--tpch", "23", "--data", "."], 2, "1 to 22"),
+        (vec!["sql", "--tpch", "1", "--data", "."], 1, "workahead data tpch"),
+        (vec!["sql", "--tpch", "1"], 2, "--data"),
+    ] {
+        let said = place.fails(&words, status);
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+    let left: Vec<_> =
+        place.names().into_iter().filter(|name| name.contains("workahead-tmp")).collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn tpch_runs_on_generated_tables() {
+    let place = Place::new();
+    place.json(&["data", "tpch", "--scale", "0.001", "--out", "tpch"]);
+    let run =
+        |more: &[&str]| place.json(&[&["sql", "--data", "tpch", "--tpch"][..], more].concat());
+    let (ours, stock) = (run(&["all"]), run(&["all", "--stock"]));
+    let rows = |facts: &serde_json::Value| {
+        let all = facts["statements"].as_array().expect("statements").iter();
+        all.map(|done| done["rows"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&ours).len(), 22);
+    assert_eq!(rows(&ours), rows(&stock));
+    let output = place.run(&["sql", "--data", "tpch", "--tpch", "1"]);
+    assert!(text(&output.stdout).contains("avg_disc"), "{}", text(&output.stderr));
+    let said = place.fails(&["sql", "--data", "tpch", "--tpch", "all", "--out", "a.csv"], 2);
+    assert!(said.contains("choose one"), "{said}");
+}
+
+#[test]
+fn an_interrupted_query_leaves_nothing_behind() {
+    let place = two_files();
+    // Hundreds of millions of pairs as text: longer than it takes to interrupt.
+    let query = "select l.id, r.ref, l.text from l join r on l.id % 2 = r.ref % 2";
+    let mut child = place.start(&sql(query, &["--out", "out.csv", "--threads", "2"]));
+    wait_until("the file to be begun", || {
+        place.names().iter().any(|name| name.contains("workahead-tmp"))
+    });
+    interrupt(&child);
+    let status = child.wait().unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+    assert_eq!((status.code(), said.as_str()), (Some(1), "error: interrupted\n"));
+    assert_eq!(place.names(), ["left.parquet", "right.parquet"]);
+}
