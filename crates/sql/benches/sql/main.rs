@@ -3,7 +3,7 @@
 //! ```text
 //! tables (in memory, in Parquet) × threads ─► two sessions, alike but for the rule
 //! each query: a warm-up, whose rows are compared, then rounds: stock ours, ours stock…
-//! each pair ─► log-ratio of CPU times ─► interval; stock once more, timed inside its joins ─► bound
+//! each pair ─► log-ratio of CPU times ─► interval; stock again, timed inside its joins ─► bound
 //! ```
 //!
 //! Both sessions have the same settings, a memory pool, and tables with statistics (rows, bytes,
