@@ -134,7 +134,8 @@ fn bad_input_is_one_line() {
     fs::write(place.path("a.dat"), "x").unwrap();
     let whole = fs::read(place.path("left.parquet")).unwrap();
     let mut broken = whole.clone();
-    broken[100..2000].fill(0x55);
+    let most = broken.len() / 4 * 3;
+    broken[100..most].fill(0x55);
     fs::write(place.path("broken.parquet"), broken).unwrap();
     let count = "select count(*) from t";
     for (words, status, says) in [

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -162,7 +162,8 @@ impl std::fmt::Debug for Session {
 fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
     let mut builder = RuntimeEnvBuilder::new();
     if let Some(bytes) = options.memory_limit {
-        builder = builder.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+        // Equal shares for all that could spill would leave each join of a query too little.
+        builder = builder.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
     }
     if let Some(directory) = &options.spill_directory {
         let failed = |source| SessionError::SpillDirectory { path: directory.clone(), source };
