@@ -22,8 +22,10 @@ use crate::progress;
 
 /// Rows read at a time into the table: few batches to join up later.
 const BUILD_BATCH_ROWS: usize = 1 << 16;
-/// The same where memory is limited.
-const LIMITED_BATCH_ROWS: usize = 1 << 14;
+/// The same where memory is limited: a row for so many bytes of the limit, within bounds. Probers
+/// are foreseen to get batches as long.
+const LIMITED_ROW_BYTES: usize = 4 << 10;
+const LIMITED_BATCH_ROWS: (usize, usize) = (1 << 10, 1 << 14);
 
 /// A thread's row group of the output is such a share of limited memory, but not less than so many
 /// bytes.
@@ -119,8 +121,9 @@ impl Outcome<'_> {
 
     /// Reads a file by all threads into the build side.
     fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
-        let batch_rows =
-            if self.budget.limit().is_some() { LIMITED_BATCH_ROWS } else { BUILD_BATCH_ROWS };
+        let (least, most) = LIMITED_BATCH_ROWS;
+        let limited = |limit: usize| (limit / LIMITED_ROW_BYTES).clamp(least, most);
+        let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited);
         let units = Units::new(input, self.threads.get(), batch_rows, watch)?;
         let side = Mutex::new(join.build());
         let read = || {
