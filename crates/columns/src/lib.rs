@@ -88,6 +88,8 @@ pub use remaining::{Progress, Remaining};
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};
 pub use strategy::{Choice, Strategy, UnknownStrategy};
 pub use table::JoinTable;
+/// Touched memory for [`HashJoin::with_page_pool`].
+pub use workahead_machine::pages::Pool as PagePool;
 pub use workers::{Worker, run};
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //! A join that must keep the probe side's order can't spill, because what was spilled comes last.
 //! Where there is no order, or no limit, nothing is lost by it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool as EnginePool, MemoryReservation,
 };
-use workahead_columns::{JoinError, MemoryError, MemoryPool, SpillDirectory};
+use workahead_columns::{JoinError, MemoryError, MemoryPool, PagePool, SpillDirectory};
 
 use crate::error::from_join;
 
@@ -53,6 +53,19 @@ impl MemoryPool for Memory {
             MemoryLimit::Infinite | MemoryLimit::Unknown => None,
         }
     }
+}
+
+/// Most bytes that joins leave behind for the next ones.
+const KEEP_BYTES: usize = 512 << 20;
+
+/// What tables and columns lie on. A query has many joins, and the first touch of fresh memory can
+/// cost more than any of them.
+static PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEEP_BYTES));
+
+/// Pages of joins before, unless memory has a limit: what is idle is not charged to anybody.
+pub(crate) fn page_pool(context: &TaskContext) -> Option<PagePool> {
+    let limit = context.memory_pool().memory_limit();
+    (!matches!(limit, MemoryLimit::Finite(_))).then(|| PAGES.clone())
 }
 
 /// Where to spill: the session's directory, up to what it has left; none where memory has no limit

@@ -29,7 +29,7 @@ use workahead_columns::{HashJoin, Order};
 use crate::announcement::{Announcement, Reporter};
 use crate::build::{Build, OneTable, SharedTable};
 use crate::keys::ListLimits;
-use crate::memory::{Memory, spill_directory};
+use crate::memory::{Memory, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
 use crate::options::{Settings, WorkaheadOptions};
 use crate::stream::{JoinStream, Probe};
@@ -152,6 +152,10 @@ impl WorkaheadJoinExec {
             .with_probe_order(if ordered { Order::Kept } else { Order::Any })
             .with_probers(self.probers())
             .with_memory(memory);
+        let join = match page_pool(context) {
+            Some(pool) => join.with_page_pool(pool),
+            None => join,
+        };
         Ok(match directory {
             Some(directory) => join.with_spill(directory),
             None => join,
