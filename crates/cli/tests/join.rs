@@ -370,7 +370,8 @@ fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
         assert_eq!(counted["rows"], expected.len(), "counted in {limit}");
     }
     assert!(names(&place.path("spill")).is_empty());
-    let said = place.run(&join(&["--memory-limit", "14MB", "--out", "out.parquet"]));
+    let limited = ["--memory-limit", "14MB", "--build-side", "left", "--threads", "2"];
+    let said = place.run(&join(&[&limited[..], &["--out", "out.parquet"]].concat()));
     let said = text(&said.stdout);
     assert!(said.contains("memory    ") && said.contains("spilled to"), "{said}");
 }
