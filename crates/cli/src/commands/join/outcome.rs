@@ -67,10 +67,10 @@ impl Outcome<'_> {
         let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };
-        let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
-        let reading = build.reading_bytes().max(probe.reading_bytes());
         let buffers = match self.budget.limit() {
             Some(limit) => {
+                let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
+                let reading = build.reading_bytes().max(probe.reading_bytes());
                 let beside = self.threads.get() * reading + limit / HEAP_SHARE;
                 self.threads.get() * buffers + beside.min(limit / BESIDE_SHARE)
             }
