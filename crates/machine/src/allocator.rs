@@ -33,7 +33,8 @@ mod tests {
     fn memory_is_there_before_and_after() {
         let before = vec![1_u8; 100_000];
         let told = super::give_back_what_is_freed();
-        assert_eq!(told, cfg!(all(target_os = "linux", target_env = "gnu")));
+        // Another in glibc's place, such as a sanitizer's, need not listen.
+        assert!(!told || cfg!(all(target_os = "linux", target_env = "gnu")));
         let after = vec![2_u8; 100_000];
         assert_eq!((before[99_999], after[99_999]), (1, 2));
     }
