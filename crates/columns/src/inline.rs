@@ -20,6 +20,28 @@ use crate::entries::Entries;
 use crate::join_type::Alone;
 use crate::layout::Source;
 
+/// The values of a column that [`Inline::column`] found narrow, as arrays of bytes: the expression
+/// is compiled for every width.
+macro_rules! with_values {
+    ($data:expr, $values:ident => $body:expr) => {{
+        let data = $data;
+        let width = data.data_type().primitive_width().expect("it was found narrow");
+        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
+        macro_rules! of_width {
+            ($width:literal) => {{
+                let $values = bytes.as_chunks::<$width>().0;
+                $body
+            }};
+        }
+        match width {
+            1 => of_width!(1),
+            2 => of_width!(2),
+            4 => of_width!(4),
+            _ => of_width!(8),
+        }
+    }};
+}
+
 /// The column, and how it is read and made again.
 #[derive(Debug)]
 pub(crate) struct Inline {
@@ -54,61 +76,26 @@ impl Inline {
 
     /// Adds rows with their values of a column.
     pub(crate) fn scatter(column: &ArrayRef, words: &[u64], to: &mut Scattered) {
-        let data = column.to_data();
-        let width = data.data_type().primitive_width().expect("it was found narrow");
-        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
-        fn add<const WIDTH: usize>(bytes: &[u8], words: &[u64], to: &mut Scattered) {
-            let values = bytes.as_chunks::<WIDTH>().0;
+        with_values!(column.to_data(), values => {
             assert_eq!(values.len(), words.len());
             to.add(words, |at| word(&values[at]));
-        }
-        match width {
-            1 => add::<1>(bytes, words, to),
-            2 => add::<2>(bytes, words, to),
-            4 => add::<4>(bytes, words, to),
-            _ => add::<8>(bytes, words, to),
-        }
+        });
     }
 
     /// Puts keys into a dense table with their values of a column, up to the first that is there
     /// already: true if there is none.
     pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: &mut direct::Table) -> bool {
-        let data = column.to_data();
-        let width = data.data_type().primitive_width().expect("it was found narrow");
-        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
-        fn put<const WIDTH: usize>(bytes: &[u8], words: &[u64], to: &mut direct::Table) -> bool {
-            to.put_unique(words, bytes.as_chunks::<WIDTH>().0.iter().map(word))
-        }
-        match width {
-            1 => put::<1>(bytes, words, to),
-            2 => put::<2>(bytes, words, to),
-            4 => put::<4>(bytes, words, to),
-            _ => put::<8>(bytes, words, to),
-        }
+        with_values!(column.to_data(), values => to.put_unique(words, values.iter().map(word)))
     }
 
     /// Replaces the row numbers of a table by the column's values, unless some are null or the
     /// column is several arrays.
     pub(crate) fn put(table: &mut Entries, column: Option<&ArrayRef>) -> Option<Self> {
-        let column = column?;
-        let width = column.data_type().primitive_width()?;
-        if column.null_count() > 0 {
-            return None;
-        }
-        let data = column.to_data();
-        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
-        fn read<const WIDTH: usize>(table: &mut Entries, bytes: &[u8]) {
-            let (values, _) = bytes.as_chunks::<WIDTH>();
+        let column = column.filter(|column| column.null_count() == 0)?;
+        with_values!(column.to_data(), values => {
             table.update_values(|row| word(&values[row as u32 as usize]));
-        }
-        match width {
-            1 => read::<1>(table, bytes),
-            2 => read::<2>(table, bytes),
-            4 => read::<4>(table, bytes),
-            8 => read::<8>(table, bytes),
-            _ => return None,
-        }
-        Some(Self { data_type: column.data_type().clone(), width })
+        });
+        Some(Self::of(column.data_type()))
     }
 
     /// The column of some entries.

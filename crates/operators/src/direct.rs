@@ -113,35 +113,37 @@ impl Table {
     /// # Panics
     /// When a key is out of range, or the last row's name does not fit [`Row`].
     pub fn group<S: Sink<Row>>(&mut self, keys: &[u64], base: Row, repeats: &mut S) {
-        self.put_each(keys, base, |place, hole, row| match *place {
-            0 => *place = u64::from(row) ^ hole,
-            stored => {
-                let value = (stored ^ hole) + COUNT_ONE;
-                *place = value ^ hole;
-                repeats.emit(row, value as Row);
+        assert!(u32::try_from(keys.len()).is_ok_and(|len| base.checked_add(len).is_some()));
+        for at_key in 0..keys.len() {
+            let (at, row) = (self.next_place(keys, at_key), base + at_key as Row);
+            match self.places[at] {
+                0 => {
+                    self.places[at] = u64::from(row) ^ self.hole;
+                    self.entries += 1;
+                }
+                stored => {
+                    let value = (stored ^ self.hole) + COUNT_ONE;
+                    self.places[at] = value ^ self.hole;
+                    repeats.emit(row, value as Row);
+                }
             }
-        });
+        }
     }
 
-    /// Calls `put` with the place, the hole and the row of each key; counts the places that were
-    /// empty. The places of keys some way ahead are announced.
+    /// The place of a key to be put in. Those of keys some way behind it are announced.
     #[inline(always)]
-    fn put_each(&mut self, keys: &[u64], base: Row, mut put: impl FnMut(&mut u64, u64, Row)) {
-        /// Beyond the latency of a miss at the speed of this loop.
+    fn next_place(&self, keys: &[u64], at_key: usize) -> usize {
+        /// Beyond the latency of a miss at the speed of these loops.
         const AHEAD: usize = 32;
-        assert!(u32::try_from(keys.len()).is_ok_and(|len| base.checked_add(len).is_some()));
-        let mut memory = Prefetching::<ToL1>::default();
         let last = self.places.len() - 1;
-        for (row, key) in keys.iter().enumerate() {
-            if let Some(ahead) = keys.get(row + AHEAD) {
-                let at = place(self.lowest, last, *ahead);
-                memory.fetch(Place::of(&self.places[at]), Intent::Write);
-            }
-            let at = place(self.lowest, last, *key);
-            assert!(at < last, "key {key} is out of the table's range");
-            self.entries += usize::from(self.places[at] == 0);
-            put(&mut self.places[at], self.hole, base + row as Row);
+        if let Some(ahead) = keys.get(at_key + AHEAD) {
+            let ahead = Place::of(&self.places[place(self.lowest, last, *ahead)]);
+            Prefetching::<ToL1>::default().fetch(ahead, Intent::Write);
         }
+        let key = keys[at_key];
+        let at = place(self.lowest, last, key);
+        assert!(at < last, "key {key} is out of the table's range");
+        at
     }
 
     /// Adds keys and their values, up to the first key that is there already: true if there is
@@ -151,18 +153,9 @@ impl Table {
     /// When a key is out of range, or keys and values differ in number.
     #[must_use]
     pub fn put_unique(&mut self, keys: &[u64], values: impl ExactSizeIterator<Item = u64>) -> bool {
-        /// As in `put_each`.
-        const AHEAD: usize = 32;
         assert_eq!(keys.len(), values.len(), "every key needs a value");
-        let mut memory = Prefetching::<ToL1>::default();
-        let last = self.places.len() - 1;
-        for ((row, key), value) in keys.iter().enumerate().zip(values) {
-            if let Some(ahead) = keys.get(row + AHEAD) {
-                let at = place(self.lowest, last, *ahead);
-                memory.fetch(Place::of(&self.places[at]), Intent::Write);
-            }
-            let at = place(self.lowest, last, *key);
-            assert!(at < last, "key {key} is out of the table's range");
+        for (at_key, value) in values.enumerate() {
+            let at = self.next_place(keys, at_key);
             if self.places[at] != 0 {
                 return false;
             }
