@@ -281,21 +281,17 @@ impl Builder {
         self.join.caches.l2_bytes / 4
     }
 
-    /// The bytes that scattering takes beyond what [`finish`](Self::finish) needs, if it pays:
-    /// where the table does not stay in cache.
-    pub(crate) fn scattering_bytes(&self) -> Option<usize> {
+    /// Charges what scattering takes beyond what [`finish`](Self::finish) needs, if it pays (where
+    /// the table does not stay in cache) and there is room. Rows are scattered then.
+    pub(crate) fn reserve_scattering(&mut self) {
         if self.design().design == Design::Dense {
-            return None;
+            return;
         }
-        let table = Table::bytes_for(self.entries(), Load::HALF)?;
+        let table = Table::bytes_for(self.entries(), Load::HALF);
         let repeats = self.rows.keyed * size_of::<(Row, Row)>();
         let bytes = repeats + Parts::scattered_bytes(self.rows.keyed);
-        (table > self.join.caches.l2_bytes).then_some(bytes)
-    }
-
-    /// Says that what scattering takes is charged too.
-    pub(crate) fn scatters(&mut self) {
-        self.scatters = true;
+        self.scatters = table.is_some_and(|table| table > self.join.caches.l2_bytes)
+            && self.reserve(bytes).is_ok();
     }
 
     /// Bytes of a row, about.

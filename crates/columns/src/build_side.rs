@@ -231,12 +231,9 @@ impl BuildSide {
         let State::Whole(builder) = &mut self.state else { return Ok(()) };
         let (needs, probers) =
             (builder.needs(), if self.depth == 0 { self.join.probers } else { 1 });
-        let scattering = builder.scattering_bytes();
         if self.context.spill.is_none() {
             builder.reserve(needs).map_err(|short| self.context.short(short))?;
-            if scattering.is_some_and(|bytes| builder.reserve(bytes).is_ok()) {
-                builder.scatters();
-            }
+            builder.reserve_scattering();
             return Ok(());
         }
         let room = match self.context.pool.limit() {
@@ -247,9 +244,7 @@ impl BuildSide {
         self.reserve.free();
         if builder.reserve(needs + room).is_ok() {
             builder.release(room);
-            if scattering.is_some_and(|bytes| builder.reserve(bytes).is_ok()) {
-                builder.scatters();
-            }
+            builder.reserve_scattering();
             return Ok(());
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;

@@ -32,12 +32,18 @@ impl Distinct {
 
     pub(crate) fn estimate(&self) -> usize {
         let m = REGISTERS as f64;
-        let sum: f64 = self.registers.iter().map(|&run| (-f64::from(run)).exp2()).sum();
+        // Asked several times a join, small ones too: a power for each length of run, not for each
+        // register.
+        let mut runs = [0_u32; 1 << u8::BITS];
+        self.registers.iter().for_each(|run| runs[usize::from(*run)] += 1);
+        let powers = runs.iter().zip(0..).filter(|(count, _)| **count > 0);
+        let sum: f64 =
+            powers.map(|(count, run)| f64::from(*count) * (-f64::from(run)).exp2()).sum();
         let alpha = 0.7213 / (1.0 + 1.079 / m);
         let raw = alpha * m * m / sum;
-        let empty = self.registers.iter().filter(|run| **run == 0).count();
+        let empty = runs[0];
         if raw <= 2.5 * m && empty > 0 {
-            return (m * (m / empty as f64).ln()) as usize;
+            return (m * (m / f64::from(empty)).ln()) as usize;
         }
         raw as usize
     }

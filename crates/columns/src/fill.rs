@@ -144,10 +144,13 @@ impl Source<'_> {
         let (mut runs, mut start, mut rows, mut base) = (Vec::new(), 0, 0, 0);
         for (batch, batch_rows) in self.sizes().enumerate() {
             rows += batch_rows;
-            if rows >= share * (runs.len() + 1) || rows == self.rows {
+            if rows >= share * (runs.len() + 1) {
                 runs.push((start..batch + 1, base as Row));
                 (start, base) = (batch + 1, rows);
             }
+        }
+        if base < rows {
+            runs.push((start..self.sizes().count(), base as Row));
         }
         let run = |(batches, base): (std::ops::Range<usize>, Row)| {
             self.scatter_run(parts, values, (batches, base), how.pages, mapping)

@@ -19,7 +19,7 @@ const LANES: usize = 32;
 /// Rows in lock step.
 const GROUP: usize = 32;
 /// A vector: long enough that its loop is worth starting, short enough for L1.
-const VECTOR: usize = 1024;
+pub(crate) const VECTOR: usize = 1024;
 
 /// Most hits a round adds to a sink that was not full: the widest schedule.
 pub(crate) const OVERSHOOT: usize = VECTOR;

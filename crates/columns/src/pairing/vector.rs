@@ -5,11 +5,8 @@ use workahead_operators::walk::Row;
 use super::{Pairing, Pairs};
 use crate::chunks::NO_ROW;
 use crate::join_type::Alone;
+use crate::lookup::VECTOR;
 use crate::resident::Resident;
-
-/// Keys of which only the bits are wanted: a whole number of words of them, whose answers stay in
-/// L1.
-const BITS: usize = 1024;
 
 impl Pairing {
     /// Notes which of the next rows have a match, where that is all there is to know of the probe
@@ -21,7 +18,7 @@ impl Pairing {
             return false;
         }
         let words = self.keys.words();
-        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, BITS) else {
+        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, VECTOR) else {
             return false;
         };
         self.metrics.matched_rows += answers.hits() as u64;
