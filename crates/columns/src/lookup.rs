@@ -101,7 +101,7 @@ impl Lookup {
         table: &Entries,
         words: &[u64],
         most: usize,
-    ) -> Option<(Row, &Answers)> {
+    ) -> Option<(Row, &mut Answers)> {
         let Scheduled::Vectors(answers) = &mut self.schedule else { return None };
         let first = self.rows.ahead(0).unwrap_or(words.len() as Row);
         let count = most.min(words.len() - first as usize);

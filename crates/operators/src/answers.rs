@@ -40,6 +40,32 @@ impl Answers {
         self.found.iter().map(|word| word.count_ones() as usize).sum()
     }
 
+    /// Keeps the found keys for which something holds, by their place and value. What that reads is
+    /// announced a block ahead. Both are asked of the other keys too, with value 0: there is no
+    /// branch on what was found.
+    #[inline]
+    pub fn confirm(&mut self, announce: impl Fn(u64), holds: impl Fn(usize, u64) -> bool) {
+        let values = &self.values[..self.keys];
+        let of = |found: u64, at: usize| {
+            let bit = at % BLOCK;
+            if found >> bit & 1 == 0 { 0 } else { values[at] }
+        };
+        let places = |block: usize| block * BLOCK..((block + 1) * BLOCK).min(values.len());
+        let announce_block = |found: &[u64], block: usize| {
+            if let Some(found) = found.get(block) {
+                places(block).for_each(|at| announce(of(*found, at)));
+            }
+        };
+        announce_block(&self.found, 0);
+        for block in 0..self.found.len() {
+            announce_block(&self.found, block + 1);
+            let found = self.found[block];
+            let held = places(block)
+                .fold(0, |held, at| held | u64::from(holds(at, of(found, at))) << (at % BLOCK));
+            self.found[block] &= held;
+        }
+    }
+
     /// Makes room for so many keys: nothing found yet, values anything, whole blocks of both.
     pub(crate) fn begin(&mut self, keys: usize) -> (&mut [u64], &mut [[u64; BLOCK]]) {
         let blocks = keys.div_ceil(BLOCK);
@@ -83,5 +109,37 @@ impl<'a> Blocks<'a> {
     #[inline(always)]
     pub(crate) fn bits(&self, number: usize) -> u64 {
         if number < self.whole.len() { u64::MAX } else { (1 << self.rest) - 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_kept_if_it_holds_and_announced_before() {
+        for keys in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 7] {
+            let mut answers = Answers::default();
+            let (found, values) = answers.begin(keys);
+            for key in 0..keys {
+                found[key / BLOCK] |= u64::from(key % 3 > 0) << (key % BLOCK);
+                values[key / BLOCK][key % BLOCK] = key as u64 + 1;
+            }
+            let announced = RefCell::new(vec![false; keys + 1]);
+            answers.confirm(
+                |value| announced.borrow_mut()[value as usize] = true,
+                |key, value| {
+                    assert_eq!(value, if key % 3 > 0 { key as u64 + 1 } else { 0 });
+                    assert!(announced.borrow()[value as usize]);
+                    value % 2 == 0
+                },
+            );
+            let kept: Vec<bool> = answers.each().take(keys).map(|(found, _)| found).collect();
+            let expected: Vec<bool> = (0..keys).map(|key| key % 3 > 0 && key % 2 == 1).collect();
+            assert_eq!(kept, expected);
+            assert_eq!(answers.hits(), expected.iter().filter(|kept| **kept).count());
+        }
     }
 }

@@ -24,12 +24,17 @@ pub(crate) const WIDTH: usize = 2;
 pub(crate) const NULL_WORDS: [u64; WIDTH] = [0, NULL];
 
 /// The words and the hash of a key; a long one is appended to `long`.
-#[inline]
+#[inline(always)]
 pub(crate) fn words(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
     if key.len() <= SHORT_MAX {
         let words = short(key);
         return (words, hash_words(&words));
     }
+    append(key, long)
+}
+
+#[inline(never)]
+fn append(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
     let start = long.len() as u64;
     long.extend_from_slice(key);
     ([start, LONG | key.len() as u64], hash_long(key))
@@ -46,7 +51,7 @@ pub(crate) fn place(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
 }
 
 /// Overlapping reads: no loop, and no copy of a length that is not known.
-#[inline]
+#[inline(always)]
 fn short(key: &[u8]) -> [u64; WIDTH] {
     let length = key.len();
     let tag = (length as u64) << TAG_SHIFT;
@@ -77,7 +82,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// The hash of a key of words.
-#[inline]
+#[inline(always)]
 pub(crate) fn hash_words(words: &[u64]) -> u64 {
     let mut hash = MIX[2];
     for pair in words.chunks(2) {

@@ -4,6 +4,7 @@
 //! them in one buffer, which costs a second.
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
+use workahead_operators::answers::Answers;
 use workahead_operators::memory::{Memory, Prefetching, ToL1};
 use workahead_operators::place::{Intent, Place};
 use workahead_operators::walk::Row;
@@ -90,6 +91,35 @@ impl KeyStore {
         if let Some(byte) = place.and_then(|place| self.long.get(place.start)) {
             Prefetching::<ToL1>::default().fetch(Place::of(byte), Intent::Read);
         }
+    }
+
+    /// Of what was found of other keys from `first` on, as rows, keeps the rows with equal keys.
+    pub(crate) fn confirm(&self, answers: &mut Answers, others: &Parts, first: usize) {
+        if self.words.is_empty() {
+            return;
+        }
+        match self.width {
+            // Where no key is long, equal words are equal keys; the other side's long ones have
+            // words like no short one.
+            1 if self.long.is_empty() => self.confirm_words::<1>(answers, others, first),
+            2 if self.long.is_empty() => self.confirm_words::<2>(answers, others, first),
+            3 if self.long.is_empty() => self.confirm_words::<3>(answers, others, first),
+            _ => answers.confirm(
+                |row| self.fetch(row as Row),
+                |at, row| self.equals(row as Row, others, first + at),
+            ),
+        }
+    }
+
+    fn confirm_words<const WIDTH: usize>(
+        &self,
+        answers: &mut Answers,
+        others: &Parts,
+        first: usize,
+    ) {
+        let own = self.words.as_chunks::<WIDTH>().0;
+        let others = &others.words.as_chunks::<WIDTH>().0[first..];
+        answers.confirm(|row| self.fetch(row as Row), |at, row| own[row as usize] == others[at]);
     }
 
     /// Whether a build row has the key `at` of others.

@@ -184,15 +184,16 @@ fn hash_each<'b>(
     mapping: &Mapping,
     (words, parts): (&mut Vec<u64>, &mut Parts),
 ) {
-    words.reserve(rows.len());
-    parts.words.reserve(rows.len() * bytes::WIDTH);
-    for row in rows {
-        let (key, hash) = match key(row) {
+    words.resize(rows.len(), 0);
+    parts.words.resize(rows.len() * bytes::WIDTH, 0);
+    let to = parts.words.as_chunks_mut().0.iter_mut().zip(words);
+    for (row, (of_key, word)) in rows.zip(to) {
+        let hash;
+        (*of_key, hash) = match key(row) {
             Some(key) => bytes::words(key, &mut parts.long),
             None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
         };
-        parts.words.extend_from_slice(&key);
-        words.push(hash & mapping.hash_mask);
+        *word = hash & mapping.hash_mask;
     }
 }
 

@@ -1,24 +1,43 @@
 //! From a vector of lookups to pairs, without hits between.
 
+use workahead_operators::answers::Answers;
 use workahead_operators::walk::Row;
 
 use super::{Pairing, Pairs};
 use crate::chunks::NO_ROW;
 use crate::join_type::Alone;
-use crate::lookup::VECTOR;
+use crate::keys::Keys;
+use crate::lookup::{Lookup, VECTOR};
 use crate::resident::Resident;
+
+/// Looks up the next keys, at most so many: the first one, and what became of each. `None` where
+/// the strategy knows only hits, or what a hash proves is not known from its value.
+fn vector<'l>(
+    lookup: &'l mut Lookup,
+    keys: &Keys,
+    table: &Resident,
+    most: usize,
+) -> Option<(Row, &'l Answers)> {
+    let store = table.inside.store.as_ref();
+    if store.is_some() && !table.inside.groups.is_empty() {
+        return None;
+    }
+    let (first, answers) = lookup.vector(&table.inside.table, keys.words(), most)?;
+    if let Some(store) = store {
+        store.confirm(answers, &keys.parts, first as usize);
+    }
+    Some((first, answers))
+}
 
 impl Pairing {
     /// Notes which of the next rows have a match, where that is all there is to know of the probe
     /// side. False where it is not so.
     pub(super) fn match_vector(&mut self, table: &Resident) -> bool {
-        let proven = !table.sieves() && table.inside.store.is_none();
         let only_matches = !table.emits.pairs && table.flags.is_none();
-        if !proven || !only_matches || self.keys.rows().is_some() {
+        if table.sieves() || !only_matches || self.keys.rows().is_some() {
             return false;
         }
-        let words = self.keys.words();
-        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, VECTOR) else {
+        let Some((first, answers)) = vector(&mut self.lookup, &self.keys, table, VECTOR) else {
             return false;
         };
         self.metrics.matched_rows += answers.hits() as u64;
@@ -30,11 +49,11 @@ impl Pairing {
     /// How many of the next keys are found, where that is all there is to count.
     pub(super) fn count_vector(&mut self, table: &Resident) -> Option<u64> {
         let once = table.inside.groups.is_empty() || !table.emits.pairs;
-        if !once || table.inside.store.is_some() || table.flags.is_some() {
+        if !once || table.flags.is_some() {
             return None;
         }
-        let (words, most) = (self.keys.words(), table.join.batch_rows);
-        let (_, answers) = self.lookup.vector(&table.inside.table, words, most)?;
+        let most = table.join.batch_rows;
+        let (_, answers) = vector(&mut self.lookup, &self.keys, table, most)?;
         let hits = answers.hits() as u64;
         self.metrics.matched_rows += hits;
         self.drained = self.lookup.is_drained();
@@ -44,15 +63,15 @@ impl Pairing {
     /// Pairs the next rows without hits between: where every key has at most one build row, what a
     /// vector of lookups gives is all there is to know. False where it is not so.
     pub(super) fn pair_vector(&mut self, table: &Resident, room: usize) -> bool {
-        let unique = table.inside.groups.is_empty() && table.inside.store.is_none();
+        let unique = table.inside.groups.is_empty();
         let flags = table.sieves() || table.emits.probe == Alone::Noted;
         // Rows without a word, which a filter may have dropped, are no pairs of an inner join.
         let all = self.keys.rows().is_none() || table.emits.probe == Alone::Never;
         if !unique || !table.emits.pairs || flags || !all {
             return false;
         }
-        let (words, most) = (self.keys.words(), room - self.out.len());
-        let Some((first, answers)) = self.lookup.vector(&table.inside.table, words, most) else {
+        let most = room - self.out.len();
+        let Some((first, answers)) = vector(&mut self.lookup, &self.keys, table, most) else {
             return false;
         };
         let (hits, start) = (answers.hits(), self.out.probe.len());

@@ -274,3 +274,32 @@ fn payloads_of_any_type_are_null_beside_no_row() {
         assert_eq!(texts, expected.map(|text| text.map(str::to_owned)));
     }
 }
+
+/// One build row whose hash is that of all probe rows: the keys themselves must be asked.
+#[test]
+fn an_equal_hash_proves_nothing() {
+    let others: Vec<String> =
+        (0..300).map(|row| format!("{:width$}", row, width = row % 40)).collect();
+    for build in ["7", "           11", "                            28"] {
+        let one = batch(&[("k", texts(&[build]))]);
+        let many: Vec<&str> = others.iter().map(String::as_str).chain([build]).collect();
+        let many = batch(&[("k", texts(&many))]);
+        for (join_type, expected) in [
+            (JoinType::Inner, 1),
+            (JoinType::Right, 301),
+            (JoinType::RightSemi, 1),
+            (JoinType::RightAnti, 300),
+            (JoinType::LeftSemi, 1),
+        ] {
+            for strategy in Strategy::ALL {
+                let join =
+                    HashJoin::new(one.schema(), many.schema(), &[(0, 0)], join_type).unwrap();
+                let mut join = join.with_build_side(Side::Left).with_strategy(strategy);
+                join.hash_mask = 0;
+                let outputs =
+                    joined(&join, std::slice::from_ref(&one), std::slice::from_ref(&many));
+                assert_eq!(rows(&outputs), expected, "{join_type} {strategy} {build:?}");
+            }
+        }
+    }
+}

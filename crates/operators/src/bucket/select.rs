@@ -16,7 +16,7 @@
 //! Boncz, Zukowski, Nes, *MonetDB/X100: Hyper-Pipelining Query Execution*, CIDR 2005 (vectors and
 //! selections); Ross, *Selection conditions in main memory*, TODS 2004 (branches as arithmetic).
 
-use super::{Compare, SLOTS, Table, has_spilled, home, stored};
+use super::{Bucket, Compare, SLOTS, Table, has_spilled, home, stored};
 use crate::answers::Blocks;
 pub use crate::answers::{Answers, BLOCK};
 use crate::memory::Memory;
@@ -33,87 +33,76 @@ pub fn look_up<I: Compare, M: Memory>(
     memory: &mut M,
     answers: &mut Answers,
 ) {
+    let within = Within { buckets: &table.buckets, homes: table.homes };
     let blocks = Blocks::of(keys);
     let count = blocks.count();
     let (found, values) = answers.begin(keys.len());
-    let mut homes = blocks.block(0).map(|key| announce(table, key, memory));
-    let (mut late, mut later) = (&mut Late::none(), &mut Late::none());
+    let mut here = &mut blocks.block(0).map(|key| within.announce(key, memory));
+    let (mut ahead, mut before) = (&mut [0; BLOCK], &mut [0; BLOCK]);
+    let mut late = 0;
     for number in 0..count {
         let (keys, next) = (blocks.block(number), blocks.block(number + 1));
         let values_here: &mut [u64; BLOCK] = &mut values[number];
-        let mut bits = 0;
+        let (mut bits, mut later) = (0, 0);
         for row in 0..BLOCK {
-            let at = homes[row];
-            homes[row] = announce(table, next[row], memory);
-            let bucket = memory.read(&table.buckets[at as usize]);
+            ahead[row] = within.announce(next[row], memory);
+            let bucket = memory.read(&within.buckets[here[row] as usize]);
             let matches = isa.equal(&bucket.keys, stored(keys[row]));
             values_here[row] = bucket.values[matches.trailing_zeros() as usize % SLOTS];
             bits |= u64::from(matches != 0) << row;
-            later.add_if((matches == 0) & has_spilled(&bucket.keys), row, at + 1);
+            later |= u64::from(has_spilled(&bucket.keys)) << row;
         }
         found[number] = bits;
-        if let Some(before) = number.checked_sub(1) {
-            let answer = (&mut found[before], &mut values[before]);
-            late.look_on((table, isa), blocks.block(before), memory, answer);
+        if let Some(last) = number.checked_sub(1) {
+            let answer = (&mut found[last], &mut values[last]);
+            within.look_on(isa, (late, before), blocks.block(last), memory, answer);
         }
-        later.announce(table, memory);
-        std::mem::swap(&mut late, &mut later);
+        late = later & !bits;
+        within.announce_late(late, here, memory);
+        (before, here, ahead) = (here, ahead, before);
     }
-    let Some(before) = count.checked_sub(1) else { return };
-    late.look_on(
-        (table, isa),
-        blocks.block(before),
-        memory,
-        (&mut found[before], &mut values[before]),
-    );
-    found[before] &= blocks.bits(before);
+    let Some(last) = count.checked_sub(1) else { return };
+    let answer = (&mut found[last], &mut values[last]);
+    within.look_on(isa, (late, before), blocks.block(last), memory, answer);
+    found[last] &= blocks.bits(last);
 }
 
-/// Where a key starts, announced.
-#[inline(always)]
-fn announce<M: Memory>(table: &Table, key: u64, memory: &mut M) -> u32 {
-    let at = home(table.homes, key);
-    memory.fetch(Place::of(&table.buckets[at as usize]), Intent::Read);
-    at
+/// A table as the loop has it in registers.
+#[derive(Clone, Copy)]
+struct Within<'t> {
+    buckets: &'t [Bucket],
+    homes: u32,
 }
 
-/// Keys of a block whose home was full without them: row, and the bucket to look on from.
-struct Late {
-    rows: [(u8, u32); BLOCK],
-    len: usize,
-}
-
-impl Late {
-    fn none() -> Self {
-        Self { rows: [(0, 0); BLOCK], len: 0 }
-    }
-
-    /// Written always, kept only if it is late: no branch. At most one a row.
+impl Within<'_> {
+    /// Where a key starts, announced.
     #[inline(always)]
-    fn add_if(&mut self, is_late: bool, row: usize, at: u32) {
-        self.rows[self.len % BLOCK] = (row as u8, at);
-        self.len += usize::from(is_late);
+    fn announce<M: Memory>(self, key: u64, memory: &mut M) -> u32 {
+        let at = home(self.homes, key);
+        memory.fetch(Place::of(&self.buckets[at as usize]), Intent::Read);
+        at
     }
 
+    /// Announces the second bucket of keys whose home was full without them: a bit each.
     #[inline(always)]
-    fn announce<M: Memory>(&self, table: &Table, memory: &mut M) {
-        for (_, at) in &self.rows[..self.len] {
-            memory.fetch(Place::of(&table.buckets[*at as usize]), Intent::Read);
+    fn announce_late<M: Memory>(self, late: u64, homes: &[u32; BLOCK], memory: &mut M) {
+        for row in ones(late) {
+            memory.fetch(Place::of(&self.buckets[homes[row] as usize + 1]), Intent::Read);
         }
     }
 
-    /// Looks each key up to its end, and forgets them.
+    /// Looks each of these keys up to its end.
     #[inline(always)]
     fn look_on<I: Compare, M: Memory>(
-        &mut self,
-        (table, isa): (&Table, I),
+        self,
+        isa: I,
+        (late, homes): (u64, &[u32; BLOCK]),
         keys: &[u64; BLOCK],
         memory: &mut M,
         (found, values): (&mut u64, &mut [u64; BLOCK]),
     ) {
-        for (row, at) in &self.rows[..self.len] {
-            let row = usize::from(*row);
-            for bucket in &table.buckets[*at as usize..] {
+        for row in ones(late) {
+            for bucket in &self.buckets[homes[row] as usize + 1..] {
                 let bucket = memory.read(bucket);
                 let matches = isa.equal(&bucket.keys, stored(keys[row]));
                 if matches != 0 {
@@ -126,8 +115,17 @@ impl Late {
                 }
             }
         }
-        self.len = 0;
     }
+}
+
+/// Places of the ones, in order.
+#[inline(always)]
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (at < BLOCK).then_some(at)
+    })
 }
 
 #[cfg(test)]
