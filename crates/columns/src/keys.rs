@@ -102,8 +102,16 @@ impl Reader {
         batch: &RecordBatch,
         keys: &mut Keys,
     ) -> Result<(), ArrowError> {
+        keys.give_back();
         match &self.form {
             Form::Words(fixed) => {
+                if let (MappingKind::Identity, None, [fixed]) =
+                    (&mapping.kind, mapping.whiten, &**fixed)
+                    && let Some(words) = fixed.lend(&plain(batch.column(self.columns[0]))?)
+                {
+                    keys.borrow(words);
+                    return Ok(());
+                }
                 let keep = self.load(fixed, batch, keys)?;
                 keys.map(mapping, keep, self.nulls_equal.then_some(&**fixed));
             }

@@ -151,6 +151,7 @@ impl Pairing {
         }
         if self.out.len() == 0 {
             self.batch = None;
+            self.keys.give_back();
         }
         Ok(self.out.len() > 0)
     }
@@ -181,6 +182,7 @@ impl Pairing {
                 }
             }
             let all = self.batch.take().map_or(0, |batch| batch.num_rows() as u64);
+            self.keys.give_back();
             rows += match table.emits.probe {
                 Alone::Never | Alone::Noted => 0,
                 Alone::Matched => matched,

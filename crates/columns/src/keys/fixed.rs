@@ -95,6 +95,12 @@ impl Fixed {
         }
     }
 
+    /// The words of a column that has them as they are, and all of which may match.
+    pub(crate) fn lend(&self, array: &ArrayRef) -> Option<ScalarBuffer<u64>> {
+        let all = self.width == Width::Bytes8 && !self.drop_negative && array.null_count() == 0;
+        all.then(|| native::<u64>(array))
+    }
+
     /// Which values can match, if some can't though they are not null.
     pub(crate) fn possible(&self, words: &[u64]) -> Option<BooleanBuffer> {
         let negative = |word: u64| word >> (u64::BITS - 1) != 0;

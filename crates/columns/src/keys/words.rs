@@ -1,6 +1,6 @@
 //! A batch's keys as words, and how they become so.
 
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use workahead_operators::bloom::{Filter, Survivors, sift};
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Prefetching, ToL1};
@@ -16,6 +16,8 @@ use super::{Mapping, MappingKind, bytes};
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     pub(super) words: Vec<u64>,
+    /// The words, where a column has them as they are: not copied.
+    lent: Option<ScalarBuffer<u64>>,
     /// Row of each word, unless word `i` is of row `i`.
     pub(super) rows: Option<Vec<Row>>,
     /// What hashed words are of.
@@ -27,7 +29,18 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn words(&self) -> &[u64] {
-        &self.words
+        self.lent.as_deref().unwrap_or(&self.words)
+    }
+
+    /// Takes the words of a column in which every row has a key.
+    pub(super) fn borrow(&mut self, words: ScalarBuffer<u64>) {
+        self.rows = None;
+        self.lent = Some(words);
+    }
+
+    /// Gives back what a column has lent: nothing of its batch is held.
+    pub(crate) fn give_back(&mut self) {
+        self.lent = None;
     }
 
     /// Gives the words and what they are of away.
@@ -52,9 +65,9 @@ impl Keys {
         let memory = &mut Prefetching::<ToL1>::default();
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
-            sift(filter, &self.words, memory, survivors)
+            sift(filter, self.words(), memory, survivors)
         });
-        if survivors.keys().len() == self.words.len() {
+        if survivors.keys().len() == self.words().len() {
             return;
         }
         match &mut self.rows {
@@ -67,6 +80,7 @@ impl Keys {
             }
             None => self.rows = Some(survivors.rows().to_vec()),
         }
+        self.lent = None;
         self.words.clear();
         self.words.extend_from_slice(survivors.keys());
     }
