@@ -28,6 +28,7 @@ pub mod laws;
 pub mod materialise;
 pub mod memory;
 pub mod place;
+pub mod radix;
 pub mod record;
 pub mod schedule;
 pub mod speed_model;

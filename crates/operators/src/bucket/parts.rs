@@ -67,9 +67,22 @@ impl Parts {
     /// # Errors
     /// When there can be no such table.
     pub fn of(entries: usize, load: Load, part_bytes: usize) -> Result<Self, TableError> {
+        Self::at_most(PARTS_MAX, entries, load, part_bytes)
+    }
+
+    /// The same, cut into at most so many parts.
+    ///
+    /// # Errors
+    /// As [`Parts::of`].
+    pub(crate) fn at_most(
+        parts: usize,
+        entries: usize,
+        load: Load,
+        part_bytes: usize,
+    ) -> Result<Self, TableError> {
         let too_large = TableError::TooLarge { entries, load };
         let homes = Table::homes_for(entries, load).ok_or(too_large)?;
-        let least = (homes + SPARE_BUCKETS).div_ceil(PARTS_MAX);
+        let least = (homes + SPARE_BUCKETS).div_ceil(parts);
         let buckets = (part_bytes / size_of::<Bucket>()).max(least).max(REACH);
         // A power of two, rounded down unless the parts were too many.
         let shift = buckets.ilog2() + u32::from(buckets == least && !least.is_power_of_two());
@@ -78,6 +91,16 @@ impl Parts {
 
     fn buckets(self) -> usize {
         self.homes as usize + SPARE_BUCKETS
+    }
+
+    /// Buckets of a part.
+    pub(super) fn part_buckets(self) -> usize {
+        1 << self.shift
+    }
+
+    /// Buckets that keys other than zero call home.
+    pub(super) fn homes(self) -> u32 {
+        self.homes
     }
 
     /// How many there are.
@@ -92,8 +115,10 @@ impl Parts {
         rows * size_of::<Pair>()
     }
 
+    /// Where a key is at home.
     #[inline(always)]
-    fn part(self, key: u64) -> usize {
+    #[must_use]
+    pub fn part(self, key: u64) -> usize {
         (home(self.homes, key) >> self.shift) as usize
     }
 

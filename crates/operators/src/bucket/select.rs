@@ -33,7 +33,24 @@ pub fn look_up<I: Compare, M: Memory>(
     memory: &mut M,
     answers: &mut Answers,
 ) {
-    let within = Within { buckets: &table.buckets, homes: table.homes };
+    let homes = table.homes;
+    let within = Within::new(
+        &table.buckets,
+        #[inline(always)]
+        |key| home(homes, key),
+    );
+    look_up_in(within, isa, keys, memory, answers);
+}
+
+/// The same in buckets that may be some of a table's.
+#[inline(always)]
+pub(super) fn look_up_in<I: Compare, M: Memory>(
+    within: Within<'_, impl Fn(u64) -> u32 + Copy>,
+    isa: I,
+    keys: &[u64],
+    memory: &mut M,
+    answers: &mut Answers,
+) {
     let blocks = Blocks::of(keys);
     let count = blocks.count();
     let (found, values) = answers.begin(keys.len());
@@ -69,16 +86,23 @@ pub fn look_up<I: Compare, M: Memory>(
 
 /// A table as the loop has it in registers.
 #[derive(Clone, Copy)]
-struct Within<'t> {
+pub(super) struct Within<'t, H> {
     buckets: &'t [Bucket],
-    homes: u32,
+    home: H,
 }
 
-impl Within<'_> {
+impl<'t, H: Fn(u64) -> u32 + Copy> Within<'t, H> {
+    /// Buckets, and where a key starts: not in the last, whatever the key, as blocks are filled up
+    /// with zeros.
+    #[inline(always)]
+    pub(super) fn new(buckets: &'t [Bucket], home: H) -> Self {
+        Self { buckets, home }
+    }
+
     /// Where a key starts, announced.
     #[inline(always)]
     fn announce<M: Memory>(self, key: u64, memory: &mut M) -> u32 {
-        let at = home(self.homes, key);
+        let at = (self.home)(key);
         memory.fetch(Place::of(&self.buckets[at as usize]), Intent::Read);
         at
     }
