@@ -9,6 +9,7 @@
 //! * *radix*: both sides scattered, a window for each partition;
 //! * *probes by part*: the table of *buckets*, the probe side scattered by its parts, all of it or
 //!   an eighth at a time: what a join can do that must not hold its probe side;
+//! * *scattered*: both sides scattered as radix does, and no more;
 //! * *streamed*: the limit of radix: the same rows through the same code to a single partition, and
 //!   read again;
 //! * *lines*: the limit of buckets' probes: a random line of the table for each probe row.
@@ -26,7 +27,7 @@ use workahead_operators::draws::Draws;
 use workahead_operators::hash::hash_u64;
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Memory, Prefetching, ToL1};
-use workahead_operators::radix::{Cut, Histogram, Join, Room, Scatter, Scattered, Value};
+use workahead_operators::radix::{Cut, Histogram, Join, Room, Scatter, Value, scattered};
 use workahead_operators::walk::Sink;
 use workahead_operators::{Intent, Place, Row, with_isa};
 
@@ -131,7 +132,8 @@ impl Inputs {
             let (mut found, mut answers) = (Found::default(), Answers::default());
             for (number, keys) in keys.chunks(chunk_rows / self.threads).enumerate() {
                 let first = start + number * (chunk_rows / self.threads);
-                let rows = scattered(keys, first, parts, &self.pages);
+                let rows = scattered(parts, keys, |at| (first + at) as Row, &self.pages);
+                let rows = rows.expect("memory");
                 let vectors = rows.keys().chunks(VECTOR).zip(rows.values().chunks(VECTOR));
                 for (keys, rows) in vectors {
                     look_up(&table, keys, &mut answers, |at| rows[at], &mut found);
@@ -152,6 +154,19 @@ impl Inputs {
     fn cut(&self) -> Cut {
         let rows = self.build.len().max(self.probe.len());
         Cut::of(self.build.len(), rows, self.room).expect("not too many")
+    }
+
+    /// Both sides moved, and not joined.
+    fn scattered<V: Value>(&self, value: impl Fn(usize) -> V + Sync) {
+        let parts = self.cut().parts();
+        let build = |keys: &[u64], first: usize| {
+            scattered(parts, keys, |at| value(first + at), &self.pages).expect("memory").len()
+        };
+        let probe = |keys: &[u64], first: usize| {
+            scattered(parts, keys, |at| (first + at) as Row, &self.pages).expect("memory").len()
+        };
+        each_thread(self.threads, &self.build, build);
+        each_thread(self.threads, &self.probe, probe);
     }
 
     /// As many rows as radix moves, in their order, and read again.
@@ -200,6 +215,12 @@ impl Inputs {
             let name = format!("probes by part, 1/{share}");
             cases.push(self.joined(&name, move || self.probes_by_part(of, rows)));
         }
+        cases.push(Case::new("scattered", move |_: &mut Option<Table>| {
+            self.timed(|| {
+                self.scattered(of);
+                None
+            })
+        }));
         cases.push(Case::new("streamed", move |_: &mut Option<Table>| {
             self.timed(|| {
                 self.streamed(of);
@@ -242,21 +263,6 @@ fn look_up(
             bits &= bits - 1;
         }
     }
-}
-
-fn scattered(keys: &[u64], first: usize, parts: Parts, pages: &Supply) -> Scattered<Row> {
-    with_isa!(Detected::best(), isa => {
-        let _inside = isa;
-        let mut histogram = Histogram::of(parts.count());
-        histogram.add(keys, #[inline(always)] |key| parts.part(key));
-        let mut scatter = Scatter::of(histogram, pages).expect("memory");
-        scatter.add(
-            keys,
-            #[inline(always)] |key| parts.part(key),
-            #[inline(always)] |at| (first + at) as Row,
-        );
-        scatter.finish()
-    })
 }
 
 fn stream<V: Value>(keys: &[u64], value: impl Fn(usize) -> V, pages: &Supply) {

@@ -34,7 +34,7 @@ mod stream;
 mod tests;
 
 pub use join::{Join, RadixError};
-pub use scatter::{Histogram, Scatter, Scattered, Value};
+pub use scatter::{Histogram, Scatter, Scattered, Value, scattered};
 
 use crate::bucket::{Load, Parts, TableError};
 
@@ -89,6 +89,12 @@ impl Cut {
     #[must_use]
     pub fn partitions(self) -> usize {
         self.parts.count()
+    }
+
+    /// The parts of a table that partitions are.
+    #[must_use]
+    pub fn parts(self) -> Parts {
+        self.parts
     }
 
     /// Partitions of the first pass.

@@ -22,6 +22,9 @@ use bytemuck::Pod;
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
 use super::stream::{Line, WORDS, past_caches};
+use crate::bucket::Parts;
+use crate::isa::Detected;
+use crate::with_isa;
 
 /// What goes with a key: a row, or a value in its place.
 pub trait Value: Pod + Send + Sync + Into<u64> + sealed::Sealed {
@@ -180,6 +183,29 @@ impl<V: Value> Scatter<V> {
         let Self { keys, values, starts, .. } = self;
         Scattered { keys, values, starts, _values: std::marker::PhantomData }
     }
+}
+
+/// Rows by the part of a table that their keys call home: the value of each by its place.
+///
+/// # Errors
+/// When memory can't be had.
+///
+/// # Panics
+/// If they are 2³² or more.
+pub fn scattered<V: Value>(
+    parts: Parts,
+    keys: &[u64],
+    value: impl Fn(usize) -> V,
+    pages: &Supply,
+) -> Result<Scattered<V>, AllocationError> {
+    with_isa!(Detected::best(), isa => {
+        let _inside = isa;
+        let mut histogram = Histogram::of(parts.count());
+        histogram.add(keys, #[inline(always)] |key| parts.part(key));
+        let mut scatter = Scatter::of(histogram, pages)?;
+        scatter.add(keys, #[inline(always)] |key| parts.part(key), value);
+        Ok(scatter.finish())
+    })
 }
 
 impl<V: Value> Scattered<V> {
