@@ -17,6 +17,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
     ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
+    ("crates/operators/src/radix/stream.rs", "stores whole lines past the caches, and fences them"),
     ("crates/operators/src/record/layout.rs", "rows of records are bytes without padding"),
     ("crates/operators/src/tree/compare.rs", "compares the keys of a node in vector registers"),
     ("crates/operators/src/work_ahead/direct.rs", "calls the helper's load"),
