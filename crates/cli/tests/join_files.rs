@@ -138,7 +138,8 @@ fn explain_says_what_would_be_done_and_does_nothing() {
     assert_eq!((&said["will_spill"], &said["filter"]), (&true.into(), &"left.number > 1".into()));
     assert!(said["keys"].as_str().unwrap().contains("64-bit word"), "{said}");
     let told = text(&place.run(&explain).stdout);
-    for part in ["not run", "1000 rows against 3000", "will spill", "number_right Int64"] {
+    let build = "build     left, 1,000 rows: fewer rows than the right side's 3,000\n";
+    for part in ["not run", build, "will spill", "number_right Int64"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     arrow_csv::Writer::new(File::create(place.path("left.csv")).unwrap())
@@ -147,8 +148,46 @@ fn explain_says_what_would_be_done_and_does_nothing() {
     let csv = ["join", "--left", "left.csv", "--right", "right.parquet", "--on", "id", "--explain"];
     let said = place.json(&csv);
     assert!(said["build_rows"].is_null() && said["peak_memory_bytes"].is_null(), "{said}");
+    assert!(said["design_why"].as_str().unwrap().contains("when all keys are read"), "{said}");
     fs::remove_file(place.path("left.csv")).unwrap();
     assert_eq!(place.names(), before);
+}
+
+/// A file of 3000 rows and no null, in row groups.
+fn write_column(place: &Place, name: &str, of: impl Fn(i64) -> i64) {
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values((0..3000).map(of)));
+    write(&place.path(name), &keyed("id", column), 800);
+}
+
+#[test]
+fn explain_foresees_the_design_and_the_strategy_that_are_taken() {
+    let place = Place::new();
+    write_column(&place, "close.parquet", |row| 5000 - row * 2);
+    write_column(&place, "apart.parquet", |row| row << 40);
+    write_column(&place, "right.parquet", |row| row);
+    let close = "a place for each of the 5,999 integers between the lowest and the highest key";
+    let bloom = "a Bloom filter before them if at most 15 of 100 probes are found to hit";
+    for (left, more, design, strategy, why) in [
+        ("close.parquet", &[][..], "dense", "vectors", close),
+        ("close.parquet", &["--design", "buckets"], "buckets", "vectors", "as asked"),
+        ("close.parquet", &["--design", "bloom"], "bloom", "vectors", "as asked"),
+        ("close.parquet", &["--strategy", "amac"], "buckets", "amac", "amac walks buckets"),
+        ("apart.parquet", &[], "buckets", "vectors", bloom),
+    ] {
+        let files = ["join", "--left", left, "--right", "right.parquet", "--build-side", "left"];
+        let words = [&files[..], &["--on", "id"], more].concat();
+        let (foreseen, came) =
+            (place.json(&[&words[..], &["--explain"]].concat()), place.json(&words));
+        assert_eq!(
+            (&foreseen["design"], &foreseen["strategy"]),
+            (&design.into(), &strategy.into())
+        );
+        assert_eq!((&came["design"], &came["strategy"]), (&design.into(), &strategy.into()));
+        assert!(foreseen["design_why"].as_str().unwrap().contains(why), "{foreseen}");
+        let told = text(&place.run(&[&words[..], &["--explain"]].concat()).stdout);
+        assert!(told.contains(&format!("\n  design    {design}: ")), "{told}");
+        assert!(told.contains(&format!("\n  strategy  {strategy}: ")), "{told}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //!
 //! A cell is a whole join, build and probe, all output columns made and added up. Cells in which
 //! Auto comes out more than 15 % behind the best are measured once more before they count, with
-//! twice the rounds: the best of several noisy figures is too good, and only that cell would pay
-//! for it.
+//! three times the rounds and against those only that were ahead: the best of several noisy figures
+//! is too good, and only that cell would pay for it.
 
 mod inputs;
 #[path = "../../operators/benches/measure/mod.rs"]
@@ -125,12 +125,18 @@ fn behind(times: &[Timed]) -> (f64, &Timed) {
     (best.times_as_fast_as(&times[0]), best)
 }
 
-fn measured(asked: &Asked, rounds: usize, inputs: &Inputs, keys: Keys) -> Vec<Timed> {
+/// Auto, and then what is wanted of what could be forced.
+fn measured(
+    asked: &Asked,
+    rounds: usize,
+    (inputs, keys): (&Inputs, Keys),
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<Timed> {
     let caches = Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED);
     let join = inputs.join(caches);
     let auto = join.clone();
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
-    for (name, strategy, design) in forced(keys) {
+    for (name, strategy, design) in forced(keys).into_iter().filter(|(name, ..)| wanted(name)) {
         let join = join.clone().with_strategy(strategy).with_design(design);
         cases.push(Case::new(name, move |_: &mut ()| inputs.joined(&join)));
     }
@@ -156,10 +162,14 @@ fn main() {
                     let rows = (bytes / ENTRY_BYTES) as u32;
                     let inputs = Inputs::new(rows, probes, percent, columns, keys);
                     let rounds = asked.rounds(3);
-                    let mut times = measured(&asked, rounds, &inputs, keys);
+                    let mut times = measured(&asked, rounds, (&inputs, keys), |_| true);
                     let again = behind(&times).0 > BEHIND_MOST && !asked.small;
                     if again {
-                        times = measured(&asked, 2 * rounds, &inputs, keys);
+                        let before = times;
+                        times = measured(&asked, 3 * rounds, (&inputs, keys), |name| {
+                            let forced = before[1..].iter().find(|timed| timed.name == name);
+                            forced.is_some_and(|forced| forced.times_as_fast_as(&before[0]) > 1.0)
+                        });
                     }
                     let (ratio, best) = behind(&times);
                     report.row(&[

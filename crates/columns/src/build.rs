@@ -10,14 +10,13 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
 use workahead_operators::bucket::{Load, Parts, Table};
-use workahead_operators::direct;
 use workahead_operators::walk::Row;
 
 use crate::chunks::Chunks;
 use crate::context::Facts;
-use crate::design::Planned;
+use crate::decision::Decision;
 use crate::distinct::Distinct;
-use crate::fill::{Filled, Filling, Source, Span};
+use crate::fill::{Filled, Filling, PIECE_ROWS, Source, Span};
 use crate::inline::Inline;
 use crate::join_type::Alone;
 use crate::keys::store::{KeyStore, Parts as KeyParts};
@@ -26,7 +25,7 @@ use crate::layout;
 use crate::memory::{Charged, Held};
 use crate::needs::{Needs, WORD_BYTES, widest};
 use crate::resident::{Inside, Resident, Rows};
-use crate::{Design, HashJoin, JoinError, MemoryError, Reservation, Strategy};
+use crate::{HashJoin, JoinError, MemoryError, Reservation};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
@@ -57,8 +56,6 @@ pub(crate) struct Builder {
     memory: Reservation,
     charged: Charged,
     batch_bytes: usize,
-    /// Whether there is memory for scattering the rows.
-    scatters: bool,
 }
 
 impl Builder {
@@ -80,7 +77,6 @@ impl Builder {
             memory,
             charged: Charged::default(),
             batch_bytes: 0,
-            scatters: false,
         }
     }
 
@@ -133,32 +129,20 @@ impl Builder {
         }
     }
 
-    /// Where the words of keys lie, if they are not hashes.
-    fn span(&self) -> Option<Span> {
-        match (self.kind(), &self.ranges[..]) {
+    /// What a table of the rows pushed so far would be.
+    pub(crate) fn decide(&self) -> Decision {
+        let kind = self.kind();
+        let span = match (&kind, &self.ranges[..]) {
             (MappingKind::Identity, [range]) => {
                 Some(Span { lowest: range.lowest(), width: range.span() })
             }
             (MappingKind::Packed(packing), _) => Some(Span { lowest: 0, width: packing.highest() }),
             _ => None,
-        }
-    }
-
-    /// The design of the table. Only buckets can be walked.
-    fn design(&self) -> Planned {
-        let join = &self.join;
-        let walks = !matches!(join.strategy, Strategy::Auto | Strategy::Vectors);
-        if walks && join.design == Design::Auto {
-            let why = format!("{} walks buckets", join.strategy);
-            return Planned { design: Design::Buckets, why };
-        }
-        let span = self.span().map(|span| span.width);
-        let asked = match self.memory.pool().limit() {
-            // Parts of the rows may have the range of all: only what buckets take is sure to do.
-            Some(_) if join.design == Design::Dense => Design::Auto,
-            _ => join.design,
         };
-        asked.choose(self.entries(), span)
+        let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
+        let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
+        let design = self.join.designed(entries, span.map(|span| span.width));
+        Decision { kind, span, keyed, distinct, design, spreads: false }
     }
 
     /// Charges what the batches really take.
@@ -244,36 +228,24 @@ impl Builder {
     }
 
     /// The bytes that [`finish`](Self::finish) takes beyond those that are charged.
-    pub(crate) fn needs(&self) -> usize {
-        let key_bytes = match self.kind() {
+    pub(crate) fn needs(&self, decision: &Decision) -> usize {
+        let key_bytes = match decision.kind {
             MappingKind::Hashed if self.kept.is_empty() => {
                 self.rows.keyed * self.ranges.len() * WORD_BYTES
             }
             _ => self.kept_bytes.saturating_sub(self.rows.keyed * WORD_BYTES),
         };
         let needs = Needs {
-            keyed: self.rows.keyed,
+            keyed: decision.keyed,
             rows: self.rows.all(),
-            distinct: self.distinct.estimate(),
+            distinct: decision.distinct,
             key_bytes,
             widest_bytes: widest(self.batches()),
-            table_bytes: self.dense_bytes(),
+            table_bytes: decision.dense_bytes().unwrap_or(0),
             batch_rows: self.batch_rows,
             flags: self.join.emits().build != Alone::Never,
         };
         needs.bytes().saturating_sub(self.kept_bytes)
-    }
-
-    /// Bytes of a dense table, if it is to be one.
-    fn dense_bytes(&self) -> usize {
-        let dense = self.span().filter(|_| self.design().design == Design::Dense);
-        dense.and_then(|span| direct::Table::bytes_for(span.width)).unwrap_or(0)
-    }
-
-    /// How many entries the table should have room for.
-    fn entries(&self) -> usize {
-        let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
-        Needs { keyed, distinct, ..Needs::default() }.entries()
     }
 
     /// Bytes that a part of the table should have: it is filled while the rows for it stream past.
@@ -281,16 +253,20 @@ impl Builder {
         self.join.caches.l2_bytes / 4
     }
 
-    /// Charges what scattering takes beyond what [`finish`](Self::finish) needs, if it pays (where
-    /// the table does not stay in cache) and there is room. Rows are scattered then.
-    pub(crate) fn reserve_scattering(&mut self) {
-        if self.design().design == Design::Dense {
-            return;
-        }
-        let table = Table::bytes_for(self.entries(), Load::HALF);
-        let repeats = self.rows.keyed * size_of::<(Row, Row)>();
-        let bytes = repeats + Parts::scattered_bytes(self.rows.keyed);
-        self.scatters = table.is_some_and(|table| table > self.join.caches.l2_bytes)
+    /// Charges what [`finish`](Self::finish) takes beyond what it [`needs`](Self::needs) where rows
+    /// are spread over parts or threads, if that pays (where the table does not stay in cache) and
+    /// there is room.
+    pub(crate) fn reserve_spreading(&mut self, decision: &mut Decision) {
+        let repeats = decision.keyed * size_of::<(Row, Row)>();
+        let (table, bytes) = match decision.dense_bytes() {
+            // Threads do not know how many of them they will have: what they grow is charged too.
+            Some(dense) => (Some(dense), 2 * repeats),
+            None => {
+                let table = Table::bytes_for(decision.entries(), Load::HALF);
+                (table, repeats + Parts::scattered_bytes(decision.keyed))
+            }
+        };
+        decision.spreads = table.is_some_and(|table| table > self.join.caches.l2_bytes)
             && self.reserve(bytes).is_ok();
     }
 
@@ -315,10 +291,13 @@ impl Builder {
     }
 
     /// Builds the table. What that needs is charged before.
-    pub(crate) fn finish(mut self, facts: Arc<Facts>) -> Result<Resident, JoinError> {
+    pub(crate) fn finish(
+        mut self,
+        decision: Decision,
+        facts: Arc<Facts>,
+    ) -> Result<Resident, JoinError> {
         let side = self.join.build_side;
-        let (design, span) = (self.design(), self.span());
-        let mut mapping = self.join.mapping(self.kind());
+        let mut mapping = self.join.mapping(decision.kind.clone());
         let reader = self.join.keys(side);
         let mut source = Source { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
         let mut store = None;
@@ -332,14 +311,15 @@ impl Builder {
         }
         let column = Inline::column(&self.join).filter(|_| store.is_none());
         let how = Filling {
-            entries: self.entries(),
-            threads: self.join.probers,
+            entries: decision.entries(),
+            threads: if decision.spreads { self.join.probers } else { 1 },
             pages: &self.join.pages,
-            part_bytes: self.scatters.then(|| self.part_bytes()),
+            part_bytes: decision.spreads.then(|| self.part_bytes()),
+            piece_rows: PIECE_ROWS,
             inline: column,
         };
         let (mut kept, schema) = (kept_columns(&self.join), self.join.schema_of(side));
-        let filled = match span.filter(|_| design.design == Design::Dense) {
+        let filled = match decision.dense_span() {
             Some(span) => source.fill_dense(&how, span, &mapping)?,
             None => source.fill(&how, &mut mapping)?,
         };
@@ -367,6 +347,7 @@ impl Builder {
                 chunks.forget(column);
             }),
         };
+        let design = decision.design;
         let inside = Inside { table, groups, store, collides, chunks, inline, mapping, design };
         let mut resident = Resident::new(self.join, inside, self.rows, facts, self.memory);
         let bytes = resident.bytes();

@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 
 use crate::build::{Builder, ROWS_MAX};
 use crate::context::Context;
+use crate::decision::Decision;
 use crate::needs::sliced_bytes;
 use crate::prober::Probed;
 use crate::spill::{Partitions, Router, Sizes};
@@ -196,7 +197,7 @@ impl BuildSide {
         if self.depth == 0 {
             self.context.facts.build(self.rows, self.nulls);
         }
-        self.reserve_table()?;
+        let decision = self.reserve_table()?;
         let Self { join, context, depth, bits_used, sizes, state, reserve, .. } = self;
         let (probed, rows, busy) = (self.probed, self.rows, self.busy);
         // Below the first level, each pair is joined by one thread.
@@ -206,7 +207,8 @@ impl BuildSide {
             State::Whole(builder) => {
                 drop(reserve);
                 let room = context.reservation();
-                JoinTable::new(builder.finish(facts)?, context, room, rows)
+                let decision = decision.unwrap_or_else(|| builder.decide());
+                JoinTable::new(builder.finish(decision, facts)?, context, room, rows)
             }
             State::Parted(partitions) => {
                 let prober = probed.bytes(&join, partitions.row_bytes())
@@ -219,23 +221,27 @@ impl BuildSide {
                     builder.count(&batch);
                     builder.push(batch)?;
                 }
-                let table = JoinTable::new(builder.finish(facts)?, context, parted.room, rows);
+                let decision = builder.decide();
+                let resident = builder.finish(decision, facts)?;
+                let table = JoinTable::new(resident, context, parted.room, rows);
                 table.with_spilled(Spilled::new(parted.files, sizes, (depth, bits_used)))
             }
         };
         Ok(table.with_build_time(busy + start.elapsed()))
     }
 
-    /// Charges what a table of everything takes, or moves everything into partitions.
-    fn reserve_table(&mut self) -> Result<(), JoinError> {
-        let State::Whole(builder) = &mut self.state else { return Ok(()) };
-        let (needs, probers) =
-            (builder.needs(), if self.depth == 0 { self.join.probers } else { 1 });
+    /// Charges what a table of everything takes and says what that will be, or moves everything
+    /// into partitions.
+    fn reserve_table(&mut self) -> Result<Option<Decision>, JoinError> {
+        let State::Whole(builder) = &mut self.state else { return Ok(None) };
+        let mut decision = builder.decide();
+        let needs = builder.needs(&decision);
         if self.context.spill.is_none() {
             builder.reserve(needs).map_err(|short| self.context.short(short))?;
-            builder.reserve_scattering();
-            return Ok(());
+            builder.reserve_spreading(&mut decision);
+            return Ok(Some(decision));
         }
+        let probers = if self.depth == 0 { self.join.probers } else { 1 };
         let room = match self.context.pool.limit() {
             Some(_) => probers * self.probed.bytes(&self.join, builder.row_bytes()),
             None => 0,
@@ -244,11 +250,12 @@ impl BuildSide {
         self.reserve.free();
         if builder.reserve(needs + room).is_ok() {
             builder.release(room);
-            builder.reserve_scattering();
-            return Ok(());
+            builder.reserve_spreading(&mut decision);
+            return Ok(Some(decision));
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
-        self.part()
+        self.part()?;
+        Ok(None)
     }
 }
 

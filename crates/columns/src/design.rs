@@ -16,7 +16,8 @@ use std::str::FromStr;
 use workahead_operators::bucket::{self, Load};
 use workahead_operators::direct;
 
-use crate::strategy::Bytes;
+use crate::strategy::{Bytes, Count};
+use crate::{Choice, HashJoin, Order, Strategy};
 
 /// How the build side's keys are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,6 +45,9 @@ pub struct UnknownDesign {
 /// Most bytes of a dense table that was asked for, against those of the buckets.
 const ASKED_MOST: usize = 16;
 
+/// Why there are buckets where words are hashes.
+pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
+
 impl Design {
     /// All of them, [`Auto`](Self::Auto) first.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
@@ -64,7 +68,7 @@ impl Design {
     }
 
     /// The design for keys of so many different values; their range if they are integers.
-    pub(crate) fn choose(self, entries: usize, span: Option<u64>) -> Planned {
+    fn choose(self, entries: usize, span: Option<u64>) -> Planned {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => return Planned { design: self, why: "as asked".into() },
@@ -72,28 +76,74 @@ impl Design {
             Self::Auto => buckets,
         };
         let Some(span) = span else {
-            return Planned { design: Self::Buckets, why: "keys are no integers".into() };
+            return Planned { design: Self::Buckets, why: NO_INTEGERS.into() };
         };
-        let dense = direct::Table::bytes_for(span);
-        let places = u128::from(span) + 1;
-        match dense.filter(|dense| *dense <= most) {
-            Some(_) if self == Self::Dense => Planned { design: self, why: "as asked".into() },
-            Some(dense) => {
-                let (dense, buckets) = (Bytes(dense), Bytes(buckets));
+        let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
+        match direct::Table::bytes_for(span) {
+            Some(dense) if dense <= most && self == Self::Dense => {
+                Planned { design: self, why: "as asked".into() }
+            }
+            Some(dense) if dense <= most => {
+                let dense = Bytes(dense);
                 let why = format!(
-                    "the keys lie within {places} integers: {dense}, where buckets take {buckets}"
+                    "a place for each of the {places} integers between the lowest and the highest \
+                     key is {dense}, where buckets take {buckets}"
                 );
                 Planned { design: Self::Dense, why }
             }
-            None => {
-                let buckets = Bytes(buckets);
+            Some(dense) => {
+                let dense = Bytes(dense);
                 let why = format!(
-                    "the keys lie within {places} integers, for which buckets are smaller \
-                     ({buckets})"
+                    "{buckets}, where a place for each of the {places} integers between the lowest \
+                     and the highest key would be {dense}"
                 );
                 Planned { design: Self::Buckets, why }
             }
+            None => {
+                let why = format!("{buckets}; the keys lie too far apart for a place each");
+                Planned { design: Self::Buckets, why }
+            }
         }
+    }
+}
+
+impl HashJoin {
+    /// The design of a table for so many different keys; the range of their words if they are not
+    /// hashes. Only buckets can be walked.
+    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Planned {
+        let walks = !matches!(self.strategy, Strategy::Auto | Strategy::Vectors);
+        if walks && self.design == Design::Auto {
+            let why = format!("{} walks buckets", self.strategy);
+            return Planned { design: Design::Buckets, why };
+        }
+        let asked = match self.memory.limit() {
+            // Parts of the rows may have the range of all: only what buckets take is sure to do.
+            Some(_) if self.design == Design::Dense => Design::Auto,
+            _ => self.design,
+        };
+        asked.choose(entries, span)
+    }
+
+    /// The strategy for a table of a design and so many bytes. A design may leave no other strategy
+    /// than one, and hashed keys no filter before them.
+    pub(crate) fn chosen(&self, table_bytes: usize, planned: Planned, hashed: bool) -> Choice {
+        let Planned { design, why } = planned;
+        let choice = self.strategy.choose(table_bytes, self.caches);
+        let mut choice = Choice { design, design_why: why, ..choice };
+        if self.order == Order::Kept && !choice.strategy.keeps_order() {
+            choice.why =
+                format!("{} was asked for, which loses the probe's order", choice.strategy);
+            choice.strategy = Strategy::Distance;
+        }
+        if design == Design::Dense && choice.strategy != Strategy::Vectors {
+            choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
+            choice.strategy = Strategy::Vectors;
+        }
+        if design == Design::Bloom && hashed {
+            choice.design_why = "bloom was asked for, but keys are hashed".to_owned();
+            choice.design = Design::Buckets;
+        }
+        choice
     }
 }
 
@@ -139,7 +189,7 @@ mod tests {
         assert_eq!(of(1_000_000, 3_900_000).design, Design::Dense);
         let wide = of(1_000_000, 5_000_000);
         assert_eq!(wide.design, Design::Buckets);
-        assert!(wide.why.contains("within 5000001 integers"), "{}", wide.why);
+        assert!(wide.why.contains("of the 5,000,001 integers"), "{}", wide.why);
         assert_eq!(of(1_000_000, u64::MAX).design, Design::Buckets);
         assert_eq!(Design::Auto.choose(10, None).design, Design::Buckets);
         assert_eq!(of(0, 0).design, Design::Dense);

@@ -7,16 +7,18 @@
 //! ```
 
 mod dense;
+mod threads;
 
-use std::thread;
+use std::ops::Range;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use workahead_machine::pages::Supply;
 use workahead_operators::bucket::parts::Scattered;
 use workahead_operators::bucket::{Load, Parts, Table, TableError};
 use workahead_operators::walk::{Row, Sink};
 
 pub(crate) use dense::Span;
+use threads::on_threads;
 
 use crate::JoinError;
 use crate::entries::Entries;
@@ -32,6 +34,9 @@ const ATTEMPTS: u64 = 4;
 /// Of the rows, the part that must have keys of their own, as far as the estimate can tell, for
 /// values to be put in entries before it is known that all have.
 const UNIQUE: f64 = 0.9;
+
+/// Most rows read at a time: their words stay in cache, and threads that take turns end together.
+pub(crate) const PIECE_ROWS: usize = 1 << 14;
 
 /// The rows of the build side that have a key.
 pub(crate) struct Source<'a> {
@@ -50,6 +55,8 @@ pub(crate) struct Filling<'a> {
     pub(crate) pages: &'a Supply,
     /// Bytes of a part, if rows are scattered first.
     pub(crate) part_bytes: Option<usize>,
+    /// Most rows read at a time: [`PIECE_ROWS`], but in tests.
+    pub(crate) piece_rows: usize,
     /// The column whose values entries may hold in the place of rows.
     pub(crate) inline: Option<usize>,
 }
@@ -69,6 +76,15 @@ enum Values {
     Column(usize),
 }
 
+/// Rows of one batch.
+#[derive(Debug, Clone)]
+struct Piece {
+    batch: usize,
+    rows: Range<usize>,
+    /// The number of the first one among all.
+    first: Row,
+}
+
 impl Source<'_> {
     /// A table of all keys; mixed differently if it is crowded.
     pub(crate) fn fill(
@@ -80,7 +96,7 @@ impl Source<'_> {
             let entries = if mapping.whiten.is_none() { how.entries } else { self.rows };
             let filled = match how.part_bytes {
                 Some(bytes) => self.by_parts(Parts::of(entries, Load::HALF, bytes)?, how, mapping),
-                None => self.by_rows(entries, how.pages, mapping),
+                None => self.by_rows(entries, how, mapping),
             };
             match filled {
                 Err(JoinError::Table(TableError::Crowded { .. }))
@@ -96,19 +112,15 @@ impl Source<'_> {
     fn by_rows(
         &self,
         entries: usize,
-        pages: &Supply,
+        how: &Filling<'_>,
         mapping: &Mapping,
     ) -> Result<Filled, JoinError> {
-        let mut table = Table::for_entries(entries, Load::HALF, pages.clone())?;
+        let table = Table::for_entries(entries, Load::HALF, how.pages.clone())?;
         let mut repeats = Repeats::of(self.rows);
-        let (mut base, mut keys) = (0, Keys::default());
-        for batch in 0..self.sizes().count() {
-            let (grouped, rows) = self.with_words(batch, mapping, &mut keys, |words| {
-                (table.grouped(words, base, &mut repeats), words.len())
-            })?;
-            table = grouped?;
-            base += rows as Row;
-        }
+        let pieces = self.pieces(how);
+        let table = self.fold(&pieces, mapping, table, |table, piece, words| {
+            Ok(table.grouped(words, piece.first, &mut repeats)?)
+        })?;
         Ok(Filled::Grouped(Entries::Buckets(table), repeats))
     }
 
@@ -132,7 +144,7 @@ impl Source<'_> {
         Ok(Filled::Grouped(Entries::Buckets(table), repeats))
     }
 
-    /// All rows, scattered; a run of batches by each thread.
+    /// All rows, scattered; a run of pieces by each thread.
     fn scatter(
         &self,
         parts: Parts,
@@ -140,37 +152,14 @@ impl Source<'_> {
         how: &Filling<'_>,
         mapping: &Mapping,
     ) -> Result<Vec<Scattered>, JoinError> {
-        let share = self.rows.div_ceil(how.threads).max(1);
-        let (mut runs, mut start, mut rows, mut base) = (Vec::new(), 0, 0, 0);
-        for (batch, batch_rows) in self.sizes().enumerate() {
-            rows += batch_rows;
-            if rows >= share * (runs.len() + 1) {
-                runs.push((start..batch + 1, base as Row));
-                (start, base) = (batch + 1, rows);
-            }
-        }
-        if base < rows {
-            runs.push((start..self.sizes().count(), base as Row));
-        }
-        let run = |(batches, base): (std::ops::Range<usize>, Row)| {
-            self.scatter_run(parts, values, (batches, base), how.pages, mapping)
+        let pieces = self.pieces(how);
+        let start = |thread: usize| {
+            let row = (self.rows * thread).div_ceil(how.threads);
+            pieces.partition_point(|piece| (piece.first as usize) < row)
         };
-        let run = &run;
-        thread::scope(|scope| {
-            let own = runs.pop();
-            let others: Vec<_> = runs
-                .into_iter()
-                .map(|batches| {
-                    let spawned = thread::Builder::new().spawn_scoped(scope, move || run(batches));
-                    spawned.map_err(|source| JoinError::Threads { threads: how.threads, source })
-                })
-                .collect();
-            let own = own.map(run);
-            let others = others.into_iter().map(|thread| match thread?.join() {
-                Ok(scattered) => scattered,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            others.chain(own).collect()
+        on_threads(how.threads, |thread| {
+            let run = &pieces[start(thread)..start(thread + 1)];
+            self.scatter_run(parts, values, run, how.pages, mapping)
         })
     }
 
@@ -178,54 +167,85 @@ impl Source<'_> {
         &self,
         parts: Parts,
         values: Values,
-        (batches, mut base): (std::ops::Range<usize>, Row),
+        run: &[Piece],
         pages: &Supply,
         mapping: &Mapping,
     ) -> Result<Scattered, JoinError> {
         let mut counts = parts.counts();
-        let mut keys = Keys::default();
-        for batch in batches.clone() {
-            self.with_words(batch, mapping, &mut keys, |words| counts.add(words))?;
-        }
+        self.fold(run, mapping, (), |(), _, words| {
+            counts.add(words);
+            Ok(())
+        })?;
         let mut scattered = counts.scatter(pages)?;
         // Read again: that costs less than memory for all of them.
-        for batch in batches {
-            self.with_words(batch, mapping, &mut keys, |words| {
-                match values {
-                    Values::Rows => scattered.add(words, |at| u64::from(base + at as Row)),
-                    Values::Column(column) => {
-                        Inline::scatter(self.batches[batch].column(column), words, &mut scattered);
-                    }
+        self.fold(run, mapping, (), |(), piece, words| {
+            match values {
+                Values::Rows => scattered.add(words, |at| u64::from(piece.first + at as Row)),
+                Values::Column(column) => {
+                    Inline::scatter(&self.values(column, piece), words, &mut scattered);
                 }
-                base += words.len() as Row;
-            })?;
-        }
+            }
+            Ok(())
+        })?;
         Ok(scattered)
     }
 
-    /// How many rows there are in each batch. Those of which no row has a key are missing from
-    /// `batches`, but not from `kept`.
-    fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
-        let kept = self.kept.iter().flatten().map(Vec::len);
-        let read = self.batches.iter().filter(|_| self.kept.is_none());
-        kept.chain(read.map(RecordBatch::num_rows))
+    /// The column whose values may go straight into entries, as far as is known before they do:
+    /// there is one, none of it is null, and about every row has a key of its own.
+    fn inline_column(&self, how: &Filling<'_>) -> Option<usize> {
+        let no_nulls = |column: &usize| {
+            self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
+        };
+        how.inline.filter(no_nulls).filter(|_| self.seems_unique(how))
     }
 
-    /// Does something with the words of a batch.
-    fn with_words<T>(
-        &self,
-        batch: usize,
-        mapping: &Mapping,
-        keys: &mut Keys,
-        action: impl FnOnce(&[u64]) -> T,
-    ) -> Result<T, JoinError> {
-        match &self.kept {
-            Some(kept) => Ok(action(mapping.whitened(&kept[batch], &mut Vec::new()))),
-            None => {
-                self.reader.read(mapping, &self.batches[batch], keys)?;
-                Ok(action(keys.words()))
+    fn seems_unique(&self, how: &Filling<'_>) -> bool {
+        self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64
+    }
+
+    /// All rows in pieces. Batches of which no row has a key are missing from `batches`, but not
+    /// from `kept`.
+    fn pieces(&self, how: &Filling<'_>) -> Vec<Piece> {
+        let kept = self.kept.iter().flatten().map(Vec::len);
+        let read = self.batches.iter().filter(|_| self.kept.is_none());
+        let (mut pieces, mut first) = (Vec::new(), 0);
+        for (batch, all) in kept.chain(read.map(RecordBatch::num_rows)).enumerate() {
+            for start in (0..all).step_by(how.piece_rows) {
+                let rows = start..all.min(start + how.piece_rows);
+                let next = first + rows.len() as Row;
+                pieces.push(Piece { batch, rows, first });
+                first = next;
             }
         }
+        pieces
+    }
+
+    /// A piece of a column.
+    fn values(&self, column: usize, piece: &Piece) -> ArrayRef {
+        self.batches[piece.batch].column(column).slice(piece.rows.start, piece.rows.len())
+    }
+
+    /// Does something with the words of one piece after the other.
+    fn fold<'p, T>(
+        &self,
+        pieces: impl IntoIterator<Item = &'p Piece>,
+        mapping: &Mapping,
+        start: T,
+        mut with: impl FnMut(T, &Piece, &[u64]) -> Result<T, JoinError>,
+    ) -> Result<T, JoinError> {
+        let (mut keys, mut mixed) = (Keys::default(), Vec::new());
+        pieces.into_iter().try_fold(start, |so_far, piece| {
+            let Piece { batch, rows, .. } = piece;
+            let words = match &self.kept {
+                Some(kept) => mapping.whitened(&kept[*batch][rows.clone()], &mut mixed),
+                None => {
+                    let rows = self.batches[*batch].slice(rows.start, rows.len());
+                    self.reader.read(mapping, &rows, &mut keys)?;
+                    keys.words()
+                }
+            };
+            with(so_far, piece, words)
+        })
     }
 
     /// Reads the words of all batches, and what they are of.

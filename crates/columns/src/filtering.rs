@@ -95,15 +95,7 @@ impl Filtering {
     /// asked for.
     pub(crate) fn of(join: &HashJoin, table: &Table) -> Option<Self> {
         let caches = join.caches;
-        let forced = match join.design {
-            Design::Bloom => true,
-            Design::Auto => false,
-            Design::Buckets | Design::Dense => return None,
-        };
-        if !forced && join.filter.is_some() {
-            return None;
-        }
-        let far = table.bytes() > caches.llc_bytes;
+        let hits_most = Self::hits_most(join, table.bytes())?;
         let near = Filter::bytes_for(table.len(), Bits::Sixteen) <= caches.l2_bytes / 2;
         Some(Self {
             filter: OnceLock::new(),
@@ -112,9 +104,21 @@ impl Filtering {
             hits: AtomicUsize::new(0),
             keys: table.len(),
             bits: if near { Bits::Sixteen } else { Bits::Eight },
-            hits_most: if far { FAR_HITS_MOST } else { NEAR_HITS_MOST },
-            forced,
+            hits_most,
+            forced: join.design == Design::Bloom,
         })
+    }
+
+    /// Of a hundred keys, how many may hit for a filter to pay before a table of so many bytes.
+    /// `None` where there never is one.
+    pub(crate) fn hits_most(join: &HashJoin, table_bytes: usize) -> Option<usize> {
+        match join.design {
+            Design::Auto if join.filter.is_some() => return None,
+            Design::Auto | Design::Bloom => {}
+            Design::Buckets | Design::Dense => return None,
+        }
+        let far = table_bytes > join.caches.llc_bytes;
+        Some(if far { FAR_HITS_MOST } else { NEAR_HITS_MOST })
     }
 
     /// Takes note of keys that were looked up without the filter.

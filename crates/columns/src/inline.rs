@@ -13,7 +13,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::{ArrowError, DataType};
 use workahead_operators::bucket::parts::Scattered;
-use workahead_operators::direct;
+use workahead_operators::direct::shared::Shared;
 
 use crate::HashJoin;
 use crate::entries::Entries;
@@ -82,10 +82,9 @@ impl Inline {
         });
     }
 
-    /// Puts keys into a dense table with their values of a column, up to the first that is there
-    /// already: true if there is none.
-    pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: &mut direct::Table) -> bool {
-        with_values!(column.to_data(), values => to.put_unique(words, values.iter().map(word)))
+    /// Puts keys into a dense table with their values of a column. False if one can't be.
+    pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: Shared<'_>) -> bool {
+        with_values!(column.to_data(), values => to.put(words, values.iter().map(word)))
     }
 
     /// Replaces the row numbers of a table by the column's values, unless some are null or the

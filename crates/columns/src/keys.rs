@@ -85,6 +85,19 @@ impl Reader {
         words.chain(mask).map(Range::empty).collect()
     }
 
+    /// How far apart the words of keys lie if the values of each column lie so far apart. `None`
+    /// where words are hashes, or a column is more than one word.
+    pub(crate) fn span(&self, columns: &[Option<u64>]) -> Option<u64> {
+        let Form::Words(fixed) = &self.form else { return None };
+        if fixed.len() != columns.len() || fixed.iter().any(|fixed| fixed.words() > 1) {
+            return None;
+        }
+        let places = |product: u128, span: &Option<u64>| {
+            span.and_then(|span| product.checked_mul(u128::from(span) + 1))
+        };
+        u64::try_from(columns.iter().try_fold(1, places)? - 1).ok()
+    }
+
     fn width(&self, fixed: &[Fixed]) -> usize {
         fixed.iter().map(Fixed::words).sum::<usize>() + usize::from(self.nulls_equal)
     }

@@ -13,12 +13,11 @@ use crate::filtering::Filtering;
 use crate::flags::Flags;
 use crate::groups::group;
 use crate::inline::Inline;
-use crate::join::Order;
 use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
 use crate::keys::store::KeyStore;
 use crate::layout::Source;
-use crate::{Choice, Design, HashJoin, Reservation, Side, Strategy};
+use crate::{Choice, HashJoin, Reservation, Side};
 
 /// How many build rows there are of each kind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,12 +90,13 @@ impl Resident {
         let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
         let store_bytes = inside.store.as_ref().map_or(0, KeyStore::bytes);
         let probed_bytes = inside.table.bytes() + inside.groups.bytes() + store_bytes;
-        let mut choice = join.strategy.choose(probed_bytes, join.caches);
-        if join.order == Order::Kept && !choice.strategy.keeps_order() {
-            let why = format!("{} was asked for, which loses the probe's order", choice.strategy);
-            choice = Choice { strategy: Strategy::Distance, why, ..choice };
-        }
-        let (choice, filtering) = designed(&join, &inside, choice);
+        let hashed = inside.store.is_some();
+        let choice = join.chosen(probed_bytes, inside.design.clone(), hashed);
+        // A word that is a hash is looked up with what it is a hash of.
+        let filtering = match inside.table.buckets() {
+            Some(table) if !hashed => Filtering::of(&join, table),
+            _ => None,
+        };
         let payload_bytes = inside.chunks.bytes();
         Self {
             join,
@@ -148,28 +148,4 @@ impl Resident {
     pub(crate) fn bytes(&self) -> usize {
         self.table_bytes() + self.payload_bytes
     }
-}
-
-/// The choice with the table's design, which may leave no other strategy than one; and what is
-/// needed for a filter before the table.
-fn designed(join: &HashJoin, inside: &Inside, chosen: Choice) -> (Choice, Option<Filtering>) {
-    let Planned { design, why } = inside.design.clone();
-    let mut choice = Choice { design, design_why: why, ..chosen };
-    let Some(table) = inside.table.buckets() else {
-        if choice.strategy != Strategy::Vectors {
-            choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
-            choice.strategy = Strategy::Vectors;
-        }
-        return (choice, None);
-    };
-    // A word that is a hash is looked up with what it is a hash of.
-    if inside.store.is_some() {
-        if design == Design::Bloom {
-            choice.design = Design::Buckets;
-            choice.design_why = "bloom was asked for, but keys are hashed".to_owned();
-        }
-        return (choice, None);
-    }
-    let filtering = Filtering::of(join, table);
-    (choice, filtering)
 }

@@ -3,7 +3,7 @@
 //! Few and for production; what studies explore besides (historical and negative variants) is in
 //! `engines`. The rules are for a table of one hop (docs/walks.md, "When it pays").
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use crate::{Caches, Design};
@@ -145,6 +145,22 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A number for people: its digits in threes.
+pub(crate) struct Count(pub(crate) u128);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                f.write_char(',')?;
+            }
+            f.write_char(digit)?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +187,15 @@ mod tests {
             assert_eq!(choice.strategy, Strategy::Vectors);
             assert!(choice.why.contains(size), "{}", choice.why);
         }
+    }
+
+    #[test]
+    fn digits_are_in_threes() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
+        {
+            assert_eq!(Count(number).to_string(), shown);
+        }
+        assert_eq!(Count(1 << 64).to_string(), "18,446,744,073,709,551,616");
     }
 
     #[test]

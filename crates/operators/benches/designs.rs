@@ -7,17 +7,21 @@
 
 mod measure;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use measure::{Asked, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
-use workahead_machine::clock::thread_cpu_s;
-use workahead_machine::pages::Pages;
+use workahead_machine::clock::{Moment, thread_cpu_s};
+use workahead_machine::pages::{Pages, Pool, Supply};
 use workahead_operators::answers::BLOCK;
 use workahead_operators::bloom::{Bits, Filter, Survivors, sift};
 use workahead_operators::bucket::{self, First, Load, Probe, select};
+use workahead_operators::direct::shared::Share;
 use workahead_operators::draws::Draws;
 use workahead_operators::isa::Detected;
 use workahead_operators::memory::{Direct, Prefetching, ToL1};
 use workahead_operators::technique::{Driver, Technique};
+use workahead_operators::walk::Row;
 use workahead_operators::{Pause, Rows, answers, direct, with_isa};
 
 /// Keys looked up at a time.
@@ -183,7 +187,7 @@ impl Dense {
         let buckets = bucket::Table::of(&keys, &values, Load::HALF, Pages::Huge).expect("memory");
         let last = u64::from(span - 1);
         let mut direct = direct::Table::for_range(0, last, Pages::Huge).expect("memory");
-        assert!(direct.put_unique(&keys, values.into_iter()), "keys differ");
+        assert!(direct.shared().put(&keys, values.into_iter()), "keys differ");
         Self { buckets, direct, keys, span }
     }
 
@@ -233,6 +237,64 @@ impl Dense {
             }),
         ]
     }
+
+    /// Building the direct table by one and by two threads, on pages that are kept.
+    fn builds_by_threads(&self) -> Vec<Case<'_, ()>> {
+        let pages = Supply::from(Pages::Huge).with_pool(Pool::keeping(2 << 30));
+        let case = |name: &str, threads: usize, build: fn(&Self, &mut direct::Table, usize)| {
+            let name = format!("direct: {name}, {threads} on the clock");
+            let (pages, range) = (pages.clone(), (0, u64::from(self.span - 1)));
+            Case::new(name, move |_: &mut ()| {
+                let start = Moment::now();
+                let table = direct::Table::for_range_by(threads, range, &pages);
+                let mut table = table.expect("memory");
+                build(self, &mut table, threads);
+                Run { seconds: start.wall_s(), answer: Some((table.len(), 0)) }
+            })
+        };
+        vec![
+            case("put", 1, Self::put),
+            case("put", 2, Self::put),
+            case("group", 1, Self::group),
+            case("group", 2, Self::group),
+        ]
+    }
+
+    /// Puts keys that are known to differ, as far as threads that share them can know.
+    fn put(&self, table: &mut direct::Table, threads: usize) {
+        let (shared, next) = (table.shared(), AtomicUsize::new(0));
+        by_threads(threads, |_| {
+            while let Some(keys) = self.pieces().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                assert!(shared.put(keys, keys.iter().copied()), "keys differ");
+            }
+        });
+        assert!(threads == 1 || table.is_unique(threads));
+    }
+
+    /// Groups keys, each thread its share of the places.
+    fn group(&self, table: &mut direct::Table, threads: usize) {
+        let shared = table.shared();
+        by_threads(threads, |thread| {
+            let mut grouping = shared.grouping(Share::of(thread, threads));
+            let mut repeats: Vec<(Row, Row)> = Vec::new();
+            for (number, keys) in self.pieces().enumerate() {
+                grouping.add(keys, (number * VECTOR) as Row, &mut repeats);
+            }
+        });
+    }
+
+    fn pieces(&self) -> std::slice::Chunks<'_, u64> {
+        self.keys.chunks(VECTOR)
+    }
+}
+
+/// Does work by several threads, of which this is one.
+fn by_threads(threads: usize, work: impl Fn(usize) + Sync) {
+    let work = &work;
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|thread| drop(scope.spawn(move || work(thread))));
+        work(0);
+    });
 }
 
 fn rows(
@@ -284,12 +346,15 @@ fn main() {
                 let times = in_turns(&asked, asked.rounds(5), &dense.cases(&probes), &mut ());
                 rows(&mut found, &times, &of(percent), count);
             }
-            let times = in_turns(&asked, asked.rounds(3), &dense.builds(), &mut ());
-            rows(&mut found, &times, &of(0), entries);
+            for builds in [dense.builds(), dense.builds_by_threads()] {
+                let times = in_turns(&asked, asked.rounds(3), &builds, &mut ());
+                rows(&mut found, &times, &of(0), entries);
+            }
         }
     }
     found.finish(&[
-        "CPU time of one thread, median of interleaved rounds. Filters have 8 or 16 bits a key. \
-         Direct: one of every `sparsity` integers is a key; what misses is out of their range.",
+        "CPU time of one thread, median of interleaved rounds; of builds on the clock wall time, \
+         and `of_buckets` is against the first of them. Filters have 8 or 16 bits a key. Direct: \
+         one of every `sparsity` integers is a key; what misses is out of their range.",
     ]);
 }

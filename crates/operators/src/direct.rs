@@ -19,16 +19,23 @@
 //! * **Semantics are those of [`bucket::group`](crate::bucket::group)**: each key is held once,
 //!   further rows are counted and told to a sink.
 
+mod atomics;
+pub mod shared;
 #[cfg(test)]
 mod tests;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
 use crate::answers::{Answers, BLOCK, Blocks};
 use crate::draws::Draws;
-use crate::memory::{Memory, Prefetching, ToL1};
+use crate::memory::Memory;
 use crate::place::{Intent, Place};
 use crate::walk::{Row, Sink};
+use shared::Share;
 
 /// Bytes of a place.
 const PLACE_BYTES: usize = size_of::<u64>();
@@ -72,7 +79,7 @@ pub enum TableError {
 pub struct Table {
     places: PageBuffer<u64>,
     lowest: u64,
-    entries: usize,
+    entries: AtomicUsize,
     /// What a stored value is masked with: no value held equals it.
     hole: u64,
 }
@@ -91,11 +98,22 @@ impl Table {
         highest: u64,
         pages: impl Into<Supply>,
     ) -> Result<Self, TableError> {
+        let pages = pages.into();
+        Self::over(lowest, highest, |places| pages.zeroed(places))
+    }
+
+    fn over(
+        lowest: u64,
+        highest: u64,
+        places: impl FnOnce(usize) -> Result<PageBuffer<u64>, AllocationError>,
+    ) -> Result<Self, TableError> {
         let Some(bytes) = Self::bytes_for(highest.wrapping_sub(lowest)) else {
             return Err(TableError::TooWide { lowest, highest });
         };
-        let places = pages.into().zeroed(bytes / PLACE_BYTES)?;
-        Ok(Self { places, lowest, entries: 0, hole: Draws::of(lowest).number() })
+        // No group has the highest bit: there are not so many rows.
+        let hole = Draws::of(lowest).number() | 1 << (u64::BITS - 1);
+        let places = places(bytes / PLACE_BYTES)?;
+        Ok(Self { places, lowest, entries: AtomicUsize::new(0), hole })
     }
 
     /// Bytes of a table whose highest key is so much above its lowest; `None` where there can be no
@@ -106,6 +124,28 @@ impl Table {
         (span <= PLACES_MAX - 2).then(|| (span as usize + 2) * PLACE_BYTES)
     }
 
+    /// The same, where pages that were used before are cleared by so many threads.
+    ///
+    /// # Errors
+    /// As [`for_range`](Self::for_range).
+    pub fn for_range_by(
+        threads: usize,
+        (lowest, highest): (u64, u64),
+        pages: &Supply,
+    ) -> Result<Self, TableError> {
+        let mut table = Self::over(lowest, highest, |places| pages.any(places))?;
+        if pages.is_pooled() {
+            table.clear(threads);
+        }
+        Ok(table)
+    }
+
+    /// Takes all keys out, by so many threads.
+    pub fn clear(&mut self, threads: usize) {
+        *self.entries.get_mut() = 0;
+        by_threads(&mut self.places, threads, |places| places.fill(0));
+    }
+
     /// Adds the groups of more rows: row `i` is `keys[i]` and called `base + i`. A row whose key is
     /// there already is counted, and `repeats` hears of it and of its key's first row. The values
     /// are read by [`Group`](crate::bucket::Group).
@@ -113,71 +153,28 @@ impl Table {
     /// # Panics
     /// When a key is out of range, or the last row's name does not fit [`Row`].
     pub fn group<S: Sink<Row>>(&mut self, keys: &[u64], base: Row, repeats: &mut S) {
-        assert!(u32::try_from(keys.len()).is_ok_and(|len| base.checked_add(len).is_some()));
-        for at_key in 0..keys.len() {
-            let (at, row) = (self.next_place(keys, at_key), base + at_key as Row);
-            match self.places[at] {
-                0 => {
-                    self.places[at] = u64::from(row) ^ self.hole;
-                    self.entries += 1;
-                }
-                stored => {
-                    let value = (stored ^ self.hole) + COUNT_ONE;
-                    self.places[at] = value ^ self.hole;
-                    repeats.emit(row, value as Row);
-                }
-            }
-        }
+        self.shared().grouping(Share::WHOLE).add(keys, base, repeats);
     }
 
-    /// The place of a key to be put in. Those of keys some way behind it are announced.
-    #[inline(always)]
-    fn next_place(&self, keys: &[u64], at_key: usize) -> usize {
-        /// Beyond the latency of a miss at the speed of these loops.
-        const AHEAD: usize = 32;
-        let last = self.places.len() - 1;
-        if let Some(ahead) = keys.get(at_key + AHEAD) {
-            let ahead = Place::of(&self.places[place(self.lowest, last, *ahead)]);
-            Prefetching::<ToL1>::default().fetch(ahead, Intent::Write);
-        }
-        let key = keys[at_key];
-        let at = place(self.lowest, last, key);
-        assert!(at < last, "key {key} is out of the table's range");
-        at
-    }
-
-    /// Adds keys and their values, up to the first key that is there already: true if there is
-    /// none. What is the case with most dimensions, and then spares a pass.
-    ///
-    /// # Panics
-    /// When a key is out of range, or keys and values differ in number.
+    /// Whether as many places are taken as keys were put, so that none was put twice; counted by so
+    /// many threads.
     #[must_use]
-    pub fn put_unique(&mut self, keys: &[u64], values: impl ExactSizeIterator<Item = u64>) -> bool {
-        assert_eq!(keys.len(), values.len(), "every key needs a value");
-        for (at_key, value) in values.enumerate() {
-            let at = self.next_place(keys, at_key);
-            if self.places[at] != 0 {
-                return false;
-            }
-            if value == self.hole {
-                self.move_hole(value);
-            }
-            self.places[at] = value ^ self.hole;
-            self.entries += 1;
-        }
-        true
+    pub fn is_unique(&mut self, threads: usize) -> bool {
+        let taken = |places: &mut [u64]| places.iter().filter(|place| **place != 0).count();
+        by_threads(&mut self.places, threads, taken).into_iter().sum::<usize>()
+            == *self.entries.get_mut()
     }
 
     /// Keys held.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries
+        self.entries.load(Ordering::Relaxed)
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries == 0
+        self.len() == 0
     }
 
     /// All the memory of the table.
@@ -226,6 +223,31 @@ impl Table {
         self.places.iter_mut().filter(|stored| **stored != 0).for_each(|stored| *stored ^= change);
         self.hole = hole;
     }
+}
+
+/// Does something with every place, a run of them by each of so many threads. One that can't be had
+/// is one less.
+fn by_threads<T: Send>(
+    places: &mut [u64],
+    threads: usize,
+    work: impl Fn(&mut [u64]) -> T + Sync,
+) -> Vec<T> {
+    let share = places.len().div_ceil(threads.max(1)).max(1);
+    let runs = Mutex::new(places.chunks_mut(share));
+    let next = || runs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || std::iter::from_fn(&next).map(&work).collect::<Vec<_>>();
+    let done: Vec<Vec<T>> = thread::scope(|scope| {
+        let others =
+            (1..threads).map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok());
+        let others: Vec<_> = others.collect();
+        let own = run();
+        let others = others.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(own).chain(others).collect()
+    });
+    done.into_iter().flatten().collect()
 }
 
 /// A key's place: the last one if it is out of range.

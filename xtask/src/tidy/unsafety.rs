@@ -15,6 +15,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/pages/pool.rs", "hands out mapped memory again"),
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
     ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
+    ("crates/operators/src/direct/atomics.rs", "numbers as atomic ones, which is not stable yet"),
     ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
     ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
     ("crates/operators/src/radix/stream.rs", "stores whole lines past the caches, and fences them"),

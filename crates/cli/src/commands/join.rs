@@ -171,6 +171,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         join_type: args.join_type,
         filter: args.filter,
         asked: args.strategy,
+        design: args.design,
         sides,
         start,
         bounds: &bounds,
@@ -181,7 +182,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Side::Right => (&right, &left),
     };
     if args.explain {
-        Explained::new(&outcome, &join, build, probe).print(args.json)?;
+        let keys: Vec<&str> = match outcome.sides.build {
+            Side::Left => on.iter().map(|on| on.0).collect(),
+            Side::Right => on.iter().map(|on| on.1).collect(),
+        };
+        Explained::new(&outcome, &join, (build, &keys), probe).print(args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let facts = outcome.joined(&join, build, probe, interrupted)?;

@@ -157,7 +157,7 @@ impl Chunked {
         let row_bytes = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
         let room = SpillFile::probed(&self.probe).bytes(&self.join, row_bytes);
         let more = batch.num_rows() * TABLE_ROW_BYTES + 3 * sliced_bytes(&batch);
-        let needs = builder.needs() + more + room;
+        let needs = builder.needs(&builder.decide()) + more + room;
         let fits = match table.resize(needs).and_then(|()| builder.charge(&batch)) {
             _ if builder.rows().all() + batch.num_rows() > ROWS_MAX => false,
             Ok(()) => true,
@@ -179,13 +179,14 @@ impl Chunked {
         mut builder: Box<Builder>,
         mut table: Reservation,
     ) -> Result<(), JoinError> {
-        let needs = builder.needs();
+        let decision = builder.decide();
+        let needs = builder.needs(&decision);
         if table.bytes() < needs {
             table.resize(needs).map_err(|short| self.context.short(short))?;
         }
         builder.take_over(table.split(needs));
         let (context, rows) = (self.context.clone(), builder.rows().seen);
-        let mut resident = builder.finish(context.facts.clone())?;
+        let mut resident = builder.finish(decision, context.facts.clone())?;
         resident.emits.probe = Alone::Noted;
         self.context.counts.chunk();
         let table = JoinTable::new(resident, context, table, rows);

@@ -8,7 +8,7 @@ use workahead_machine::pages::Pages;
 use super::*;
 use crate::bucket::Group;
 use crate::isa::Detected;
-use crate::memory::Direct;
+use crate::memory::{Direct, Prefetching, ToL1};
 use crate::with_isa;
 
 fn check(table: &Table, map: &HashMap<u64, u64>, keys: &[u64], answers: &Answers) {
@@ -102,20 +102,104 @@ proptest! {
         let (keys, values): (Vec<u64>, Vec<u64>) = map.iter().map(|(k, v)| (*k, *v)).unzip();
         let mut table = Table::for_range(lowest, lowest.wrapping_add(199), Pages::Small).unwrap();
         // Each is the hole once: as it is put and as it is updated.
-        table.hole = values[0];
-        prop_assert!(table.put_unique(&keys, values.iter().copied()));
+        let hole = std::mem::replace(&mut table.hole, values[0]);
+        prop_assert!(!table.shared().put(&keys, values.iter().copied()));
+        table.clear(2);
+        table.hole = hole;
+        prop_assert!(table.shared().put(&keys, values.iter().copied()));
+        prop_assert!(table.is_unique(3));
         check_every_way(&table, &map, &keys);
         let hole = table.hole;
         let shifted = |value: u64| value.wrapping_sub(values[0]).wrapping_add(hole);
         table.update_values(shifted);
         let shifted_map = map.iter().map(|(key, value)| (*key, shifted(*value))).collect();
         check_every_way(&table, &shifted_map, &keys);
-        prop_assert!(!table.put_unique(&keys[..1], std::iter::once(7)), "its key is there");
+        prop_assert!(!table.shared().put(&keys[..1], std::iter::once(7)), "its key is there");
         let mut sorted: Vec<u64> = table.values().collect();
         sorted.sort_unstable();
         let mut expected: Vec<u64> = shifted_map.into_values().collect();
         expected.sort_unstable();
         prop_assert_eq!(sorted, expected);
+    }
+}
+
+/// Enough places for many blocks.
+const WIDE: u64 = 100_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn groups_of_many_threads_are_those_of_one(
+        lowest in lowest(),
+        seed in any::<u64>(),
+        rows in 0..20_000_usize,
+        among in prop_oneof![Just(1), 1..50_u32, Just(WIDE as u32)],
+        threads in 1..9_usize,
+        pieces in 1..3000_usize,
+    ) {
+        let mut draws = Draws::of(seed);
+        let keys: Vec<u64> =
+            (0..rows).map(|_| lowest.wrapping_add(u64::from(draws.below(among)))).collect();
+        let range = (lowest, lowest.wrapping_add(WIDE));
+        let mut one = Table::for_range_by(1, range, &Pages::Small.into()).unwrap();
+        let mut expected: Vec<(Row, Row)> = Vec::new();
+        one.group(&keys, 0, &mut expected);
+        let mut many = Table::for_range_by(threads, range, &Pages::Small.into()).unwrap();
+        let shared = many.shared();
+        let keys = &keys[..];
+        let group = move |part: usize| {
+            let mut grouping = shared.grouping(Share::of(part, threads));
+            let mut repeats: Vec<(Row, Row)> = Vec::new();
+            for (number, keys) in keys.chunks(pieces).enumerate() {
+                grouping.add(keys, (number * pieces) as Row, &mut repeats);
+            }
+            repeats
+        };
+        let mut repeats: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..threads).map(|part| scope.spawn(move || group(part))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        repeats.sort_unstable();
+        prop_assert_eq!(repeats, expected);
+        prop_assert_eq!(many.len(), one.len());
+        prop_assert!(many.places[..] == one.places[..]);
+    }
+
+    #[test]
+    fn many_threads_put_unique_keys_and_find_that_some_are_not(
+        seed in any::<u64>(),
+        rows in 1..20_000_u32,
+        repeated in prop::option::of((any::<u32>(), any::<u32>())),
+        threads in 1..9_usize,
+    ) {
+        let mut keys: Vec<u64> =
+            Draws::of(seed).permutation(rows).into_iter().map(u64::from).collect();
+        let repeated = repeated.map(|(from, to)| ((from % rows) as usize, (to % rows) as usize));
+        let repeats = repeated.is_some_and(|(from, to)| from != to);
+        if let Some((from, to)) = repeated {
+            keys[to] = keys[from];
+        }
+        let range = (0, u64::from(rows - 1));
+        let pool = workahead_machine::pages::Pool::keeping(16 << 20);
+        let pages = Supply::from(Pages::Small).with_pool(pool);
+        for _ in 0..2 {
+            // The second time on pages that are not zero.
+            let mut table = Table::for_range_by(threads, range, &pages).unwrap();
+            let (shared, keys) = (table.shared(), &keys[..]);
+            let share = keys.len().div_ceil(threads);
+            let put = thread::scope(|scope| {
+                let put = |keys: &[u64]| shared.put(keys, keys.iter().map(|key| key * 3));
+                let threads: Vec<_> =
+                    keys.chunks(share).map(|keys| scope.spawn(move || put(keys))).collect();
+                threads.into_iter().all(|thread| thread.join().unwrap())
+            });
+            prop_assert_eq!(put && table.is_unique(threads), !repeats);
+            if !repeats {
+                prop_assert!(keys.iter().all(|key| table.value_of(*key) == Some(key * 3)));
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! `--explain`: what would be done and why. No row is read.
+//! `--explain`: what would be done and why, by what files say of themselves. No row is read.
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_columns::{HashJoin, Plan};
+use workahead_columns::{Design, Foreseen, HashJoin, Plan, Strategy};
 
 use super::input::Input;
 use super::outcome::Outcome;
@@ -19,6 +19,8 @@ pub(crate) struct Explained {
     probe_rows: Option<u64>,
     keys: &'static str,
     filter: Option<String>,
+    design: &'static str,
+    design_why: String,
     strategy: &'static str,
     strategy_why: String,
     table_bytes: Option<usize>,
@@ -34,14 +36,22 @@ impl Explained {
     pub(crate) fn new(
         outcome: &Outcome<'_>,
         join: &HashJoin,
-        build: &Input,
+        (build, build_keys): (&Input, &[&str]),
         probe: &Input,
     ) -> Self {
         let rows = build.rows();
         let bytes = build.row_bytes();
         let known = rows.unwrap_or(0).max(1);
-        let Plan { keys, table_bytes, payload_bytes, peak_bytes, choice } =
-            join.plan(known as usize, bytes.div_ceil(known) as usize);
+        let foreseen = Foreseen {
+            rows: known as usize,
+            row_bytes: bytes.div_ceil(known) as usize,
+            key_spans: build_keys.iter().map(|key| build.span(key)).collect(),
+        };
+        let Plan { keys, table_bytes, payload_bytes, peak_bytes, choice } = join.plan(&foreseen);
+        let (design, design_why, strategy_why) = match rows {
+            Some(_) => (choice.design, choice.design_why, choice.why),
+            None => later(outcome),
+        };
         let limit = outcome.budget.limit();
         let schema = join.schema();
         let columns = schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type()));
@@ -53,11 +63,10 @@ impl Explained {
             probe_rows: probe.rows(),
             keys,
             filter: outcome.filter.clone(),
+            design: design.name(),
+            design_why,
             strategy: choice.strategy.name(),
-            strategy_why: match rows {
-                Some(_) => choice.why,
-                None => "decided by the size of the table, which is not known in front".to_owned(),
-            },
+            strategy_why,
             table_bytes: rows.map(|_| table_bytes),
             payload_bytes,
             peak_memory_bytes: rows.map(|_| peak_bytes),
@@ -102,9 +111,9 @@ impl Explained {
             format!("\n  filter    {text}: evaluated on pairs whose keys are equal")
         });
         format!(
-            "{} join, not run\n  build     {}: {}, {}\n  probe     {}, {} thread{}\n  \
-             keys      {}{filter}\n  strategy  {}: {}\n  table     {table}\n  \
-             memory    {memory}\n  columns   {}",
+            "{} join, not run\n  build     {}, {}: {}\n  probe     {}, {} thread{}\n  \
+             keys      {}{filter}\n  design    {}: {}\n  strategy  {}: {}\n  \
+             table     {table}\n  memory    {memory}\n  columns   {}",
             self.join_type,
             self.build_side,
             rows(self.build_rows),
@@ -113,9 +122,27 @@ impl Explained {
             self.threads,
             if self.threads == 1 { "" } else { "s" },
             self.keys,
+            self.design,
+            self.design_why,
             self.strategy,
             self.strategy_why,
             self.columns.join(", "),
         )
     }
+}
+
+/// What is known of a table when not even its rows are: its design, why, and why a strategy.
+fn later(outcome: &Outcome<'_>) -> (Design, String, String) {
+    let design_why = match outcome.design {
+        Design::Auto => {
+            "decided when all keys are read: a place for each integer of their range if that is \
+             smaller than buckets"
+        }
+        _ => "as asked, if the keys allow it",
+    };
+    let strategy_why = match outcome.asked {
+        Strategy::Auto => "a lookup is one line: a loop without decisions wins at every size",
+        _ => "as asked",
+    };
+    (outcome.design, design_why.to_owned(), strategy_why.to_owned())
 }

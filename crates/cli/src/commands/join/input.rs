@@ -105,6 +105,14 @@ impl Input {
         }
     }
 
+    /// The highest value of a column of integers less the lowest, if the file says so in front.
+    pub(crate) fn span(&self, column: &str) -> Option<u64> {
+        match &self.kind {
+            Kind::Parquet(input) => input.span(column),
+            Kind::Streamed(_) => None,
+        }
+    }
+
     /// Rows of each row group, if there are any.
     pub(crate) fn row_groups(&self) -> Option<Vec<usize>> {
         match &self.kind {

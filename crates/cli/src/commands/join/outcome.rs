@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use workahead_columns::{HashJoin, JoinError, JoinTable, JoinType, Strategy};
+use workahead_columns::{Design, HashJoin, JoinError, JoinTable, JoinType, Strategy};
 
 use super::format::Format;
 use super::input::Input;
@@ -45,6 +45,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) join_type: JoinType,
     pub(crate) filter: Option<String>,
     pub(crate) asked: Strategy,
+    pub(crate) design: Design,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
     pub(crate) bounds: &'a Bounds,

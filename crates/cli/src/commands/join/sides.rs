@@ -1,5 +1,6 @@
 //! Which side goes into the table.
 
+use indicatif::{HumanBytes, HumanCount};
 use workahead_columns::Side;
 
 use super::input::Input;
@@ -22,26 +23,41 @@ pub(crate) struct Sides {
     pub(crate) why: String,
 }
 
+/// By what sides are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Files say so in front.
+    Rows,
+    /// Of the files.
+    Bytes,
+}
+
 impl Sides {
     /// Row counts come from the metadata: nothing is read.
     pub(crate) fn choose(asked: Asked, left: &Input, right: &Input) -> Self {
         match (left.rows(), right.rows()) {
-            (Some(left), Some(right)) => Self::by(asked, left, right, "rows"),
-            _ => Self::by(asked, left.file_bytes(), right.file_bytes(), "bytes of file"),
+            (Some(left), Some(right)) => Self::of(asked, (left, right), By::Rows),
+            _ => Self::of(asked, (left.file_bytes(), right.file_bytes()), By::Bytes),
         }
     }
 
-    fn by(asked: Asked, left: u64, right: u64, what: &str) -> Self {
-        match asked {
-            Asked::Left => Self { build: Side::Left, why: "as asked".to_owned() },
-            Asked::Right => Self { build: Side::Right, why: "as asked".to_owned() },
-            Asked::Auto if left <= right => {
-                Self { build: Side::Left, why: format!("{left} {what} against {right}") }
+    fn of(asked: Asked, (left, right): (u64, u64), by: By) -> Self {
+        let build = match asked {
+            Asked::Left => return Self { build: Side::Left, why: "as asked".to_owned() },
+            Asked::Right => return Self { build: Side::Right, why: "as asked".to_owned() },
+            Asked::Auto if left <= right => Side::Left,
+            Asked::Auto => Side::Right,
+        };
+        let ((less, more), other) = ((left.min(right), left.max(right)), build.other().name());
+        let why = match by {
+            By::Rows if left == right => format!("as many rows as the {other} side"),
+            By::Rows => format!("fewer rows than the {other} side's {}", HumanCount(more)),
+            By::Bytes => {
+                let (less, more) = (HumanBytes(less), HumanBytes(more));
+                format!("a file of {less}, the {other} side's is {more}")
             }
-            Asked::Auto => {
-                Self { build: Side::Right, why: format!("{right} {what} against {left}") }
-            }
-        }
+        };
+        Self { build, why }
     }
 }
 
@@ -51,11 +67,12 @@ mod tests {
 
     #[test]
     fn the_side_with_fewer_rows_is_built_on() {
-        assert_eq!(Sides::by(Asked::Auto, 1, 2, "rows").build, Side::Left);
-        assert_eq!(Sides::by(Asked::Auto, 2, 2, "rows").build, Side::Left);
-        let sides = Sides::by(Asked::Auto, 3, 2, "rows");
-        assert_eq!(sides, Sides { build: Side::Right, why: "2 rows against 3".to_owned() });
-        assert_eq!(Sides::by(Asked::Left, 3, 2, "rows").build, Side::Left);
-        assert_eq!(Sides::by(Asked::Right, 1, 2, "rows").build, Side::Right);
+        assert_eq!(Sides::of(Asked::Auto, (1, 2), By::Rows).build, Side::Left);
+        assert_eq!(Sides::of(Asked::Auto, (2, 2), By::Bytes).build, Side::Left);
+        let why = "fewer rows than the left side's 3,000".to_owned();
+        let sides = Sides::of(Asked::Auto, (3000, 2), By::Rows);
+        assert_eq!(sides, Sides { build: Side::Right, why });
+        assert_eq!(Sides::of(Asked::Left, (3, 2), By::Rows).build, Side::Left);
+        assert_eq!(Sides::of(Asked::Right, (1, 2), By::Rows).build, Side::Right);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
+use parquet::file::statistics::Statistics;
 
 use crate::commands::join::units::Unit;
 
@@ -75,6 +76,24 @@ impl ParquetInput {
         chunks.filter(move |(leaf, _)| wanted(*leaf))
     }
 
+    /// The highest value of a column of integers less the lowest, by the statistics of all row
+    /// groups.
+    pub(super) fn span(&self, column: &str) -> Option<u64> {
+        let (root, field) = self.metadata.schema().column_with_name(column)?;
+        let parquet = self.metadata.parquet_schema();
+        let leaf = (0..parquet.num_columns()).find(|l| parquet.get_column_root_idx(*l) == root)?;
+        let (mut lowest, mut highest) = (i128::MAX, i128::MIN);
+        for group in self.metadata.metadata().row_groups() {
+            let statistics = group.column(leaf).statistics()?;
+            if statistics.null_count_opt() == Some(group.num_rows().max(0) as u64) {
+                continue;
+            }
+            let (least, most) = bounds(statistics, field.data_type())?;
+            (lowest, highest) = (lowest.min(least), highest.max(most));
+        }
+        u64::try_from(highest.checked_sub(lowest)?).ok()
+    }
+
     /// Bytes of all rows, encoded but not compressed.
     pub(super) fn row_bytes(&self) -> u64 {
         self.chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64).sum()
@@ -113,4 +132,24 @@ impl ParquetInput {
             .with_batch_size(batch_rows)
             .build()
     }
+}
+
+/// Lowest and highest of a chunk's values, if they are integers.
+fn bounds(statistics: &Statistics, data_type: &DataType) -> Option<(i128, i128)> {
+    let unsigned = data_type.is_unsigned_integer();
+    let (least, most) = match statistics {
+        // Unsigned values are in signed ones, bit by bit.
+        Statistics::Int32(of) if unsigned => {
+            let [least, most] = [of.min_opt()?, of.max_opt()?].map(|bound| *bound as u32);
+            (i128::from(least), i128::from(most))
+        }
+        Statistics::Int64(of) if unsigned => {
+            let [least, most] = [of.min_opt()?, of.max_opt()?].map(|bound| *bound as u64);
+            (i128::from(least), i128::from(most))
+        }
+        Statistics::Int32(of) => (i128::from(*of.min_opt()?), i128::from(*of.max_opt()?)),
+        Statistics::Int64(of) => (i128::from(*of.min_opt()?), i128::from(*of.max_opt()?)),
+        _ => return None,
+    };
+    Some((least, most))
 }
