@@ -26,11 +26,14 @@ impl Context {
         }
     }
 
-    /// The same with a part of what memory is free.
-    pub(crate) fn with_share(&self, shares: usize) -> Self {
-        let free = self.pool.limit().map(|limit| limit.saturating_sub(self.pool.used()));
-        let share = free.map_or(usize::MAX, |free| free / shares);
-        Self { pool: Pool::within(self.pool.clone(), share), ..self.clone() }
+    /// Memory that is free.
+    pub(crate) fn free(&self) -> usize {
+        self.pool.limit().map_or(usize::MAX, |limit| limit.saturating_sub(self.pool.used()))
+    }
+
+    /// The same with no more memory than a share.
+    pub(crate) fn with_share(&self, bytes: usize) -> Self {
+        Self { pool: Pool::within(self.pool.clone(), bytes), ..self.clone() }
     }
 
     pub(crate) fn reservation(&self) -> Reservation {

@@ -1,8 +1,13 @@
 //! What follows the last prober's output: build rows that come out alone, then the spilled
 //! partitions, pair by pair.
+//!
+//! ```text
+//! crew of 3, each a third of the memory ──a pair does not fit──► put back, crew of 2 …
+//!                                              … ──► crew of 1 with all of it: now it must fit
+//! ```
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 
@@ -29,10 +34,28 @@ pub struct Remaining {
     context: Context,
     /// Of the table in memory, which is freed with it.
     leftover: Option<Leftover>,
-    /// Pairs nobody has begun.
-    pairs: Arc<Mutex<VecDeque<Pair>>>,
-    current: Option<Box<PairJoin>>,
+    crew: Arc<Mutex<Crew>>,
+    /// Whether this is one of them still.
+    works: bool,
+    current: Option<Current>,
     metrics: ProbeMetrics,
+}
+
+/// Whoever shares the pairs and the memory for them.
+struct Crew {
+    /// Pairs nobody has begun.
+    pairs: VecDeque<Pair>,
+    /// Those who have not come to the end.
+    working: usize,
+    /// Memory of all of them.
+    free: usize,
+}
+
+/// A pair being joined.
+struct Current {
+    join: Box<PairJoin>,
+    /// To begin anew with more memory, if there may be more, as long as nothing has come out.
+    again: Option<Pair>,
 }
 
 impl Remaining {
@@ -47,7 +70,8 @@ impl Remaining {
             join: table.join().clone(),
             context: table.context.clone(),
             leftover: resident.map(Leftover::new),
-            pairs: Arc::new(Mutex::new(pairs.into())),
+            crew: Arc::new(Mutex::new(Crew { pairs: pairs.into(), working: 1, free: usize::MAX })),
+            works: true,
             current: None,
             metrics: ProbeMetrics::default(),
         }
@@ -76,24 +100,65 @@ impl Remaining {
         if let Some(output) = self.next_resident()? {
             return Ok(Progress::Output(output));
         }
-        let Some(current) = &mut self.current else {
-            let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(pair) = pairs.pop_front() else { return Ok(Progress::Done) };
-            drop(pairs);
-            self.current = Some(Box::new(PairJoin::new(&self.join, &self.context, pair)?));
-            return Ok(Progress::Working);
+        let Some(current) = &mut self.current else { return self.begin() };
+        let progress = match current.join.advance() {
+            Err(JoinError::LimitTooSmall { .. }) if current.again.is_some() => {
+                let pair = current.again.take();
+                self.put_back(pair);
+                return Ok(Progress::Working);
+            }
+            progress => progress?,
         };
-        let progress = current.advance()?;
         match &progress {
-            Progress::Output(output) => self.metrics.output_rows += output.num_rows() as u64,
+            Progress::Output(output) => {
+                current.again = None;
+                self.metrics.output_rows += output.num_rows() as u64;
+            }
             Progress::Working => {}
             Progress::Done => {
-                self.metrics = self.metrics.plus(current.metrics());
+                self.metrics = self.metrics.plus(current.join.metrics());
                 self.current = None;
                 return Ok(Progress::Working);
             }
         }
         Ok(progress)
+    }
+
+    /// Takes the next pair, unless there is none.
+    fn begin(&mut self) -> Result<Progress, JoinError> {
+        if !self.works {
+            return Ok(Progress::Done);
+        }
+        let mut crew = lock(&self.crew);
+        let Some(pair) = crew.pairs.pop_front() else {
+            crew.working -= 1;
+            self.works = false;
+            return Ok(Progress::Done);
+        };
+        let more = crew.working > 1;
+        let share = if more { crew.free / crew.working } else { usize::MAX };
+        drop(crew);
+        let context = self.context.with_share(share);
+        let again = more.then(|| pair.clone());
+        match PairJoin::new(&self.join, &context, pair) {
+            Ok(join) => self.current = Some(Current { join: Box::new(join), again }),
+            Err(JoinError::LimitTooSmall { .. }) if more => self.put_back(again),
+            Err(error) => return Err(error),
+        }
+        Ok(Progress::Working)
+    }
+
+    /// Gives a pair back that did not fit into a share of the memory, and leaves a larger one to
+    /// the others; who is the last tries again.
+    fn put_back(&mut self, pair: Option<Pair>) {
+        // What it holds must be free before the others are told.
+        self.current = None;
+        let mut crew = lock(&self.crew);
+        crew.pairs.extend(pair);
+        if crew.working > 1 {
+            crew.working -= 1;
+            self.works = false;
+        }
     }
 
     /// The next build rows of the table in memory that come out alone. With the last ones the table
@@ -128,23 +193,31 @@ impl Remaining {
     }
 
     /// Deals the spilled partitions out to so many threads, each with its share of the memory that
-    /// is free. Rows of the table in memory come with the first.
+    /// is free. One whose share is too small for a partition leaves it to the others, and that
+    /// share too. Rows of the table in memory come with the first.
+    ///
+    /// All parts must be taken to their ends: the last to end does what was left to it.
     ///
     /// # Panics
-    /// If `threads` is zero.
+    /// If `threads` is zero, or something was taken of the partitions already.
     #[must_use]
     pub fn split(self, threads: usize) -> Vec<Self> {
         assert!(threads > 0, "somebody must do what remains");
+        assert!(self.works && self.current.is_none(), "a part is not dealt out again");
+        let mut crew = lock(&self.crew);
+        (crew.working, crew.free) = (threads, self.context.free());
+        drop(crew);
         let part = |_| Self {
             join: self.join.clone(),
-            context: self.context.with_share(threads),
+            context: self.context.clone(),
             leftover: None,
-            pairs: self.pairs.clone(),
+            crew: self.crew.clone(),
+            works: true,
             current: None,
             metrics: ProbeMetrics::default(),
         };
         let mut parts: Vec<_> = (1..threads).map(part).collect();
-        parts.insert(0, Self { context: self.context.with_share(threads), ..self });
+        parts.insert(0, self);
         parts
     }
 
@@ -153,6 +226,21 @@ impl Remaining {
     pub fn metrics(&self) -> ProbeMetrics {
         self.metrics
     }
+}
+
+impl Drop for Remaining {
+    fn drop(&mut self) {
+        // Who is not taken to the end does not keep the others from having all of the memory.
+        if self.works {
+            self.current = None;
+            lock(&self.crew).working -= 1;
+        }
+    }
+}
+
+/// Every lock is held for a move.
+fn lock(crew: &Mutex<Crew>) -> MutexGuard<'_, Crew> {
+    crew.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Remaining {

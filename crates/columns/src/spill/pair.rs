@@ -22,6 +22,7 @@ use crate::{HashJoin, JoinError, ProbeMetrics, Prober, Progress, Remaining, Rese
 const DEPTH_MAX: u32 = 10;
 
 /// Files of both sides.
+#[derive(Clone)]
 pub(crate) struct Pair {
     pub(crate) build: SpillFile,
     /// One of each prober that had any rows.

@@ -1,5 +1,6 @@
 //! Joins in less memory than they need: right, within the limit, and nothing left behind.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -160,6 +161,52 @@ fn partitions_are_partitioned_again_and_a_hot_key_is_joined_in_chunks() {
         assert!(metrics.matched_rows > 1000 && metrics.matched_rows < 9000);
         drop(joined);
         assert_eq!(pool.used(), 0);
+    }
+}
+
+/// Joins what remains by so many parts that take turns. `None` when the limit is too small.
+fn by_turns(sides: &[Rows; 2], limit: usize, parts: usize) -> Option<Vec<RecordBatch>> {
+    let (join, pool) = limited(sides, limit);
+    let result = table(&join.with_probers(1), sides[0].batches()).and_then(|table| {
+        let (mut prober, mut outputs) = (Prober::new(table.clone()), Vec::new());
+        for batch in sides[1].batches() {
+            prober.probe(batch)?;
+            outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
+        }
+        let remaining = prober.end()?.expect("it spills");
+        outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
+        drop((prober, table));
+        let mut parts: VecDeque<_> = remaining.split(parts).into();
+        while let Some(mut part) = parts.pop_front() {
+            match part.advance()? {
+                Progress::Done => continue,
+                Progress::Output(output) => outputs.push(output),
+                Progress::Working => {}
+            }
+            parts.push_back(part);
+        }
+        Ok(outputs)
+    });
+    assert_eq!(pool.used(), 0);
+    match result {
+        Err(JoinError::LimitTooSmall { .. }) => None,
+        outputs => Some(outputs.unwrap()),
+    }
+}
+
+#[test]
+fn where_shares_are_too_small_fewer_do_the_work() {
+    let sides = large(false);
+    let expected = super::oracle(&sides[0], &sides[1]);
+    let step = 10 << 10;
+    let enough = |limit: &usize| by_turns(&sides, *limit, 1).is_some();
+    let least = (100 << 10..).step_by(step).find(enough).unwrap();
+    for limit in (least..least + 10 * step).step_by(step) {
+        for parts in [2, 3] {
+            let outputs = by_turns(&sides, limit, parts);
+            let outputs = outputs.unwrap_or_else(|| panic!("{parts} parts of {limit} bytes"));
+            assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+        }
     }
 }
 
