@@ -135,6 +135,8 @@ fn measured(
     let caches = Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED);
     let join = inputs.join(caches);
     let auto = join.clone();
+    // Whoever is the first would pay for pages that the pool does not have yet.
+    inputs.joined(&auto);
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
     for (name, strategy, design) in forced(keys).into_iter().filter(|(name, ..)| wanted(name)) {
         let join = join.clone().with_strategy(strategy).with_design(design);
