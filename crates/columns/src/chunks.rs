@@ -6,6 +6,7 @@
 //! then found chunk by chunk and gathered by `interleave`. Columns nobody asks for are not kept.
 
 mod huge;
+mod views;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -162,7 +163,7 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
     let mut bytes = 0;
     for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
         let columns = || batch.columns().iter().zip(kept).filter(|(_, kept)| **kept);
-        let largest = columns().map(|(column, _)| column.get_array_memory_size()).max();
+        let largest = columns().map(|(column, _)| joined_bytes(column)).max();
         let largest = largest.unwrap_or(0);
         let alone = columns().any(|(column, _)| holds_dictionary(column.data_type()));
         if (alone || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
@@ -176,6 +177,14 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
         runs.push(run);
     }
     runs
+}
+
+/// Bytes that count towards what offsets can count. Views count what they are views of by buffer.
+fn joined_bytes(column: &ArrayRef) -> usize {
+    match column.data_type() {
+        DataType::Utf8View | DataType::BinaryView => column.len() * size_of::<u128>(),
+        _ => column.get_array_memory_size(),
+    }
 }
 
 /// Joins a run to one chunk, one column after the other, each freed as soon as it is copied.
@@ -194,7 +203,7 @@ fn join_columns(
     for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
         if *kept {
             let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-            chunks.push(huge::joined(&arrays, pages)?);
+            chunks.push(views::in_few_buffers(huge::joined(&arrays, pages)?));
         }
     }
     Ok(())

@@ -11,11 +11,13 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared};
 use parking_lot::Mutex;
-use workahead_columns::{HashJoin, JoinTable};
+use tokio::sync::oneshot;
+use workahead_columns::{HashJoin, JoinTable, Side};
 
 use crate::announcement::Reporter;
 use crate::error::from_join;
 use crate::keys::{KeyCollector, ListLimits};
+use crate::measured::Race;
 use crate::metrics::JoinMetrics;
 use crate::translation::Translation;
 
@@ -36,9 +38,32 @@ impl Drop for Built {
 /// A table that is being made, for any number of waiters.
 pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
 
+/// What may be built.
+pub(crate) enum Inputs {
+    /// The left side.
+    Planned(SendableRecordBatchStream),
+    /// The side that is found to have fewer rows; who is told of the other.
+    Measured(Box<Race>, oneshot::Sender<SendableRecordBatchStream>),
+}
+
+impl Inputs {
+    /// The side that is built, and its rows.
+    async fn choose(self) -> Result<(Side, SendableRecordBatchStream)> {
+        match self {
+            Self::Planned(left) => Ok((Side::Left, left)),
+            Self::Measured(race, told) => {
+                let raced = race.run().await?;
+                // Nobody listens when the join has been given up.
+                let _ = told.send(raced.probe);
+                Ok((raced.built, raced.build))
+            }
+        }
+    }
+}
+
 /// What a build needs.
 pub(crate) struct Build {
-    pub(crate) input: SendableRecordBatchStream,
+    pub(crate) inputs: Inputs,
     pub(crate) translation: Arc<Translation>,
     /// The join with this session's options and memory.
     pub(crate) join: HashJoin,
@@ -55,15 +80,18 @@ impl Build {
         self.run().map(|built| built.map(Arc::new).map_err(Arc::new)).boxed().shared()
     }
 
-    async fn run(mut self) -> Result<Built> {
-        let mut side = self.join.build();
+    async fn run(self) -> Result<Built> {
+        let (built, mut rows) = self.inputs.choose().await?;
+        let mut side = self.join.with_build_side(built).build();
         let translation = Arc::clone(&self.translation);
-        let (input, build_time) = (&translation.left, self.metrics.build_time.clone());
-        let mut collector = match &self.reporter {
+        let (input, build_time) = (translation.of_side(built), self.metrics.build_time.clone());
+        // The filter is for the right side, of the left one's keys. Dropped, nothing is told.
+        let reporter = self.reporter.filter(|_| built == Side::Left);
+        let mut collector = match &reporter {
             Some((_, limits)) => Some(KeyCollector::new(&input.keys, &input.schema, *limits)?),
             None => None,
         };
-        while let Some(batch) = self.input.next().await {
+        while let Some(batch) = rows.next().await {
             let batch = batch?;
             let _timer = build_time.timer();
             self.metrics.build_input_batches.add(1);
@@ -75,14 +103,16 @@ impl Build {
             side.push(batch).map_err(from_join)?;
         }
         // The input's own memory is not needed while the table is made.
-        self.input = empty(&self.input);
+        drop(rows);
         let _timer = build_time.timer();
         let table = side.finish().map_err(from_join)?;
         table.expect_probers(self.probers);
         self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
         self.metrics.strategy.add(table.choice().strategy.name());
-        if let (Some((reporter, _)), Some(collector)) = (&self.reporter, collector) {
+        self.metrics.design.add(table.choice().design.name());
+        self.metrics.build_side.add(built.name());
+        if let (Some((reporter, _)), Some(collector)) = (&reporter, collector) {
             // How many keys a table has does not count those in files.
             let keys = if table.spills() { usize::MAX } else { table.keys() };
             reporter.report(collector.finish(keys)?)?;

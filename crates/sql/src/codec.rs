@@ -1,7 +1,8 @@
 //! Our node in DataFusion's plan format, so that plans travel between processes.
 //!
-//! The bytes are our mark, then the hash join that describes the node, encoded by DataFusion with
-//! empty inputs: the real ones travel beside it as the node's children.
+//! The bytes are our mark, a line of what the join was told, then the hash join that describes the
+//! node, encoded by DataFusion with empty inputs: the real ones travel beside it as the node's
+//! children.
 
 use std::sync::Arc;
 
@@ -21,10 +22,10 @@ use datafusion_proto::physical_plan::{
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
 use crate::node::hash_join;
-use crate::{Settings, WorkaheadJoinExec};
+use crate::{Choices, Settings, WorkaheadJoinExec};
 
 /// What our bytes begin with; the number is that of the format.
-const MARK: &[u8] = b"\xffworkahead join 1\n";
+const MARK: &[u8] = b"\xffworkahead join 2\n";
 
 /// Encodes our joins, and leaves everything else to another codec.
 #[derive(Debug)]
@@ -61,6 +62,15 @@ fn over(
     plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
+/// What the join was told, and the bytes of its node.
+fn told(bytes: &[u8]) -> Result<(Choices, &[u8])> {
+    let cut = bytes.iter().position(|byte| *byte == b'\n');
+    let line = cut.and_then(|at| Some((str::from_utf8(&bytes[..at]).ok()?, &bytes[at + 1..])));
+    let (words, node) =
+        line.ok_or_else(|| internal_datafusion_err!("the bytes of a join end too soon"))?;
+    Ok((Choices::of_words(words)?, node))
+}
+
 impl PhysicalExtensionCodec for WorkaheadCodec {
     fn try_decode(
         &self,
@@ -72,12 +82,13 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         let Some(ours) = bytes.strip_prefix(MARK) else {
             return self.inner.try_decode(bytes, inputs, context, converter);
         };
-        let node = PhysicalPlanNode::try_decode(ours)?;
+        let (choices, node) = told(ours)?;
+        let node = PhysicalPlanNode::try_decode(node)?;
         let context = PhysicalPlanDecodeContext::new(context, self);
         let plan = over(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
         let plan = hash_join(plan)
             .ok_or_else(|| internal_datafusion_err!("the bytes of a join hold another node"))?;
-        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?))
+        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?.with_choices(choices)))
     }
 
     fn try_encode(
@@ -93,6 +104,8 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         let inputs = ours.children().into_iter().map(empty).collect();
         let plan = over(Arc::clone(ours.planned()) as _, inputs)?;
         bytes.extend_from_slice(MARK);
+        bytes.extend_from_slice(ours.choices().words().as_bytes());
+        bytes.push(b'\n');
         converter.execution_plan_to_proto(&plan, self)?.try_encode(bytes)
     }
 

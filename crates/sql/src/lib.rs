@@ -30,6 +30,7 @@ mod codec;
 mod error;
 mod input;
 mod keys;
+mod measured;
 mod memory;
 mod metrics;
 mod node;
@@ -44,6 +45,6 @@ mod translation;
 
 pub use codec::WorkaheadCodec;
 pub use node::WorkaheadJoinExec;
-pub use options::{Settings, WorkaheadOptions};
+pub use options::{BuildFrom, Choices, Settings, UnknownBuildSide, WorkaheadOptions};
 pub use rule::{WorkaheadJoins, install, install_with};
 pub use sort_merge::HashInsteadOfSortMerge;

@@ -33,6 +33,8 @@ pub(crate) struct JoinMetrics {
     /// Bytes that probes touch.
     pub(crate) table_bytes: Gauge,
     pub(crate) strategy: Arc<Words>,
+    pub(crate) design: Arc<Words>,
+    pub(crate) build_side: Arc<Words>,
     pub(crate) spill_count: Count,
     pub(crate) spilled_bytes: Count,
     pub(crate) spilled_rows: Count,
@@ -47,11 +49,13 @@ impl JoinMetrics {
         let ratio = |name: &'static str| {
             MetricBuilder::new(set).with_type(MetricType::Summary).ratio_metrics(name, partition)
         };
-        let strategy = Arc::new(Words::default());
-        MetricBuilder::new(set).with_partition(partition).build(MetricValue::Custom {
-            name: Cow::Borrowed("strategy"),
-            value: Arc::clone(&strategy) as _,
-        });
+        let words = |name: &'static str| {
+            let words = Arc::new(Words::default());
+            let (name, value) = (Cow::Borrowed(name), Arc::clone(&words) as _);
+            let metric = MetricBuilder::new(set).with_partition(partition);
+            metric.build(MetricValue::Custom { name, value });
+            words
+        };
         Self {
             baseline: BaselineMetrics::new(set, partition),
             build_time: time("build_time"),
@@ -64,7 +68,9 @@ impl JoinMetrics {
             probe_hit_rate: ratio("probe_hit_rate"),
             avg_fanout: ratio("avg_fanout"),
             table_bytes: MetricBuilder::new(set).gauge("table_bytes", partition),
-            strategy,
+            strategy: words("strategy"),
+            design: words("design"),
+            build_side: words("build_side"),
             spill_count: MetricBuilder::new(set).spill_count(partition),
             spilled_bytes: MetricBuilder::new(set).spilled_bytes(partition),
             spilled_rows: MetricBuilder::new(set).spilled_rows(partition),

@@ -20,18 +20,22 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PhysicalExpr, PlanProperties,
 };
+use futures::FutureExt;
+use tokio::sync::oneshot;
 use workahead_columns::{HashJoin, Order};
 
 use crate::announcement::{Announcement, Reporter};
-use crate::build::{Build, OneTable, SharedTable};
+use crate::build::{Build, Inputs, OneTable, SharedTable};
 use crate::keys::ListLimits;
+use crate::measured::Race;
 use crate::memory::{Memory, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
-use crate::options::{Settings, WorkaheadOptions};
+use crate::options::{BuildFrom, Choices, Settings};
 use crate::stream::{JoinStream, Probe};
 use crate::translation::Translation;
 
@@ -47,6 +51,7 @@ pub struct WorkaheadJoinExec {
     plan: Arc<HashJoinExec>,
     translation: Arc<Translation>,
     settings: Settings,
+    choices: Choices,
     table: Arc<OneTable>,
     announcement: OnceLock<Arc<Announcement>>,
     metrics: ExecutionPlanMetricsSet,
@@ -63,10 +68,35 @@ impl WorkaheadJoinExec {
             plan,
             translation,
             settings,
+            choices: Choices::default(),
             table: Arc::default(),
             announcement: OnceLock::new(),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The same, told how to go about it.
+    #[must_use]
+    pub fn with_choices(self, choices: Choices) -> Self {
+        Self { choices, ..self }
+    }
+
+    /// What it was told.
+    #[must_use]
+    pub fn choices(&self) -> Choices {
+        self.choices
+    }
+
+    /// Whether the side that is built is only known when both are read: never where one table is
+    /// probed by several streams, or an order of the right side is promised, or `NOT IN` of a null
+    /// has to see one side whole before the other.
+    #[must_use]
+    pub fn measures(&self) -> bool {
+        self.choices.build_from == BuildFrom::Measured
+            && matches!(self.mode(), PartitionMode::CollectLeft | PartitionMode::Partitioned)
+            && self.probers() == 1
+            && !self.plan.null_aware
+            && self.plan.right().output_ordering().is_none()
     }
 
     /// The join in DataFusion's words.
@@ -78,7 +108,7 @@ impl WorkaheadJoinExec {
     /// A plan that DataFusion made of ours, ours again.
     fn again(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(join) = hash_join(Arc::clone(&plan)) else { return Ok(plan) };
-        let mut again = Self::try_new(join, self.settings)?;
+        let mut again = Self::try_new(join, self.settings)?.with_choices(self.choices);
         again.metrics = self.metrics.clone();
         Ok(Arc::new(again))
     }
@@ -147,7 +177,8 @@ impl WorkaheadJoinExec {
         let join = self.translation.join.clone();
         let join = join
             .with_batch_rows(usize::from(config.execution.batch_size).min(1 << 31))
-            .with_strategy(WorkaheadOptions::of(config).strategy()?)
+            .with_strategy(self.choices.strategy)
+            .with_design(self.choices.design)
             .with_caches(self.settings.caches)
             .with_probe_order(if ordered { Order::Kept } else { Order::Any })
             .with_probers(self.probers())
@@ -163,30 +194,47 @@ impl WorkaheadJoinExec {
     }
 
     /// The table of a partition, or the one of all.
-    fn start(
-        &self,
-        partition: usize,
-        context: &Arc<TaskContext>,
-        announcement: Option<&Arc<Announcement>>,
-        metrics: &JoinMetrics,
-    ) -> Result<SharedTable> {
-        let limits = ListLimits::of(context.session_config().options());
-        let (build, name) = match self.mode() {
-            PartitionMode::CollectLeft => (0, "WorkaheadJoin".to_owned()),
-            _ => (partition, format!("WorkaheadJoin[{partition}]")),
+    fn start(&self, of: &Partition<'_>, inputs: Inputs) -> Result<SharedTable> {
+        let limits = ListLimits::of(of.context.session_config().options());
+        let name = match self.mode() {
+            PartitionMode::CollectLeft => "WorkaheadJoin".to_owned(),
+            _ => format!("WorkaheadJoin[{}]", of.build),
         };
-        let reporter = announcement
-            .map(|announcement| (Reporter::new(Arc::clone(announcement), build), limits));
+        let reporter = of
+            .announcement
+            .map(|announcement| (Reporter::new(Arc::clone(announcement), of.build), limits));
         let build = Build {
-            input: self.plan.left().execute(build, Arc::clone(context))?,
+            inputs,
             translation: Arc::clone(&self.translation),
-            join: self.join(name, context)?,
+            join: self.join(name, of.context)?,
             probers: self.probers(),
             reporter,
-            metrics: metrics.clone(),
+            metrics: of.metrics.clone(),
         };
         Ok(build.start())
     }
+
+    /// A table of one of both sides, and the stream of the other.
+    fn measured(&self, of: &Partition<'_>) -> Result<(SharedTable, SendableRecordBatchStream)> {
+        let side = |side: &Arc<dyn ExecutionPlan>| side.execute(of.build, Arc::clone(of.context));
+        let (left, right) = (side(self.plan.left())?, side(self.plan.right())?);
+        let schema = right.schema();
+        let (told, other) = oneshot::channel::<SendableRecordBatchStream>();
+        let race = Box::new(Race::new(left, right, of.context));
+        // Asked when the table is there, and then it is told.
+        let other = other.map(|other| other.unwrap_or_else(|_| unreachable!("told before")));
+        let other = RecordBatchStreamAdapter::new(schema, other.flatten_stream());
+        Ok((self.start(of, Inputs::Measured(race, told))?, Box::pin(other)))
+    }
+}
+
+/// What is done for a table in one partition.
+struct Partition<'a> {
+    /// The table's number.
+    build: usize,
+    context: &'a Arc<TaskContext>,
+    announcement: Option<&'a Arc<Announcement>>,
+    metrics: &'a JoinMetrics,
 }
 
 /// The plan as a hash join, if it is one.
@@ -222,9 +270,13 @@ impl DisplayAs for WorkaheadJoinExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Renamed(&self.plan, format).to_string();
         match text.strip_prefix(NAMES.0) {
-            Some(rest) => write!(f, "{}{rest}", NAMES.1),
-            None => f.write_str(&text),
+            Some(rest) => write!(f, "{}{rest}", NAMES.1)?,
+            None => f.write_str(&text)?,
         }
+        let tree = matches!(format, DisplayFormatType::TreeRender);
+        let build_from = if self.measures() { BuildFrom::Measured } else { BuildFrom::Planned };
+        let mut forced = Choices { build_from, ..self.choices }.forced().into_iter();
+        forced.try_for_each(|told| if tree { writeln!(f, "{told}") } else { write!(f, ", {told}") })
     }
 }
 
@@ -246,6 +298,9 @@ impl ExecutionPlan for WorkaheadJoinExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
+        if self.measures() {
+            return vec![false; 2];
+        }
         ExecutionPlan::maintains_input_order(self.plan.as_ref())
     }
 
@@ -282,7 +337,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = Arc::new(self.plan.builder().reset_state().build()?);
-        Ok(Arc::new(Self::try_new(plan, self.settings)?))
+        Ok(Arc::new(Self::try_new(plan, self.settings)?.with_choices(self.choices)))
     }
 
     fn execute(
@@ -294,16 +349,30 @@ impl ExecutionPlan for WorkaheadJoinExec {
         let metrics = JoinMetrics::new(partition, &self.metrics);
         let limits = ListLimits::of(context.session_config().options());
         let announcement = self.announcement(limits)?;
-        let start = || self.start(partition, &context, announcement.as_ref(), &metrics);
-        let shared = self.mode() == PartitionMode::CollectLeft;
-        let table = if shared { self.table.get(start)? } else { start()? };
+        let (collects, measures) = (self.mode() == PartitionMode::CollectLeft, self.measures());
+        let shared = collects && !measures;
+        let of = Partition {
+            build: if collects { 0 } else { partition },
+            context: &context,
+            announcement: announcement.as_ref(),
+            metrics: &metrics,
+        };
+        let (table, input) = if measures {
+            self.measured(&of)?
+        } else {
+            let left = || self.plan.left().execute(of.build, Arc::clone(&context));
+            let start = || self.start(&of, Inputs::Planned(left()?));
+            let table = if shared { self.table.get(start)? } else { start()? };
+            (table, self.plan.right().execute(partition, Arc::clone(&context))?)
+        };
         Ok(Box::pin(JoinStream::new(Probe {
-            input: self.plan.right().execute(partition, Arc::clone(&context))?,
+            input,
             table: Some(table),
             translation: Arc::clone(&self.translation),
             join_type: *self.plan.join_type(),
-            // One table for all is announced before it is handed out.
-            announcement: announcement.filter(|_| !shared),
+            // One table for all is announced before it is handed out; and what is being read
+            // already does not wait.
+            announcement: announcement.filter(|_| !shared && !measures),
             shared: shared.then(|| (Arc::clone(&self.table), self.probers())),
             fetch: self.plan.fetch(),
             schema: self.schema(),

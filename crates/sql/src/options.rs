@@ -1,11 +1,14 @@
 //! What can be set: by the session in SQL (`SET workahead.strategy = 'distance'`), and by the
 //! program that knows the machine.
 
+use std::fmt;
+use std::str::FromStr;
+
 use datafusion::common::config::ConfigExtension;
 use datafusion::common::extensions_options;
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
-use workahead_columns::{Caches, Strategy};
+use workahead_columns::{Caches, Design, Strategy};
 
 extensions_options! {
     /// Options under `workahead.` in SQL.
@@ -15,8 +18,12 @@ extensions_options! {
         /// Whether sort-merge joins become hash joins: for sessions that planned them only to
         /// keep memory low.
         pub replace_sort_merge_joins: bool, default = false
-        /// How rows are looked up: auto, sequential, distance, amac, groups or rounds.
+        /// How rows are looked up: auto, sequential, distance, amac, groups, rounds or vectors.
         pub strategy: String, default = "auto".to_owned()
+        /// How the build side's keys are kept: auto, buckets, dense or bloom.
+        pub design: String, default = "auto".to_owned()
+        /// Which side is built: the planned one, or the one measured to have fewer rows.
+        pub build_side: String, default = "planned".to_owned()
     }
 }
 
@@ -30,10 +37,97 @@ impl WorkaheadOptions {
         config.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    /// The strategy.
-    pub(crate) fn strategy(&self) -> Result<Strategy> {
-        let parsed = self.strategy.parse::<Strategy>();
-        parsed.map_err(|error| DataFusionError::Configuration(error.to_string()))
+    /// What the joins of a plan are told.
+    pub(crate) fn choices(&self) -> Result<Choices> {
+        let strategy = self.strategy.parse().map_err(refused)?;
+        let design = self.design.parse().map_err(refused)?;
+        let build_from = self.build_side.parse().map_err(refused)?;
+        Ok(Choices { strategy, design, build_from })
+    }
+}
+
+fn refused(error: impl fmt::Display) -> DataFusionError {
+    DataFusionError::Configuration(error.to_string())
+}
+
+/// Which side of a join is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum BuildFrom {
+    /// The left one, where the planner puts what it thinks is smaller.
+    #[default]
+    Planned,
+    /// The one that turns out to have fewer rows.
+    Measured,
+}
+
+/// A name that says of no side that it is built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no build side is {name:?}: choose from planned, measured")]
+pub struct UnknownBuildSide {
+    name: String,
+}
+
+impl BuildFrom {
+    /// Its name among the options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+impl FromStr for BuildFrom {
+    type Err = UnknownBuildSide;
+    fn from_str(name: &str) -> Result<Self, UnknownBuildSide> {
+        let found = [Self::Planned, Self::Measured].into_iter().find(|from| from.name() == name);
+        found.ok_or_else(|| UnknownBuildSide { name: name.to_owned() })
+    }
+}
+
+/// What the joins of a plan are told, as the session had it when the plan was made: it travels
+/// with the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choices {
+    /// How rows are looked up.
+    pub strategy: Strategy,
+    /// How keys are kept.
+    pub design: Design,
+    /// Which side is built.
+    pub build_from: BuildFrom,
+}
+
+impl Choices {
+    /// Those that are not left to the join, as `EXPLAIN` shows them.
+    pub(crate) fn forced(self) -> Vec<String> {
+        let all = [
+            (self.strategy != Strategy::Auto, "strategy", self.strategy.name()),
+            (self.design != Design::Auto, "design", self.design.name()),
+            (self.build_from != BuildFrom::Planned, "build_side", self.build_from.name()),
+        ];
+        let forced = all.into_iter().filter(|(forced, ..)| *forced);
+        forced.map(|(_, option, name)| format!("{option}={name}")).collect()
+    }
+
+    /// All of them as words.
+    pub(crate) fn words(self) -> String {
+        [self.strategy.name(), self.design.name(), self.build_from.name()].join(" ")
+    }
+
+    /// Reads [`words`](Self::words).
+    pub(crate) fn of_words(words: &str) -> Result<Self> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let [strategy, design, build_side] = words[..] else {
+            return Err(refused(format!("{words:?} are not what a join is told")));
+        };
+        let options = WorkaheadOptions {
+            strategy: strategy.to_owned(),
+            design: design.to_owned(),
+            build_side: build_side.to_owned(),
+            ..Default::default()
+        };
+        options.choices()
     }
 }
 
@@ -55,9 +149,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_strategy_is_refused_with_the_list() {
-        let options = WorkaheadOptions { strategy: "fast".to_owned(), ..Default::default() };
-        let error = options.strategy().unwrap_err().to_string();
-        assert!(error.contains("\"fast\"") && error.contains("distance"), "{error}");
+    fn unknown_names_are_refused_with_the_list() {
+        let of = |strategy: &str, design: &str, build_side: &str| {
+            let [strategy, design, build_side] = [strategy, design, build_side].map(str::to_owned);
+            let options = WorkaheadOptions { strategy, design, build_side, ..Default::default() };
+            options.choices().unwrap_err().to_string()
+        };
+        for (error, named, listed) in [
+            (of("fast", "auto", "planned"), "\"fast\"", "distance"),
+            (of("auto", "tree", "planned"), "\"tree\"", "dense, bloom"),
+            (of("auto", "auto", "smaller"), "\"smaller\"", "planned, measured"),
+        ] {
+            assert!(error.contains(named) && error.contains(listed), "{error}");
+        }
+    }
+
+    #[test]
+    fn words_are_read_back() {
+        let [strategy, design] = [Strategy::Amac.name(), Design::Bloom.name()];
+        for build_from in [BuildFrom::Planned, BuildFrom::Measured] {
+            let choices = Choices {
+                strategy: strategy.parse().unwrap(),
+                design: design.parse().unwrap(),
+                build_from,
+            };
+            assert_eq!(Choices::of_words(&choices.words()).unwrap(), choices);
+        }
+        assert!(Choices::of_words("auto auto").is_err());
+        assert!(Choices::default().forced().is_empty());
     }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::PartitionMode;
 
 use crate::node::hash_join;
-use crate::{HashInsteadOfSortMerge, Settings, WorkaheadJoinExec, WorkaheadOptions};
+use crate::{Choices, HashInsteadOfSortMerge, Settings, WorkaheadJoinExec, WorkaheadOptions};
 
 /// The rule before which ours must come.
 const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
@@ -40,13 +40,17 @@ impl WorkaheadJoins {
         Self { settings }
     }
 
-    fn replace(&self, plan: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
+    fn replace(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        choices: Choices,
+    ) -> Transformed<Arc<dyn ExecutionPlan>> {
         let Some(join) = hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
         if *join.partition_mode() == PartitionMode::Auto {
             return Transformed::no(plan);
         }
         match WorkaheadJoinExec::try_new(join, self.settings) {
-            Ok(ours) => Transformed::yes(Arc::new(ours)),
+            Ok(ours) => Transformed::yes(Arc::new(ours.with_choices(choices))),
             Err(_) => Transformed::no(plan),
         }
     }
@@ -58,10 +62,12 @@ impl PhysicalOptimizerRule for WorkaheadJoins {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if !WorkaheadOptions::of(config).enabled {
+        let options = WorkaheadOptions::of(config);
+        if !options.enabled {
             return Ok(plan);
         }
-        Ok(plan.transform_up(|plan| Ok(self.replace(plan)))?.data)
+        let choices = options.choices()?;
+        Ok(plan.transform_up(|plan| Ok(self.replace(plan, choices)))?.data)
     }
 
     fn name(&self) -> &str {

@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
-use workahead_columns::{JoinTable, Prober, Progress, Remaining};
+use workahead_columns::{JoinTable, Prober, Progress, Remaining, Side};
 
 use crate::announcement::Announcement;
 use crate::build::{OneTable, SharedTable, empty};
@@ -62,6 +62,8 @@ pub(crate) struct JoinStream {
     state: State,
     /// Rows that may still come out.
     left: usize,
+    /// Which side was built.
+    built: Side,
 }
 
 impl State {
@@ -74,7 +76,7 @@ impl JoinStream {
     pub(crate) fn new(probe: Probe) -> Self {
         let state = probe.table.clone().map_or(State::Done, State::Building);
         let left = probe.fetch.unwrap_or(usize::MAX);
-        Self { probe, state, left }
+        Self { probe, state, left, built: Side::Left }
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
@@ -126,7 +128,8 @@ impl JoinStream {
 
     /// The table is there. Without build rows that matter, the probe side is not even started.
     fn built(&mut self, table: &Arc<JoinTable>) -> State {
-        let join_type = self.probe.join_type;
+        self.built = table.build_side();
+        let join_type = self.join_type();
         let no_rows = table.given_rows() == 0;
         let no_keys = table.keys() == 0 && !table.spills();
         if no_rows && join_type.empty_build_side_produces_empty_result()
@@ -147,12 +150,20 @@ impl JoinStream {
         }
     }
 
+    /// The join's type as it is when the side that was built comes first.
+    fn join_type(&self) -> JoinType {
+        match self.built {
+            Side::Left => self.probe.join_type,
+            Side::Right => self.probe.join_type.swap(),
+        }
+    }
+
     fn take(&mut self, mut prober: Box<Prober>, batch: RecordBatch) -> Result<State> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         self.probe.metrics.input_batches.add(1);
         self.probe.metrics.input_rows.add(batch.num_rows());
-        let batch = self.probe.translation.right.read(&batch)?;
+        let batch = self.probe.translation.of_side(self.built.other()).read(&batch)?;
         prober.probe(batch).map_err(from_join)?;
         Ok(State::Probing(prober))
     }
@@ -174,7 +185,7 @@ impl JoinStream {
         let rest = prober.end().map_err(from_join)?;
         if !prober.spills() {
             // Rows in files have not met their matches yet.
-            self.probe.metrics.add(prober.metrics(), self.probe.join_type);
+            self.probe.metrics.add(prober.metrics(), self.join_type());
         }
         Ok(State::Ending(prober, rest))
     }

@@ -13,7 +13,7 @@ use crate::error::from_join;
 use crate::input::Input;
 use crate::residual::Residual;
 
-/// Both inputs, and the join of them. Its left side is built.
+/// Both inputs, and the join of them. Its left side is built, unless somebody says otherwise.
 #[derive(Debug)]
 pub(crate) struct Translation {
     pub(crate) left: Input,
@@ -40,6 +40,14 @@ impl Translation {
         let right = Input::new(&right_schema, &rights, needed(JoinSide::Right))?;
         let join = join(plan, &left, &right, &output)?;
         Ok(Self { left, right, join })
+    }
+
+    /// The input of a side.
+    pub(crate) fn of_side(&self, side: Side) -> &Input {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
     }
 }
 

@@ -20,6 +20,8 @@ usage: cargo xtask bench sql [WORDS]
   --threads 1,2      threads, and partitions
   --tables memory,parquet
   --queries 4,5,18   only these
+  --arms ours,measured
+                     held against stock: ours, and ours that builds on the side with fewer rows
   --json FILE        keep the record there too
 
 A run that leaves nothing out is kept in bench/record/.

@@ -36,7 +36,9 @@ Examples:
 
 Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
 the end of the file's name, or a directory of Parquet files. SET workahead.strategy = 'distance',
-say, changes how keys are looked up; SET datafusion.… whatever DataFusion lets be set.
+say, changes how keys are looked up, SET workahead.design = 'buckets' how they are kept, and
+SET workahead.build_side = 'measured' lets each join find out which side is the smaller one;
+SET datafusion.… whatever DataFusion lets be set.
 With --json the facts are printed, and rows go into --out or are only counted.";
 
 /// The arguments of `workahead sql`.

@@ -2,7 +2,7 @@
 
 use workahead_workloads::tpch::QUERIES;
 
-use crate::sessions::Place;
+use crate::sessions::{Arm, Place};
 
 /// Fewest rounds of a run that is kept.
 const ROUNDS: usize = 15;
@@ -14,6 +14,8 @@ pub(crate) struct Asked {
     pub(crate) threads: Vec<usize>,
     pub(crate) places: Vec<Place>,
     pub(crate) queries: Vec<usize>,
+    /// Besides stock.
+    pub(crate) arms: Vec<Arm>,
     pub(crate) json: bool,
 }
 
@@ -28,6 +30,7 @@ impl Asked {
             threads: if small { vec![2] } else { vec![1, 2] },
             places: vec![Place::Memory, Place::Parquet],
             queries: (1..=QUERIES).collect(),
+            arms: Arm::OURS.to_vec(),
             json: false,
         };
         let mut words = words.iter();
@@ -43,6 +46,10 @@ impl Asked {
                 "--tables" => {
                     let names = value()?.split(',');
                     asked.places = names.map(Place::named).collect::<Result<_, _>>()?;
+                }
+                "--arms" => {
+                    let names = value()?.split(',');
+                    asked.arms = names.map(Arm::named).collect::<Result<_, _>>()?;
                 }
                 other => return Err(format!("`bench sql` knows no {other}")),
             }
@@ -60,6 +67,7 @@ impl Asked {
             && self.rounds >= ROUNDS
             && self.threads == [1, 2]
             && self.places.len() == 2
+            && self.arms == Arm::OURS
     }
 }
 

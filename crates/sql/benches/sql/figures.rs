@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::asked::Asked;
 use crate::pairs::{Measured, Run};
-use crate::sessions::Place;
+use crate::sessions::{Arm, Place};
 
 /// Queries that are mostly joins.
 const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
@@ -19,7 +19,36 @@ const LEVEL: f64 = 0.05;
 /// A query is lost whose whole interval is above it.
 const LOST: f64 = 1.03;
 
-/// Of ours to stock, CPU time: less than 1 is faster.
+/// All queries in one setting.
+pub(crate) struct Setting {
+    pub(crate) place: Place,
+    pub(crate) threads: usize,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) measured: Vec<Measured>,
+}
+
+impl Setting {
+    /// What some figures give of each arm.
+    fn of_arms(&self, figures: impl Fn(&Self, usize) -> Vec<Value>) -> Vec<Value> {
+        (0..self.arms.len()).flat_map(|arm| figures(self, arm)).collect()
+    }
+
+    /// The same with where they are from.
+    fn told(&self, arm: usize, query: &str, figures: Value) -> Value {
+        let mut row = json!({
+            "tables": self.place.name(),
+            "threads": self.threads,
+            "arm": self.arms[arm].name(),
+            "query": query,
+        });
+        if let (Value::Object(row), Value::Object(figures)) = (&mut row, figures) {
+            row.extend(figures);
+        }
+        row
+    }
+}
+
+/// Of an arm to stock, CPU time: less than 1 is faster.
 struct Ratio {
     query: usize,
     mean: f64,
@@ -27,8 +56,8 @@ struct Ratio {
     high: f64,
 }
 
-fn ratios(measured: &[Measured]) -> Vec<Ratio> {
-    let mut order: Vec<_> = measured.iter().map(|query| (query, logs(query))).collect();
+fn ratios(measured: &[Measured], arm: usize) -> Vec<Ratio> {
+    let mut order: Vec<_> = measured.iter().map(|query| (query, logs(query, arm))).collect();
     // By evidence, the strongest first.
     order.sort_by(|(_, one), (_, two)| two.strength().total_cmp(&one.strength()));
     let of = |(rank, (query, logs)): (usize, &(&Measured, Logs))| {
@@ -49,8 +78,8 @@ struct Logs {
     freedom: f64,
 }
 
-fn logs(query: &Measured) -> Logs {
-    let pairs = query.ours.iter().zip(&query.stock);
+fn logs(query: &Measured, arm: usize) -> Logs {
+    let pairs = query.arms[arm].1.iter().zip(&query.stock);
     let logs: Vec<f64> = pairs.map(|(ours, stock)| (ours.cpu_s / stock.cpu_s).ln()).collect();
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
@@ -92,18 +121,20 @@ fn wall(run: &Run) -> f64 {
     run.wall_s
 }
 
-/// A row for each query.
-pub(crate) fn rows(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+/// A row for each arm and query.
+pub(crate) fn rows(setting: &Setting) -> Vec<Value> {
+    setting.of_arms(rows_of)
+}
+
+fn rows_of(setting: &Setting, arm: usize) -> Vec<Value> {
     let row = |(query, ratio): (&Measured, Ratio)| {
         let finite = |value: f64| value.is_finite().then_some(value);
-        json!({
-            "tables": place.name(),
-            "threads": threads,
-            "query": format!("q{}", query.query),
+        let ours = &query.arms[arm].1;
+        let figures = json!({
             "stock_cpu_ms": median(&query.stock, cpu) * 1e3,
-            "ours_cpu_ms": median(&query.ours, cpu) * 1e3,
+            "ours_cpu_ms": median(ours, cpu) * 1e3,
             "stock_wall_ms": median(&query.stock, wall) * 1e3,
-            "ours_wall_ms": median(&query.ours, wall) * 1e3,
+            "ours_wall_ms": median(ours, wall) * 1e3,
             "times_less_cpu": 1.0 / ratio.mean,
             "cpu_ratio": ratio.mean,
             "ratio_low": finite(ratio.low),
@@ -112,13 +143,19 @@ pub(crate) fn rows(measured: &[Measured], place: Place, threads: usize) -> Vec<V
             "bound": 1.0 / (1.0 - query.join_share).max(1e-3),
             "joins": query.joins,
             "joins_left": query.left,
-        })
+        });
+        setting.told(arm, &format!("q{}", query.query), figures)
     };
-    measured.iter().zip(ratios(measured)).map(row).collect()
+    setting.measured.iter().zip(ratios(&setting.measured, arm)).map(row).collect()
 }
 
-/// Sums and geometric means over sets of queries.
-pub(crate) fn sums(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+/// Sums and geometric means over sets of queries, of each arm.
+pub(crate) fn sums(setting: &Setting) -> Vec<Value> {
+    setting.of_arms(sums_of)
+}
+
+fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
+    let measured = &setting.measured;
     let all: Vec<usize> = measured.iter().map(|query| query.query).collect();
     let without = |left_out: usize| move |query: &usize| *query != left_out;
     let sets = [
@@ -134,45 +171,51 @@ pub(crate) fn sums(measured: &[Measured], place: Place, threads: usize) -> Vec<V
             return None;
         }
         let sum = |of: &dyn Fn(&Measured) -> f64| chosen.iter().map(|query| of(query)).sum::<f64>();
-        let (stock, ours) =
-            (sum(&|query| median(&query.stock, cpu)), sum(&|query| median(&query.ours, cpu)));
-        let (stock_wall, ours_wall) =
-            (sum(&|query| median(&query.stock, wall)), sum(&|query| median(&query.ours, wall)));
+        let stock = |of: fn(&Run) -> f64| sum(&|query| median(&query.stock, of));
+        let ours = |of: fn(&Run) -> f64| sum(&|query| median(&query.arms[arm].1, of));
         let joins = sum(&|query| median(&query.stock, cpu) * query.join_share);
-        let log = sum(&|query| logs(query).mean) / chosen.len() as f64;
-        Some(json!({
-            "tables": place.name(),
-            "threads": threads,
-            "query": name,
-            "stock_cpu_ms": stock * 1e3,
-            "ours_cpu_ms": ours * 1e3,
-            "stock_wall_ms": stock_wall * 1e3,
-            "ours_wall_ms": ours_wall * 1e3,
-            "times_less_cpu": stock / ours,
+        let log = sum(&|query| logs(query, arm).mean) / chosen.len() as f64;
+        let figures = json!({
+            "stock_cpu_ms": stock(cpu) * 1e3,
+            "ours_cpu_ms": ours(cpu) * 1e3,
+            "stock_wall_ms": stock(wall) * 1e3,
+            "ours_wall_ms": ours(wall) * 1e3,
+            "times_less_cpu": stock(cpu) / ours(cpu),
             "times_less_cpu_geometric_mean": (-log).exp(),
-            "bound": stock / (stock - joins).max(1e-6),
-        }))
+            "bound": stock(cpu) / (stock(cpu) - joins).max(1e-6),
+        });
+        Some(setting.told(arm, name, figures))
     };
     sets.into_iter().filter_map(row).collect()
 }
 
 /// Every run, in seconds of CPU.
-pub(crate) fn raw(measured: &[Measured], place: Place, threads: usize) -> Vec<Value> {
+pub(crate) fn raw(setting: &Setting) -> Vec<Value> {
     let seconds = |runs: &[Run]| runs.iter().map(cpu).collect::<Vec<_>>();
     let row = |query: &Measured| {
-        json!({
-            "tables": place.name(), "threads": threads, "query": query.query,
-            "stock_cpu_s": seconds(&query.stock), "ours_cpu_s": seconds(&query.ours),
-        })
+        let mut row = json!({
+            "tables": setting.place.name(), "threads": setting.threads, "query": query.query,
+            "stock_cpu_s": seconds(&query.stock),
+        });
+        for (arm, runs) in &query.arms {
+            row[format!("{}_cpu_s", arm.name())] = json!(seconds(runs));
+        }
+        row
     };
-    measured.iter().map(row).collect()
+    setting.measured.iter().map(row).collect()
 }
 
 /// For the screen.
-pub(crate) fn shown(measured: &[Measured], place: Place, threads: usize) -> String {
-    let mut text = format!("tables in {}, threads: {threads}\n", place.name());
+pub(crate) fn shown(setting: &Setting) -> String {
+    (0..setting.arms.len()).map(|arm| shown_of(setting, arm)).collect()
+}
+
+fn shown_of(setting: &Setting, arm: usize) -> String {
+    let (place, threads) = (setting.place.name(), setting.threads);
+    let arm_name = setting.arms[arm].name();
+    let mut text = format!("tables in {place}, threads: {threads}, {arm_name}\n");
     let _ = writeln!(text, "       stock ms   ours ms    ratio  low    high   bound  joins (left)");
-    for row in rows(measured, place, threads) {
+    for row in rows_of(setting, arm) {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
@@ -189,7 +232,7 @@ pub(crate) fn shown(measured: &[Measured], place: Place, threads: usize) -> Stri
             if row["lost"] == true { "  LOST" } else { "" },
         );
     }
-    for row in sums(measured, place, threads) {
+    for row in sums_of(setting, arm) {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
@@ -209,7 +252,8 @@ pub(crate) fn shown(measured: &[Measured], place: Place, threads: usize) -> Stri
 pub(crate) fn notes(asked: &Asked) -> Vec<String> {
     vec![
         format!(
-            "{} rounds, stock and ours in turn (ABBA), after a warm-up whose rows are compared. \
+            "{} rounds, all arms in turn and in changing order, after a warm-up whose rows are \
+             compared. \
              Times are of executing, without planning; medians over the rounds. CPU is that of \
              the whole process.",
             asked.rounds
@@ -221,7 +265,8 @@ pub(crate) fn notes(asked: &Asked) -> Vec<String> {
         "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
          if joins were free."
             .to_owned(),
-        "Both arms have the same settings, a memory pool of 16 GiB and tables with statistics."
+        "All arms have DataFusion's own settings and tables with statistics. `measured` is ours with \
+         the build side found at run time (workahead.build_side), which mends plans and not joins."
             .to_owned(),
     ]
 }

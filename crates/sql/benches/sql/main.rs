@@ -1,14 +1,15 @@
 //! TPC-H by DataFusion with its own joins and with ours, query by query.
 //!
 //! ```text
-//! tables (in memory, in Parquet) × threads ─► two sessions, alike but for the rule
-//! each query: a warm-up, whose rows are compared, then rounds: stock ours, ours stock…
+//! tables (in memory, in Parquet) × threads ─► sessions, alike but for the rule
+//! each query: a warm-up, whose rows are compared, then rounds: stock ours measured, ours …
 //! each pair ─► log-ratio of CPU times ─► interval; stock again, timed inside its joins ─► bound
 //! ```
 //!
-//! Both sessions have the same settings, a memory pool, and tables with statistics (rows, bytes,
-//! nulls, least and greatest values, as Parquet has them): without them the planner builds on the
-//! wrong side, and a win would be over a plan and not over a join. `cargo xtask bench sql --help`.
+//! All sessions have DataFusion's own settings, and tables with statistics (rows, bytes, nulls, least
+//! and greatest values, as Parquet has them): without them the planner builds on the wrong side, and
+//! a win would be over a plan and not over a join. So `measured`, ours with the build side found at
+//! run time, is an arm of its own: it mends plans. `cargo xtask bench sql --help`.
 
 mod asked;
 mod described;
@@ -20,8 +21,8 @@ mod timed;
 use serde_json::{Value, json};
 
 use asked::Asked;
-use pairs::Measured;
-use sessions::{Place, Tables};
+use figures::Setting;
+use sessions::Tables;
 
 fn main() {
     let asked = match Asked::read() {
@@ -36,10 +37,11 @@ fn main() {
     for &place in &asked.places {
         for &threads in &asked.threads {
             let measured = pairs::run(&asked, &tables, place, threads);
+            let setting = Setting { place, threads, arms: asked.arms.clone(), measured };
             if !asked.json {
-                print!("{}", figures::shown(&measured, place, threads));
+                print!("{}", figures::shown(&setting));
             }
-            all.push((place, threads, measured));
+            all.push(setting);
         }
     }
     if asked.json {
@@ -48,11 +50,10 @@ fn main() {
 }
 
 /// What is recorded.
-fn result(asked: &Asked, all: &[(Place, usize, Vec<Measured>)]) -> Value {
-    let settings = || all.iter().map(|(place, threads, measured)| (*place, *threads, measured));
-    let sums = settings().flat_map(|(p, t, measured)| figures::sums(measured, p, t));
-    let queries = settings().flat_map(|(p, t, measured)| figures::rows(measured, p, t));
-    let rounds = settings().flat_map(|(p, t, measured)| figures::raw(measured, p, t));
+fn result(asked: &Asked, all: &[Setting]) -> Value {
+    let sums = all.iter().flat_map(figures::sums);
+    let queries = all.iter().flat_map(figures::rows);
+    let rounds = all.iter().flat_map(figures::raw);
     json!({
         "title": format!("TPC-H at scale {} in DataFusion: our joins and its own", asked.scale),
         "whole": asked.is_whole(),

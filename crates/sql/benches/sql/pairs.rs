@@ -1,4 +1,4 @@
-//! Queries, run by both arms in turn.
+//! Queries, run by all arms in turn.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +30,8 @@ pub(crate) struct Measured {
     pub(crate) query: usize,
     /// Round by round.
     pub(crate) stock: Vec<Run>,
-    pub(crate) ours: Vec<Run>,
+    /// The same of the other arms.
+    pub(crate) arms: Vec<(Arm, Vec<Run>)>,
     /// Of stock's CPU time, what is spent inside joins.
     pub(crate) join_share: f64,
     pub(crate) joins: usize,
@@ -46,8 +47,9 @@ pub(crate) fn run(asked: &Asked, tables: &Tables, place: Place, threads: usize) 
         .enable_all()
         .build()
         .expect("threads");
-    let stock = runtime.block_on(tables.session(Arm::Stock, place, threads));
-    let ours = runtime.block_on(tables.session(Arm::Ours, place, threads));
+    let session = |arm| runtime.block_on(tables.session(arm, place, threads));
+    let stock = session(Arm::Stock);
+    let ours = asked.arms.iter().map(|arm| (*arm, session(*arm))).collect();
     let arms = Arms { runtime, stock, ours };
     asked.queries.iter().map(|number| arms.query(*number, asked.rounds)).collect()
 }
@@ -55,30 +57,39 @@ pub(crate) fn run(asked: &Asked, tables: &Tables, place: Place, threads: usize) 
 struct Arms {
     runtime: Runtime,
     stock: SessionContext,
-    ours: SessionContext,
+    ours: Vec<(Arm, SessionContext)>,
 }
 
 impl Arms {
     fn query(&self, number: usize, rounds: usize) -> Measured {
         eprintln!("q{number}");
         let (warm, rows) = self.run(&self.stock, number);
-        let (_, same) = self.run(&self.ours, number);
-        assert_eq!(shown(&rows), shown(&same), "q{number}: ours gives other rows");
-        let (mut stock, mut ours) = (Vec::new(), Vec::new());
+        for (arm, session) in &self.ours {
+            let (_, same) = self.run(session, number);
+            let name = arm.name();
+            assert_eq!(shown(&rows), shown(&same), "q{number}: {name} gives other rows");
+        }
+        let sessions: Vec<&SessionContext> =
+            std::iter::once(&self.stock).chain(self.ours.iter().map(|(_, ours)| ours)).collect();
+        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); sessions.len()];
         for round in 0..rounds {
-            // ABBA: whoever comes second is not always the same one.
-            if round % 2 == 0 {
-                stock.push(self.run(&self.stock, number).0);
-                ours.push(self.run(&self.ours, number).0);
-            } else {
-                ours.push(self.run(&self.ours, number).0);
-                stock.push(self.run(&self.stock, number).0);
+            // Whoever comes first is not always the same one, nor who comes after whom.
+            let mut order: Vec<usize> = (0..sessions.len()).collect();
+            order.rotate_left(round / 2 % sessions.len());
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for at in order {
+                runs[at].push(self.run(sessions[at], number).0);
             }
         }
-        let plan = self.plan(&self.ours, number);
+        let plan = self.plan(sessions[1], number);
         let join_share = self.join_share(number, warm.cpu_s);
         let (joins, left) = (count(&plan, "WorkaheadJoinExec"), count(&plan, "HashJoinExec"));
-        Measured { query: number, stock, ours, join_share, joins, left }
+        let mut runs = runs.into_iter();
+        let stock = runs.next().expect("stock is the first");
+        let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs).collect();
+        Measured { query: number, stock, arms, join_share, joins, left }
     }
 
     fn plan(&self, session: &SessionContext, number: usize) -> Arc<dyn ExecutionPlan> {

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::memory_pool::GreedyMemoryPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use workahead_workloads::tpch::{Part, Table, Tpch, Watch, write_parquet};
 
@@ -13,8 +11,6 @@ use crate::asked::Asked;
 use crate::described::Described;
 
 const BATCH_ROWS: usize = 8192;
-/// More than any query needs; DataFusion without any pool has been seen to take all there is.
-const POOL_BYTES: usize = 16 << 30;
 
 /// Where the tables are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +41,26 @@ impl Place {
 pub(crate) enum Arm {
     Stock,
     Ours,
+    /// Ours, and the side that is built is the one found to have fewer rows.
+    Measured,
+}
+
+impl Arm {
+    /// All that are held against [`Arm::Stock`].
+    pub(crate) const OURS: [Self; 2] = [Self::Ours, Self::Measured];
+
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        let found = Self::OURS.into_iter().find(|arm| arm.name() == name);
+        found.ok_or_else(|| format!("there is no arm {name}: choose from ours, measured"))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Ours => "ours",
+            Self::Measured => "measured",
+        }
+    }
 }
 
 /// All tables, where they are wanted.
@@ -84,17 +100,18 @@ impl Tables {
 
     /// A session over them.
     pub(crate) async fn session(&self, arm: Arm, place: Place, threads: usize) -> SessionContext {
-        let pool = Arc::new(GreedyMemoryPool::new(POOL_BYTES));
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc();
         let builder = SessionStateBuilder::new()
             .with_config(SessionConfig::new().with_target_partitions(threads))
-            .with_runtime_env(runtime.expect("a runtime"))
             .with_default_features();
         let builder = match arm {
             Arm::Stock => builder,
-            Arm::Ours => workahead_sql::install(builder),
+            Arm::Ours | Arm::Measured => workahead_sql::install(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
+        if arm == Arm::Measured {
+            let set = context.sql("set workahead.build_side = 'measured'").await;
+            set.expect("an option of ours");
+        }
         match (place, &self.parquet) {
             (Place::Memory, _) => {
                 for (name, batches) in &self.memory {

@@ -132,6 +132,21 @@ async fn a_partition_that_is_given_up_leaves_the_filter_open() {
 }
 
 #[tokio::test]
+async fn a_side_that_is_built_in_the_others_place_filters_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    for (left, right, told) in [("big", "small", "[ empty ]"), ("small", "big", "[ k@0 >= 0")] {
+        let mut config = SessionConfig::new().with_target_partitions(1);
+        config.options_mut().optimizer.join_reordering = false;
+        let context = tables(true, config, home.path()).await;
+        context.sql("set workahead.build_side = 'measured'").await.unwrap();
+        let sql = format!("select l.v, r.v from {left} l join {right} r on l.k = r.k");
+        let (rows, _, text) = run(&context, &sql).await;
+        assert_eq!(rows.len(), 2_000 - 2 + 1, "keys that are no nulls, and the frame's line");
+        assert!(text.contains(&format!("DynamicFilter {told}")), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn partitions_may_be_taken_one_after_the_other() {
     use futures::StreamExt;
     let home = tempfile::tempdir().unwrap();

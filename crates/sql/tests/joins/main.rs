@@ -2,6 +2,7 @@
 
 mod filters;
 mod life;
+mod measured;
 mod plans;
 mod spilling;
 mod travel;

@@ -118,7 +118,44 @@ async fn a_wrong_strategy_is_one_clear_error() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
     context.sql("set workahead.strategy = 'fast'").await.unwrap();
-    let plan = plan(&context, "select 1 from l join r on l.a = r.b").await;
-    let error = rows(&context, plan).await.unwrap_err().to_string();
+    let frame = context.sql("select 1 from l join r on l.a = r.b").await.unwrap();
+    let error = frame.create_physical_plan().await.unwrap_err().to_string();
     assert!(error.contains("there is no strategy \"fast\": choose from"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_join_is_told_is_shown_and_done() {
+    let context = session(true, SessionConfig::new().with_target_partitions(2));
+    register_sides(&context);
+    let sql = "select l.said, r.said from l join r on l.a = r.b";
+    let expected = rows(&context, plan(&context, sql).await).await.unwrap();
+    let told = [("strategy", "amac"), ("design", "buckets"), ("build_side", "measured")];
+    for (option, name) in told {
+        context.sql(&format!("set workahead.{option} = '{name}'")).await.unwrap();
+    }
+    // One partition of each side: else one table is shared, and that is always the planned one.
+    context.sql("set datafusion.execution.target_partitions = 1").await.unwrap();
+    let plan = plan(&context, sql).await;
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    assert!(text.contains(", strategy=amac, design=buckets, build_side=measured"), "{text}");
+    let tree = displayable(plan.as_ref()).tree_render().to_string();
+    assert!(tree.contains("design=buckets"), "{tree}");
+    assert_eq!(rows(&context, plan.clone()).await.unwrap(), expected);
+    let metrics = find(&plan, OURS).unwrap().metrics().unwrap().to_string();
+    for word in ["strategy=amac", "design=buckets", "build_side=left"] {
+        assert!(metrics.contains(word), "{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn dense_keys_are_looked_up_directly_unless_buckets_are_asked_for() {
+    let context = session(true, SessionConfig::new());
+    register_sides(&context);
+    for (asked, done) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
+        context.sql(&format!("set workahead.design = '{asked}'")).await.unwrap();
+        let plan = plan(&context, "select l.said from l join r on l.at = r.at").await;
+        rows(&context, plan.clone()).await.unwrap();
+        let metrics = find(&plan, OURS).unwrap().metrics().unwrap().to_string();
+        assert!(metrics.contains(&format!("design={done}")), "{metrics}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Plans as bytes and back.
 
+use datafusion::physical_plan::displayable;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -42,6 +43,26 @@ async fn a_plan_that_travelled_gives_the_same_rows() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_join_was_told_travels_with_it() {
+    let config = SessionConfig::new().with_target_partitions(1);
+    let (told, other) = (session(true, config.clone()), session(true, config));
+    register_sides(&told);
+    for set in ["strategy = 'groups'", "design = 'buckets'", "build_side = 'measured'"] {
+        told.sql(&format!("set workahead.{set}")).await.unwrap();
+    }
+    let codec = WorkaheadCodec::default();
+    let sent = plan(&told, QUERIES[0]).await;
+    let bytes = physical_plan_to_bytes_with_extension_codec(sent.clone(), &codec).unwrap();
+    let task = other.task_ctx();
+    let came = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
+    let [sent_text, came_text] =
+        [&sent, &came].map(|plan| displayable(plan.as_ref()).indent(false).to_string());
+    assert!(came_text.contains("strategy=groups, design=buckets, build_side=measured"));
+    assert_eq!(came_text, sent_text);
+    assert_eq!(rows(&other, came).await.unwrap(), rows(&told, sent).await.unwrap());
 }
 
 #[tokio::test]

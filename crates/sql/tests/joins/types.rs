@@ -18,7 +18,7 @@ use workahead_sql::{Settings, WorkaheadJoinExec};
 
 use crate::{plan, register_sides, rows, session};
 
-const TYPES: [JoinType; 10] = [
+pub(crate) const TYPES: [JoinType; 10] = [
     JoinType::Inner,
     JoinType::Left,
     JoinType::Right,

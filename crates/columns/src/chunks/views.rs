@@ -1,0 +1,58 @@
+//! Texts by views, in few buffers.
+//!
+//! A batch that another join put out has views into all texts of that join's build side, and brings
+//! the list of their buffers. The lists of many such batches, joined, name the same buffers again and
+//! again; and every gather copies the whole list, counting each buffer up and, later, down again. So
+//! a long list is given up for one buffer of the texts that are left.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+
+/// Beyond, copying the list is felt in a gather of some thousand rows.
+const BUFFERS_MAX: usize = 64;
+
+/// The same values in few buffers.
+pub(super) fn in_few_buffers(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => {
+            let texts = array.as_string_view();
+            if texts.data_buffers().len() > BUFFERS_MAX { Arc::new(texts.gc()) } else { array }
+        }
+        DataType::BinaryView => {
+            let bytes = array.as_binary_view();
+            if bytes.data_buffers().len() > BUFFERS_MAX { Arc::new(bytes.gc()) } else { array }
+        }
+        _ => array,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BinaryViewArray, StringViewArray};
+    use arrow_select::concat::concat;
+
+    use super::*;
+
+    #[test]
+    fn long_lists_are_given_up_and_values_are_not() {
+        let text = |row: usize| {
+            (!row.is_multiple_of(7)).then(|| format!("text number {row}, long or not"))
+        };
+        let texts: ArrayRef = Arc::new((0..50).map(text).collect::<StringViewArray>());
+        let bytes: ArrayRef = Arc::new((0..50).map(text).collect::<BinaryViewArray>());
+        for array in [texts, bytes] {
+            for (times, buffers) in [(3, 3), (100, 1)] {
+                let slices: Vec<_> = (0..times).map(|at| array.slice(at % 20, 9)).collect();
+                let slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
+                let joined = concat(&slices).unwrap();
+                let few = in_few_buffers(Arc::clone(&joined));
+                assert_eq!(&few, &joined);
+                // One more buffer is that of the views.
+                assert_eq!(few.to_data().buffers().len(), buffers + 1);
+            }
+        }
+    }
+}
