@@ -22,6 +22,7 @@ usage: cargo xtask bench sql [WORDS]
   --queries 4,5,18   only these
   --arms ours,measured
                      held against stock: ours, and ours that builds on the side with fewer rows
+  --explain          shows plans with their operators' times
   --json FILE        keep the record there too
 
 A run that leaves nothing out is kept in bench/record/.

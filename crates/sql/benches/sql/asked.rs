@@ -17,6 +17,8 @@ pub(crate) struct Asked {
     /// Besides stock.
     pub(crate) arms: Vec<Arm>,
     pub(crate) json: bool,
+    /// Shows each plan with its operators' times.
+    pub(crate) explain: bool,
 }
 
 impl Asked {
@@ -32,6 +34,7 @@ impl Asked {
             queries: (1..=QUERIES).collect(),
             arms: Arm::OURS.to_vec(),
             json: false,
+            explain: false,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -39,6 +42,7 @@ impl Asked {
             match word.as_str() {
                 "--bench" | "--nocapture" | "--quiet" => {}
                 "--json" => asked.json = true,
+                "--explain" => asked.explain = true,
                 "--scale" => asked.scale = parsed(value()?)?,
                 "--rounds" => asked.rounds = parsed::<usize>(value()?)?.max(1),
                 "--threads" => asked.threads = list(value()?)?,

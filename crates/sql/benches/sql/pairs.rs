@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 use tokio::runtime::Runtime;
@@ -51,7 +52,14 @@ pub(crate) fn run(asked: &Asked, tables: &Tables, place: Place, threads: usize) 
     let stock = session(Arm::Stock);
     let ours = asked.arms.iter().map(|arm| (*arm, session(*arm))).collect();
     let arms = Arms { runtime, stock, ours };
-    asked.queries.iter().map(|number| arms.query(*number, asked.rounds)).collect()
+    let query = |number: &usize| {
+        let measured = arms.query(*number, asked.rounds);
+        if asked.explain {
+            arms.explain(*number);
+        }
+        measured
+    };
+    asked.queries.iter().map(query).collect()
 }
 
 struct Arms {
@@ -90,6 +98,17 @@ impl Arms {
         let stock = runs.next().expect("stock is the first");
         let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs).collect();
         Measured { query: number, stock, arms, join_share, joins, left }
+    }
+
+    /// Shows the plans of a query with what their operators counted.
+    fn explain(&self, number: usize) {
+        let ours = self.ours.iter().map(|(arm, session)| (*arm, session));
+        for (arm, session) in std::iter::once((Arm::Stock, &self.stock)).chain(ours) {
+            let plan = self.plan(session, number);
+            self.execute(session, Arc::clone(&plan));
+            let shown = DisplayableExecutionPlan::with_metrics(plan.as_ref());
+            eprintln!("q{number}, {}\n{}", arm.name(), shown.indent(false));
+        }
     }
 
     fn plan(&self, session: &SessionContext, number: usize) -> Arc<dyn ExecutionPlan> {

@@ -38,6 +38,15 @@ pub(crate) fn session_in(
     SessionContext::new_with_state(builder.build())
 }
 
+/// A session's settings where both sides of every join are partitioned by their keys.
+pub(crate) fn partitioned(partitions: usize) -> SessionConfig {
+    let mut config = SessionConfig::new().with_target_partitions(partitions);
+    let optimizer = &mut config.options_mut().optimizer;
+    optimizer.hash_join_single_partition_threshold = 0;
+    optimizer.hash_join_single_partition_threshold_rows = 0;
+    config
+}
+
 /// Two tables in several partitions: keys with nulls, repeats and gaps on both sides.
 pub(crate) fn register_sides(context: &SessionContext) {
     let left = (0..40_i64).map(|i| (i % 9 != 8).then_some(i % 13));

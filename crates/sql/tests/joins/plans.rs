@@ -4,7 +4,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displaya
 use datafusion::prelude::SessionConfig;
 use futures::TryStreamExt;
 
-use crate::{count, plan, register_sides, rows, session};
+use crate::{count, partitioned, plan, register_sides, rows, session};
 
 const OURS: &str = "WorkaheadJoinExec";
 const STOCK: &str = "HashJoinExec";
@@ -125,7 +125,7 @@ async fn a_wrong_strategy_is_one_clear_error() {
 
 #[tokio::test]
 async fn what_a_join_is_told_is_shown_and_done() {
-    let context = session(true, SessionConfig::new().with_target_partitions(2));
+    let context = session(true, partitioned(2));
     register_sides(&context);
     let sql = "select l.said, r.said from l join r on l.a = r.b";
     let expected = rows(&context, plan(&context, sql).await).await.unwrap();
@@ -133,8 +133,6 @@ async fn what_a_join_is_told_is_shown_and_done() {
     for (option, name) in told {
         context.sql(&format!("set workahead.{option} = '{name}'")).await.unwrap();
     }
-    // One partition of each side: else one table is shared, and that is always the planned one.
-    context.sql("set datafusion.execution.target_partitions = 1").await.unwrap();
     let plan = plan(&context, sql).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
     assert!(text.contains(", strategy=amac, design=buckets, build_side=measured"), "{text}");

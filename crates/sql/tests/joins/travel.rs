@@ -7,7 +7,7 @@ use datafusion_proto::bytes::{
 };
 use workahead_sql::WorkaheadCodec;
 
-use crate::{count, plan, register_sides, rows, session};
+use crate::{count, partitioned, plan, register_sides, rows, session};
 
 const QUERIES: [&str; 6] = [
     "select l.said, r.said from l join r on l.a = r.b",
@@ -47,8 +47,7 @@ async fn a_plan_that_travelled_gives_the_same_rows() {
 
 #[tokio::test]
 async fn what_a_join_was_told_travels_with_it() {
-    let config = SessionConfig::new().with_target_partitions(1);
-    let (told, other) = (session(true, config.clone()), session(true, config));
+    let (told, other) = (session(true, partitioned(2)), session(true, partitioned(2)));
     register_sides(&told);
     for set in ["strategy = 'groups'", "design = 'buckets'", "build_side = 'measured'"] {
         told.sql(&format!("set workahead.{set}")).await.unwrap();
