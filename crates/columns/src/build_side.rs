@@ -12,7 +12,6 @@ use arrow_array::RecordBatch;
 use crate::build::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
-use crate::needs::sliced_bytes;
 use crate::prober::Probed;
 use crate::spill::{Partitions, Router, Sizes};
 use crate::table::Spilled;
@@ -102,7 +101,7 @@ impl BuildSide {
 
     fn guess(&mut self, batch: &RecordBatch) {
         if !self.probed_is_known {
-            self.bytes += sliced_bytes(batch);
+            self.bytes += self.context.bytes_of(batch);
             self.probed.rows = self.probed.rows.max(batch.num_rows());
             self.probed.row_bytes = self.bytes.div_ceil(self.rows);
         }

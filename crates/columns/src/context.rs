@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use arrow_array::RecordBatch;
+
+use crate::batch::row_bytes;
+use crate::needs::sliced_bytes;
 use crate::spill::Counts;
 use crate::{HashJoin, JoinError, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
@@ -38,6 +42,15 @@ impl Context {
 
     pub(crate) fn reservation(&self) -> Reservation {
         Reservation::new(self.pool.clone())
+    }
+
+    /// The bytes that a batch's rows occupy: about, where memory has no limit and nothing depends
+    /// on it. To find out how long texts are costs as much as to gather them.
+    pub(crate) fn bytes_of(&self, batch: &RecordBatch) -> usize {
+        match self.pool.limit() {
+            Some(_) => sliced_bytes(batch),
+            None => batch.num_rows() * row_bytes(batch.schema_ref()),
+        }
     }
 
     /// What to say when memory is short.

@@ -4,6 +4,8 @@
 //! correction for large counts is not needed. A table sized by rows wastes memory and cache where
 //! keys repeat; one sized while it grows moves everything several times.
 
+use std::cell::Cell;
+
 use workahead_operators::isa::Detected;
 use workahead_operators::with_isa;
 
@@ -16,14 +18,17 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 pub(crate) struct Distinct {
     /// The longest run of zeros seen, plus one, per register.
     registers: Box<[u8; REGISTERS]>,
+    /// Asked several times a join, small ones too: reckoned once.
+    estimate: Cell<Option<usize>>,
 }
 
 impl Distinct {
     pub(crate) fn new() -> Self {
-        Self { registers: Box::new([0; REGISTERS]) }
+        Self { registers: Box::new([0; REGISTERS]), estimate: Cell::new(None) }
     }
 
     pub(crate) fn add(&mut self, keys: &[u64]) {
+        self.estimate.set(None);
         // Zeros are counted by an instruction that the baseline has not.
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
@@ -43,9 +48,14 @@ impl Distinct {
     }
 
     pub(crate) fn estimate(&self) -> usize {
+        let known = self.estimate.get().unwrap_or_else(|| self.reckon());
+        self.estimate.set(Some(known));
+        known
+    }
+
+    fn reckon(&self) -> usize {
         let m = REGISTERS as f64;
-        // Asked several times a join, small ones too: a power for each length of run, not for each
-        // register.
+        // A power for each length of run, not for each register.
         let mut runs = [0_u32; 1 << u8::BITS];
         self.registers.iter().for_each(|run| runs[usize::from(*run)] += 1);
         let powers = runs.iter().zip(0..).filter(|(count, _)| **count > 0);

@@ -37,6 +37,8 @@ pub(crate) use pairs::Pairs;
 
 /// Hits looked up at a time: 16 KiB of them, which stay in L1 until they are expanded.
 const HITS: usize = 1024;
+/// Hits that are worth being filtered and expanded.
+const HITS_ENOUGH: usize = HITS / 2;
 /// Whether pairs are looked at before they come out.
 const SIEVED: bool = true;
 const PROVEN: bool = false;
@@ -199,8 +201,12 @@ impl Pairing {
     fn drive(&mut self, table: &Resident) {
         self.hits.found.clear();
         self.next_hit = 0;
-        let pause = self.lookup.drive(&table.inside.table, self.keys.words(), &mut self.hits);
-        self.drained = pause == Pause::Drained;
+        // What follows has its price for each round: where few keys hit, several rounds make one.
+        self.drained = false;
+        while !self.drained && self.hits.found.len() < HITS_ENOUGH {
+            let pause = self.lookup.drive(&table.inside.table, self.keys.words(), &mut self.hits);
+            self.drained = pause == Pause::Drained;
+        }
         if table.inside.store.is_some() && !table.inside.collides {
             self.verify(table);
         }

@@ -17,7 +17,6 @@ use arrow_select::coalesce::BatchCoalescer;
 
 use crate::gather;
 use crate::join_type::Alone;
-use crate::needs::sliced_bytes;
 use crate::pairing::Pairing;
 use crate::resident::Resident;
 use crate::spill::ProbeFiles;
@@ -151,7 +150,7 @@ impl Prober {
 
     /// What a batch and its outputs take, if build rows are as long as on the average.
     fn bytes_for(&self, resident: &Resident, batch: &RecordBatch) -> usize {
-        let (rows, bytes) = (batch.num_rows(), sliced_bytes(batch));
+        let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
         let probed = Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
         probed.bytes(&resident.join, resident.row_bytes()) + routed
@@ -173,7 +172,8 @@ impl Prober {
             }
             let start = Instant::now();
             let output = gather::output(resident, &mut self.pairing)?;
-            self.table.charge(&mut self.memory, PROBER_BYTES + 2 * sliced_bytes(&output))?;
+            let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
+            self.table.charge(&mut self.memory, bytes)?;
             if output.num_rows() > self.table.join().batch_rows / FEW {
                 // Not to be copied just to be merged with a few rows before it.
                 self.outputs.finish_buffered_batch()?;

@@ -3,7 +3,7 @@
 //! A batch that another join put out has views into all texts of that join's build side, and brings
 //! the list of their buffers. The lists of many such batches, joined, name the same buffers again and
 //! again; and every gather copies the whole list, counting each buffer up and, later, down again. So
-//! a long list is given up for one buffer of the texts that are left.
+//! a list that is long for so few rows is given up for one buffer of the texts that are left.
 
 use std::sync::Arc;
 
@@ -13,20 +13,26 @@ use arrow_schema::DataType;
 
 /// Beyond, copying the list is felt in a gather of some thousand rows.
 const BUFFERS_MAX: usize = 64;
+/// A list of own buffers has more rows than these for each: copying the texts would be felt more.
+const ROWS_MAX: usize = 512;
 
 /// The same values in few buffers.
 pub(super) fn in_few_buffers(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => {
             let texts = array.as_string_view();
-            if texts.data_buffers().len() > BUFFERS_MAX { Arc::new(texts.gc()) } else { array }
+            if is_long(texts.data_buffers().len(), texts.len()) { Arc::new(texts.gc()) } else { array }
         }
         DataType::BinaryView => {
             let bytes = array.as_binary_view();
-            if bytes.data_buffers().len() > BUFFERS_MAX { Arc::new(bytes.gc()) } else { array }
+            if is_long(bytes.data_buffers().len(), bytes.len()) { Arc::new(bytes.gc()) } else { array }
         }
         _ => array,
     }
+}
+
+fn is_long(buffers: usize, rows: usize) -> bool {
+    buffers > BUFFERS_MAX && rows < buffers * ROWS_MAX
 }
 
 #[cfg(test)]
