@@ -1,9 +1,9 @@
 //! Texts by views, in few buffers.
 //!
 //! A batch that another join put out has views into all texts of that join's build side, and brings
-//! the list of their buffers. The lists of many such batches, joined, name the same buffers again and
-//! again; and every gather copies the whole list, counting each buffer up and, later, down again. So
-//! a list that is long for so few rows is given up for one buffer of the texts that are left.
+//! the list of their buffers. The lists of many such batches, joined, name the same buffers again
+//! and again; and every gather copies the whole list, counting each buffer up and, later, down. So a
+//! list that is long for so few rows is given up for one buffer of the texts that are left.
 
 use std::sync::Arc;
 
@@ -21,11 +21,13 @@ pub(super) fn in_few_buffers(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => {
             let texts = array.as_string_view();
-            if is_long(texts.data_buffers().len(), texts.len()) { Arc::new(texts.gc()) } else { array }
+            let long = is_long(texts.data_buffers().len(), texts.len());
+            if long { Arc::new(texts.gc()) } else { array }
         }
         DataType::BinaryView => {
             let bytes = array.as_binary_view();
-            if is_long(bytes.data_buffers().len(), bytes.len()) { Arc::new(bytes.gc()) } else { array }
+            let long = is_long(bytes.data_buffers().len(), bytes.len());
+            if long { Arc::new(bytes.gc()) } else { array }
         }
         _ => array,
     }

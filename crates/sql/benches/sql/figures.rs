@@ -265,8 +265,9 @@ pub(crate) fn notes(asked: &Asked) -> Vec<String> {
         "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
          if joins were free."
             .to_owned(),
-        "All arms have DataFusion's own settings and tables with statistics. `measured` is ours with \
-         the build side found at run time (workahead.build_side), which mends plans and not joins."
+        "All arms have DataFusion's own settings and tables with statistics. `measured` is ours \
+         with the build side found at run time (workahead.build_side), which mends plans and not \
+         joins."
             .to_owned(),
     ]
 }
