@@ -7,10 +7,10 @@
 //!
 //! A planner knows how many rows tables have, and guesses what filters and joins leave of them.
 //! Here nothing is guessed: what was read of the side that was not built is what is probed with
-//! first, so no more than twice the smaller side is held. The left side has a start, because a probe
-//! side that is not started yet is still spared what a dynamic filter finds; and where memory has a
-//! limit and a good part of it is taken before a side ends, the planned one is built, which can
-//! spill.
+//! first, so no more than twice the smaller side is held. The left side has a start, because a
+//! probe side that is not started yet is still spared what a dynamic filter finds; and where memory
+//! has a limit and a good part of it is taken before a side ends, the planned one is built, which
+//! can spill.
 
 use std::collections::VecDeque;
 

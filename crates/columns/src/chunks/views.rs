@@ -2,8 +2,8 @@
 //!
 //! A batch that another join put out has views into all texts of that join's build side, and brings
 //! the list of their buffers. The lists of many such batches, joined, name the same buffers again
-//! and again; and every gather copies the whole list, counting each buffer up and, later, down. So a
-//! list that is long for so few rows is given up for one buffer of the texts that are left.
+//! and again; and every gather copies the whole list, counting each buffer up and, later, down. So
+//! a list that is long for so few rows is given up for one buffer of the texts that are left.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 //!
 //! All sessions have DataFusion's own settings, and tables with statistics (rows, bytes, nulls,
 //! least and greatest values, as Parquet has them): without them the planner builds on the wrong
-//! side, and a win would be over a plan and not over a join. So `measured`, ours with the build side
-//! found at run time, is an arm of its own: it mends plans. `cargo xtask bench sql --help`.
+//! side, and a win would be over a plan and not over a join. So `measured`, ours with the build
+//! side found at run time, is an arm of its own: it mends plans. `cargo xtask bench sql --help`.
 
 mod asked;
 mod described;
