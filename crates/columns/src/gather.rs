@@ -1,5 +1,7 @@
 //! Rows of both sides made into arrays.
 
+use std::ops::Range;
+
 use arrow_array::{Array, new_null_array};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -25,8 +27,10 @@ enum ProbeRows {
 }
 
 impl ProbeRows {
-    fn of(rows: Vec<Row>) -> Self {
-        let start = rows[0];
+    fn of(run: Range<Row>, rows: Vec<Row>) -> Self {
+        let Some(&start) = rows.first() else {
+            return Self::Run { start: run.start as usize, rows: run.len() };
+        };
         if rows.iter().zip(start..).all(|(row, next)| *row == next) {
             return Self::Run { start: start as usize, rows: rows.len() };
         }
@@ -44,15 +48,15 @@ impl ProbeRows {
 /// The output batch of a pairing's rows, which are taken from it.
 pub(crate) fn output(table: &Resident, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
     let join = &table.join;
-    let Pairs { probe, build, values } = std::mem::take(&mut pairing.out);
-    let rows = probe.len();
+    let rows = pairing.out.len();
+    let Pairs { run, probe, build, values } = std::mem::take(&mut pairing.out);
     let inline = table.inside.inline.as_ref().map(|inline| inline.array(values)).transpose()?;
     let batch = pairing.batch.as_ref().expect("rows are of a batch");
     let marks = join.join_type.marks().then(|| {
         let marked = |at: usize| pairing.matched.get(probe[at] as usize);
         BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
     });
-    let probe_rows = ProbeRows::of(probe);
+    let probe_rows = ProbeRows::of(run, probe);
     let build_rows = if join.join_type.nulls(join.build_side) {
         table.inside.chunks.rows_or_nulls(build)
     } else {
@@ -135,7 +139,7 @@ pub(crate) fn wanted(
     batch: &RecordBatch,
     pairs: &Pairs,
 ) -> Result<BooleanArray, JoinError> {
-    let probe_rows = ProbeRows::of(pairs.probe.clone());
+    let probe_rows = ProbeRows::of(0..0, pairs.probe.clone());
     let build_rows = table.inside.chunks.rows(pairs.build.clone());
     let arrays = condition.columns.iter().map(|&(side, column)| {
         if side == table.build_side() {

@@ -28,6 +28,14 @@ impl Answers {
         &self.values[..self.keys]
     }
 
+    /// The values, which are then no longer here.
+    #[must_use]
+    pub fn take_values(&mut self) -> Vec<u64> {
+        self.values.truncate(std::mem::take(&mut self.keys));
+        self.found.clear();
+        std::mem::take(&mut self.values)
+    }
+
     /// Whether each key is in the table, and its value or anything, in order.
     pub fn each(&self) -> impl Iterator<Item = (bool, u64)> + '_ {
         let bits = self.found.iter().flat_map(|word| (0..BLOCK).map(move |at| word >> at & 1 != 0));

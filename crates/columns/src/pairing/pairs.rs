@@ -8,6 +8,8 @@ use workahead_operators::walk::Row;
 /// Rows of both sides, side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
+    /// Probe rows that come once each, one after the other: then `probe` is empty.
+    pub(crate) run: Range<Row>,
     pub(crate) probe: Vec<Row>,
     /// [`NO_ROW`](crate::chunks::NO_ROW) where there is none. Empty if the join emits no pairs.
     pub(crate) build: Vec<Row>,
@@ -17,10 +19,11 @@ pub(crate) struct Pairs {
 
 impl Pairs {
     pub(crate) fn len(&self) -> usize {
-        self.probe.len()
+        self.run.len() + self.probe.len()
     }
 
     pub(super) fn clear(&mut self) {
+        self.run = 0..0;
         self.probe.clear();
         self.build.clear();
         self.values.clear();

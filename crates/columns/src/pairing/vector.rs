@@ -17,7 +17,7 @@ fn vector<'l>(
     keys: &Keys,
     table: &Resident,
     most: usize,
-) -> Option<(Row, &'l Answers)> {
+) -> Option<(Row, &'l mut Answers)> {
     let store = table.inside.store.as_ref();
     if store.is_some() && !table.inside.groups.is_empty() {
         return None;
@@ -83,7 +83,16 @@ impl Pairing {
         }
         let rows = first..first + answers.values().len() as Row;
         self.next_row = rows.end as usize;
-        if hits == rows.len() && inline {
+        // The vector is all there is room for, or all that is left: nothing follows it.
+        let all_of_run = hits == rows.len() && self.out.len() == 0 && self.keys.rows().is_none();
+        if all_of_run && table.emits.probe == Alone::Never {
+            self.out.run = rows;
+            if inline {
+                self.out.values = answers.take_values();
+            } else {
+                self.out.build.extend(answers.values().iter().map(|value| *value as Row));
+            }
+        } else if hits == rows.len() && inline {
             self.out.probe.extend(rows);
             self.out.values.extend_from_slice(answers.values());
         } else if hits == rows.len() {
