@@ -3,7 +3,8 @@
 //! Whole joins, build and probe, of 64-bit keys of which each probe row matches one build row; the
 //! build side's values are 32-bit rows or 64-bit numbers, probe rows are known by their place. What
 //! is found is summed up and no column is gathered: the best that a join by partitions can hope
-//! for, as its pairs are in no side's order. Memory comes from a pool.
+//! for, as its pairs are in no side's order. Memory comes from a pool; the first round touches it.
+//! `--builds N --probes N --threads N --value-bytes 4|8` measure one of all.
 //!
 //! * *buckets*: the table built part by part, probed in the order of the probe side;
 //! * *radix*: both sides scattered, a window for each partition;
@@ -177,31 +178,29 @@ impl Inputs {
         each_thread(self.threads, &self.probe, probe);
     }
 
-    /// Reads as many random lines as there are probe rows.
-    fn lines(&self, table: &Table) {
+    /// Reads as many random lines as there are probe rows, of as many as the table has.
+    fn lines(&self, lines: &[[u64; 8]]) {
         /// More than any core keeps in flight.
         const AHEAD: usize = 64;
-        let buckets = table.buckets();
         let at = |row: usize| {
-            ((u128::from(hash_u64(row as u64)) * buckets.len() as u128) >> 64) as usize
+            ((u128::from(hash_u64(row as u64)) * lines.len() as u128) >> 64) as usize
         };
         each_thread(self.threads, &self.probe, |keys, first| {
             let mut memory = Prefetching::<ToL1>::default();
             let mut sum = 0_u64;
             for row in first..first + keys.len() {
-                memory.fetch(Place::of(&buckets[at(row + AHEAD)]), Intent::Read);
-                let words: &[u64; 8] = bytemuck::cast_ref(&buckets[at(row)]);
-                sum = sum.wrapping_add(words[0]);
+                memory.fetch(Place::of(&lines[at(row + AHEAD)]), Intent::Read);
+                sum = sum.wrapping_add(lines[at(row)][0]);
             }
             std::hint::black_box(sum);
         });
     }
 
-    fn joined<'a>(&'a self, name: &str, join: impl Fn() -> Found + 'a) -> Case<'a, Option<Table>> {
-        Case::new(name, move |_: &mut Option<Table>| self.timed(|| Some(join())))
+    fn joined<'a>(&'a self, name: &str, join: impl Fn() -> Found + 'a) -> Case<'a, ()> {
+        Case::new(name, move |_: &mut ()| self.timed(|| Some(join())))
     }
 
-    fn cases<V: Value>(&self, of: fn(usize) -> V) -> Vec<Case<'_, Option<Table>>> {
+    fn cases<V: Value>(&self, of: fn(usize) -> V) -> Vec<Case<'_, ()>> {
         let mut cases = vec![
             self.joined("buckets", move || self.buckets(of)),
             self.joined("radix", move || self.radix(of, None)),
@@ -215,22 +214,25 @@ impl Inputs {
             let name = format!("probes by part, 1/{share}");
             cases.push(self.joined(&name, move || self.probes_by_part(of, rows)));
         }
-        cases.push(Case::new("scattered", move |_: &mut Option<Table>| {
+        cases.push(Case::new("scattered", move |_: &mut ()| {
             self.timed(|| {
                 self.scattered(of);
                 None
             })
         }));
-        cases.push(Case::new("streamed", move |_: &mut Option<Table>| {
+        cases.push(Case::new("streamed", move |_: &mut ()| {
             self.timed(|| {
                 self.streamed(of);
                 None
             })
         }));
-        cases.push(Case::new("lines", move |table: &mut Option<Table>| {
-            let table = table.get_or_insert_with(|| self.table(of));
+        cases.push(Case::new("lines", move |_: &mut ()| {
+            let bytes = Table::bytes_for(self.build.len(), Load::HALF).expect("not too many");
+            let mut lines = self.pages.any::<[u64; 8]>(bytes / 64).expect("memory");
+            // Touched, if it is new.
+            lines.fill([1; 8]);
             self.timed(|| {
-                self.lines(table);
+                self.lines(&lines);
                 None
             })
         }));
@@ -294,14 +296,18 @@ fn main() {
     };
     let mut report = Report::new(&asked, "Joins by partitions, and by one table");
     for (builds, probes) in sizes {
-        for threads in [1, 2] {
-            let pages = Supply::from(Pages::Huge).with_pool(Pool::keeping(5 << 30));
+        for threads in asked.number("--threads").map_or(vec![1, 2], |threads| vec![threads]) {
+            // More than any case takes: the first touch of fresh memory is nobody's speed.
+            let pages = Supply::from(Pages::Huge).with_pool(Pool::keeping(6 << 30));
             let inputs = Inputs::new(builds, probes, (&pages, room), threads);
             let partitions = inputs.cut().partitions();
-            let rounds = asked.rounds(5);
-            let narrow = in_turns(&asked, rounds, &inputs.cases(|row| row as u32), &mut None);
-            let wide = in_turns(&asked, rounds, &inputs.cases(|row| row as u64), &mut None);
-            for (value_bytes, times) in [(4, narrow), (8, wide)] {
+            let rounds = asked.rounds(3);
+            for value_bytes in asked.number("--value-bytes").map_or(vec![4, 8], |bytes| vec![bytes]) {
+                let cases = match value_bytes {
+                    4 => inputs.cases(|row| row as u32),
+                    _ => inputs.cases(|row| row as u64),
+                };
+                let times = in_turns(&asked, rounds, &cases, &mut ());
                 for timed in &times {
                     report.row(&[
                         ("case", json!(timed.name)),

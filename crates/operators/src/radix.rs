@@ -8,7 +8,7 @@
 //!
 //! A lookup in a table beyond the caches costs a line of memory, most of which is not wanted.
 //! Moving a row to its partition costs what the row has, read twice and written once, and makes
-//! every lookup one in L2. So partitions win where rows are narrow and the table is large, and
+//! every lookup one in L2. So partitions can win where rows are narrow and the table is large, and
 //! lose where rows are wide (all of them move), where few probe rows come, and where the order of
 //! the probe side, or a pipeline, is to be kept. (Shatdal, Kant, Naughton, VLDB 1994; Manegold,
 //! Boncz, Kersten, *Optimizing Main-Memory Join on Modern Hardware*, TKDE 2002; Balkesen, Teubner,
@@ -20,9 +20,8 @@
 //!   ([`Parts`](crate::bucket::Parts)): cut by the high bits of the hash, which also choose
 //!   the home within; so the partitions' tables are as full as the whole one would be, in any
 //!   number of partitions, and no bit decides twice.
-//! * **One pass or two**, by how many partitions' [lanes](scatter) stay in half of L2, and their
-//!   pages in the TLB. In two passes, the second is of one coarse partition, just before it is
-//!   joined.
+//! * **One pass or two**, by how many partitions' [lanes](scatter) stay in L2, and their pages in
+//!   the TLB. In two passes, the second is of one coarse partition, just before it is joined.
 //! * **No cliff where rows crowd in a partition**: the window holds each key once, however often it
 //!   repeats; partitions are dealt out by size, the largest first; and one with more probe rows
 //!   than a thread's fair piece is dealt in pieces, each with a window of its own.
@@ -116,7 +115,7 @@ impl Cut {
 impl Room {
     /// Partitions that so many rows can be written to at a time.
     fn partitions(self, rows: usize) -> usize {
-        let cached = self.l2_bytes / 2 / Scatter::<u32>::LANE_BYTES;
+        let cached = self.l2_bytes / Scatter::<u32>::LANE_BYTES;
         let pages = Scatter::<u32>::bytes_for(rows).div_ceil(self.page_bytes.max(1));
         match self.tlb_entries {
             // Keys and values are two streams.

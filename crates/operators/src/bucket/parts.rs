@@ -89,6 +89,15 @@ impl Parts {
         Ok(Self { homes: homes as u32, shift })
     }
 
+    /// Of a table that there is, to be asked part by part: about so many bytes each, unless they
+    /// were too many.
+    #[must_use]
+    pub fn over(table: &Table, part_bytes: usize) -> Self {
+        let least = table.buckets.len().div_ceil(PARTS_MAX).next_power_of_two().ilog2();
+        let buckets = (part_bytes / size_of::<Bucket>()).max(1);
+        Self { homes: table.homes, shift: buckets.ilog2().max(least) }
+    }
+
     fn buckets(self) -> usize {
         self.homes as usize + SPARE_BUCKETS
     }

@@ -24,7 +24,12 @@ use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 use super::stream::{Line, WORDS, past_caches};
 use crate::bucket::Parts;
 use crate::isa::Detected;
+use crate::memory::{Memory, Prefetching, ToL1};
+use crate::place::{Intent, Place};
 use crate::with_isa;
+
+/// Rows whose lanes are announced together: so many fit L1 beside all else.
+const BLOCK: usize = 32;
 
 /// What goes with a key: a row, or a value in its place.
 pub trait Value: Pod + Send + Sync + Into<u64> + sealed::Sealed {
@@ -142,9 +147,17 @@ impl<V: Value> Scatter<V> {
         value: impl Fn(usize) -> V,
     ) {
         let Self { lanes, next, .. } = self;
+        let (mut memory, mut partitions) = (Prefetching::<ToL1>::default(), [0_u32; BLOCK]);
         past_caches(&mut self.keys, &mut self.values, |to_keys, to_values| {
             for (at, key) in keys.iter().enumerate() {
-                let partition = partition(*key);
+                if at % BLOCK == 0 {
+                    // A store that misses L1 holds up those behind it.
+                    for (to, key) in partitions.iter_mut().zip(&keys[at..]) {
+                        *to = partition(*key) as u32;
+                        memory.fetch(Place::of(&lanes[*to as usize]), Intent::Write);
+                    }
+                }
+                let partition = partitions[at % BLOCK] as usize;
                 let (lane, next) = (&mut lanes[partition], &mut next[partition]);
                 let to = *next as usize;
                 *next += 1;

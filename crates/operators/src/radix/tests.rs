@@ -163,7 +163,7 @@ fn one_pass_while_the_lanes_stay_in_cache_and_the_pages_in_the_tlb() {
     let cut = |entries, rows, room| Cut::of(entries, rows, room).unwrap();
     let small = cut(2_000_000, 16_000_000, room);
     assert_eq!((small.passes(), small.partitions()), (1, 245));
-    assert_eq!(cut(7_000_000, 64_000_000, room).passes(), 1);
+    assert_eq!(cut(16_000_000, 64_000_000, room).passes(), 1);
     assert_eq!(cut(64_000_000, 64_000_000, room).passes(), 2, "8000 lanes are a megabyte");
     let pages = Room { page_bytes: 4096, tlb_entries: Some(256), ..room };
     assert_eq!(cut(2_000_000, 16_000_000, pages).passes(), 2, "490 streams, 256 pages");
