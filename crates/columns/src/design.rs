@@ -32,6 +32,10 @@ pub enum Design {
     Dense,
     /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
     Bloom,
+    /// Buckets that are asked part by part: many probe rows are held and sorted by part first.
+    /// Only buckets where a hash must be compared, an order was promised, or memory is limited.
+    /// Never of itself: it pays for next to no join that puts columns out.
+    Radix,
 }
 
 /// A name that is no design.
@@ -50,7 +54,8 @@ pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
 
 impl Design {
     /// All of them, [`Auto`](Self::Auto) first.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
+    pub const ALL: [Self; 5] =
+        [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom, Self::Radix];
 
     /// Its name on the command line and in results.
     #[must_use]
@@ -60,6 +65,7 @@ impl Design {
             Self::Buckets => "buckets",
             Self::Dense => "dense",
             Self::Bloom => "bloom",
+            Self::Radix => "radix",
         }
     }
 
@@ -71,7 +77,9 @@ impl Design {
     fn choose(self, entries: usize, span: Option<u64>) -> Planned {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
-            Self::Buckets | Self::Bloom => return Planned { design: self, why: "as asked".into() },
+            Self::Buckets | Self::Bloom | Self::Radix => {
+                return Planned { design: self, why: "as asked".into() };
+            }
             Self::Dense => buckets.saturating_mul(ASKED_MOST),
             Self::Auto => buckets,
         };
@@ -125,7 +133,7 @@ impl HashJoin {
     }
 
     /// The strategy for a table of a design and so many bytes. A design may leave no other strategy
-    /// than one, and hashed keys no filter before them.
+    /// than one; hashed keys no filter before them, and neither they, an order nor a limit parts.
     pub(crate) fn chosen(&self, table_bytes: usize, planned: Planned, hashed: bool) -> Choice {
         let Planned { design, why } = planned;
         let choice = self.strategy.choose(table_bytes, self.caches);
@@ -139,8 +147,14 @@ impl HashJoin {
             choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
             choice.strategy = Strategy::Vectors;
         }
-        if design == Design::Bloom && hashed {
-            choice.design_why = "bloom was asked for, but keys are hashed".to_owned();
+        let refused = match design {
+            Design::Bloom | Design::Radix if hashed => Some("keys are hashed"),
+            Design::Radix if self.order == Order::Kept => Some("the probe's order is to be kept"),
+            Design::Radix if self.memory.limit().is_some() => Some("memory is limited"),
+            _ => None,
+        };
+        if let Some(why) = refused {
+            choice.design_why = format!("{design} was asked for, but {why}");
             choice.design = Design::Buckets;
         }
         choice
@@ -178,8 +192,8 @@ mod tests {
         for design in Design::ALL {
             assert_eq!(design.name().parse(), Ok(design));
         }
-        let error = "radix".parse::<Design>().unwrap_err().to_string();
-        assert!(error.contains("\"radix\"") && error.contains("dense, bloom"), "{error}");
+        let error = "trie".parse::<Design>().unwrap_err().to_string();
+        assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
     }
 
     #[test]
@@ -202,5 +216,6 @@ mod tests {
         assert_eq!(Design::Dense.choose(1_000_000, None).design, Design::Buckets);
         assert_eq!(Design::Buckets.choose(100, Some(99)).design, Design::Buckets);
         assert_eq!(Design::Bloom.choose(100, None).design, Design::Bloom);
+        assert_eq!(Design::Radix.choose(100, Some(99)).design, Design::Radix);
     }
 }

@@ -70,6 +70,7 @@ mod plan;
 mod prober;
 mod remaining;
 mod resident;
+mod scattering;
 mod spill;
 mod strategy;
 mod table;

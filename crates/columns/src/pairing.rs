@@ -101,6 +101,9 @@ impl Pairing {
         table.join.check(side, batch.schema_ref())?;
         table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
         self.sifting.sift(table, &mut self.keys, &mut self.metrics);
+        if let Some(scattering) = &table.scattering {
+            scattering.sort(&table.join, &mut self.keys, &mut self.metrics)?;
+        }
         let lookup = std::mem::replace(&mut self.lookup, Lookup::new(Strategy::Sequential, 0));
         self.lookup = lookup.again(table.choice.strategy, self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);
@@ -119,7 +122,7 @@ impl Pairing {
     fn merges(table: &Resident) -> bool {
         let emits = table.emits;
         let outer = emits.pairs && emits.probe == Alone::Unmatched;
-        outer && table.choice.strategy.keeps_order()
+        outer && table.keeps_order()
     }
 
     /// Whether it must be known of each probe row if it has a match.

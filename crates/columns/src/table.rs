@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::resident::Resident;
+use crate::scattering::Gathered;
 use crate::spill::{Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
 use crate::{Choice, HashJoin, JoinError, MemoryPool, Reservation, Side, SpillMetrics};
 
@@ -124,6 +125,13 @@ impl JoinTable {
     /// The part in memory.
     pub(crate) fn resident(&self) -> Option<Arc<Resident>> {
         lock(&self.resident).clone()
+    }
+
+    /// What holds batches for a prober, if they are to be looked up in another order than theirs.
+    pub(crate) fn gathered(&self) -> Option<Gathered> {
+        let resident = self.resident()?;
+        let scattering = resident.scattering.as_ref()?;
+        Some(scattering.gathered(&resident.join, self.context.reservation()))
     }
 
     /// The part in memory, out of the table.

@@ -6,6 +6,7 @@ mod edges;
 mod every_join;
 mod inputs;
 mod kinds;
+mod radix;
 mod spilled;
 
 use std::collections::HashMap;

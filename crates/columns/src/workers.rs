@@ -152,10 +152,20 @@ fn work<W: Worker>(
 ) -> Result<ProbeMetrics, W::Error> {
     let mut prober = Prober::new(table.clone());
     let counts_only = worker.counts_only();
-    let piece_rows = table.join().probe_batch_rows();
+    let mut gathered = table.gathered();
+    let piece_rows = match gathered {
+        Some(_) => usize::MAX,
+        None => table.join().probe_batch_rows(),
+    };
     while !crew.stops() {
-        let Some(batch) = worker.next_batch()? else { break };
-        for piece in pieces(&batch, piece_rows) {
+        let batch = worker.next_batch()?;
+        let ended = batch.is_none();
+        let batch = match (&mut gathered, batch) {
+            (None, batch) => batch,
+            (Some(gathered), None) => gathered.rest()?,
+            (Some(gathered), Some(batch)) => gathered.add(batch)?,
+        };
+        for piece in batch.iter().flat_map(|batch| pieces(batch, piece_rows)) {
             if crew.stops() {
                 break;
             }
@@ -166,7 +176,11 @@ fn work<W: Worker>(
             prober.probe(piece)?;
             take_outputs(&mut prober, worker, crew)?;
         }
+        if ended {
+            break;
+        }
     }
+    drop(gathered);
     if crew.stops() {
         return Ok(prober.metrics());
     }

@@ -110,7 +110,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value_t = Strategy::Auto)]
     strategy: Strategy,
     /// How keys are kept: auto, buckets, dense (a place for every integer of their range), bloom (a
-    /// filter before buckets)
+    /// filter before buckets), radix (buckets, many probe rows sorted by part of the table)
     #[arg(long, value_name = "NAME", default_value_t = Design::Auto)]
     design: Design,
     #[command(flatten)]
