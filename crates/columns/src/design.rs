@@ -54,8 +54,7 @@ pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
 
 impl Design {
     /// All of them, [`Auto`](Self::Auto) first.
-    pub const ALL: [Self; 5] =
-        [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom, Self::Radix];
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom, Self::Radix];
 
     /// Its name on the command line and in results.
     #[must_use]

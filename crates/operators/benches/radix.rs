@@ -182,9 +182,8 @@ impl Inputs {
     fn lines(&self, lines: &[[u64; 8]]) {
         /// More than any core keeps in flight.
         const AHEAD: usize = 64;
-        let at = |row: usize| {
-            ((u128::from(hash_u64(row as u64)) * lines.len() as u128) >> 64) as usize
-        };
+        let at =
+            |row: usize| ((u128::from(hash_u64(row as u64)) * lines.len() as u128) >> 64) as usize;
         each_thread(self.threads, &self.probe, |keys, first| {
             let mut memory = Prefetching::<ToL1>::default();
             let mut sum = 0_u64;
@@ -302,7 +301,8 @@ fn main() {
             let inputs = Inputs::new(builds, probes, (&pages, room), threads);
             let partitions = inputs.cut().partitions();
             let rounds = asked.rounds(3);
-            for value_bytes in asked.number("--value-bytes").map_or(vec![4, 8], |bytes| vec![bytes]) {
+            for value_bytes in asked.number("--value-bytes").map_or(vec![4, 8], |bytes| vec![bytes])
+            {
                 let cases = match value_bytes {
                     4 => inputs.cases(|row| row as u32),
                     _ => inputs.cases(|row| row as u64),
