@@ -17,8 +17,8 @@ const KEY_BYTES: usize = 2 * WORD_BYTES;
 const PROBED_ROWS: usize = 8192;
 
 /// Why there are buckets, as far as is known.
-const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it if \
-                             that is found to be smaller";
+const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it \
+                             if that is found to be smaller";
 
 /// What is foreseen of a join: sizes are estimates, every build row with a key of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,6 +36,8 @@ pub struct RowGroupFile {
     writer: SerializedFileWriter<BufWriter<File>>,
     encoders: RowGroupEncoders,
     draft: Draft,
+    /// Why a row group could not be written. Others can't be put after half a one.
+    broken: Option<String>,
 }
 
 /// Makes encoders, for any thread.
@@ -79,7 +81,7 @@ impl RowGroupFile {
             .map_err(|error| unparquet(path, error))?;
         let factory = Arc::new(factory);
         let encoders = RowGroupEncoders { schema, factory, path: path.into() };
-        Ok(Self { writer, encoders, draft })
+        Ok(Self { writer, encoders, draft, broken: None })
     }
 
     /// A maker of encoders for this file.
@@ -91,17 +93,26 @@ impl RowGroupFile {
     /// Appends a row group. An empty one is left out.
     ///
     /// # Errors
-    /// When the file can't be written.
+    /// When the file can't be written; then with the same words each time.
     pub fn append(&mut self, group: EncodedRowGroup) -> Result<(), WorkloadError> {
         if group.rows == 0 {
             return Ok(());
         }
-        let path = &self.encoders.path;
-        let mut writer = self.writer.next_row_group().map_err(|error| unparquet(path, error))?;
-        for chunk in group.chunks {
-            chunk.append_to_row_group(&mut writer).map_err(|error| unparquet(path, error))?;
+        if self.broken.is_none() {
+            self.broken = self.put(group).err().map(|error| error.to_string());
         }
-        writer.close().map(drop).map_err(|error| unparquet(path, error))
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(failed(&self.encoders.path, io::Error::other(why.clone()))),
+        }
+    }
+
+    fn put(&mut self, group: EncodedRowGroup) -> Result<(), ParquetError> {
+        let mut writer = self.writer.next_row_group()?;
+        for chunk in group.chunks {
+            chunk.append_to_row_group(&mut writer)?;
+        }
+        writer.close().map(drop)
     }
 
     /// Ends the file and gives it its name. Returns its size in bytes.
@@ -109,7 +120,7 @@ impl RowGroupFile {
     /// # Errors
     /// When it can't be completed; nothing is left behind then.
     pub fn publish(self) -> Result<u64, WorkloadError> {
-        let Self { writer, encoders, draft } = self;
+        let Self { writer, encoders, draft, .. } = self;
         let path = &encoders.path;
         let buffered = writer.into_inner().map_err(|error| unparquet(path, error))?;
         let file = buffered.into_inner().map_err(|error| failed(path, error.into_error()))?;

@@ -6,12 +6,12 @@
 //! groups          thread 0 │ thread 1 │ …   each all rows, and puts those whose places are its own
 //! ```
 //!
-//! * **Different keys have different places**, so that rows of unique keys may come in any order and
-//!   from any thread, by plain stores. Two threads with one key at the same time may both find its
-//!   place free, and one row is lost: then there are fewer places taken than rows put, which is how
-//!   it comes out. A counted place costs less than an exchange that locks its line.
-//! * **Repeated keys must be counted in the order of their rows**. Every thread reads all keys, which
-//!   is a stream, and minds those of its own blocks of places, drawn by a hash so that clustered
+//! * **Different keys have different places**, so that rows of unique keys may come in any order
+//!   and from any thread, by plain stores. Two threads with one key at the same time may both find
+//!   its place free, and one row is lost: then there are fewer places taken than rows put, which is
+//!   how it comes out. A counted place costs less than an exchange that locks its line.
+//! * **Repeated keys must be counted in the order of their rows**. Every thread reads all keys,
+//!   which is a stream, and minds those of its own blocks of places, drawn by a hash so that clustered
 //!   keys are everybody's: the result is that of one thread, bit by bit.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -93,7 +93,7 @@ async fn every_type_gives_the_same_rows_whichever_side_is_built() {
 
 #[tokio::test]
 async fn what_is_held_is_charged_and_given_back() {
-    for limit_bytes in [2 << 20, 256 << 20] {
+    for limit_bytes in [3 << 20, 256 << 20] {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit_bytes));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool)).build_arc();
         let context = session_in(true, SessionConfig::new(), runtime.unwrap());
@@ -108,7 +108,7 @@ async fn what_is_held_is_charged_and_given_back() {
         assert!(found == expected, "in {limit_bytes} bytes");
         assert_eq!(pool.reserved(), 0);
         // A sixteenth of the small limit is less than the smaller side takes in the end.
-        let built = if limit_bytes == 2 << 20 { "left" } else { "right" };
+        let built = if limit_bytes == 3 << 20 { "left" } else { "right" };
         let metrics = ours.metrics().unwrap().aggregate_by_name().to_string();
         assert!(metrics.contains(&format!("build_side={built}")), "{metrics}");
     }

@@ -139,7 +139,7 @@ async fn what_a_join_is_told_is_shown_and_done() {
     let tree = displayable(plan.as_ref()).tree_render().to_string();
     assert!(tree.contains("design") && tree.contains("buckets"), "{tree}");
     assert_eq!(rows(&context, plan.clone()).await.unwrap(), expected);
-    let metrics = find(&plan, OURS).unwrap().metrics().unwrap().to_string();
+    let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
     for word in ["strategy=amac", "design=buckets", "build_side=left"] {
         assert!(metrics.contains(word), "{metrics}");
     }
@@ -153,7 +153,7 @@ async fn dense_keys_are_looked_up_directly_unless_buckets_are_asked_for() {
         context.sql(&format!("set workahead.design = '{asked}'")).await.unwrap();
         let plan = plan(&context, "select l.said from l join r on l.at = r.at").await;
         rows(&context, plan.clone()).await.unwrap();
-        let metrics = find(&plan, OURS).unwrap().metrics().unwrap().to_string();
+        let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
         assert!(metrics.contains(&format!("design={done}")), "{metrics}");
     }
 }
