@@ -11,8 +11,8 @@
 //!   its place free, and one row is lost: then there are fewer places taken than rows put, which is
 //!   how it comes out. A counted place costs less than an exchange that locks its line.
 //! * **Repeated keys must be counted in the order of their rows**. Every thread reads all keys,
-//!   which is a stream, and minds those of its own blocks of places, drawn by a hash so that clustered
-//!   keys are everybody's: the result is that of one thread, bit by bit.
+//!   which is a stream, and minds those of its own blocks of places, drawn by a hash so that
+//!   clustered keys are everybody's: the result is that of one thread, bit by bit.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
