@@ -91,6 +91,11 @@ impl Announcement {
         }
     }
 
+    /// How many keys may be listed.
+    pub(crate) fn limits(&self) -> ListLimits {
+        self.limits
+    }
+
     /// Says what a build found; none if it will never be complete. The first word counts.
     pub(crate) fn report(&self, build: usize, report: Option<KeyReport>) -> Result<()> {
         let known = {
@@ -154,8 +159,8 @@ impl Announcement {
         let bounds = self.keys.iter().zip(&all.bounds);
         let mut parts: Vec<Arc<dyn PhysicalExpr>> =
             bounds.filter_map(|(key, bounds)| Some(within(key, bounds.as_ref()?))).collect();
-        if let Some(values) = &all.values {
-            let (key, values) = (Arc::clone(&self.keys[0]), Arc::clone(values));
+        for (key, values) in self.keys.iter().zip(all.values.iter().flatten()) {
+            let (key, values) = (Arc::clone(key), Arc::clone(values));
             let list = InListExpr::try_new_from_array(key, values, false, &self.probe)?;
             parts.push(Arc::new(list));
         }

@@ -22,10 +22,14 @@ use datafusion_proto::physical_plan::{
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
 use crate::node::hash_join;
-use crate::{Choices, Settings, WorkaheadJoinExec};
+use crate::{Choices, Settings, SidewaysFilterExec, WorkaheadJoinExec};
 
 /// What our bytes begin with; the number is that of the format.
 const MARK: &[u8] = b"\xffworkahead join 2\n";
+
+/// What stands for a sideways filter. It is left out: the join that would fill it may be run by
+/// another process, and every row may pass.
+const PASSES: &[u8] = b"\xffworkahead passes 1\n";
 
 /// Encodes our joins, and leaves everything else to another codec.
 #[derive(Debug)]
@@ -79,6 +83,9 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let ([input], PASSES) = (inputs, bytes) {
+            return Ok(Arc::clone(input));
+        }
         let Some(ours) = bytes.strip_prefix(MARK) else {
             return self.inner.try_decode(bytes, inputs, context, converter);
         };
@@ -97,6 +104,10 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
+        if node.is::<SidewaysFilterExec>() {
+            bytes.extend_from_slice(PASSES);
+            return Ok(());
+        }
         let Some(ours) = node.downcast_ref::<WorkaheadJoinExec>() else {
             return self.inner.try_encode(node, bytes, converter);
         };

@@ -12,6 +12,10 @@ use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
+/// Values of a list by which rows are dropped, at least. Each row is asked by a hash; a scan would
+/// ask each row group's bounds by each value.
+const ROWS_LIST: usize = 1024;
+
 /// How many values may go into a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListLimits {
@@ -26,6 +30,11 @@ impl ListLimits {
             bytes: config.optimizer.hash_join_inlist_pushdown_max_size,
             values: config.optimizer.hash_join_inlist_pushdown_max_distinct_values,
         }
+    }
+
+    /// For a list by which rows are dropped, and not row groups.
+    pub(crate) fn for_rows(self) -> Self {
+        Self { values: self.values.max(ROWS_LIST), ..self }
     }
 }
 
@@ -44,8 +53,8 @@ pub(crate) struct KeyReport {
     pub(crate) nulls: bool,
     /// One for each key; none if there is no order or no value.
     pub(crate) bounds: Vec<Option<Bounds>>,
-    /// All values of the only key, while they are few.
-    pub(crate) values: Option<ArrayRef>,
+    /// All values of each key, while they are few.
+    pub(crate) values: Option<Vec<ArrayRef>>,
 }
 
 /// Collects a report, batch by batch.
@@ -54,7 +63,7 @@ pub(crate) struct KeyCollector {
     rows: usize,
     nulls: bool,
     bounds: Vec<Option<(MinAccumulator, MaxAccumulator)>>,
-    values: Option<Vec<ArrayRef>>,
+    values: Option<Vec<Vec<ArrayRef>>>,
     value_bytes: usize,
     limits: ListLimits,
 }
@@ -72,7 +81,7 @@ impl KeyCollector {
             rows: 0,
             nulls: false,
             bounds: bounds.collect::<Result<_>>()?,
-            values: (columns.len() == 1).then(Vec::new),
+            values: Some(Vec::new()),
             value_bytes: 0,
             limits,
         })
@@ -90,12 +99,14 @@ impl KeyCollector {
             }
         }
         if let Some(values) = &mut self.values {
-            let keys = batch.column(self.columns[0]);
-            self.value_bytes += keys.get_array_memory_size();
+            let keys = self.columns.iter().map(|at| Arc::clone(batch.column(*at)));
+            let keys: Vec<ArrayRef> = keys.collect();
+            let bytes = keys.iter().map(|keys| keys.get_array_memory_size()).sum::<usize>();
+            self.value_bytes += bytes / keys.len();
             if self.value_bytes > self.limits.bytes {
                 self.values = None;
-            } else if !keys.is_empty() {
-                values.push(Arc::clone(keys));
+            } else if batch.num_rows() > 0 {
+                values.push(keys);
             }
         }
         Ok(())
@@ -112,8 +123,11 @@ impl KeyCollector {
         let values =
             self.values.filter(|parts| !parts.is_empty() && distinct <= self.limits.values);
         let values = values.map(|parts| {
-            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-            concat(&parts)
+            let whole = |key: usize| {
+                let parts: Vec<&dyn Array> = parts.iter().map(|keys| keys[key].as_ref()).collect();
+                concat(&parts)
+            };
+            (0..self.columns.len()).map(whole).collect::<Result<_, _>>()
         });
         let values = values.transpose()?;
         Ok(KeyReport { rows: self.rows, nulls: self.nulls, bounds, values })
@@ -135,8 +149,12 @@ impl KeyReport {
         });
         let bounds = bounds.collect::<Result<_>>()?;
         let values = match (self.values, other.values) {
-            (Some(one), Some(two)) => Some(concat(&[&one, &two])?)
-                .filter(|both| both.get_array_memory_size() <= limits.bytes),
+            (Some(one), Some(two)) => {
+                let both = one.iter().zip(&two).map(|(one, two)| concat(&[one, two]));
+                let both = both.collect::<Result<Vec<_>, _>>()?;
+                let is_short = |keys: &ArrayRef| keys.get_array_memory_size() <= limits.bytes;
+                both.iter().all(is_short).then_some(both)
+            }
             _ => None,
         };
         Ok(Self { rows: self.rows + other.rows, nulls: self.nulls || other.nulls, bounds, values })
@@ -196,7 +214,7 @@ mod tests {
     fn bounds_are_of_all_rows_and_ignore_nulls() {
         let found = report(vec![Some(3), None, Some(-1)], 2);
         assert_eq!((bounds(&found), found.nulls, found.rows), (Some((-1, 3)), true, 3));
-        assert_eq!(found.values.as_ref().unwrap().len(), 3);
+        assert_eq!(found.values.as_ref().unwrap()[0].len(), 3);
         assert_eq!(bounds(&report(vec![None], 0)), None);
     }
 
@@ -214,7 +232,7 @@ mod tests {
         let (one, two) = (report(vec![Some(1)], 1), report(vec![Some(9), None], 1));
         let both = one.and(two, LIMITS).unwrap();
         assert_eq!((bounds(&both), both.nulls, both.rows), (Some((1, 9)), true, 3));
-        assert_eq!(both.values.unwrap().len(), 3);
+        assert_eq!(both.values.unwrap()[0].len(), 3);
         let empty = report(vec![], 0);
         let one = report(vec![Some(1)], 1).and(empty, LIMITS).unwrap();
         assert_eq!((bounds(&one), one.rows), (Some((1, 1)), 1), "no rows are no doubt");

@@ -7,6 +7,9 @@
 //! right child ─► JoinStream: one output batch a poll ──► parent
 //! ```
 //!
+//! After the last push-down, [`SidewaysFilters`] takes what a join knows of its keys below the joins
+//! and aggregates of its probe side.
+//!
 //! The join itself is [`workahead_columns`]; this crate is the translation. A planned
 //! [`HashJoinExec`](datafusion::physical_plan::joins::HashJoinExec) stays inside our node as its
 //! *description*: properties, statistics and push-down are DataFusion's own words about the same
@@ -39,6 +42,8 @@ pub mod output;
 mod residual;
 mod rule;
 pub mod session;
+mod sideways;
+mod sideways_filter;
 mod sort_merge;
 mod stream;
 mod translation;
@@ -47,4 +52,6 @@ pub use codec::WorkaheadCodec;
 pub use node::WorkaheadJoinExec;
 pub use options::{BuildFrom, Choices, Settings, UnknownBuildSide, WorkaheadOptions};
 pub use rule::{WorkaheadJoins, install, install_with};
+pub use sideways::SidewaysFilters;
+pub use sideways_filter::SidewaysFilterExec;
 pub use sort_merge::HashInsteadOfSortMerge;

@@ -36,6 +36,7 @@ use crate::measured::Race;
 use crate::memory::{Memory, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
 use crate::options::{BuildFrom, Choices, Settings};
+use crate::sideways_filter::SidewaysFilterExec;
 use crate::stream::{JoinStream, Probe};
 use crate::translation::Translation;
 
@@ -155,12 +156,15 @@ impl WorkaheadJoinExec {
     }
 
     /// Where the keys are announced, if anybody below the probe side listens.
-    fn announcement(&self, limits: ListLimits) -> Result<Option<Arc<Announcement>>> {
+    fn announcement(&self, context: &TaskContext) -> Result<Option<Arc<Announcement>>> {
         let Some(filter) = self.plan.dynamic_expressions_produced().pop() else { return Ok(None) };
         let Some(id) = filter.expression_id() else { return Ok(None) };
-        if !listens(self.plan.right(), id)? {
-            return Ok(None);
-        }
+        let limits = ListLimits::of(context.session_config().options());
+        let limits = match listener(self.plan.right(), id)? {
+            Listener::Nobody => return Ok(None),
+            Listener::Scan => limits,
+            Listener::Sideways => limits.for_rows(),
+        };
         let filter = filter as Arc<dyn Any + Send + Sync>;
         let Ok(filter) = filter.downcast::<DynamicFilterPhysicalExpr>() else { return Ok(None) };
         let new = || Arc::new(Announcement::new(&self.plan, filter, self.builds(), limits));
@@ -195,14 +199,13 @@ impl WorkaheadJoinExec {
 
     /// The table of a partition, or the one of all.
     fn start(&self, of: &Partition<'_>, inputs: Inputs) -> Result<SharedTable> {
-        let limits = ListLimits::of(of.context.session_config().options());
         let name = match self.mode() {
             PartitionMode::CollectLeft => "WorkaheadJoin".to_owned(),
             _ => format!("WorkaheadJoin[{}]", of.build),
         };
-        let reporter = of
-            .announcement
-            .map(|announcement| (Reporter::new(Arc::clone(announcement), of.build), limits));
+        let reporter = of.announcement.map(|announcement| {
+            (Reporter::new(Arc::clone(announcement), of.build), announcement.limits())
+        });
         let build = Build {
             inputs,
             translation: Arc::clone(&self.translation),
@@ -242,19 +245,37 @@ pub(crate) fn hash_join(plan: Arc<dyn ExecutionPlan>) -> Option<Arc<HashJoinExec
     (plan as Arc<dyn Any + Send + Sync>).downcast().ok()
 }
 
-/// Whether a plan reads an expression.
-fn listens(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<bool> {
-    let mut found = false;
+/// Who reads a dynamic filter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Listener {
+    Nobody,
+    /// To skip files and row groups.
+    Scan,
+    /// To drop rows.
+    Sideways,
+}
+
+/// Who reads an expression in a plan.
+fn listener(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<Listener> {
+    let mut listener = Listener::Nobody;
     plan.apply(|node| {
+        let reader =
+            if node.is::<SidewaysFilterExec>() { Listener::Sideways } else { Listener::Scan };
         node.apply_expressions(&mut |root| {
             root.apply(|expression| {
-                found |= expression.expression_id() == Some(id);
-                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+                if expression.expression_id() != Some(id) {
+                    return Ok(TreeNodeRecursion::Continue);
+                }
+                listener = listener.max(reader);
+                Ok(TreeNodeRecursion::Stop)
             })
         })?;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        Ok(match listener {
+            Listener::Sideways => TreeNodeRecursion::Stop,
+            Listener::Nobody | Listener::Scan => TreeNodeRecursion::Continue,
+        })
     })?;
-    Ok(found)
+    Ok(listener)
 }
 
 /// What DataFusion's node says of itself, with a name changed.
@@ -347,8 +368,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
     ) -> Result<SendableRecordBatchStream> {
         self.check_partitions()?;
         let metrics = JoinMetrics::new(partition, &self.metrics);
-        let limits = ListLimits::of(context.session_config().options());
-        let announcement = self.announcement(limits)?;
+        let announcement = self.announcement(&context)?;
         let (collects, measures) = (self.mode() == PartitionMode::CollectLeft, self.measures());
         let shared = collects && !measures;
         let of = Partition {

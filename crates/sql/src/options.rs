@@ -24,6 +24,8 @@ extensions_options! {
         pub design: String, default = "auto".to_owned()
         /// Which side is built: the planned one, or the one measured to have fewer rows.
         pub build_side: String, default = "planned".to_owned()
+        /// Whether a join's keys drop rows below the joins and aggregates of its probe side.
+        pub sideways_filters: bool, default = true
     }
 }
 

@@ -18,7 +18,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::PartitionMode;
 
 use crate::node::hash_join;
-use crate::{Choices, HashInsteadOfSortMerge, Settings, WorkaheadJoinExec, WorkaheadOptions};
+use crate::{
+    Choices, HashInsteadOfSortMerge, Settings, SidewaysFilters, WorkaheadJoinExec, WorkaheadOptions,
+};
 
 /// The rule before which ours must come.
 const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
@@ -101,7 +103,9 @@ fn place(rules: &mut Rules, settings: Settings) {
     let at = |rules: &Rules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
     let end = rules.len();
     let joins = Arc::new(WorkaheadJoins::new(settings));
-    rules.insert(at(rules, LAST_PUSH_DOWN).unwrap_or(end), joins);
+    let last = at(rules, LAST_PUSH_DOWN).unwrap_or(end);
+    rules.insert((last + 1).min(end), Arc::new(SidewaysFilters));
+    rules.insert(last, joins);
     let first = at(rules, SELECTION).unwrap_or(0);
     rules.insert(first, Arc::new(HashInsteadOfSortMerge::new(settings)));
 }
@@ -118,6 +122,7 @@ mod tests {
         let at = |name: &str| names.iter().rposition(|found| *found == name).expect(name);
         assert!(at("ProjectionPushdown") < at("WorkaheadJoins"));
         assert_eq!(at("WorkaheadJoins") + 1, at(LAST_PUSH_DOWN));
+        assert_eq!(at(LAST_PUSH_DOWN) + 1, at("SidewaysFilters"));
         assert_eq!(at("HashInsteadOfSortMerge") + 1, at(SELECTION));
     }
 
@@ -126,6 +131,6 @@ mod tests {
         let mut rules: Rules = Vec::new();
         place(&mut rules, Settings::default());
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
-        assert_eq!(names, ["HashInsteadOfSortMerge", "WorkaheadJoins"]);
+        assert_eq!(names, ["HashInsteadOfSortMerge", "WorkaheadJoins", "SidewaysFilters"]);
     }
 }

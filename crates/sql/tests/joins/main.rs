@@ -4,6 +4,7 @@ mod filters;
 mod life;
 mod measured;
 mod plans;
+mod sideways;
 mod spilling;
 mod travel;
 mod types;

@@ -1,0 +1,248 @@
+//! A filter by the keys of a join further up, where it pays.
+//!
+//! It may let any row pass: the join drops those that match nothing. So there is no need to wait
+//! until the join is built, nor to go on where most rows pass.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch};
+use datafusion::arrow::compute::BatchCoalescer;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+};
+use datafusion::scalar::ScalarValue;
+use futures::{Stream, StreamExt};
+
+/// Of a hundred rows, how many may pass for a batch to be filtered: the others are copied.
+const PASS_MOST: usize = 60;
+/// Batches that are not asked about after one of which more would have passed.
+const BATCHES_WITHOUT: usize = 16;
+
+/// Drops rows that a join further up would drop, and more of them the more that pays.
+#[derive(Debug)]
+pub struct SidewaysFilterExec {
+    input: Arc<dyn ExecutionPlan>,
+    filter: Arc<dyn PhysicalExpr>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SidewaysFilterExec {
+    /// Of a filter that becomes known while the plan is run.
+    #[must_use]
+    pub fn new(input: Arc<dyn ExecutionPlan>, filter: Arc<dyn PhysicalExpr>) -> Self {
+        Self { input, filter, metrics: ExecutionPlanMetricsSet::new() }
+    }
+}
+
+impl DisplayAs for SidewaysFilterExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::TreeRender => write!(f, "{}", self.filter),
+            _ => write!(f, "SidewaysFilterExec: {}", self.filter),
+        }
+    }
+}
+
+impl ExecutionPlan for SidewaysFilterExec {
+    fn name(&self) -> &str {
+        "SidewaysFilterExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        f(&self.filter)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Ok([input]) = <[_; 1]>::try_from(children) else {
+            return internal_err!("SidewaysFilterExec has one input");
+        };
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.filter))))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    /// Without the filter: the join that is run again has another one.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::clone(&self.input))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let batch_rows = context.session_config().batch_size();
+        let coalescer = BatchCoalescer::new(self.schema(), batch_rows);
+        Ok(Box::pin(Sifted {
+            input: self.input.execute(partition, context)?,
+            filter: Arc::clone(&self.filter),
+            coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
+            without: 0,
+            ended: false,
+            baseline: BaselineMetrics::new(&self.metrics, partition),
+            dropped: MetricBuilder::new(&self.metrics).counter("dropped_rows", partition),
+        }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(inputs[0].as_ref().clone().to_inexact()))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        parents: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        FilterDescription::from_children(parents, &self.children())
+    }
+}
+
+/// The rows that are left.
+struct Sifted {
+    input: SendableRecordBatchStream,
+    filter: Arc<dyn PhysicalExpr>,
+    /// Few rows of many batches.
+    coalescer: BatchCoalescer,
+    /// Batches to come that are not asked about.
+    without: usize,
+    ended: bool,
+    baseline: BaselineMetrics,
+    dropped: Count,
+}
+
+impl Sifted {
+    /// A batch that is to be handed on as it is; or it waits, what is left of it.
+    fn take(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        if self.without > 0 {
+            self.without -= 1;
+            return self.whole(batch);
+        }
+        let rows = batch.num_rows();
+        match self.filter.evaluate(&batch)? {
+            ColumnarValue::Array(found) => self.part(batch, found.as_boolean()),
+            ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))) => self.whole(batch),
+            ColumnarValue::Scalar(_) => {
+                self.dropped.add(rows);
+                Ok(None)
+            }
+        }
+    }
+
+    fn part(&mut self, batch: RecordBatch, found: &BooleanArray) -> Result<Option<RecordBatch>> {
+        let (rows, passed) = (batch.num_rows(), found.true_count());
+        if passed * 100 > rows * PASS_MOST {
+            self.without = BATCHES_WITHOUT;
+            return self.whole(batch);
+        }
+        self.dropped.add(rows - passed);
+        if passed > 0 {
+            self.coalescer.push_batch_with_filter(batch, found)?;
+        }
+        Ok(None)
+    }
+
+    fn whole(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        if self.coalescer.is_empty() {
+            return Ok(Some(batch));
+        }
+        self.coalescer.push_batch(batch)?;
+        Ok(None)
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        let time = self.baseline.elapsed_compute().clone();
+        loop {
+            if let Some(batch) = self.coalescer.next_completed_batch() {
+                return Poll::Ready(Some(Ok(batch)));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let Some(batch) = ready!(self.input.poll_next_unpin(context)) else {
+                self.ended = true;
+                self.coalescer.finish_buffered_batch()?;
+                continue;
+            };
+            let batch = batch?;
+            let _timer = time.timer();
+            if let Some(batch) = self.take(batch)? {
+                return Poll::Ready(Some(Ok(batch)));
+            }
+        }
+    }
+}
+
+impl Stream for Sifted {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let poll = self.poll(context);
+        self.baseline.record_poll(poll)
+    }
+}
+
+impl RecordBatchStream for Sifted {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+}

@@ -1,0 +1,143 @@
+//! Filters by the keys of a join further up: where they come, and that nobody sees them in what
+//! comes out.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::catalog::MemTable;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::{count, partitioned, plan, rows, session};
+
+const NAME: &str = "SidewaysFilterExec";
+
+/// Columns `k` (0 to 999, repeated, some null), `g` (0 to 99), `v` (the row).
+fn register(context: &SessionContext, name: &str, rows: i64) {
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        (
+            "k",
+            Arc::new((0..rows).map(|i| (i % 7 != 3).then_some(i % 1000)).collect::<Int64Array>()),
+            true,
+        ),
+        ("g", Arc::new((0..rows).map(|i| i % 100).collect::<Int64Array>()), false),
+        ("v", Arc::new((0..rows).collect::<Int64Array>()), false),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let batches = (0..rows).step_by(1000).map(|at| batch.slice(at as usize, 1000));
+    let table = MemTable::try_new(batch.schema(), vec![batches.collect()]).unwrap();
+    context.register_table(name, Arc::new(table)).unwrap();
+}
+
+fn tables(ours: bool, config: SessionConfig) -> SessionContext {
+    let context = session(ours, config);
+    for (name, rows) in [("big", 40_000), ("middle", 10_000), ("small", 2_000)] {
+        register(&context, name, rows);
+    }
+    context
+}
+
+/// Rows that were dropped in the whole plan.
+fn dropped(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let mut all = 0;
+    plan.apply(|node| {
+        let own = node.metrics().and_then(|metrics| metrics.sum_by_name("dropped_rows"));
+        all += own.map_or(0, |value| value.as_usize());
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .unwrap();
+    all
+}
+
+fn shown(plan: &Arc<dyn ExecutionPlan>) -> String {
+    displayable(plan.as_ref()).indent(false).to_string()
+}
+
+/// A join of two big tables, by a few keys of a third.
+const JOINED: &str = "select s.v, m.v, b.v from small s join \
+                      (select m.k, m.v, b.v from middle m join big b on m.v = b.v) \
+                      as j(k, mv, bv) on s.k = j.k join middle m on m.v = j.mv \
+                      join big b on b.v = j.bv where s.v < 30";
+/// Groups of a big table, by a few keys.
+const GROUPED: &str = "select s.v, j.total from small s join \
+                       (select k, sum(v) as total from big group by k) j on s.k = j.k \
+                       where s.v between 500 and 520";
+
+#[tokio::test]
+async fn rows_are_dropped_below_joins_and_aggregates() {
+    for config in [SessionConfig::new().with_target_partitions(1), partitioned(2)] {
+        for sql in [JOINED, GROUPED] {
+            let (stock, ours) = (tables(false, config.clone()), tables(true, config.clone()));
+            let expected = rows(&stock, plan(&stock, sql).await).await.unwrap();
+            let done = plan(&ours, sql).await;
+            assert!(count(&done, NAME) > 0, "{}", shown(&done));
+            assert_eq!(rows(&ours, Arc::clone(&done)).await.unwrap(), expected);
+            assert!(dropped(&done) > 5_000, "{} in\n{}", dropped(&done), shown(&done));
+        }
+    }
+}
+
+#[tokio::test]
+async fn they_can_be_turned_off() {
+    let context = tables(true, SessionConfig::new());
+    context.sql("set workahead.sideways_filters = false").await.unwrap();
+    assert_eq!(count(&plan(&context, GROUPED).await, NAME), 0);
+    context.sql("set workahead.sideways_filters = true").await.unwrap();
+    context.sql("set workahead.enabled = false").await.unwrap();
+    assert_eq!(count(&plan(&context, GROUPED).await, NAME), 0);
+}
+
+#[tokio::test]
+async fn none_where_it_would_change_what_comes_out() {
+    let context = tables(true, SessionConfig::new().with_target_partitions(1));
+    let stock = tables(false, SessionConfig::new().with_target_partitions(1));
+    for (sql, why) in [
+        (
+            "select s.v, j.v from small s join \
+             (select k, v from big order by v desc limit 5000) j on s.k = j.k where s.v < 30",
+            "which rows a limit leaves",
+        ),
+        (
+            "select s.v, j.n from small s join \
+             (select g, count(*) as n from big group by g) j on s.k = j.n where s.v < 30",
+            "the key is a result of the groups",
+        ),
+        (
+            "select s.v, j.v from small s right join \
+             (select b.k, b.v from big b join middle m on b.v = m.v) j on s.k = j.k \
+             and s.v < 30",
+            "every row of the right side comes out",
+        ),
+    ] {
+        let done = plan(&context, sql).await;
+        assert_eq!(count(&done, NAME), 0, "{why}: {}", shown(&done));
+        let expected = rows(&stock, plan(&stock, sql).await).await.unwrap();
+        assert_eq!(rows(&context, done).await.unwrap(), expected, "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_is_reset_has_none() {
+    let context = tables(true, SessionConfig::new());
+    let sql = "with recursive steps(v) as (select 0 union all \
+               select s.v + 1 from steps s join \
+               (select k, count(*) from big group by k) b on s.v = b.k where s.v < 6) \
+               select count(*) from steps";
+    let expected = {
+        let stock = tables(false, SessionConfig::new());
+        rows(&stock, plan(&stock, sql).await).await.unwrap()
+    };
+    assert_eq!(rows(&context, plan(&context, sql).await).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn most_rows_pass_untouched_where_most_would_match() {
+    let context = tables(true, SessionConfig::new().with_target_partitions(1));
+    let sql = "select s.v, j.total from small s join \
+               (select g, sum(v) as total from big group by g) j on s.g = j.g where s.v < 90";
+    let done = plan(&context, sql).await;
+    assert_eq!(count(&done, NAME), 1);
+    rows(&context, Arc::clone(&done)).await.unwrap();
+    assert_eq!(dropped(&done), 0, "nine in ten match");
+}
