@@ -20,8 +20,9 @@ usage: cargo xtask bench sql [WORDS]
   --threads 1,2      threads, and partitions
   --tables memory,parquet
   --queries 4,5,18   only these
-  --arms ours,measured
-                     held against stock: ours, and ours that builds on the side with fewer rows
+  --arms ours,joins,measured
+                     held against stock: ours, ours without sideways filters, and ours that builds
+                     on the side with fewer rows
   --explain          shows plans with their operators' times
   --json FILE        keep the record there too
 

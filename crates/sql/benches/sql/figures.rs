@@ -263,10 +263,12 @@ pub(crate) fn notes(asked: &Asked) -> Vec<String> {
          interval is above 1.03."
             .to_owned(),
         "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
-         if joins were free."
+         if joins were free. A sideways filter spares other operators too, so that ours may gain \
+         more."
             .to_owned(),
-        "All arms have DataFusion's own settings and tables with statistics. `measured` is ours \
-         with the build side found at run time (workahead.build_side), which mends plans and not \
+        "All arms have DataFusion's own settings and tables with statistics. `joins` is ours \
+         without sideways filters (workahead.sideways_filters): each join for itself. `measured` \
+         is ours with the build side found at run time (workahead.build_side), which mends plans and not \
          joins."
             .to_owned(),
     ]

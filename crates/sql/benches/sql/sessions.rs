@@ -41,24 +41,36 @@ impl Place {
 pub(crate) enum Arm {
     Stock,
     Ours,
+    /// Ours, without the filters that spare other operators: each join for itself.
+    Joins,
     /// Ours, and the side that is built is the one found to have fewer rows.
     Measured,
 }
 
 impl Arm {
     /// All that are held against [`Arm::Stock`].
-    pub(crate) const OURS: [Self; 2] = [Self::Ours, Self::Measured];
+    pub(crate) const OURS: [Self; 3] = [Self::Ours, Self::Joins, Self::Measured];
 
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         let found = Self::OURS.into_iter().find(|arm| arm.name() == name);
-        found.ok_or_else(|| format!("there is no arm {name}: choose from ours, measured"))
+        found.ok_or_else(|| format!("there is no arm {name}: choose from ours, joins, measured"))
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stock => "stock",
             Self::Ours => "ours",
+            Self::Joins => "joins",
             Self::Measured => "measured",
+        }
+    }
+
+    /// What its session is told.
+    fn told(self) -> Option<&'static str> {
+        match self {
+            Self::Stock | Self::Ours => None,
+            Self::Joins => Some("set workahead.sideways_filters = false"),
+            Self::Measured => Some("set workahead.build_side = 'measured'"),
         }
     }
 }
@@ -105,12 +117,11 @@ impl Tables {
             .with_default_features();
         let builder = match arm {
             Arm::Stock => builder,
-            Arm::Ours | Arm::Measured => workahead_sql::install(builder),
+            Arm::Ours | Arm::Joins | Arm::Measured => workahead_sql::install(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
-        if arm == Arm::Measured {
-            let set = context.sql("set workahead.build_side = 'measured'").await;
-            set.expect("an option of ours");
+        if let Some(told) = arm.told() {
+            context.sql(told).await.expect("an option of ours");
         }
         match (place, &self.parquet) {
             (Place::Memory, _) => {

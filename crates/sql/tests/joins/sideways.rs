@@ -117,6 +117,47 @@ async fn none_where_it_would_change_what_comes_out() {
     }
 }
 
+/// Joins of SQL, and the side whose columns surely come out.
+const JOINS: [(&str, &[usize]); 8] = [
+    ("join", &[0, 1]),
+    ("left join", &[0, 1]),
+    ("right join", &[0, 1]),
+    ("full join", &[0, 1]),
+    ("left semi join", &[0]),
+    ("left anti join", &[0]),
+    ("right semi join", &[1]),
+    ("right anti join", &[1]),
+];
+
+#[tokio::test]
+async fn nobody_sees_them_whatever_the_joins() {
+    let sessions = [SessionConfig::new().with_target_partitions(1), partitioned(2)];
+    for config in sessions {
+        let (stock, ours) = (tables(false, config.clone()), tables(true, config));
+        let mut placed = 0;
+        for (inner, sides) in JOINS {
+            for side in sides.iter().map(|side| ["m", "b"][*side]) {
+                for (outer, sides) in JOINS {
+                    for equal in ["=", "is not distinct from"] {
+                        let out = sides.iter().map(|side| ["s.v", "j.v"][*side]);
+                        let sql = format!(
+                            "select {} from (select k, v from small where v between 490 and 510) s \
+                             {outer} (select {side}.k, {side}.v from middle m {inner} big b \
+                             on m.v = b.v + 5000) j on s.k {equal} j.k",
+                            out.collect::<Vec<_>>().join(", ")
+                        );
+                        let expected = rows(&stock, plan(&stock, &sql).await).await.unwrap();
+                        let done = plan(&ours, &sql).await;
+                        placed += count(&done, NAME);
+                        assert_eq!(rows(&ours, done).await.unwrap(), expected, "{sql}");
+                    }
+                }
+            }
+        }
+        assert!(placed > 20, "{placed}");
+    }
+}
+
 #[tokio::test]
 async fn a_plan_that_is_reset_has_none() {
     let context = tables(true, SessionConfig::new());

@@ -9,12 +9,17 @@ use workahead_sql::WorkaheadCodec;
 
 use crate::{count, partitioned, plan, register_sides, rows, session};
 
-const QUERIES: [&str; 6] = [
+/// Whose keys drop rows below a group.
+const SIDEWAYS: &str = "select l.said, g.n from l join (select b, count(*) as n from r group by b) g \
+                        on l.a = g.b where l.at < 9";
+
+const QUERIES: [&str; 7] = [
     "select l.said, r.said from l join r on l.a = r.b",
     "select l.said from l join r on l.a = r.b and l.at * 2 < r.at",
     "select count(*) from l join r on l.a + 1 = r.b",
     "select l.said, r.said from l full join r on l.a is not distinct from r.b",
     "select l.said from l where l.a not in (select b from r where b is not null)",
+    SIDEWAYS,
     "select x.said from l x join r on x.a = r.b join l y on y.a = r.at and y.at < x.at limit 9",
 ];
 
@@ -33,6 +38,8 @@ async fn a_plan_that_travelled_gives_the_same_rows() {
             let task = context.task_ctx();
             let came = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec);
             let came = came.unwrap();
+            assert_eq!(count(&sent, "SidewaysFilterExec") > 0, sql == SIDEWAYS, "{sql}");
+            assert_eq!(count(&came, "SidewaysFilterExec"), 0, "{sql}");
             assert_eq!(count(&came, "WorkaheadJoinExec"), joins, "{sql}");
             let (sent, came) =
                 (rows(&context, sent).await.unwrap(), rows(&context, came).await.unwrap());
