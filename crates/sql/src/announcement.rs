@@ -212,10 +212,14 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Says that a build has started.
+    /// For a build.
     pub(crate) fn new(announcement: Arc<Announcement>, build: usize) -> Self {
-        announcement.state.lock().idle[build] = false;
         Self { announcement, build }
+    }
+
+    /// Says that the build has started: somebody drives it on.
+    pub(crate) fn start(&self) {
+        self.announcement.state.lock().idle[self.build] = false;
     }
 
     /// The build is complete.

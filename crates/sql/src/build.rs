@@ -81,6 +81,9 @@ impl Build {
     }
 
     async fn run(self) -> Result<Built> {
+        if let Some((reporter, _)) = &self.reporter {
+            reporter.start();
+        }
         let (built, mut rows) = self.inputs.choose().await?;
         let mut side = self.join.with_build_side(built).build();
         let translation = Arc::clone(&self.translation);

@@ -7,8 +7,8 @@
 //! right child ─► JoinStream: one output batch a poll ──► parent
 //! ```
 //!
-//! After the last push-down, [`SidewaysFilters`] takes what a join knows of its keys below the joins
-//! and aggregates of its probe side.
+//! After the last push-down, [`SidewaysFilters`] takes what a join knows of its keys below the
+//! joins and aggregates of its probe side.
 //!
 //! The join itself is [`workahead_columns`]; this crate is the translation. A planned
 //! [`HashJoinExec`](datafusion::physical_plan::joins::HashJoinExec) stays inside our node as its
@@ -39,6 +39,7 @@ mod metrics;
 mod node;
 mod options;
 pub mod output;
+mod passes;
 mod residual;
 mod rule;
 pub mod session;

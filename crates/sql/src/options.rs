@@ -20,7 +20,7 @@ extensions_options! {
         pub replace_sort_merge_joins: bool, default = false
         /// How rows are looked up: auto, sequential, distance, amac, groups, rounds or vectors.
         pub strategy: String, default = "auto".to_owned()
-        /// How the build side's keys are kept: auto, buckets, dense or bloom.
+        /// How the build side's keys are kept: auto, buckets, dense, bloom or radix.
         pub design: String, default = "auto".to_owned()
         /// Which side is built: the planned one, or the one measured to have fewer rows.
         pub build_side: String, default = "planned".to_owned()

@@ -9,11 +9,13 @@
 //!             └─ orders
 //! ```
 //!
-//! A dynamic filter goes as far down as DataFusion's own push-down would take it, and ends there at
-//! scans that can skip files or row groups. A scan of memory can't, and one of Parquet reads whole
-//! pages; then joins and aggregates below do all their work for rows that the join above drops.
-//! (Beeri and Ramakrishnan, "On the power of magic", 1987; Ives and Taylor, "Sideways information
-//! passing for push-style query processing", 2008.)
+//! DataFusion takes a dynamic filter down to scans, which skip files and row groups. A scan of
+//! memory can't, and one of Parquet reads whole pages; then joins and aggregates in between do all
+//! their work for rows that the join above drops. Which columns of a node are which of its inputs'
+//! is found by place ([`passes`]): names repeat. Keys are plain columns on all the way, so that
+//! nothing is computed of rows that a join would have kept from it. (Beeri and Ramakrishnan, "On
+//! the power of magic", 1987; Ives and Taylor, "Sideways information passing for push-style query
+//! processing", 2008.)
 
 use std::sync::Arc;
 
@@ -23,11 +25,12 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::expressions::Column;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::filter_pushdown::{FilterPushdownPhase, PushedDown};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
+use crate::passes::passes;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::{WorkaheadJoinExec, WorkaheadOptions};
 
@@ -45,7 +48,7 @@ impl PhysicalOptimizerRule for SidewaysFilters {
         if !options.enabled || !options.sideways_filters {
             return Ok(plan);
         }
-        Ok(plan.transform_up(|plan| offer(plan, config))?.data)
+        Ok(plan.transform_up(offer)?.data)
     }
 
     fn name(&self) -> &str {
@@ -58,21 +61,18 @@ impl PhysicalOptimizerRule for SidewaysFilters {
 }
 
 /// Sends the filter of a join down its probe side. The other side is read before there is one.
-fn offer(
-    plan: Arc<dyn ExecutionPlan>,
-    config: &ConfigOptions,
-) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let Some(join) = plan.downcast_ref::<WorkaheadJoinExec>().filter(|join| !join.measures())
-    else {
-        return Ok(Transformed::no(plan));
-    };
-    let Some(filter) = join.dynamic_expressions_produced().pop() else {
-        return Ok(Transformed::no(plan));
-    };
-    let [left, right] = join.children()[..] else { return Ok(Transformed::no(plan)) };
-    match sink(right, filter, Worth::Nothing, config)? {
+fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let no = Ok(Transformed::no(Arc::clone(&plan)));
+    let Some(join) = plan.downcast_ref::<WorkaheadJoinExec>() else { return no };
+    let plain = |key: &Arc<dyn PhysicalExpr>| key.is::<Column>();
+    if join.measures() || !join.planned().on().iter().all(|(_, right)| plain(right)) {
+        return no;
+    }
+    let Some(filter) = join.dynamic_expressions_produced().pop() else { return no };
+    let [left, right] = join.children()[..] else { return no };
+    match sink(right, &filter, Worth::Nothing)? {
         Some(right) => Ok(Transformed::yes(over(&plan, vec![Arc::clone(left), right])?)),
-        None => Ok(Transformed::no(plan)),
+        None => no,
     }
 }
 
@@ -88,26 +88,16 @@ enum Worth {
 /// A plan with the filter in it, as far down as it may and is worth being.
 fn sink(
     plan: &Arc<dyn ExecutionPlan>,
-    filter: Arc<dyn PhysicalExpr>,
+    filter: &Arc<dyn PhysicalExpr>,
     worth: Worth,
-    config: &ConfigOptions,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
     let mut sunk = false;
-    // What a limit leaves is not known before it is reached.
-    if plan.fetch().is_none() && !children.is_empty() {
-        let phase = FilterPushdownPhase::Post;
-        let told = plan.gather_filters_for_pushdown(phase, vec![Arc::clone(&filter)], config)?;
-        for (child, filters) in children.iter_mut().zip(told.parent_filters()) {
-            let allowed = filters.into_iter().next();
-            let Some(filter) = allowed.filter(|of| matches!(of.discriminant, PushedDown::Yes))
-            else {
-                continue;
-            };
-            if let Some(with) = sink(child, filter.predicate, below(plan, worth), config)? {
-                *child = with;
-                sunk = true;
-            }
+    for (child, columns) in children.iter_mut().zip(passes(plan)) {
+        let Some(filter) = moved(filter, child, &columns)? else { continue };
+        if let Some(with) = sink(child, &filter, below(plan, worth))? {
+            *child = with;
+            sunk = true;
         }
     }
     if sunk {
@@ -116,7 +106,27 @@ fn sink(
     if worth == Worth::Nothing {
         return Ok(None);
     }
-    Ok(Some(Arc::new(SidewaysFilterExec::new(Arc::clone(plan), filter))))
+    Ok(Some(Arc::new(SidewaysFilterExec::new(Arc::clone(plan), Arc::clone(filter)))))
+}
+
+/// The filter over a child's columns, if it has all of them.
+fn moved(
+    filter: &Arc<dyn PhysicalExpr>,
+    child: &Arc<dyn ExecutionPlan>,
+    columns: &[Option<usize>],
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let (schema, mut all) = (child.schema(), true);
+    let filter = Arc::clone(filter).transform_down(|expression| {
+        let Some(column) = expression.downcast_ref::<Column>() else {
+            return Ok(Transformed::no(expression));
+        };
+        let Some(at) = columns.get(column.index()).copied().flatten() else {
+            all = false;
+            return Ok(Transformed::no(expression));
+        };
+        Ok(Transformed::yes(Arc::new(Column::new(schema.field(at).name(), at)) as _))
+    })?;
+    Ok(all.then_some(filter.data))
 }
 
 /// What a filter spares below a plan.

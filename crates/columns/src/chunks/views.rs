@@ -5,10 +5,12 @@
 //! and again; and every gather copies the whole list, counting each buffer up and, later, down. So
 //! a list that is long for so few rows is given up for one buffer of the texts that are left.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::types::ByteViewType;
+use arrow_array::{Array, ArrayRef, GenericByteViewArray};
 use arrow_schema::DataType;
 
 /// Beyond, copying the list is felt in a gather of some thousand rows.
@@ -21,20 +23,25 @@ pub(super) fn in_few_buffers(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => {
             let texts = array.as_string_view();
-            let long = is_long(texts.data_buffers().len(), texts.len());
-            if long { Arc::new(texts.gc()) } else { array }
+            if is_long(texts) { Arc::new(texts.gc()) } else { array }
         }
         DataType::BinaryView => {
             let bytes = array.as_binary_view();
-            let long = is_long(bytes.data_buffers().len(), bytes.len());
-            if long { Arc::new(bytes.gc()) } else { array }
+            if is_long(bytes) { Arc::new(bytes.gc()) } else { array }
         }
         _ => array,
     }
 }
 
-fn is_long(buffers: usize, rows: usize) -> bool {
-    buffers > BUFFERS_MAX && rows < buffers * ROWS_MAX
+/// Whether a list is long for its rows, and the texts alone are no more bytes than what it names:
+/// many views of one text share it.
+fn is_long<T: ByteViewType>(array: &GenericByteViewArray<T>) -> bool {
+    let buffers = array.data_buffers();
+    if buffers.len() <= BUFFERS_MAX || array.len() >= buffers.len() * ROWS_MAX {
+        return false;
+    }
+    let named: HashMap<_, _> = buffers.iter().map(|of| (of.as_ptr(), of.len())).collect();
+    array.total_buffer_bytes_used() <= named.values().sum()
 }
 
 #[cfg(test)]
@@ -43,6 +50,15 @@ mod tests {
     use arrow_select::concat::concat;
 
     use super::*;
+
+    #[test]
+    fn a_text_that_many_rows_share_is_not_copied_for_each() {
+        let text: ArrayRef = Arc::new(StringViewArray::from_iter_values(["a text of many rows"]));
+        let slices: Vec<&dyn Array> = std::iter::repeat_n(text.as_ref(), 100).collect();
+        let joined = concat(&slices).unwrap();
+        let kept = in_few_buffers(Arc::clone(&joined));
+        assert_eq!(kept.to_data().buffers().len(), joined.to_data().buffers().len());
+    }
 
     #[test]
     fn long_lists_are_given_up_and_values_are_not() {

@@ -268,8 +268,8 @@ pub(crate) fn notes(asked: &Asked) -> Vec<String> {
             .to_owned(),
         "All arms have DataFusion's own settings and tables with statistics. `joins` is ours \
          without sideways filters (workahead.sideways_filters): each join for itself. `measured` \
-         is ours with the build side found at run time (workahead.build_side), which mends plans and not \
-         joins."
+         is ours with the build side found at run time (workahead.build_side), which mends plans \
+         and not joins."
             .to_owned(),
     ]
 }

@@ -143,7 +143,7 @@ async fn nobody_sees_them_whatever_the_joins() {
                         let sql = format!(
                             "select {} from (select k, v from small where v between 490 and 510) s \
                              {outer} (select {side}.k, {side}.v from middle m {inner} big b \
-                             on m.v = b.v + 5000) j on s.k {equal} j.k",
+                             on m.v = b.v + 500) j on s.k {equal} j.k",
                             out.collect::<Vec<_>>().join(", ")
                         );
                         let expected = rows(&stock, plan(&stock, &sql).await).await.unwrap();
@@ -155,6 +155,30 @@ async fn nobody_sees_them_whatever_the_joins() {
             }
         }
         assert!(placed > 20, "{placed}");
+    }
+}
+
+#[tokio::test]
+async fn columns_of_one_name_are_not_taken_for_each_other() {
+    let stock = tables(false, SessionConfig::new().with_target_partitions(1));
+    for config in [SessionConfig::new().with_target_partitions(1), partitioned(2)] {
+        let ours = tables(true, config);
+        for sql in [
+            "select s.v, j.n from (select * from small where v < 30) s join \
+             (select m.k as mk, b.k as bk, count(*) as n from middle m join big b \
+             on m.v = b.v + 500 group by m.k, b.k) j on s.k = j.bk",
+            "select s.v, j.mk, j.bk from (select * from small where v < 30) s join \
+             (select m.k as mk, b.k as bk from middle m join big b on m.v = b.v + 500) j \
+             on s.k = j.bk",
+            "select s.v, m.v from (select * from small where v < 30) s join middle m on s.k = m.k \
+             where exists (select 1 from big b where b.v = m.k and b.k >= m.g)",
+            "select s.v, j.n from (select * from small where v < 30) s join \
+             (select k from (select k + 1 as k from big) group by k) j(n) on s.k = j.n",
+        ] {
+            let expected = rows(&stock, plan(&stock, sql).await).await.unwrap();
+            assert!(expected.len() > 10, "{sql}");
+            assert_eq!(rows(&ours, plan(&ours, sql).await).await.unwrap(), expected, "{sql}");
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use workahead_sql::WorkaheadCodec;
 
 use crate::{count, partitioned, plan, register_sides, rows, session};
 
-/// Whose keys drop rows below a group.
-const SIDEWAYS: &str = "select l.said, g.n from l join (select b, count(*) as n from r group by b) g \
-                        on l.a = g.b where l.at < 9";
+/// Whose keys drop rows below a join.
+const SIDEWAYS: &str = "select x.said, g.said from (select * from l where at < 3) x join \
+                        (select r.b, y.said from r join r y on r.at = y.at) g on x.a = g.b";
 
 const QUERIES: [&str; 7] = [
     "select l.said, r.said from l join r on l.a = r.b",
@@ -38,7 +38,8 @@ async fn a_plan_that_travelled_gives_the_same_rows() {
             let task = context.task_ctx();
             let came = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec);
             let came = came.unwrap();
-            assert_eq!(count(&sent, "SidewaysFilterExec") > 0, sql == SIDEWAYS, "{sql}");
+            let spares = count(&sent, "SidewaysFilterExec") > 0;
+            assert!(spares || sql != SIDEWAYS, "{sql}");
             assert_eq!(count(&came, "SidewaysFilterExec"), 0, "{sql}");
             assert_eq!(count(&came, "WorkaheadJoinExec"), joins, "{sql}");
             let (sent, came) =

@@ -1,0 +1,101 @@
+//! Which rows of a node's inputs may be dropped by what is known of its output's columns.
+//!
+//! Column by column and by place, for the nodes whose rule is known here: DataFusion's own
+//! push-down goes by names, and joins and groups have several columns of one name.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::expressions::Column;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+
+use crate::{SidewaysFilterExec, WorkaheadJoinExec};
+
+/// Of each output column, the input's that it is.
+pub(crate) type Places = Vec<Option<usize>>;
+
+/// For each input, the columns of which a condition on the output may be applied before the node
+/// instead of after it. Empty if there are none for sure.
+pub(crate) fn passes(plan: &Arc<dyn ExecutionPlan>) -> Vec<Places> {
+    // What a limit leaves is not known before it is reached.
+    if plan.fetch().is_some() {
+        return Vec::new();
+    }
+    if let Some(join) = plan.downcast_ref::<WorkaheadJoinExec>() {
+        return through_join(join.planned()).into();
+    }
+    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+        return through_groups(aggregate).into_iter().collect();
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return vec![projection.expr().iter().map(|of| place(&of.expr)).collect()];
+    }
+    let columns = plan.schema().fields().len();
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let places = match filter.projection().as_ref() {
+            Some(chosen) => chosen.iter().copied().map(Some).collect(),
+            None => (0..columns).map(Some).collect(),
+        };
+        return vec![places];
+    }
+    let same = plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<CooperativeExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<SidewaysFilterExec>();
+    if same { vec![(0..columns).map(Some).collect()] } else { Vec::new() }
+}
+
+fn place(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    expression.downcast_ref::<Column>().map(Column::index)
+}
+
+/// A row may go from a side of which no row comes out alone but for being without a match.
+fn through_join(join: &HashJoinExec) -> [Places; 2] {
+    use JoinType::{
+        Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi,
+    };
+    let [left, right] = [join.left(), join.right()].map(|side| side.schema().fields().len());
+    // What comes out of each side, and from which rows may be dropped.
+    let (out, may) = match join.join_type() {
+        Inner => ([left, right], [true, true]),
+        Left => ([left, right], [true, false]),
+        Right => ([left, right], [false, true]),
+        Full => ([left, right], [false, false]),
+        LeftSemi | LeftAnti | LeftMark => ([left, 0], [true, false]),
+        RightSemi | RightAnti | RightMark => ([0, right], [false, true]),
+    };
+    let all = |side: usize| {
+        let of = move |column: usize| match column.checked_sub(if side == 0 { 0 } else { out[0] }) {
+            Some(column) if may[side] && column < out[side] => Some(column),
+            _ => None,
+        };
+        let columns =
+            out[0] + out[1] + usize::from(matches!(join.join_type(), LeftMark | RightMark));
+        match join.projection.as_ref() {
+            Some(chosen) => chosen.iter().map(|column| of(*column)).collect(),
+            None => (0..columns).map(of).collect(),
+        }
+    };
+    [all(0), all(1)]
+}
+
+/// Groups are whole or not there. One without keys comes out of no row, too.
+fn through_groups(aggregate: &AggregateExec) -> Option<Places> {
+    let groups = aggregate.group_expr();
+    let columns = aggregate.schema().fields().len();
+    let keys = groups.expr().iter().map(|(key, _)| place(key));
+    let places: Places = keys.chain(std::iter::repeat(None)).take(columns).collect();
+    (groups.is_single() && !groups.expr().is_empty() && aggregate.limit_options().is_none())
+        .then_some(places)
+}
