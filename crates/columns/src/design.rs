@@ -32,9 +32,10 @@ pub enum Design {
     Dense,
     /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
     Bloom,
-    /// Buckets that are asked part by part: many probe rows are held and sorted by part first.
-    /// Only buckets where a hash must be compared, an order was promised, or memory is limited.
-    /// Never of itself: it pays for next to no join that puts columns out.
+    /// Buckets that are asked part by part: probe rows are sorted by part first, many at a time
+    /// where [`run`](crate::run) holds them; a [`Prober`](crate::Prober) sorts each batch for
+    /// itself. Only buckets where a hash must be compared, an order was promised, or memory is
+    /// limited. Never of itself: it pays for next to no join that puts columns out.
     Radix,
 }
 

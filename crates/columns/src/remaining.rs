@@ -193,8 +193,9 @@ impl Remaining {
     }
 
     /// Deals the spilled partitions out to so many threads, each with its share of the memory that
-    /// is free. One whose share is too small for a partition leaves it to the others, and that
-    /// share too. Rows of the table in memory come with the first.
+    /// is free. One whose share is found too small for a partition before any row of it has come
+    /// out leaves it to the others, and that share too. Rows of the table in memory come with the
+    /// first.
     ///
     /// All parts must be taken to their ends: the last to end does what was left to it.
     ///

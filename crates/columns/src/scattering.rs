@@ -55,7 +55,7 @@ impl Scattering {
     /// In words.
     pub(crate) fn why(&self) -> String {
         let (parts, rows) = (self.parts.count(), self.rows);
-        format!("as asked: up to {rows} probe rows are held, and looked up by {parts} parts")
+        format!("as asked: probe rows are looked up by {parts} parts, up to {rows} together")
     }
 
     /// Bytes of so many rows' words, beside those of every join.

@@ -101,7 +101,9 @@ impl KeyCollector {
         if let Some(values) = &mut self.values {
             let keys = self.columns.iter().map(|at| Arc::clone(batch.column(*at)));
             let keys: Vec<ArrayRef> = keys.collect();
-            let bytes = keys.iter().map(|keys| keys.get_array_memory_size()).sum::<usize>();
+            // What lists of them will take, not the buffers that they are few rows of.
+            let bytes = |keys: &ArrayRef| keys.to_data().get_slice_memory_size();
+            let bytes = keys.iter().map(bytes).sum::<Result<usize, _>>()?;
             self.value_bytes += bytes / keys.len();
             if self.value_bytes > self.limits.bytes {
                 self.values = None;
