@@ -142,7 +142,7 @@ impl Builder {
         let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
         let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
         let design = self.join.designed(entries, span.map(|span| span.width));
-        Decision { kind, span, keyed, distinct, design, spreads: false }
+        Decision { kind, span, keyed, distinct, entries, design, spreads: false }
     }
 
     /// Charges what the batches really take.
@@ -262,7 +262,7 @@ impl Builder {
             // Threads do not know how many of them they will have: what they grow is charged too.
             Some(dense) => (Some(dense), 2 * repeats),
             None => {
-                let table = Table::bytes_for(decision.entries(), Load::HALF);
+                let table = Table::bytes_for(decision.entries, Load::HALF);
                 (table, repeats + Parts::scattered_bytes(decision.keyed))
             }
         };
@@ -311,7 +311,7 @@ impl Builder {
         }
         let column = Inline::column(&self.join).filter(|_| store.is_none());
         let how = Filling {
-            entries: decision.entries(),
+            entries: decision.entries,
             threads: if decision.spreads { self.join.probers } else { 1 },
             pages: &self.join.pages,
             part_bytes: decision.spreads.then(|| self.part_bytes()),

@@ -10,7 +10,6 @@ use crate::Design;
 use crate::design::Planned;
 use crate::fill::Span;
 use crate::keys::MappingKind;
-use crate::needs::Needs;
 
 /// What a table will be like.
 #[derive(Debug, Clone)]
@@ -21,6 +20,8 @@ pub(crate) struct Decision {
     /// Rows with a key, and different keys, about.
     pub(crate) keyed: usize,
     pub(crate) distinct: usize,
+    /// How many entries the table should have room for.
+    pub(crate) entries: usize,
     pub(crate) design: Planned,
     /// Whether there is memory for more than one row after the other: for scattering rows, or for
     /// several threads.
@@ -28,12 +29,6 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// How many entries the table should have room for.
-    pub(crate) fn entries(&self) -> usize {
-        let (keyed, distinct) = (self.keyed, self.distinct);
-        Needs { keyed, distinct, ..Needs::default() }.entries()
-    }
-
     /// The range of a dense table, if it is to be one.
     pub(crate) fn dense_span(&self) -> Option<Span> {
         self.span.filter(|_| self.design.design == Design::Dense)

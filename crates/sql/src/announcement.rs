@@ -91,11 +91,6 @@ impl Announcement {
         }
     }
 
-    /// How many keys may be listed.
-    pub(crate) fn limits(&self) -> ListLimits {
-        self.limits
-    }
-
     /// Says what a build found; none if it will never be complete. The first word counts.
     pub(crate) fn report(&self, build: usize, report: Option<KeyReport>) -> Result<()> {
         let known = {
@@ -215,6 +210,11 @@ impl Reporter {
     /// For a build.
     pub(crate) fn new(announcement: Arc<Announcement>, build: usize) -> Self {
         Self { announcement, build }
+    }
+
+    /// How many keys may be listed.
+    pub(crate) fn limits(&self) -> ListLimits {
+        self.announcement.limits
     }
 
     /// Says that the build has started: somebody drives it on.

@@ -16,7 +16,7 @@ use workahead_columns::{HashJoin, JoinTable, Side};
 
 use crate::announcement::Reporter;
 use crate::error::from_join;
-use crate::keys::{KeyCollector, ListLimits};
+use crate::keys::KeyCollector;
 use crate::measured::Race;
 use crate::metrics::JoinMetrics;
 use crate::translation::Translation;
@@ -70,7 +70,7 @@ pub(crate) struct Build {
     /// How many streams will probe the table and say that they are done.
     pub(crate) probers: usize,
     /// Who is told of the keys.
-    pub(crate) reporter: Option<(Reporter, ListLimits)>,
+    pub(crate) reporter: Option<Reporter>,
     pub(crate) metrics: JoinMetrics,
 }
 
@@ -81,7 +81,7 @@ impl Build {
     }
 
     async fn run(self) -> Result<Built> {
-        if let Some((reporter, _)) = &self.reporter {
+        if let Some(reporter) = &self.reporter {
             reporter.start();
         }
         let (built, mut rows) = self.inputs.choose().await?;
@@ -91,7 +91,9 @@ impl Build {
         // The filter is for the right side, of the left one's keys. Dropped, nothing is told.
         let reporter = self.reporter.filter(|_| built == Side::Left);
         let mut collector = match &reporter {
-            Some((_, limits)) => Some(KeyCollector::new(&input.keys, &input.schema, *limits)?),
+            Some(reporter) => {
+                Some(KeyCollector::new(&input.keys, &input.schema, reporter.limits())?)
+            }
             None => None,
         };
         while let Some(batch) = rows.next().await {
@@ -115,7 +117,7 @@ impl Build {
         self.metrics.strategy.add(table.choice().strategy.name());
         self.metrics.design.add(table.choice().design.name());
         self.metrics.build_side.add(built.name());
-        if let (Some((reporter, _)), Some(collector)) = (&reporter, collector) {
+        if let (Some(reporter), Some(collector)) = (&reporter, collector) {
             // How many keys a table has does not count those in files.
             let keys = if table.spills() { usize::MAX } else { table.keys() };
             reporter.report(collector.finish(keys)?)?;

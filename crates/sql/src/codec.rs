@@ -13,7 +13,6 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUD
 use datafusion::physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
 use datafusion::physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use datafusion_proto::physical_plan::{
     AsExecutionPlan, DefaultPhysicalExtensionCodec, PhysicalExtensionCodec,
@@ -21,7 +20,7 @@ use datafusion_proto::physical_plan::{
 };
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
-use crate::node::hash_join;
+use crate::node::{hash_join, over};
 use crate::{Choices, Settings, SidewaysFilterExec, WorkaheadJoinExec};
 
 /// What our bytes begin with; the number is that of the format.
@@ -56,14 +55,6 @@ impl WorkaheadCodec {
     pub fn with_settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
     }
-}
-
-/// A plan of the same node over other inputs.
-fn over(
-    plan: Arc<dyn ExecutionPlan>,
-    inputs: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
 /// What the join was told, and the bytes of its node.

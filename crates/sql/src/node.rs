@@ -203,9 +203,8 @@ impl WorkaheadJoinExec {
             PartitionMode::CollectLeft => "WorkaheadJoin".to_owned(),
             _ => format!("WorkaheadJoin[{}]", of.build),
         };
-        let reporter = of.announcement.map(|announcement| {
-            (Reporter::new(Arc::clone(announcement), of.build), announcement.limits())
-        });
+        let reporter =
+            of.announcement.map(|announcement| Reporter::new(Arc::clone(announcement), of.build));
         let build = Build {
             inputs,
             translation: Arc::clone(&self.translation),
@@ -243,6 +242,14 @@ struct Partition<'a> {
 /// The plan as a hash join, if it is one.
 pub(crate) fn hash_join(plan: Arc<dyn ExecutionPlan>) -> Option<Arc<HashJoinExec>> {
     (plan as Arc<dyn Any + Send + Sync>).downcast().ok()
+}
+
+/// A plan of the same node over other inputs.
+pub(crate) fn over(
+    plan: Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
 /// Who reads a dynamic filter.
@@ -352,8 +359,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
+        over(self, children)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -75,19 +75,16 @@ fn through_join(join: &HashJoinExec) -> [Places; 2] {
         LeftSemi | LeftAnti | LeftMark => ([left, 0], [true, false]),
         RightSemi | RightAnti | RightMark => ([0, right], [false, true]),
     };
-    let all = |side: usize| {
-        let of = move |column: usize| match column.checked_sub(if side == 0 { 0 } else { out[0] }) {
-            Some(column) if may[side] && column < out[side] => Some(column),
-            _ => None,
+    let places = |start: usize, side: usize| {
+        let of = |column: usize| {
+            column.checked_sub(start).filter(|column| may[side] && *column < out[side])
         };
-        let columns =
-            out[0] + out[1] + usize::from(matches!(join.join_type(), LeftMark | RightMark));
         match join.projection.as_ref() {
             Some(chosen) => chosen.iter().map(|column| of(*column)).collect(),
-            None => (0..columns).map(of).collect(),
+            None => (0..join.schema().fields().len()).map(of).collect(),
         }
     };
-    [all(0), all(1)]
+    [places(0, 0), places(out[0], 1)]
 }
 
 /// Groups are whole or not there. One without keys comes out of no row, too.

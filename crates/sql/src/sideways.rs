@@ -24,12 +24,12 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::expressions::Column;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
+use crate::node::over;
 use crate::passes::passes;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::{WorkaheadJoinExec, WorkaheadOptions};
@@ -71,7 +71,9 @@ fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPl
     let Some(filter) = join.dynamic_expressions_produced().pop() else { return no };
     let [left, right] = join.children()[..] else { return no };
     match sink(right, &filter, Worth::Nothing)? {
-        Some(right) => Ok(Transformed::yes(over(&plan, vec![Arc::clone(left), right])?)),
+        Some(right) => {
+            Ok(Transformed::yes(over(Arc::clone(&plan), vec![Arc::clone(left), right])?))
+        }
         None => no,
     }
 }
@@ -101,7 +103,7 @@ fn sink(
         }
     }
     if sunk {
-        return over(plan, children).map(Some);
+        return over(Arc::clone(plan), children).map(Some);
     }
     if worth == Worth::Nothing {
         return Ok(None);
@@ -139,12 +141,4 @@ fn below(plan: &Arc<dyn ExecutionPlan>, above: Worth) -> Worth {
     } else {
         above
     }
-}
-
-fn over(
-    plan: &Arc<dyn ExecutionPlan>,
-    children: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Arc::clone(plan).replace_children(children, options)
 }

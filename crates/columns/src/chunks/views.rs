@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::types::ByteViewType;
+use arrow_array::{Array, ArrayRef, GenericByteViewArray};
 use arrow_schema::DataType;
 
 /// Beyond, copying the list is felt in a gather of some thousand rows.
@@ -18,23 +19,19 @@ const ROWS_MAX: usize = 512;
 
 /// The same values in few buffers.
 pub(super) fn in_few_buffers(array: ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Utf8View => {
-            let texts = array.as_string_view();
-            let long = is_long(texts.data_buffers().len(), texts.len());
-            if long { Arc::new(texts.gc()) } else { array }
-        }
-        DataType::BinaryView => {
-            let bytes = array.as_binary_view();
-            let long = is_long(bytes.data_buffers().len(), bytes.len());
-            if long { Arc::new(bytes.gc()) } else { array }
-        }
-        _ => array,
-    }
+    let few = match array.data_type() {
+        DataType::Utf8View => few(array.as_string_view()),
+        DataType::BinaryView => few(array.as_binary_view()),
+        _ => None,
+    };
+    few.unwrap_or(array)
 }
 
-fn is_long(buffers: usize, rows: usize) -> bool {
-    buffers > BUFFERS_MAX && rows < buffers * ROWS_MAX
+/// A copy in one buffer, if the list of buffers is too long for its rows.
+fn few<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+    let (buffers, rows) = (array.data_buffers().len(), array.len());
+    let long = buffers > BUFFERS_MAX && rows < buffers * ROWS_MAX;
+    long.then(|| Arc::new(array.gc()) as _)
 }
 
 #[cfg(test)]
