@@ -79,7 +79,43 @@ fn needs() -> Vec<Need> {
             remedy: Remedy::Words("rustup toolchain install nightly --component miri,rust-src"),
             weight: Weight::Useful,
         },
+        Need {
+            name: "PostgreSQL",
+            why: "15 or newer: the engine's tests run against a real server of their own",
+            present: has_postgres,
+            remedy: Remedy::Packages(&["postgresql"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "MariaDB",
+            why: "10.11 or newer, as above",
+            present: || has_server("mariadbd") && has_program("mariadb"),
+            remedy: Remedy::Packages(&["mariadb-server"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "sysbench",
+            why: "its counters and its client beside ours",
+            present: || has_program("sysbench"),
+            remedy: Remedy::Packages(&["sysbench"]),
+            weight: Weight::Required,
+        },
     ]
+}
+
+/// Debian keeps every version's programs in a folder of its own, outside of `PATH`.
+fn has_postgres() -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let kept = versions.filter(|entry| entry.path().join("bin/initdb").exists());
+    let newest = kept.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).max();
+    newest.is_some_and(|version| version >= POSTGRES_MIN) || has_program("initdb")
+}
+
+const POSTGRES_MIN: u32 = 15;
+
+/// Servers are often outside of the `PATH` of anyone but root.
+fn has_server(program: &str) -> bool {
+    has_program(program) || has_program(&format!("/usr/sbin/{program}"))
 }
 
 fn has_program(program: &str) -> bool {
