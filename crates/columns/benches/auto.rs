@@ -38,8 +38,10 @@ enum Keys {
     Spread,
     /// All numbers of a range, as surrogate keys are, in no order.
     Dense,
-    /// Every fourth of a range.
+    /// Every fourth of a range: a dense table is as large as buckets.
     Quarter,
+    /// Every eighth: twice as large.
+    Eighth,
 }
 
 /// One cell's inputs.
@@ -55,6 +57,7 @@ impl Inputs {
             Keys::Spread => Draws::of(u64::from(entry)).number() as i64,
             Keys::Dense => i64::from(entry) - 1000,
             Keys::Quarter => i64::from(entry) * 4 + i64::from(entry % 3),
+            Keys::Eighth => i64::from(entry) * 8 + i64::from(entry % 7),
         };
         let build: Vec<i64> = draws.permutation(rows).into_iter().map(key).collect();
         let mut probe = || {
@@ -160,7 +163,7 @@ fn main() {
     for (bytes, probes) in sizes {
         for percent in [1, 10, 50, 100] {
             for columns in [1, 4] {
-                for keys in [Keys::Spread, Keys::Dense, Keys::Quarter] {
+                for keys in [Keys::Spread, Keys::Dense, Keys::Quarter, Keys::Eighth] {
                     let rows = (bytes / ENTRY_BYTES) as u32;
                     let inputs = Inputs::new(rows, probes, percent, columns, keys);
                     let rounds = asked.rounds(3);

@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! keys are integers, and a place for each of their range
-//! is no more memory than buckets of the keys ───────────────────────► dense
+//! is at most twice the memory of buckets of the keys ───────────────► dense
 //! else ─► buckets ─┬─ few of the first probes hit ────────────────► bloom filter first
 //!                  └─ else
 //! ```
+//!
+//! A place is found without hashing or comparing, which pays for twice the bytes in every cache and
+//! outside (`cargo xtask bench auto`); where memory is limited it is to be no more than buckets.
 //!
 //! The first is known when the build side is complete, the second only while it is probed: so
 //! [`Filtering`](crate::filtering) makes its filter when the probes so far have paid for it.
@@ -47,7 +50,8 @@ pub struct UnknownDesign {
     pub name: String,
 }
 
-/// Most bytes of a dense table that was asked for, against those of the buckets.
+/// Most bytes of a dense table against those of the buckets: of itself, and where it was asked for.
+const DENSE_MOST: usize = 2;
 const ASKED_MOST: usize = 16;
 
 /// Why there are buckets where words are hashes.
@@ -73,15 +77,18 @@ impl Design {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The design for keys of so many different values; their range if they are integers.
-    fn choose(self, entries: usize, span: Option<u64>) -> Planned {
+    /// The design for keys of so many different values; their range if they are integers. Where
+    /// memory is limited no table is larger than buckets.
+    fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Planned {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom | Self::Radix => {
                 return Planned { design: self, why: "as asked".into() };
             }
+            // Parts of the rows may have the range of all: only what buckets take is sure to do.
+            _ if limited => buckets,
             Self::Dense => buckets.saturating_mul(ASKED_MOST),
-            Self::Auto => buckets,
+            Self::Auto => buckets.saturating_mul(DENSE_MOST),
         };
         let Some(span) = span else {
             return Planned { design: Self::Buckets, why: NO_INTEGERS.into() };
@@ -124,12 +131,7 @@ impl HashJoin {
             let why = format!("{} walks buckets", self.strategy);
             return Planned { design: Design::Buckets, why };
         }
-        let asked = match self.memory.limit() {
-            // Parts of the rows may have the range of all: only what buckets take is sure to do.
-            Some(_) if self.design == Design::Dense => Design::Auto,
-            _ => self.design,
-        };
-        asked.choose(entries, span)
+        self.design.choose(entries, span, self.memory.limit().is_some())
     }
 
     /// The strategy for a table of a design and so many bytes. A design may leave no other strategy
@@ -196,26 +198,39 @@ mod tests {
         assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
     }
 
+    /// Where memory is not limited.
+    fn free(design: Design, entries: usize, span: Option<u64>) -> Planned {
+        design.choose(entries, span, false)
+    }
+
     #[test]
-    fn auto_takes_the_smaller_table() {
-        let of = |entries, span| Design::Auto.choose(entries, Some(span));
+    fn auto_takes_dense_tables_up_to_twice_the_buckets() {
+        let of = |entries, span| free(Design::Auto, entries, Some(span));
         assert_eq!(of(1_000_000, 999_999).design, Design::Dense);
-        assert_eq!(of(1_000_000, 3_900_000).design, Design::Dense);
-        let wide = of(1_000_000, 5_000_000);
+        assert_eq!(of(1_000_000, 7_900_000).design, Design::Dense);
+        let wide = of(1_000_000, 9_000_000);
         assert_eq!(wide.design, Design::Buckets);
-        assert!(wide.why.contains("of the 5,000,001 integers"), "{}", wide.why);
+        assert!(wide.why.contains("of the 9,000,001 integers"), "{}", wide.why);
         assert_eq!(of(1_000_000, u64::MAX).design, Design::Buckets);
-        assert_eq!(Design::Auto.choose(10, None).design, Design::Buckets);
+        assert_eq!(free(Design::Auto, 10, None).design, Design::Buckets);
         assert_eq!(of(0, 0).design, Design::Dense);
     }
 
     #[test]
+    fn no_table_is_larger_than_buckets_where_memory_is_limited() {
+        for design in [Design::Auto, Design::Dense] {
+            let of = |span| design.choose(1_000_000, Some(span), true).design;
+            assert_eq!((of(3_900_000), of(5_000_000)), (Design::Dense, Design::Buckets));
+        }
+    }
+
+    #[test]
     fn what_is_asked_for_is_done_where_it_can_be() {
-        assert_eq!(Design::Dense.choose(1_000_000, Some(40_000_000)).design, Design::Dense);
-        assert_eq!(Design::Dense.choose(1_000_000, Some(u64::MAX)).design, Design::Buckets);
-        assert_eq!(Design::Dense.choose(1_000_000, None).design, Design::Buckets);
-        assert_eq!(Design::Buckets.choose(100, Some(99)).design, Design::Buckets);
-        assert_eq!(Design::Bloom.choose(100, None).design, Design::Bloom);
-        assert_eq!(Design::Radix.choose(100, Some(99)).design, Design::Radix);
+        assert_eq!(free(Design::Dense, 1_000_000, Some(40_000_000)).design, Design::Dense);
+        assert_eq!(free(Design::Dense, 1_000_000, Some(u64::MAX)).design, Design::Buckets);
+        assert_eq!(free(Design::Dense, 1_000_000, None).design, Design::Buckets);
+        assert_eq!(free(Design::Buckets, 100, Some(99)).design, Design::Buckets);
+        assert_eq!(free(Design::Bloom, 100, None).design, Design::Bloom);
+        assert_eq!(free(Design::Radix, 100, Some(99)).design, Design::Radix);
     }
 }

@@ -1,5 +1,7 @@
 //! What was asked for on the command line.
 
+use std::collections::BTreeSet;
+
 use workahead_workloads::tpch::QUERIES;
 
 use crate::sessions::{Arm, Place};
@@ -46,7 +48,11 @@ impl Asked {
                 "--scale" => asked.scale = parsed(value()?)?,
                 "--rounds" => asked.rounds = parsed::<usize>(value()?)?.max(1),
                 "--threads" => asked.threads = list(value()?)?,
-                "--queries" => asked.queries = list(value()?)?,
+                // In order and once each, as the figures are.
+                "--queries" => {
+                    let ordered = BTreeSet::from_iter(list(value()?)?);
+                    asked.queries = ordered.into_iter().collect();
+                }
                 "--tables" => {
                     let names = value()?.split(',');
                     asked.places = names.map(Place::named).collect::<Result<_, _>>()?;
