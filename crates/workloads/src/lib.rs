@@ -1,11 +1,15 @@
-//! What is run: data, made the same on every machine from a seed.
+//! What is run: data, made the same on every machine from a seed, and what clients do with it.
+//!
+//! Deliberately absent: no server is known here, only sessions, and no clock.
 
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod draft;
 mod error;
 pub mod keys;
 pub mod row_groups;
+pub mod session;
 pub mod tpch;
 
 pub use error::WorkloadError;

@@ -1,0 +1,160 @@
+//! One client's connection to a database, as workloads see it.
+//!
+//! ```text
+//! prepare(text) ─► StatementId ─► query(values) ─► a row at a time to a closure
+//!                              └► execute(values) ─► rows changed
+//! begin ─► … ─► commit | rollback
+//! ```
+//!
+//! Blocking, one thread a client: what a client waits for is what its latency is. A workload knows
+//! no server: it has texts per [`Dialect`] and code over this trait; engines implement it. The
+//! errors are three, because a client does three things: try again with the same input, stop
+//! because the server is gone, or stop because the work is wrong.
+//!
+//! ```
+//! use workahead_workloads::session::{Session, SessionError, Value};
+//! fn balance_cents(session: &mut dyn Session, customer: i64) -> Result<i64, SessionError> {
+//!     let text = session.dialect().placeholders("select balance from customer where id = ?");
+//!     let statement = session.prepare(&text)?;
+//!     let mut cents = 0;
+//!     session.query(statement, &[Value::Int(customer)], &mut |row| {
+//!         cents = row.decimal(0, 2)?;
+//!         Ok(())
+//!     })?;
+//!     Ok(cents)
+//! }
+//! ```
+
+mod dialect;
+mod row;
+mod value;
+
+pub use dialect::Dialect;
+pub use row::{Columns, Row};
+pub use value::{Date, Decimal, Timestamp, Value};
+
+/// A statement prepared on one session; it means nothing on another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StatementId(pub u32);
+
+/// Takes one row of an answer; an error ends the query and is handed on.
+pub type OnRow<'a> = &'a mut dyn FnMut(Row<'_>) -> Result<(), SessionError>;
+
+/// A connection of one client.
+pub trait Session: Send {
+    /// The dialect its texts are to be in.
+    fn dialect(&self) -> Dialect;
+
+    /// Runs one statement without values, and forgets its rows: definitions, settings.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn run(&mut self, text: &str) -> Result<(), SessionError>;
+
+    /// Prepares one statement, whose values are marked as the dialect marks them.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError>;
+
+    /// Runs a prepared statement that answers with rows; how many there were. All rows have
+    /// arrived when it returns, also after an error of `row`.
+    ///
+    /// # Errors
+    /// See [`SessionError`]; and whatever `row` returned.
+    fn query(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<u64, SessionError>;
+
+    /// Runs a prepared statement that changes rows; how many there were. On MariaDB rows that were
+    /// found count, whether or not their values differ (the client flag FOUND_ROWS).
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+    ) -> Result<u64, SessionError>;
+
+    /// Begins a transaction at the session's isolation level.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn begin(&mut self) -> Result<(), SessionError>;
+
+    /// Commits. Success means that the server acknowledged it.
+    ///
+    /// # Errors
+    /// See [`SessionError`]; after [`SessionError::Gone`] nobody knows whether it was committed.
+    fn commit(&mut self) -> Result<(), SessionError>;
+
+    /// Rolls back; also right after a failed statement.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn rollback(&mut self) -> Result<(), SessionError>;
+}
+
+/// Why a session did not do what it was asked. The texts are the server's own.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// The server gave the transaction up in favour of another: serialization, deadlock, lock
+    /// wait. The same input may be tried again after a rollback.
+    #[error("given up in favour of another transaction: {0}")]
+    Retry(String),
+    /// The connection or the server is gone.
+    #[error("the server is gone: {0}")]
+    Gone(String),
+    /// Trying again would fail again.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs `work` in a transaction: committed when it succeeds, rolled back when it fails.
+///
+/// # Errors
+/// What `work` or the commit returned; a server that is gone is not asked to roll back, and a
+/// rollback that fails is told instead of what led to it only when the server is gone.
+pub fn transaction<T>(
+    session: &mut dyn Session,
+    work: impl FnOnce(&mut dyn Session) -> Result<T, SessionError>,
+) -> Result<T, SessionError> {
+    session.begin()?;
+    let done = work(session).and_then(|value| session.commit().map(|()| value));
+    done.map_err(|error| undone(session, error))
+}
+
+/// Rolls back because of an error, unless there is nobody to ask.
+pub(crate) fn undone(session: &mut dyn Session, error: SessionError) -> SessionError {
+    if matches!(error, SessionError::Gone(_)) {
+        return error;
+    }
+    match session.rollback() {
+        Err(gone @ SessionError::Gone(_)) => gone,
+        _ => error,
+    }
+}
+
+/// The first row of a query, by what `take` makes of it; none when there was no row.
+///
+/// # Errors
+/// See [`SessionError`].
+pub fn first<T>(
+    session: &mut dyn Session,
+    statement: StatementId,
+    values: &[Value<'_>],
+    mut take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
+) -> Result<Option<T>, SessionError> {
+    let mut taken = None;
+    session.query(statement, values, &mut |row| {
+        if taken.is_none() {
+            taken = Some(take(row)?);
+        }
+        Ok(())
+    })?;
+    Ok(taken)
+}
