@@ -27,8 +27,8 @@ pub(crate) struct Limits {
 /// Version 1 writes "no limit" as the largest page-aligned number.
 const NO_LIMIT_V1: u64 = 1 << 62;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Version {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
     One,
     Two,
 }
@@ -55,8 +55,36 @@ pub(crate) fn limits(root: &Root) -> Limits {
 
 /// The hierarchies that may control this: at most one of version 1 and the one of version 2.
 fn hierarchies(root: &Root, controller: &str) -> Vec<Hierarchy> {
+    let of_mount = |(version, mount, path): (Version, Mount<'_>, &str)| Hierarchy {
+        version,
+        groups: mount.groups(root, path),
+    };
     let membership = root.text("proc/self/cgroup").unwrap_or_default();
     let mounts = root.text("proc/self/mountinfo").unwrap_or_default();
+    memberships(&membership, &mounts, controller).into_iter().map(of_mount).collect()
+}
+
+/// The groups that a process is in, one per mounted hierarchy that has the controller, where they
+/// can be seen from here; a group outside of what is mounted is left out. Version 2 counts CPU time
+/// whatever its controllers.
+pub(crate) fn groups_of(root: &Root, process: &str, controller: &str) -> Vec<(Version, String)> {
+    let membership = root.text(&format!("proc/{process}/cgroup")).unwrap_or_default();
+    let mounts = root.text("proc/self/mountinfo").unwrap_or_default();
+    let seen = |(version, mount, path): (Version, Mount<'_>, &str)| {
+        let below = path.strip_prefix(mount.group.trim_end_matches('/'))?.trim_matches('/');
+        let group = format!("{}/{below}", mount.point.trim_start_matches('/'));
+        let group = group.trim_end_matches('/').to_owned();
+        (!below.contains("..") && root.has(&group)).then_some((version, group))
+    };
+    memberships(&membership, &mounts, controller).into_iter().filter_map(seen).collect()
+}
+
+/// Version, mount and path of each hierarchy that `/proc/PID/cgroup` lists for the controller.
+fn memberships<'a>(
+    membership: &'a str,
+    mounts: &'a str,
+    controller: &str,
+) -> Vec<(Version, Mount<'a>, &'a str)> {
     let mut found = Vec::new();
     for line in membership.lines() {
         let mut parts = line.splitn(3, ':');
@@ -69,9 +97,7 @@ fn hierarchies(root: &Root, controller: &str) -> Vec<Hierarchy> {
             continue;
         }
         let mount = mounts.lines().find_map(|line| Mount::of(line, version, controller));
-        if let Some(mount) = mount {
-            found.push(Hierarchy { version, groups: mount.groups(root, path) });
-        }
+        found.extend(mount.map(|mount| (version, mount, path)));
     }
     found
 }

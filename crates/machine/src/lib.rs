@@ -15,6 +15,7 @@ pub mod machine;
 pub mod memory;
 pub mod pages;
 pub mod pin;
+pub mod process;
 mod root;
 pub mod tlb;
 pub mod topology;

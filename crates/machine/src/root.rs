@@ -78,6 +78,22 @@ impl Root {
         names
     }
 
+    /// Where a path of the machine is for the file system.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.directory.join(path)
+    }
+
+    /// Writes a value to a file that the kernel (or a fixture) already has.
+    pub(crate) fn write(&self, path: &str, value: &str) -> std::io::Result<()> {
+        use std::io::Write;
+        let mut file = std::fs::OpenOptions::new().write(true).open(self.path(path))?;
+        if !self.live {
+            file.set_len(0)?;
+        }
+        // One call: the kernel takes each write for a whole value.
+        file.write_all(value.as_bytes())
+    }
+
     /// Whether a file or directory is there.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.directory.join(path).exists()

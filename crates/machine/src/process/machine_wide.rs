@@ -1,0 +1,81 @@
+//! The machine around a server: its CPU time by kind, and how long somebody had to wait (PSI).
+//!
+//! `/proc/stat` counts ticks of all CPUs by kind (proc(5)); *steal* is time in which a virtual CPU
+//! wanted to run and the host ran something else. `/proc/pressure` counts, for CPU, memory and
+//! I/O, the time in which *some* task waited for it, and in which *all* did (psi in the kernel's
+//! documentation). Either may be missing.
+
+use serde::{Deserialize, Serialize};
+
+use super::TICKS_PER_S;
+use crate::root::Root;
+
+/// What the machine had done at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Time of all CPUs together, idle time included.
+    pub total_s: Option<f64>,
+    /// Of it, nothing to do, or nothing but waiting for I/O.
+    pub idle_s: Option<f64>,
+    /// Of it, taken by the host of a virtual machine.
+    pub steal_s: Option<f64>,
+    /// Somebody waited for a CPU.
+    pub cpu_some_s: Option<f64>,
+    /// Somebody waited for memory.
+    pub memory_some_s: Option<f64>,
+    /// Everybody waited for memory.
+    pub memory_full_s: Option<f64>,
+    /// Somebody waited for I/O.
+    pub io_some_s: Option<f64>,
+    /// Everybody waited for I/O.
+    pub io_full_s: Option<f64>,
+}
+
+impl Whole {
+    /// Reads it now.
+    #[must_use]
+    pub fn look(root: &Root) -> Whole {
+        let stat = root.text("proc/stat").unwrap_or_default();
+        let ticks: Vec<f64> = stat
+            .lines()
+            .find_map(|line| line.strip_prefix("cpu "))
+            .map(|line| line.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect())
+            .unwrap_or_default();
+        // user nice system idle iowait irq softirq steal; guests are counted in user and nice.
+        let seconds = |range: std::ops::Range<usize>| {
+            Some(ticks.get(range)?.iter().sum::<f64>() / TICKS_PER_S)
+        };
+        let pressure = |what: &str, who: &str| {
+            let text = root.text(&format!("proc/pressure/{what}"))?;
+            let line = text.lines().find(|line| line.split(' ').next() == Some(who))?;
+            let total_us = line.split(' ').find_map(|part| part.strip_prefix("total="))?;
+            Some(total_us.parse::<f64>().ok()? / 1e6)
+        };
+        Whole {
+            total_s: seconds(0..8),
+            idle_s: seconds(3..5),
+            steal_s: seconds(7..8),
+            cpu_some_s: pressure("cpu", "some"),
+            memory_some_s: pressure("memory", "some"),
+            memory_full_s: pressure("memory", "full"),
+            io_some_s: pressure("io", "some"),
+            io_full_s: pressure("io", "full"),
+        }
+    }
+
+    /// What passed since an earlier reading; nothing where either does not know.
+    #[must_use]
+    pub fn since(&self, before: &Whole) -> Whole {
+        let passed = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
+        Whole {
+            total_s: passed(self.total_s, before.total_s),
+            idle_s: passed(self.idle_s, before.idle_s),
+            steal_s: passed(self.steal_s, before.steal_s),
+            cpu_some_s: passed(self.cpu_some_s, before.cpu_some_s),
+            memory_some_s: passed(self.memory_some_s, before.memory_some_s),
+            memory_full_s: passed(self.memory_full_s, before.memory_full_s),
+            io_some_s: passed(self.io_some_s, before.io_some_s),
+            io_full_s: passed(self.io_full_s, before.io_full_s),
+        }
+    }
+}

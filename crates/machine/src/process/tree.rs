@@ -1,0 +1,98 @@
+//! Which processes belong to a server: one process and everything it started.
+//!
+//! A process whose parent ends is given another one (init, or a reaper), so the links alone would
+//! lose it. A tree therefore remembers whom it has seen, and a look finds: those, still alive, and
+//! all their descendants now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::record::{self, Id, Line, Process};
+use super::used::{self, Used};
+use crate::root::Root;
+
+/// A process and its descendants, looked at again and again.
+///
+/// ```
+/// use workahead_machine::{Root, process::Tree};
+/// let mut tree = Tree::of(std::process::id());
+/// let before = tree.look(&Root::live());
+/// let _work: u64 = (0..1000).sum();
+/// let used = tree.look(&Root::live()).since(&before);
+/// assert!(used.cpu_s >= 0.0 && used.processes >= 1);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Tree {
+    pid: usize,
+    seen: BTreeSet<Id>,
+}
+
+/// What the processes of a tree had done at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// By number.
+    pub(super) processes: BTreeMap<Id, Process>,
+}
+
+impl Tree {
+    /// The tree that grows from a process.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
+        Self { pid: pid as usize, seen: BTreeSet::new() }
+    }
+
+    /// Reads what every process of the tree has done so far. Nothing is in it once all have ended.
+    pub fn look(&mut self, root: &Root) -> Snapshot {
+        let lines: BTreeMap<usize, Line> = root
+            .numbered("proc", "")
+            .into_iter()
+            .filter_map(|pid| Some((pid, record::line(root, pid)?)))
+            .collect();
+        let mut members: BTreeSet<usize> =
+            lines.values().filter(|line| self.has_seen(line)).map(|line| line.id.pid).collect();
+        loop {
+            let is_new =
+                |line: &&Line| members.contains(&line.parent) && !members.contains(&line.id.pid);
+            let new: Vec<usize> = lines.values().filter(is_new).map(|line| line.id.pid).collect();
+            if new.is_empty() {
+                break;
+            }
+            members.extend(new);
+        }
+        let process = |pid: &usize| {
+            let line = lines[pid];
+            (line.id, Process { line, threads: record::threads(root, *pid) })
+        };
+        let processes: BTreeMap<Id, Process> = members.iter().map(process).collect();
+        self.seen.extend(processes.keys());
+        Snapshot { processes }
+    }
+
+    /// Whether this is the process that the tree grows from, or one that was in it before.
+    fn has_seen(&self, line: &Line) -> bool {
+        match self.seen.iter().any(|id| id.pid == self.pid) {
+            true => self.seen.contains(&line.id),
+            false => line.id.pid == self.pid,
+        }
+    }
+}
+
+impl Snapshot {
+    /// What was used since an earlier look at the same tree.
+    #[must_use]
+    pub fn since(&self, before: &Snapshot) -> Used {
+        used::between(before, self)
+    }
+
+    /// The numbers of the processes, smallest first.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        let number = |id: &Id| u32::try_from(id.pid).ok();
+        self.processes.keys().filter_map(number).collect()
+    }
+
+    /// How many processes run; one that has ended and is not waited for does not.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.processes.values().filter(|process| !process.line.is_zombie).count()
+    }
+}
