@@ -124,6 +124,31 @@ fn record(
     Ok(page)
 }
 
+/// Keeps what a program said beside the benches' pages: one page of a name, the last one.
+pub(crate) fn record_page(
+    workspace: &Workspace,
+    name: &str,
+    title: &str,
+    said: &str,
+) -> Result<PathBuf> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"));
+    let processor = line.and_then(|line| line.split_once(": ")).map(|(_, model)| model);
+    let machine = json!({ "processor": processor });
+    let model = page::cpu_model(&machine).unwrap_or("unknown CPU");
+    let (date, commit) = (date_of(now_s()?), commit(workspace));
+    let page = format!(
+        "# {title}\n\n{model}, {cpus} CPUs. {date}, commit {commit}.\n\n```text\n{said}\n```\n"
+    );
+    let folder = workspace.root().join("bench/record").join(slug(&machine));
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(format!("{name}.md"));
+    write(&path, &page)?;
+    Ok(path)
+}
+
 fn write(path: &Path, text: &str) -> Result<()> {
     let temporary = path.with_extension("workahead-tmp");
     std::fs::write(&temporary, text)

@@ -8,15 +8,15 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{fuzz, proofs, setup, tidy};
+use crate::{bench, fuzz, proofs, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// What CI runs.
     Usual,
-    /// By hand: every memory checker there is, sixteen times the property tests' inputs, and the
-    /// model checker without a bound.
+    /// By hand: every memory checker there is, four times the property tests' inputs, the model
+    /// checker without a bound, joins against DuckDB; what came out is kept in `bench/record/`.
     Full,
 }
 
@@ -31,9 +31,17 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
             break;
         }
     }
-    report.print();
+    let summary = report.summary();
+    println!("\n== summary\n{summary}");
+    if depth == Depth::Full {
+        let kept = bench::record_page(workspace, "test-full", FULL, &summary)?;
+        println!("kept in {}", kept.strip_prefix(workspace.root())?.display());
+    }
     Ok(!report.failed())
 }
+
+/// Heads what is kept of a full run.
+const FULL: &str = "`cargo xtask test --full`";
 
 type Run<'a> = Box<dyn Fn() -> Vec<Stage> + 'a>;
 
@@ -78,7 +86,7 @@ fn tests(workspace: &Workspace, depth: Depth) -> Stage {
     let mut command = workspace.cargo(&["test"]);
     command.args(WHOLE).args(["--tests", "--examples", "--no-fail-fast"]);
     if depth == Depth::Full {
-        command.env("PROPTEST_CASES", "4096");
+        command.env("PROPTEST_CASES", "1024");
     }
     Stage::tests("tests", vec![command])
 }
@@ -119,15 +127,14 @@ impl Report {
         total
     }
 
-    fn print(&self) {
-        println!("\n== summary");
-        for stage in &self.stages {
-            println!("{}", stage.line());
-        }
+    /// A line for each stage, and the closing line.
+    fn summary(&self) -> String {
+        let mut lines: Vec<String> = self.stages.iter().map(Stage::line).collect();
         if let Some(stage) = self.stages.iter().find(|stage| stage.failed()) {
-            println!("  stopped at `{}`; later stages were not run", stage.name);
+            lines.push(format!("  stopped at `{}`; later stages were not run", stage.name));
         }
-        println!("\n{}", self.total());
+        lines.push(format!("\n{}", self.total()));
+        lines.join("\n")
     }
 }
 
