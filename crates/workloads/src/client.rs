@@ -55,7 +55,17 @@ pub trait Workload: Send + Sync {
     /// The client of a number from 0.
     fn client(&self, number: u32) -> Box<dyn Client>;
 
-    /// Looks whether the database is as it must be. No client may be at work.
+    /// Statements whose plans tell how an engine goes about it; none where plans are trivial.
+    ///
+    /// # Errors
+    /// When the dialect can't have them.
+    fn explained(&self, dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+        let _ = dialect;
+        Ok(Vec::new())
+    }
+
+    /// Looks whether the database is as it must be. No client may be at work. A look at what was
+    /// just loaded also forgets what clients were acknowledged before.
     ///
     /// # Errors
     /// When a condition could not be looked at; one that does not hold is no error.
@@ -64,6 +74,17 @@ pub trait Workload: Send + Sync {
         session: &mut dyn Session,
         when: Moment,
     ) -> Result<Vec<Condition>, SessionError>;
+}
+
+/// A statement to be explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// What it is called.
+    pub name: String,
+    /// Statements to run in the session first.
+    pub settings: Vec<String>,
+    /// The statement, without values.
+    pub text: String,
 }
 
 /// One client of a workload: a terminal, a user, a connection.

@@ -25,6 +25,25 @@ pub enum WorkloadError {
     /// Something is to be drawn from nothing.
     #[error("nothing to pick from: ask for at least one {0}")]
     Nothing(&'static str),
+    /// A share of a table's values that selects nothing or too much.
+    #[error(
+        "a selectivity of {0} can't be had from {1} values in {2} rows: give a share from one \
+         value to all, and at least a row for each value"
+    )]
+    Selectivity(f64, u32, u32),
+    /// Tables of order entry that can't be.
+    #[error(
+        "{warehouses} warehouses of {items} items and {customers} customers a district can't be \
+         made: give 1 to 100000 warehouses, 100 to 100000 items, 20 to 3000 customers"
+    )]
+    Population {
+        /// Warehouses.
+        warehouses: u32,
+        /// Items.
+        items: u32,
+        /// Customers of a district.
+        customers: u32,
+    },
     /// A file could not be made or finished.
     #[error("can't write {}", path.display())]
     Write {

@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod dbmbench;
 pub mod draft;
+pub mod draws;
 mod error;
 pub mod keys;
+pub mod order_entry;
 pub mod row_groups;
 pub mod session;
 pub mod tpch;

@@ -26,6 +26,8 @@
 //! ```
 
 mod dialect;
+#[cfg(test)]
+pub(crate) mod recorder;
 mod row;
 mod value;
 

@@ -1,0 +1,85 @@
+//! A transaction under way: its session, its statements, and counts of what it did.
+
+use super::statements::{Ask, Prepared};
+use crate::session::{Row, Session, SessionError, StatementId, Value, first};
+
+pub(super) struct Work<'a> {
+    pub(super) session: &'a mut dyn Session,
+    pub(super) prepared: &'a Prepared,
+    pub(super) rows: u64,
+    pub(super) statements: u32,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(session: &'a mut dyn Session, prepared: &'a Prepared) -> Self {
+        Self { session, prepared, rows: 0, statements: 0 }
+    }
+
+    /// The row that must be there.
+    pub(super) fn one<T>(
+        &mut self,
+        ask: Ask,
+        values: &[Value<'_>],
+        take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        let found = self.maybe(self.prepared.ask(ask), values, take)?;
+        found.ok_or_else(|| SessionError::Failed(format!("{ask:?} found no row for {values:?}")))
+    }
+
+    /// The first row, if there is one.
+    pub(super) fn maybe<T>(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
+    ) -> Result<Option<T>, SessionError> {
+        self.statements += 1;
+        let found = first(self.session, statement, values, take)?;
+        self.rows += u64::from(found.is_some());
+        Ok(found)
+    }
+
+    /// What each row gives.
+    pub(super) fn all<T>(
+        &mut self,
+        ask: Ask,
+        values: &[Value<'_>],
+        mut take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
+    ) -> Result<Vec<T>, SessionError> {
+        self.statements += 1;
+        let mut taken = Vec::new();
+        self.session.query(self.prepared.ask(ask), values, &mut |row| {
+            taken.push(take(row)?);
+            Ok(())
+        })?;
+        self.rows += taken.len() as u64;
+        Ok(taken)
+    }
+
+    /// Changes exactly one row.
+    pub(super) fn change(&mut self, ask: Ask, values: &[Value<'_>]) -> Result<(), SessionError> {
+        match self.change_any(ask, values)? {
+            1 => Ok(()),
+            rows => Err(SessionError::Failed(format!(
+                "{ask:?} changed {rows} rows where one is right, for {values:?}"
+            ))),
+        }
+    }
+
+    /// Changes rows; how many.
+    pub(super) fn change_any(
+        &mut self,
+        ask: Ask,
+        values: &[Value<'_>],
+    ) -> Result<u64, SessionError> {
+        self.statements += 1;
+        let rows = self.session.execute(self.prepared.ask(ask), values)?;
+        self.rows += rows;
+        Ok(rows)
+    }
+}
+
+/// Numbers as values.
+pub(super) fn ints<const N: usize>(numbers: [u32; N]) -> [Value<'static>; N] {
+    numbers.map(|number| Value::Int(i64::from(number)))
+}

@@ -1,0 +1,118 @@
+//! A session for tests that writes down what it is asked and answers what the test says.
+
+use super::{Columns, Dialect, OnRow, Row, Session, SessionError, StatementId, Value};
+
+/// What a session was asked, with the values as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Run(String),
+    Prepare(String),
+    Statement(String, Vec<String>),
+    Begin,
+    Commit,
+    Rollback,
+}
+
+/// The answer of a statement: its rows, or why not. Statements that change rows change as many.
+pub(crate) type Answered = Result<Vec<Vec<Value<'static>>>, SessionError>;
+
+/// The session.
+pub(crate) struct Recorder {
+    dialect: Dialect,
+    pub(crate) log: Vec<Asked>,
+    texts: Vec<String>,
+    answer: Box<dyn FnMut(&Asked) -> Answered + Send>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        dialect: Dialect,
+        answer: impl FnMut(&Asked) -> Answered + Send + 'static,
+    ) -> Self {
+        Self { dialect, log: Vec::new(), texts: Vec::new(), answer: Box::new(answer) }
+    }
+
+    fn asked(&mut self, asked: Asked) -> Answered {
+        let answered = (self.answer)(&asked);
+        self.log.push(asked);
+        answered
+    }
+
+    fn statement(&mut self, statement: StatementId, values: &[Value<'_>]) -> Answered {
+        let text = self.texts[statement.0 as usize].clone();
+        let values = values.iter().map(|value| format!("{value:?}")).collect();
+        self.asked(Asked::Statement(text, values))
+    }
+}
+
+impl Session for Recorder {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+    fn run(&mut self, text: &str) -> Result<(), SessionError> {
+        self.asked(Asked::Run(text.to_owned())).map(drop)
+    }
+    fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
+        self.asked(Asked::Prepare(text.to_owned()))?;
+        self.texts.push(text.to_owned());
+        Ok(StatementId(self.texts.len() as u32 - 1))
+    }
+    fn query(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<u64, SessionError> {
+        let rows = self.statement(statement, values)?;
+        for values in &rows {
+            let values: &[Value<'_>] = values;
+            let columns: &dyn Columns = &values;
+            row(Row::new(columns))?;
+        }
+        Ok(rows.len() as u64)
+    }
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+    ) -> Result<u64, SessionError> {
+        Ok(self.statement(statement, values)?.len() as u64)
+    }
+    fn begin(&mut self) -> Result<(), SessionError> {
+        self.asked(Asked::Begin).map(drop)
+    }
+    fn commit(&mut self) -> Result<(), SessionError> {
+        self.asked(Asked::Commit).map(drop)
+    }
+    fn rollback(&mut self) -> Result<(), SessionError> {
+        self.asked(Asked::Rollback).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transaction;
+    use super::*;
+
+    fn ends_of(failing: Option<Asked>, error: SessionError) -> (Vec<Asked>, bool) {
+        let mut session = Recorder::new(Dialect::MariaDb, move |asked| match &failing {
+            Some(failing) if failing == asked => Err(error.clone()),
+            _ => Ok(Vec::new()),
+        });
+        let done = transaction(&mut session, |session| session.run("x")).is_ok();
+        (session.log, done)
+    }
+
+    #[test]
+    fn transactions_commit_or_roll_back() {
+        let retry = || SessionError::Retry("deadlock".to_owned());
+        let work = || Asked::Run("x".to_owned());
+        use Asked::{Begin, Commit, Rollback};
+        assert_eq!(ends_of(None, retry()), (vec![Begin, work(), Commit], true));
+        assert_eq!(ends_of(Some(work()), retry()), (vec![Begin, work(), Rollback], false));
+        let failed_commit = vec![Begin, work(), Commit, Rollback];
+        assert_eq!(ends_of(Some(Commit), retry()), (failed_commit, false));
+        let gone = SessionError::Gone("reset".to_owned());
+        assert_eq!(ends_of(Some(work()), gone), (vec![Begin, work()], false));
+    }
+}
