@@ -2,11 +2,14 @@
 //!
 //! Long commands look at the flag between pieces of work, remove what they have not finished, and
 //! return [`Interrupted`]. Nothing is ever under its final name before it is complete, so even the
-//! second one, which leaves at once, loses only files with a temporary name.
+//! second one, which leaves at once, loses only files with a temporary name; settings of the machine
+//! are put back before it leaves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+
+use crate::settings;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -26,6 +29,7 @@ impl std::error::Error for Interrupted {}
 pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
+            settings::restore_before_exit();
             std::process::exit(1);
         }
     })

@@ -14,6 +14,7 @@ mod interrupt;
 mod memory;
 mod output;
 mod progress;
+mod settings;
 mod threads;
 
 use std::process::ExitCode;
@@ -43,7 +44,10 @@ Exit status: 0 done, 1 failed, 2 wrong use.";
 
 fn main() -> ExitCode {
     let result = match Workahead::try_parse() {
-        Ok(workahead) => workahead.command.run(),
+        Ok(workahead) => {
+            settings::recover();
+            workahead.command.run()
+        }
         Err(error) => return errors::report_usage(&error),
     };
     result.unwrap_or_else(|error| errors::report(&error))

@@ -79,6 +79,13 @@ pub(crate) fn groups_of(root: &Root, process: &str, controller: &str) -> Vec<(Ve
     memberships(&membership, &mounts, controller).into_iter().filter_map(seen).collect()
 }
 
+/// Where the hierarchy of version 1 that has the controller is mounted.
+pub(crate) fn mount_point_v1(root: &Root, controller: &str) -> Option<String> {
+    let mounts = root.text("proc/self/mountinfo")?;
+    let mount = mounts.lines().find_map(|line| Mount::of(line, Version::One, controller))?;
+    Some(mount.point.trim_start_matches('/').to_owned())
+}
+
 /// Version, mount and path of each hierarchy that `/proc/PID/cgroup` lists for the controller.
 fn memberships<'a>(
     membership: &'a str,

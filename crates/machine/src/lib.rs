@@ -7,6 +7,7 @@ pub mod allocator;
 pub mod caches;
 mod cgroup;
 pub mod clock;
+pub mod control;
 pub mod cpus;
 mod error;
 pub mod evidence;

@@ -51,6 +51,22 @@ impl Drop for Pinned {
     }
 }
 
+/// Moves the calling thread to a set of CPUs and keeps it among them; whatever it starts in the
+/// meantime, threads and processes, is born there (sched_setaffinity(2)).
+///
+/// # Errors
+/// When a CPU is not in `allowed`, or the system refuses.
+pub fn among(cpus: &CpuSet, allowed: &CpuSet) -> Result<Pinned, Error> {
+    let stray = cpus.iter().find(|&cpu| !allowed.contains(cpu));
+    let Some(first) = cpus.first().filter(|_| stray.is_none()) else {
+        let cpu = stray.unwrap_or(CPUS_MAX);
+        return Err(Error::CpuNotAllowed { cpu, allowed: allowed.clone() });
+    };
+    let before = affinity()?;
+    set_affinity(cpus).map_err(|source| Error::Pin { cpu: first, source })?;
+    Ok(Pinned { before, _thread_bound: PhantomData })
+}
+
 const WORD_BITS: usize = u64::BITS as usize;
 
 /// The CPUs the calling thread may run on now (sched_getaffinity(2)).
@@ -99,6 +115,20 @@ mod tests {
         let allowed: CpuSet = "0-1,4".parse().unwrap();
         let message = to(9, &allowed).unwrap_err().to_string();
         assert_eq!(message, "CPU 9 is not allowed: choose one of 0-1,4");
+    }
+
+    #[test]
+    fn what_a_thread_starts_is_born_among_its_cpus() {
+        let allowed = affinity().unwrap();
+        let last = CpuSet::from_iter(allowed.iter().last());
+        let pinned = among(&last, &allowed).unwrap();
+        let born = std::thread::spawn(|| affinity().unwrap()).join().unwrap();
+        assert_eq!(born, last);
+        drop(pinned);
+        assert_eq!(affinity().unwrap(), allowed);
+        let stray = CpuSet::from_iter([allowed.first().unwrap(), CPUS_MAX - 1]);
+        assert!(among(&stray, &allowed).is_err());
+        assert!(among(&CpuSet::default(), &allowed).is_err());
     }
 
     #[test]

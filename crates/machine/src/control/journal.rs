@@ -1,0 +1,136 @@
+//! What was changed, on the disk before it is.
+//!
+//! One JSON line per change. A line without its end was torn by a kill, and its change not made
+//! yet: it is skipped. The file is locked as long as its process lives (flock(2): a killed process
+//! holds no lock), and emptied, not removed, so that nobody locks a file that has no name any more.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cannot, Restored, current, explained};
+use crate::root::Root;
+
+const DIRECTORY: &str = "run/workahead";
+const FILE: &str = "run/workahead/settings.journal";
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) before: String,
+    pub(super) ours: String,
+}
+
+/// The journal, locked.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: File,
+    entries: Vec<Entry>,
+}
+
+impl Journal {
+    pub(super) fn open(root: &Root) -> Result<Journal, Cannot> {
+        let no_place = |error: io::Error| {
+            Cannot(format!("no journal of settings in /{DIRECTORY}: {}", explained(&error)))
+        };
+        std::fs::create_dir_all(root.path(DIRECTORY)).map_err(no_place)?;
+        let path = root.path(FILE);
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(path).map_err(no_place)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let busy = "another run has changed this machine's settings: wait for it";
+                return Err(Cannot(busy.to_owned()));
+            }
+            Err(TryLockError::Error(error)) => return Err(no_place(error)),
+        }
+        let entries = read(&mut file).map_err(no_place)?;
+        Ok(Journal { file, entries })
+    }
+
+    /// The journal of a killed run; none is made, none is waited for.
+    pub(super) fn open_if_any(root: &Root) -> Option<Journal> {
+        let length = std::fs::metadata(root.path(FILE)).ok()?.len();
+        (length > 0).then(|| Journal::open(root).ok())?
+    }
+
+    pub(super) fn append(&mut self, entry: Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&entry)?;
+        line.push(b'\n');
+        self.file.seek(io::SeekFrom::End(0))?;
+        self.file.write_all(&line)?;
+        self.file.sync_data()?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Undoes the changes, last one first, and empties the journal once all are undone.
+    pub(super) fn restore(&mut self, root: &Root) -> Vec<Restored> {
+        let mut restored = Vec::new();
+        let mut kept = Vec::new();
+        for entry in self.entries.drain(..).rev() {
+            match undo(root, &entry) {
+                Undone::Already => {}
+                Undone::Now(value) => restored.push(value),
+                Undone::Refused(value) => {
+                    restored.push(value);
+                    kept.push(entry);
+                }
+            }
+        }
+        kept.reverse();
+        self.entries = kept;
+        // What could not be put back stays in the journal, for a command that is allowed to.
+        if self.entries.is_empty() {
+            let emptied = self.file.set_len(0).and_then(|()| self.file.sync_data());
+            // Undoing twice changes nothing, so a journal that can't be emptied does no harm.
+            let _ = emptied;
+        }
+        restored
+    }
+}
+
+enum Undone {
+    Already,
+    Now(Restored),
+    Refused(Restored),
+}
+
+fn undo(root: &Root, entry: &Entry) -> Undone {
+    let told = |value: &str, trouble: Option<String>| Restored {
+        path: format!("/{}", entry.path),
+        value: value.to_owned(),
+        trouble,
+    };
+    match current(root, &entry.path) {
+        Some(now) if now == entry.before => Undone::Already,
+        Some(now) if now != entry.ours => {
+            let trouble = format!("somebody else set it to {now}; before, it was {}", entry.before);
+            Undone::Now(told(&now, Some(trouble)))
+        }
+        Some(now) => match root.write(&entry.path, &entry.before) {
+            Ok(()) => Undone::Now(told(&entry.before, None)),
+            Err(error) => {
+                let trouble =
+                    format!("can't be set back to {}: {}", entry.before, explained(&error));
+                Undone::Refused(told(&now, Some(trouble)))
+            }
+        },
+        None => {
+            let trouble = format!("gone; before, it was {}", entry.before);
+            Undone::Now(told("", Some(trouble)))
+        }
+    }
+}
+
+fn read(file: &mut File) -> io::Result<Vec<Entry>> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    Ok(whole.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
