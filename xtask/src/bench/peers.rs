@@ -89,16 +89,13 @@ fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Valu
     })
 }
 
-/// Keeps whole runs in the record.
+/// Keeps runs of whole cases in the record.
 fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> {
     if !options.is_whole() {
-        println!(
-            "not kept in bench/record: that takes all cases, engines, threads, sizes and rounds"
-        );
+        println!("not kept in bench/record: that takes all engines, threads, sizes and rounds");
         return Ok(());
     }
-    let name = if options.dense { "peers-dense" } else { "peers" };
-    let bench = Bench { package: "workahead-columns".into(), name: name.into() };
+    let bench = Bench { package: "workahead-columns".into(), name: options.record() };
     let written = super::record(workspace, &bench, &super::machine(workspace)?, result)?;
     println!("{}", std::fs::read_to_string(&written)?);
     println!("  kept in {}", written.strip_prefix(workspace.root())?.display());

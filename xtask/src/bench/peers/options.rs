@@ -80,10 +80,18 @@ impl Options {
         std::iter::once(OURS).chain(self.peers.iter().copied())
     }
 
-    /// Whether nothing was left out, and rounds are enough for a median.
+    /// Whether the cases are whole: nothing of them left out, and rounds enough for a median.
     pub(crate) fn is_whole(&self) -> bool {
-        let all = self.only.is_none() && !self.small && self.peers == PEERS;
+        let all = !self.small && self.peers == PEERS;
         all && self.threads == THREADS && self.rounds >= ROUNDS_LEAST
+    }
+
+    /// What the record is called; one of some cases has a name of its own beside that of all.
+    pub(crate) fn record(&self) -> String {
+        let keys = if self.dense { "peers-dense" } else { "peers" };
+        let only = self.only.iter().flat_map(|only| only.split(|c: char| !c.is_alphanumeric()));
+        let words = only.filter(|word| !word.is_empty()).map(str::to_lowercase);
+        std::iter::once(keys.to_owned()).chain(words).collect::<Vec<_>>().join("-")
     }
 }
 
@@ -113,6 +121,13 @@ mod tests {
         assert!(!options.is_whole());
         assert!(Options::read(&["--dense"]).unwrap().is_whole());
         assert!(!Options::read(&["--rounds", "2"]).unwrap().is_whole());
+    }
+
+    #[test]
+    fn a_record_of_some_cases_has_a_name_of_its_own() {
+        let name = |words: &[&str]| Options::read(words).unwrap().record();
+        assert_eq!(name(&[]), "peers");
+        assert_eq!(name(&["--dense", "--only", "Zipf(1)"]), "peers-dense-zipf-1");
     }
 
     #[test]
