@@ -2,8 +2,8 @@
 //!
 //! Long commands look at the flag between pieces of work, remove what they have not finished, and
 //! return [`Interrupted`]. Nothing is ever under its final name before it is complete, so even the
-//! second one, which leaves at once, loses only files with a temporary name; settings of the machine
-//! are put back before it leaves.
+//! second one, which leaves at once, loses only files with a temporary name; settings of the
+//! machine are put back before it leaves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
