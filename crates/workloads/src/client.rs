@@ -20,9 +20,9 @@ pub type RowSink<'a> = &'a mut dyn FnMut(&[Value<'_>]) -> Result<(), SessionErro
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// Its columns in the order of its rows.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     /// The statement that makes it, primary key included where loading in key order makes that
     /// cheap.
     pub create: String,
@@ -37,7 +37,7 @@ pub trait Workload: Send + Sync {
 
     /// The kinds of transactions or queries that its clients run; [`Client::next`] gives positions
     /// in this list.
-    fn kinds(&self) -> &'static [&'static str];
+    fn kinds(&self) -> Vec<String>;
 
     /// Its tables, in an order in which they can be filled.
     ///
@@ -104,6 +104,15 @@ pub trait Client: Send {
     /// # Errors
     /// See [`SessionError`].
     fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError>;
+}
+
+/// In which order a client runs a list of statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As they stand, and again from the first.
+    AsWritten,
+    /// All of them in random order, and again in another; for each client its own.
+    Shuffled,
 }
 
 /// What a client does next.

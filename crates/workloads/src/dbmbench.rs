@@ -244,12 +244,8 @@ impl Workload for Dbmbench {
         "dbmbench"
     }
 
-    fn kinds(&self) -> &'static [&'static str] {
-        match self.options.query {
-            Query::Utpcc => &["utpcc"],
-            Query::Uss => &["uss"],
-            Query::Unj => &["unj"],
-        }
+    fn kinds(&self) -> Vec<String> {
+        vec![self.options.query.name().to_owned()]
     }
 
     fn tables(&self, dialect: Dialect) -> Result<Vec<Table>, SessionError> {

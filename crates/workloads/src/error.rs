@@ -44,6 +44,33 @@ pub enum WorkloadError {
         /// Customers of a district.
         customers: u32,
     },
+    /// More or fewer tables than there can be.
+    #[error("{tables} tables can't be had in sysbench {flavour}: ask for 1 to {tables_max}")]
+    Tables {
+        /// Tables asked for.
+        tables: u32,
+        /// What there can be.
+        tables_max: u32,
+        /// Of which sysbench.
+        flavour: &'static str,
+    },
+    /// A table that would be empty, or whose ids would not fit.
+    #[error("a table of {0} rows can't be made: ask for 1 to 2147483647")]
+    Rows(u32),
+    /// The memory program can't run like that.
+    #[error("the memory program can't run: {0}")]
+    Memory(String),
+    /// A loop in the background could not run.
+    #[error("a loop in the background can't run: {0}")]
+    Loop(String),
+    /// A file of SQL that can't be run.
+    #[error("{}: {says}", path.display())]
+    SqlFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        says: String,
+    },
     /// A file could not be made or finished.
     #[error("can't write {}", path.display())]
     Write {
@@ -59,6 +86,14 @@ pub enum WorkloadError {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// A query TPC-H does not have.
+    #[error("there is no query {number}: choose from 1 to {queries}")]
+    UnknownQuery {
+        /// What was asked for.
+        number: usize,
+        /// How many there are.
+        queries: usize,
     },
     /// A scale outside what can be made.
     #[error("the scale {0} can't be made: give a number from 0.001 to 1000")]

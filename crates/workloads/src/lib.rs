@@ -1,6 +1,6 @@
 //! What is run: data, made the same on every machine from a seed, and what clients do with it.
 //!
-//! Deliberately absent: no server is known here, only sessions, and no clock.
+//! Deliberately absent: no server is known here, only sessions.
 
 #![forbid(unsafe_code)]
 
@@ -10,9 +10,13 @@ pub mod draft;
 pub mod draws;
 mod error;
 pub mod keys;
+pub mod loops;
 pub mod order_entry;
+mod rounds;
 pub mod row_groups;
 pub mod session;
+pub mod sql_file;
+pub mod sysbench;
 pub mod tpch;
 
 pub use error::WorkloadError;

@@ -152,8 +152,8 @@ impl Workload for OrderEntry {
         "order-entry"
     }
 
-    fn kinds(&self) -> &'static [&'static str] {
-        KINDS
+    fn kinds(&self) -> Vec<String> {
+        KINDS.iter().map(|kind| (*kind).to_owned()).collect()
     }
 
     fn tables(&self, dialect: Dialect) -> Result<Vec<Table>, SessionError> {

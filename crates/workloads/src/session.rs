@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Blocking, one thread a client: what a client waits for is what its latency is. A workload knows
-//! no server: it has texts per [`Dialect`] and code over this trait; engines implement it. The
-//! errors are three, because a client does three things: try again with the same input, stop
-//! because the server is gone, or stop because the work is wrong.
+//! no server: it has texts per [`Dialect`] and code over this trait; engines implement it. Its
+//! errors are what a client does next: try again with the same input, stop because the server is
+//! gone, or stop because the work is wrong.
 //!
 //! ```
 //! use workahead_workloads::session::{Session, SessionError, Value};
@@ -108,6 +108,10 @@ pub enum SessionError {
     /// wait. The same input may be tried again after a rollback.
     #[error("given up in favour of another transaction: {0}")]
     Retry(String),
+    /// A row with the same unique key is there already. It takes a race to meet it where a
+    /// transaction deletes a row and enters it again.
+    #[error("a row of that key is there already: {0}")]
+    Duplicate(String),
     /// The connection or the server is gone.
     #[error("the server is gone: {0}")]
     Gone(String),

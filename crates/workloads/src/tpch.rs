@@ -13,18 +13,23 @@
 //! # Ok::<(), workahead_workloads::WorkloadError>(())
 //! ```
 
+mod answer;
 mod columns;
 mod parquet;
 mod queries;
+mod schema;
 mod tables;
+mod workload;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::WorkloadError;
+pub use answer::Answer;
 pub use parquet::{Watch, Written, write_parquet};
 pub use queries::{QUERIES, query};
 pub use tables::Part;
+pub use workload::Queries;
 
 /// A table of TPC-H.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -16,9 +16,9 @@ pub(super) fn tables(dialect: Dialect) -> Vec<Table> {
         Dialect::Postgres => ("char(88)", ""),
         Dialect::DuckDb | Dialect::DataFusion => ("varchar", ""),
     };
-    let table = |name, key| Table {
-        name,
-        columns: vec!["a1", "a2", "a3", "pad"],
+    let table = |name: &str, key| Table {
+        name: name.to_owned(),
+        columns: ["a1", "a2", "a3", "pad"].map(str::to_owned).to_vec(),
         create: format!(
             "create table {name} (a1 int not null{key}, a2 int not null, a3 int not null, \
              pad {pad} not null){end}"
@@ -28,8 +28,8 @@ pub(super) fn tables(dialect: Dialect) -> Vec<Table> {
     let key = if dialect == Dialect::DataFusion { "" } else { " primary key" };
     let value = if dialect == Dialect::Postgres { "double precision" } else { "double" };
     let result = Table {
-        name: "result",
-        columns: vec!["value"],
+        name: "result".to_owned(),
+        columns: vec!["value".to_owned()],
         create: format!("create table result (value {value}){end}"),
         finish: Vec::new(),
     };

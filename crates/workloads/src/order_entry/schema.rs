@@ -216,8 +216,8 @@ pub(super) fn tables(dialect: Dialect) -> Result<Vec<Table>, SessionError> {
         }
         let parts = parts.join(", ").replace("{moment}", moment);
         Table {
-            name: shape.name,
-            columns: shape.columns.iter().map(|(name, _)| *name).collect(),
+            name: shape.name.to_owned(),
+            columns: shape.columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
             create: format!("create table {} ({parts}){end}", shape.name),
             finish,
         }

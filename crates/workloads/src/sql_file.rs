@@ -1,0 +1,229 @@
+//! A user's own SQL file as a workload: its statements one after the other, by every client.
+//!
+//! ```text
+//! file ─► statements (text::split) ─► does each only read? ─► clients: in order, or shuffled
+//! ```
+//!
+//! Statements have no parameters. Engines that were attached to run what only reads, unless writes
+//! were allowed: [`SqlFile::writing`] names the first statement that may write. What only reads
+//! must answer the same every time; a check afterwards tells which statement did not.
+
+mod text;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::WorkloadError;
+use crate::client::{
+    Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Table, Workload,
+};
+use crate::draws::Draws;
+use crate::rounds::Rounds;
+use crate::session::{Dialect, Row, Session, SessionError, StatementId, Value};
+pub use text::{Statement, split};
+
+/// Stream of the seed.
+const CLIENTS: u32 = 0x005f_0001;
+/// More would be a dump, not a workload.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The workload.
+#[derive(Debug, Clone)]
+pub struct SqlFile {
+    statements: Arc<Vec<Statement>>,
+    order: Order,
+    seed: u64,
+    answers: Arc<Mutex<BTreeMap<usize, Answered>>>,
+}
+
+/// What a statement answered first, and whether it answered something else later.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    rows: u64,
+    checksum: u64,
+    changed: bool,
+}
+
+impl SqlFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it can't be read, is not text, has no statement, or a quote or comment has no end.
+    pub fn read(
+        path: &Path,
+        dialect: Dialect,
+        order: Order,
+        seed: u64,
+    ) -> Result<Self, WorkloadError> {
+        let unread = |says: String| WorkloadError::SqlFile { path: path.to_owned(), says };
+        let bytes = fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
+        if bytes > FILE_BYTES_MAX {
+            let says = format!("{bytes} bytes are too many for a workload: at most 16 MiB");
+            return Err(unread(says));
+        }
+        let text = fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+        let statements = split(&text, dialect).map_err(unread)?;
+        if statements.is_empty() {
+            return Err(unread("there is no statement in it".to_owned()));
+        }
+        Ok(Self { statements: Arc::new(statements), order, seed, answers: Arc::default() })
+    }
+
+    /// Its statements.
+    #[must_use]
+    pub fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+
+    /// The first statement that may write.
+    #[must_use]
+    pub fn writing(&self) -> Option<&Statement> {
+        self.statements.iter().find(|statement| !statement.only_reads)
+    }
+}
+
+impl Workload for SqlFile {
+    fn name(&self) -> &'static str {
+        "sql-file"
+    }
+
+    /// A kind for each statement, named by its line and first word.
+    fn kinds(&self) -> Vec<String> {
+        let kind = |statement: &Statement| {
+            let word = statement.text.split_whitespace().next().unwrap_or_default();
+            format!("line-{}-{}", statement.line, word.to_lowercase())
+        };
+        self.statements.iter().map(kind).collect()
+    }
+
+    fn tables(&self, _dialect: Dialect) -> Result<Vec<Table>, SessionError> {
+        Ok(Vec::new())
+    }
+
+    fn rows(&self, _table: usize, _sink: RowSink<'_>) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn client(&self, number: u32) -> Box<dyn Client> {
+        Box::new(Reader {
+            file: self.clone(),
+            rounds: Rounds::new(self.order, Draws::new(self.seed, CLIENTS, number)),
+            prepared: Vec::new(),
+            current: None,
+        })
+    }
+
+    fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+        let reading = self.statements.iter().filter(|statement| statement.only_reads);
+        let explained = |statement: &Statement| Explained {
+            name: format!("line {}", statement.line),
+            settings: Vec::new(),
+            text: statement.text.clone(),
+        };
+        Ok(reading.map(explained).collect())
+    }
+
+    fn check(
+        &self,
+        _session: &mut dyn Session,
+        when: Moment,
+    ) -> Result<Vec<Condition>, SessionError> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if when == Moment::Loaded {
+            answers.clear();
+        }
+        let condition = |(index, answered): (&usize, &Answered)| Condition {
+            name: format!("line {}", self.statements[*index].line),
+            says: "a statement that only reads answers the same every time".to_owned(),
+            outcome: match (answered.changed, self.writing()) {
+                (false, _) => Outcome::Holds,
+                (true, Some(_)) => {
+                    Outcome::Skipped("other statements of the file write".to_owned())
+                }
+                (true, None) => {
+                    Outcome::Broken(format!("it answered {} rows first", answered.rows))
+                }
+            },
+        };
+        Ok(answers.iter().map(condition).collect())
+    }
+}
+
+/// A client.
+struct Reader {
+    file: SqlFile,
+    rounds: Rounds,
+    prepared: Vec<StatementId>,
+    current: Option<usize>,
+}
+
+impl Client for Reader {
+    fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError> {
+        let prepare = |statement: &Statement| {
+            let named = |error| match error {
+                SessionError::Failed(says) => {
+                    SessionError::Failed(format!("line {}: {says}", statement.line))
+                }
+                other => other,
+            };
+            session.prepare(&statement.text).map_err(named)
+        };
+        self.prepared = self.file.statements.iter().map(prepare).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Next {
+        self.current = self.rounds.next(self.file.statements.len());
+        Next::at_once(self.current.unwrap_or_default())
+    }
+
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+        let prepared = |index: usize| Some((index, *self.prepared.get(index)?));
+        let Some((index, statement)) = self.current.and_then(prepared) else {
+            return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
+        };
+        let only_reads = self.file.statements[index].only_reads;
+        if !only_reads {
+            let rows = session.execute(statement, &[])?;
+            return Ok(Done { rows, statements: 1, ..Done::default() });
+        }
+        let mut checksum = 0_u64;
+        let rows = session.query(statement, &[], &mut |row| {
+            // A sum: the order of rows is not part of the answer unless asked for.
+            checksum = checksum.wrapping_add(hash(row)?);
+            Ok(())
+        })?;
+        let mut answers = self.file.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = Answered { rows, checksum, changed: false };
+        let answered = answers.entry(index).or_insert(first);
+        answered.changed |= (answered.rows, answered.checksum) != (rows, checksum);
+        Ok(Done { rows, checksum, statements: 1, rolled_back: false })
+    }
+}
+
+/// A row as a number: FNV-1a over its values as text.
+fn hash(row: Row<'_>) -> Result<u64, SessionError> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut take = |bytes: &[u8]| {
+        for byte in bytes.iter().chain(&[0]) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    for column in 0..row.columns() {
+        match row.value(column)? {
+            Value::Null => take(&[1]),
+            Value::Int(int) => take(int.to_string().as_bytes()),
+            Value::Real(real) => take(real.to_string().as_bytes()),
+            Value::Decimal(decimal) => take(decimal.to_string().as_bytes()),
+            Value::Text(text) => take(text.as_bytes()),
+            Value::Date(date) => take(date.to_string().as_bytes()),
+            Value::Timestamp(moment) => take(moment.to_string().as_bytes()),
+        }
+    }
+    Ok(hash)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! A file's text cut into statements, and whether a statement only reads.
+//!
+//! A semicolon ends a statement unless it stands in one of these (PostgreSQL 15, section 4.1;
+//! MariaDB's and DuckDB's manuals alike):
+//!
+//! ```text
+//! '…'  "…"        the quote doubled is itself; MariaDB, and PostgreSQL's E'…': also after \
+//! `…`             MariaDB
+//! $tag$ … $tag$   PostgreSQL, DuckDB
+//! -- …   # …      to the end of the line; # in MariaDB only, where -- needs a space after it
+//! /* … */         nested in PostgreSQL and DuckDB
+//! ```
+//!
+//! Reading is decided by words outside of these, on the safe side: a statement is taken to write
+//! when one of its words could mean that. What functions do, no words tell; a session that only
+//! reads is the engine's part.
+
+use crate::session::Dialect;
+
+/// A statement of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The text without its semicolon and without comments around it.
+    pub text: String,
+    /// The line on which it begins, from 1.
+    pub line: usize,
+    /// Whether it surely only reads.
+    pub only_reads: bool,
+}
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    /// Words and signs.
+    Code,
+    /// In quotes.
+    Quoted,
+    Comment,
+    /// A semicolon.
+    End,
+}
+
+/// Cuts a text into statements.
+///
+/// # Errors
+/// When a quote or a comment has no end; the text says where it began.
+pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
+    let mut statements = Vec::new();
+    let mut draft = Draft::default();
+    let (mut at, mut line) = (0, 1);
+    while at < text.len() {
+        let rest = &text[at..];
+        let before = text[..at].chars().next_back();
+        let (piece, length) = piece(rest, before, dialect)
+            .ok_or_else(|| format!("line {line}: what begins here has no end: {}", start(rest)))?;
+        let (found, lines) = (&rest[..length], rest[..length].matches('\n').count());
+        if piece == Piece::End {
+            statements.extend(std::mem::take(&mut draft).finish());
+        } else {
+            draft.push(found, piece, line);
+        }
+        at += length;
+        line += lines;
+    }
+    statements.extend(draft.finish());
+    Ok(statements)
+}
+
+fn start(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(40).collect()
+}
+
+/// A statement as far as it was read.
+#[derive(Default)]
+struct Draft {
+    text: String,
+    /// Its code, with a blank for everything else.
+    code: String,
+    line: usize,
+}
+
+impl Draft {
+    fn push(&mut self, text: &str, piece: Piece, line: usize) {
+        let blank = text.trim().is_empty();
+        if self.text.is_empty() && (piece == Piece::Comment || blank) {
+            return;
+        }
+        if self.text.is_empty() {
+            self.line = line;
+        }
+        self.text.push_str(text);
+        self.code.push_str(if piece == Piece::Code { text } else { " " });
+    }
+
+    fn finish(self) -> Option<Statement> {
+        let text = self.text.trim().to_owned();
+        let only_reads = only_reads(&self.code);
+        (!text.is_empty()).then_some(Statement { text, line: self.line, only_reads })
+    }
+}
+
+/// The piece that begins a text, and its length; none when it has no end.
+fn piece(rest: &str, before: Option<char>, dialect: Dialect) -> Option<(Piece, usize)> {
+    let mariadb = dialect == Dialect::MariaDb;
+    let first = rest.chars().next()?;
+    let in_word = before.is_some_and(|before| before.is_alphanumeric() || before == '_');
+    let dashes = rest.strip_prefix("--");
+    let dashed = dashes.is_some_and(|after| {
+        !mariadb || after.is_empty() || after.starts_with(|next: char| next.is_whitespace())
+    });
+    if dashed || (mariadb && first == '#') {
+        return Some((Piece::Comment, rest.find('\n').map_or(rest.len(), |end| end + 1)));
+    }
+    if rest.starts_with("/*") {
+        // MariaDB runs what stands in such a comment.
+        let runs = mariadb && (rest.starts_with("/*!") || rest.starts_with("/*M!"));
+        let piece = if runs { Piece::Code } else { Piece::Comment };
+        return block(rest, !mariadb).map(|length| (piece, length));
+    }
+    let piece = match first {
+        ';' => return Some((Piece::End, 1)),
+        '\'' => quoted(rest, '\'', mariadb || escapes(before, dialect))?,
+        '"' => quoted(rest, '"', mariadb)?,
+        '`' if mariadb => quoted(rest, '`', false)?,
+        '$' if !mariadb && !in_word => match dollars(rest) {
+            Some(end) => end?,
+            None => return Some((Piece::Code, 1)),
+        },
+        other => return Some((Piece::Code, other.len_utf8())),
+    };
+    Some((Piece::Quoted, piece))
+}
+
+/// Whether the quote after this is PostgreSQL's `E'…'`. A word that ends in e, like `like'…'`,
+/// does not stand before a quote without a blank in SQL that anybody writes.
+fn escapes(before: Option<char>, dialect: Dialect) -> bool {
+    dialect == Dialect::Postgres && matches!(before, Some('e' | 'E'))
+}
+
+/// Length of quoted text. A doubled quote is two quoted texts one after the other.
+fn quoted(rest: &str, quote: char, backslashes: bool) -> Option<usize> {
+    let mut escaped = false;
+    for (at, character) in rest.char_indices().skip(1) {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if backslashes => escaped = true,
+            _ if character == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Length of a block comment.
+fn block(rest: &str, nests: bool) -> Option<usize> {
+    let bytes = rest.as_bytes();
+    let (mut at, mut depth) = (2, 1);
+    while at + 1 < bytes.len() {
+        match (bytes[at], bytes[at + 1]) {
+            (b'*', b'/') => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            (b'/', b'*') if nests => {
+                depth += 1;
+                at += 2;
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Length of a dollar-quoted text, none inside when it has no end; none when it is a parameter or
+/// a plain dollar.
+fn dollars(rest: &str) -> Option<Option<usize>> {
+    let tag = &rest[1..];
+    let end = tag.find('$')?;
+    let name = &tag[..end];
+    let word = |character: char| character.is_alphanumeric() || character == '_';
+    let is_tag = name.chars().all(word) && !name.starts_with(|first: char| first.is_numeric());
+    is_tag.then(|| {
+        let quote = &rest[..end + 2];
+        rest[quote.len()..].find(quote).map(|at| at + 2 * quote.len())
+    })
+}
+
+/// First words of statements that read.
+const READING: [&str; 8] =
+    ["select", "with", "values", "table", "show", "explain", "describe", "desc"];
+/// Words that may write, lock or run something, wherever they stand.
+const WRITING: [&str; 24] = [
+    "insert", "update", "delete", "merge", "into", "truncate", "create", "drop", "alter", "call",
+    "copy", "lock", "grant", "revoke", "execute", "do", "vacuum", "reindex", "cluster", "rename",
+    "load", "attach", "install", "share",
+];
+
+fn only_reads(code: &str) -> bool {
+    let code = code.to_lowercase();
+    let mut words = code
+        .split(|character: char| !(character.is_alphanumeric() || character == '_'))
+        .filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    READING.contains(&first) && !words.any(|word| WRITING.contains(&word))
+}

@@ -1,0 +1,257 @@
+//! The queries as a workload of a database: derived from TPC-H, and not its power or throughput
+//! test.
+//!
+//! The texts are the same in all four dialects; what an engine answers first is kept, compared with
+//! what it answers later and to other clients, and can be compared with another engine's
+//! ([`Queries::answers`]).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+
+use super::{Answer, Part, QUERIES, Table, Tpch, query, schema};
+use crate::WorkloadError;
+use crate::client::{
+    self, Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Workload,
+};
+use crate::draws::Draws;
+use crate::rounds::Rounds;
+use crate::session::{Date, Decimal, Dialect, Session, SessionError, StatementId, Value};
+
+/// Stream of the seed.
+const CLIENTS: u32 = 0x0000_0c01;
+/// Rows made at a time.
+const BATCH_ROWS: usize = 8192;
+
+/// Some of the queries, on tables of one scale.
+#[derive(Debug, Clone)]
+pub struct Queries {
+    tpch: Tpch,
+    numbers: Arc<Vec<usize>>,
+    order: Order,
+    seed: u64,
+    answers: Arc<Mutex<BTreeMap<usize, Answered>>>,
+}
+
+/// What was answered first, and how a later answer differed.
+#[derive(Debug, Clone)]
+struct Answered {
+    answer: Answer,
+    difference: Option<String>,
+}
+
+impl Queries {
+    /// The queries of these numbers, from 1.
+    ///
+    /// # Errors
+    /// When there is none, or a number that no query has.
+    pub fn new(
+        tpch: Tpch,
+        numbers: &[usize],
+        order: Order,
+        seed: u64,
+    ) -> Result<Self, WorkloadError> {
+        if numbers.is_empty() {
+            return Err(WorkloadError::Nothing("query"));
+        }
+        if let Some(unknown) = numbers.iter().find(|number| query(**number).is_none()) {
+            return Err(WorkloadError::UnknownQuery { number: *unknown, queries: QUERIES });
+        }
+        let numbers = Arc::new(numbers.to_vec());
+        Ok(Self { tpch, numbers, order, seed, answers: Arc::default() })
+    }
+
+    /// What was answered first, by the number of the query.
+    #[must_use]
+    pub fn answers(&self) -> BTreeMap<usize, Answer> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.iter().map(|(number, answered)| (*number, answered.answer.clone())).collect()
+    }
+}
+
+impl Workload for Queries {
+    fn name(&self) -> &'static str {
+        "tpch"
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        self.numbers.iter().map(|number| format!("q{number:02}")).collect()
+    }
+
+    fn tables(&self, dialect: Dialect) -> Result<Vec<client::Table>, SessionError> {
+        Ok(Table::ALL.map(|table| schema::table(self.tpch, table, dialect)).to_vec())
+    }
+
+    fn rows(&self, table: usize, sink: RowSink<'_>) -> Result<(), SessionError> {
+        let mut batches = self.tpch.batches(Table::ALL[table], Part::WHOLE, BATCH_ROWS);
+        batches.try_for_each(|batch| pour(&batch, sink))
+    }
+
+    fn client(&self, number: u32) -> Box<dyn Client> {
+        let draws = Draws::new(self.seed, CLIENTS, number);
+        let rounds = Rounds::new(self.order, draws);
+        Box::new(Asker { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
+    }
+
+    fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+        let explained = |number: &usize| Explained {
+            name: format!("q{number:02}"),
+            settings: Vec::new(),
+            text: query(*number).unwrap_or_default().to_owned(),
+        };
+        Ok(self.numbers.iter().map(explained).collect())
+    }
+
+    fn check(
+        &self,
+        _session: &mut dyn Session,
+        when: Moment,
+    ) -> Result<Vec<Condition>, SessionError> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if when == Moment::Loaded {
+            answers.clear();
+        }
+        let condition = |(number, answered): (&usize, &Answered)| Condition {
+            name: format!("q{number:02}"),
+            says: "it answers the same every time".to_owned(),
+            outcome: match &answered.difference {
+                None => Outcome::Holds,
+                Some(difference) => Outcome::Broken(difference.clone()),
+            },
+        };
+        Ok(answers.iter().map(condition).collect())
+    }
+}
+
+/// A client.
+struct Asker {
+    queries: Queries,
+    rounds: Rounds,
+    prepared: Vec<StatementId>,
+    current: Option<usize>,
+}
+
+impl Client for Asker {
+    fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError> {
+        let texts = self.queries.numbers.iter().filter_map(|number| query(*number));
+        self.prepared = texts.map(|text| session.prepare(text)).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Next {
+        self.current = self.rounds.next(self.queries.numbers.len());
+        Next::at_once(self.current.unwrap_or_default())
+    }
+
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+        let prepared = |index: usize| Some((index, *self.prepared.get(index)?));
+        let Some((index, statement)) = self.current.and_then(prepared) else {
+            return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
+        };
+        let mut answer = Answer::default();
+        let rows = session.query(statement, &[], &mut |row| answer.push(row))?;
+        let number = self.queries.numbers[index];
+        let mut answers = self.queries.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        match answers.get_mut(&number) {
+            None => {
+                answers.insert(number, Answered { answer, difference: None });
+            }
+            Some(answered) if answered.difference.is_none() => {
+                answered.difference = answered.answer.difference(&answer);
+            }
+            Some(_) => {}
+        }
+        Ok(Done { rows, statements: 1, ..Done::default() })
+    }
+}
+
+/// Hands the rows of a batch on.
+fn pour(batch: &RecordBatch, sink: RowSink<'_>) -> Result<(), SessionError> {
+    let mut values = Vec::with_capacity(batch.num_columns());
+    for row in 0..batch.num_rows() {
+        values.clear();
+        values.extend(batch.columns().iter().map(|column| value(column, row)));
+        sink(&values)?;
+    }
+    Ok(())
+}
+
+/// A value of a column, of the types that TPC-H has.
+fn value(column: &dyn Array, row: usize) -> Value<'_> {
+    match column.data_type() {
+        DataType::Int64 => Value::Int(column.as_primitive::<Int64Type>().value(row)),
+        DataType::Int32 => Value::Int(column.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Decimal128(..) => {
+            // Fifteen digits at most.
+            let cents = column.as_primitive::<Decimal128Type>().value(row) as i64;
+            Value::Decimal(Decimal::cents(cents))
+        }
+        DataType::Date32 => Value::Date(Date(column.as_primitive::<Date32Type>().value(row))),
+        _ => Value::Text(column.as_string_view().value(row)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::recorder::{Asked, Recorder};
+
+    #[test]
+    fn rows_are_those_of_the_batches() {
+        let tpch = Tpch::new(0.001).unwrap();
+        let queries = Queries::new(tpch, &[1], Order::AsWritten, 1).unwrap();
+        let mut nations = Vec::new();
+        let pour = &mut |row: &[Value<'_>]| {
+            nations.push(format!("{row:?}"));
+            Ok(())
+        };
+        queries.rows(1, pour).unwrap();
+        assert_eq!(nations.len(), 25);
+        assert!(nations[0].starts_with("[Int(0), Text(\"ALGERIA\"), Int(0), Text("));
+        let mut first = None;
+        let failed = queries.rows(7, &mut |row| {
+            first = Some(format!("{row:?}"));
+            Err(SessionError::Failed("disk full".to_owned()))
+        });
+        assert!(failed.is_err());
+        let first = first.unwrap();
+        assert!(
+            first.contains("Date(Date(") && first.contains("Decimal { units: 1700, scale: 2 }")
+        );
+    }
+
+    #[test]
+    fn queries_that_are_none_are_refused() {
+        let tpch = Tpch::new(1.0).unwrap();
+        for wrong in [&[][..], &[0], &[1, 23]] {
+            assert!(Queries::new(tpch, wrong, Order::AsWritten, 1).is_err());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_changes_is_found() {
+        let tpch = Tpch::new(1.0).unwrap();
+        let queries = Queries::new(tpch, &[6, 14], Order::AsWritten, 1).unwrap();
+        assert_eq!(queries.kinds(), ["q06", "q14"]);
+        let mut answered = 0;
+        let mut session = Recorder::new(Dialect::DuckDb, move |asked| {
+            answered += i64::from(matches!(asked, Asked::Statement(..)));
+            // The third is the first query's second time.
+            Ok(vec![vec![Value::Int(if answered == 3 { 7 } else { 5 })]])
+        });
+        let mut client = queries.client(0);
+        client.connected(&mut session).unwrap();
+        for _ in 0..4 {
+            client.next();
+            client.attempt(&mut session).unwrap();
+        }
+        let conditions = queries.check(&mut session, Moment::Drained).unwrap();
+        assert!(matches!(conditions[0].outcome, Outcome::Broken(_)));
+        assert_eq!(conditions[1].outcome, Outcome::Holds);
+        assert_eq!(queries.answers()[&14].rows(), 1);
+    }
+}
