@@ -1,10 +1,21 @@
 //! What a study runs on: the engines behind the one trait of `workahead-study`.
 //!
-//! This build has `native`: the seeds' operators, run in this process under every technique.
+//! - `native`: the seeds' operators, run in this process under every technique.
+//! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
+//! - `attach`: a server that already runs, by its URL.
+//! - `fill`, `load`: a workload's tables, and many of its clients at once.
 
 #![forbid(unsafe_code)]
 
+pub mod address;
+pub mod attach;
+mod blame;
+pub mod fill;
+pub mod load;
+pub mod mariadb;
 pub mod native;
+pub mod postgres;
+pub mod server;
 
 use workahead_study::engine::{Engine, EngineError};
 

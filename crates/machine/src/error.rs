@@ -27,6 +27,14 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The system refused to keep a thread on some CPUs.
+    #[error("the system refused to keep a thread on CPUs {cpus} ({source}): choose others")]
+    StayOn {
+        /// The CPUs asked for.
+        cpus: CpuSet,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The affinity of this thread could not be read.
     #[error("the system does not tell which CPUs this thread may use ({0})")]
     Affinity(std::io::Error),

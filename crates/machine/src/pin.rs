@@ -69,6 +69,14 @@ pub fn among(cpus: &CpuSet, allowed: &CpuSet) -> Result<Pinned, Error> {
 
 const WORD_BITS: usize = u64::BITS as usize;
 
+/// Keeps the calling thread, and every thread and process it starts from now on, on these CPUs.
+///
+/// # Errors
+/// When the set is empty, or the system refuses it.
+pub fn stay_on(cpus: &CpuSet) -> Result<(), Error> {
+    set_affinity(cpus).map_err(|source| Error::StayOn { cpus: cpus.clone(), source })
+}
+
 /// The CPUs the calling thread may run on now (sched_getaffinity(2)).
 ///
 /// # Errors
@@ -138,6 +146,20 @@ mod tests {
         let message = to(CPUS_MAX - 1, &wishful).unwrap_err().to_string();
         assert!(message.contains("choose another CPU"), "{message}");
         assert_eq!(affinity().unwrap(), before);
+    }
+
+    #[test]
+    fn what_a_thread_starts_stays_where_the_thread_does() {
+        let allowed = affinity().unwrap();
+        let last = CpuSet::from_iter(allowed.iter().last());
+        let stayed = last.clone();
+        let inherited = std::thread::spawn(move || {
+            stay_on(&stayed).unwrap();
+            std::thread::spawn(|| affinity().unwrap()).join().unwrap()
+        });
+        assert_eq!(inherited.join().unwrap(), last);
+        assert_eq!(affinity().unwrap(), allowed);
+        assert!(stay_on(&CpuSet::default()).is_err());
     }
 
     #[test]

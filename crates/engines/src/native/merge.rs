@@ -75,7 +75,7 @@ impl Task<'_> {
         for<'o> Materialise<'o, T>: Sink<W::Hit>,
     {
         let threads = self.how.threads;
-        let outputs: Result<Vec<_>, _> =
+        let outputs: Result<Vec<_>, EngineError> =
             (0..threads.mains()).map(|_| Ok(Mutex::new(Output::of(rows_out)?))).collect();
         let outputs: Vec<Mutex<Output<T>>> = outputs?;
         let mut ran = self.crew.parts(threads, self.rows.clone(), |thread, shares| {

@@ -1,0 +1,244 @@
+//! Our clients beside the packaged ones, on the same private server, over the same socket, doing
+//! the same work: `pgbench -S -M prepared`, and `sysbench oltp_read_write`.
+//!
+//! A client must not be what a study measures. Blocks of four runs, theirs ours ours theirs, so
+//! that a drift of the machine falls on both; a block gives one ratio of transactions a second and
+//! one of the clients' CPU time for a transaction. What both say their rate is leaves connecting
+//! out.
+
+#[path = "clients/packaged.rs"]
+mod packaged;
+#[path = "clients/select.rs"]
+mod select;
+
+use std::path::Path;
+use std::time::Duration;
+
+use packaged::{Packaged, Ran, number_after};
+use select::Select;
+use serde_json::{Value, json};
+use workahead_engines::attach::Target;
+use workahead_engines::fill::fill;
+use workahead_engines::load::{End, Load, Until};
+use workahead_engines::server::Options;
+use workahead_engines::{mariadb, postgres};
+use workahead_study::engine::Stop;
+use workahead_study::statistics::Ratio;
+use workahead_workloads::client::Workload;
+use workahead_workloads::sysbench::Flavour;
+use workahead_workloads::sysbench::distribution::Distribution;
+use workahead_workloads::sysbench::oltp::{self, Oltp};
+
+/// What was asked for on the command line.
+struct Asked {
+    small: bool,
+    json: bool,
+    blocks: usize,
+    seconds: f64,
+}
+
+impl Asked {
+    /// `[--bench] [--json] [--blocks N] [--seconds S]`; without `--bench`, as under `cargo test`,
+    /// it runs small.
+    fn read() -> Asked {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let has = |name: &str| words.iter().any(|word| word == name);
+        let after = |name: &str| {
+            let at = words.iter().position(|word| word == name)?;
+            words.get(at + 1)?.parse::<f64>().ok()
+        };
+        let small = !has("--bench");
+        let blocks = after("--blocks").map_or(if small { 1 } else { 10 }, |n| n as usize);
+        let seconds = after("--seconds").unwrap_or(if small { 0.5 } else { 5.0 });
+        Asked { small, json: has("--json"), blocks, seconds }
+    }
+
+    /// Sysbench and pgbench take whole seconds.
+    fn theirs(&self) -> u64 {
+        (self.seconds.ceil() as u64).max(1)
+    }
+}
+
+fn main() {
+    let asked = Asked::read();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    open(directory.path());
+    let mut rows = Vec::new();
+    of_postgres(&asked, directory.path(), &mut rows);
+    of_sysbench(&asked, directory.path(), &mut rows);
+    let notes = [
+        format!(
+            "{} blocks of four runs of {} s each, in the order theirs, ours, ours, theirs; the \
+             interval is of the paired ratios at 95 %.",
+            asked.blocks,
+            asked.theirs()
+        ),
+        "`cpu_ratio`: CPU time of the client's threads for a transaction, ours to theirs; theirs \
+         includes connecting and starting the program."
+            .to_owned(),
+    ];
+    let title = "Our clients beside the packaged ones";
+    let result = json!({ "title": title, "rows": rows, "notes": notes });
+    if asked.json {
+        println!("{result}");
+    } else {
+        for row in &rows {
+            println!("{row}");
+        }
+    }
+}
+
+/// Servers that run as another user must get there.
+fn open(directory: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory, open).expect("a directory of our own");
+}
+
+fn options(directory: &Path, settings: &[(&str, &str)]) -> Options {
+    let pairs = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Options { directory: directory.to_owned(), settings: pairs.collect(), ..Options::default() }
+}
+
+/// A single row by its key, the shortest statement there is: nearly all of it is the client.
+fn of_postgres(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) {
+    let settings = [("shared_buffers", "512MB"), ("autovacuum", "off")];
+    let options = options(&directory.join("postgres"), &settings);
+    let server = postgres::Server::start(&options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+    server.create_database("bench").unwrap_or_else(|error| panic!("{error}"));
+    let program = server.companion("pgbench").unwrap_or_else(|error| panic!("{error}"));
+    let at = |words: &[&str]| -> Vec<String> {
+        let run = server.directory().join("run");
+        let run = run.to_string_lossy();
+        let place = ["-h", &run, "-U", postgres::USER];
+        place.iter().chain(words).chain(&["bench"]).map(|word| (*word).to_owned()).collect()
+    };
+    let scale: i64 = if asked.small { 1 } else { 10 };
+    packaged::said_by(&program, &at(&["-i", "-q", "-s", &scale.to_string()]));
+    let pgbench = Packaged {
+        name: "pgbench -S -M prepared".to_owned(),
+        program,
+        words: Box::new(|clients, seconds| {
+            let (clients, seconds) = (clients.to_string(), seconds.to_string());
+            at(&["-n", "-S", "-M", "prepared", "-c", &clients, "-j", &clients, "-T", &seconds])
+        }),
+        read: |said| {
+            let count = number_after(said, "number of transactions actually processed:")?;
+            Some((count, number_after(said, "tps =")?))
+        },
+    };
+    let (ours, target) = (Select { rows: scale * 100_000 }, server.target("bench"));
+    for clients in [1, 8] {
+        rows.push(compare(asked, &pgbench, (&ours, &target), clients));
+    }
+}
+
+/// The transactions that sysbench is known for, on both servers. Commits are not flushed one by
+/// one: waiting for a disk is no work of a client's.
+fn of_sysbench(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) {
+    let stop = Stop::new();
+    let unflushed = [("innodb_buffer_pool_size", "512M"), ("innodb_flush_log_at_trx_commit", "0")];
+    let server = mariadb::Server::start(&options(&directory.join("mariadb"), &unflushed), &stop)
+        .unwrap_or_else(|error| panic!("{error}"));
+    server.create_database("bench").unwrap_or_else(|error| panic!("{error}"));
+    let socket = server.directory().join("run").join(mariadb::SOCKET);
+    let driver = [
+        "--db-driver=mysql".to_owned(),
+        format!("--mysql-socket={}", socket.display()),
+        format!("--mysql-user={}", mariadb::USER),
+        "--mysql-db=bench".to_owned(),
+    ];
+    sysbench(asked, ("MariaDB", &driver), &server.target("bench"), rows);
+    drop(server);
+    let unflushed = [("shared_buffers", "512MB"), ("synchronous_commit", "off")];
+    let server = postgres::Server::start(&options(&directory.join("unflushed"), &unflushed), &stop)
+        .unwrap_or_else(|error| panic!("{error}"));
+    server.create_database("bench").unwrap_or_else(|error| panic!("{error}"));
+    let driver = [
+        "--db-driver=pgsql".to_owned(),
+        format!("--pgsql-host={}", server.directory().join("run").display()),
+        format!("--pgsql-user={}", postgres::USER),
+        "--pgsql-db=bench".to_owned(),
+    ];
+    sysbench(asked, ("PostgreSQL", &driver), &server.target("bench"), rows);
+}
+
+fn sysbench(
+    asked: &Asked,
+    (server, driver): (&str, &[String]),
+    target: &Target,
+    rows: &mut Vec<Value>,
+) {
+    let table_rows = if asked.small { 1_000 } else { 100_000 };
+    let distribution = Distribution::Uniform;
+    let options =
+        oltp::Options { rows: table_rows, distribution, ..oltp::Options::of(Flavour::V10) };
+    let ours = Oltp::new(options).unwrap_or_else(|error| panic!("{error}"));
+    fill(target, &ours, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
+    let theirs = Packaged {
+        name: format!("sysbench oltp_read_write, {server}"),
+        program: "sysbench".into(),
+        words: Box::new(|clients, seconds| {
+            let mut words = vec!["oltp_read_write".to_owned(), "--tables=1".to_owned()];
+            words.push(format!("--table-size={table_rows}"));
+            words.push("--rand-type=uniform".to_owned());
+            words.push(format!("--threads={clients}"));
+            words.push(format!("--time={seconds}"));
+            words.extend(driver.iter().cloned());
+            words.push("run".to_owned());
+            words
+        }),
+        read: |said| {
+            let count = number_after(said, "transactions:")?;
+            let rest = &said[said.find("transactions:")?..];
+            Some((count, number_after(rest, "(")?))
+        },
+    };
+    for clients in [1, 8] {
+        rows.push(compare(asked, &theirs, (&ours, target), clients));
+    }
+}
+
+/// One case: blocks of their runs and ours.
+fn compare(
+    asked: &Asked,
+    theirs: &Packaged<'_>,
+    (workload, target): (&dyn Workload, &Target),
+    clients: u32,
+) -> Value {
+    let ours = || {
+        let until = Until::Time(Duration::from_secs(asked.theirs()));
+        let warmup = Duration::ZERO;
+        let load = Load { workload, door: target, clients, rate: None, warmup, until, cpus: None };
+        let driven = load.drive(&Stop::new(), &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(driven.end, End::Done);
+        let per_s = driven.per_s().expect("some time passed");
+        Ran { per_s, cpu_s: driven.client_cpu_s / driven.done() as f64 }
+    };
+    let mut blocks: Vec<[Ran; 4]> = Vec::new();
+    for _ in 0..asked.blocks {
+        let run = || theirs.run(clients, asked.theirs());
+        blocks.push([run(), ours(), ours(), run()]);
+    }
+    let ratio = |of: fn(&Ran) -> f64| {
+        let pairs: Vec<(f64, f64)> = blocks
+            .iter()
+            .map(|[a, b, c, d]| ((of(b) * of(c)).sqrt(), (of(a) * of(d)).sqrt()))
+            .collect();
+        Ratio::paired(&pairs).expect("rates above nothing")
+    };
+    let mean = |of: fn(&[Ran; 4]) -> f64| blocks.iter().map(of).sum::<f64>() / blocks.len() as f64;
+    let (rate, cpu) = (ratio(|ran| ran.per_s), ratio(|ran| ran.cpu_s));
+    json!({
+        "case": format!("{}, {clients} clients", theirs.name),
+        "ours_per_s": mean(|block| f64::midpoint(block[1].per_s, block[2].per_s)),
+        "theirs_per_s": mean(|block| f64::midpoint(block[0].per_s, block[3].per_s)),
+        "ratio": rate.ratio,
+        "ratio_low": rate.interval.map(|interval| interval.low),
+        "ratio_high": rate.interval.map(|interval| interval.high),
+        "cpu_ratio": cpu.ratio,
+        "cpu_ratio_high": cpu.interval.map(|interval| interval.high),
+        "ours_cpu_us": mean(|block| f64::midpoint(block[1].cpu_s, block[2].cpu_s)) * 1e6,
+        "theirs_cpu_us": mean(|block| f64::midpoint(block[0].cpu_s, block[3].cpu_s)) * 1e6,
+    })
+}

@@ -1,0 +1,46 @@
+//! Where a server listens, and as whom to come.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A server, a user and a database.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Where it listens.
+    pub place: Place,
+    /// Who comes.
+    pub user: String,
+    /// What the server may ask for.
+    pub password: Option<String>,
+    /// What is opened.
+    pub database: String,
+    /// Settings of every session: names and values.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A socket in the file system.
+    Socket(PathBuf),
+    /// A host's name or address, and a port.
+    Host(String, u16),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Socket(path) => write!(f, "{}", path.display()),
+            Place::Host(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Place::Host(host, port) => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    /// Without the password, which errors must not show.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Address { place, user, database, .. } = self;
+        write!(f, "{user} at {place}, database {database}")
+    }
+}

@@ -1,0 +1,272 @@
+//! A server that already runs, by its URL. Nothing of it is started, stopped or set; and nothing is
+//! written unless that was asked for.
+//!
+//! ```text
+//! postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE
+//! postgres:///DATABASE?host=/run/postgresql
+//! mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE
+//! mysql:///DATABASE?socket=/run/mysqld/mysqld.sock
+//! ```
+//!
+//! Read-only means that the server itself refuses to write: `default_transaction_read_only` in
+//! PostgreSQL, `tx_read_only` in MariaDB, set in every session.
+
+mod url;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use workahead_workloads::session::{Dialect, Session, SessionError};
+
+use crate::address::{Address, Place};
+use crate::load::{Door, Opened};
+use crate::server::{Error, Explain, own_name};
+use crate::{mariadb, postgres};
+use url::Url;
+
+/// What may be done to a server that is not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading.
+    ReadOnly,
+    /// Everything its user may do.
+    Write,
+}
+
+/// A database of a server that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Of PostgreSQL.
+    Postgres(Address),
+    /// Of MariaDB, or of MySQL.
+    MariaDb(Address),
+}
+
+/// A connection to either.
+pub enum Connection {
+    /// To PostgreSQL.
+    Postgres(postgres::Connection),
+    /// To MariaDB.
+    MariaDb(mariadb::Connection),
+}
+
+impl Target {
+    /// Where a URL leads.
+    ///
+    /// # Errors
+    /// When it is no such URL. The password is never in the error.
+    pub fn parse(text: &str, access: Access) -> Result<Target, Error> {
+        let mut url = Url::parse(text).map_err(Error::Url)?;
+        let dialect = match url.scheme.as_str() {
+            "postgres" | "postgresql" => Dialect::Postgres,
+            "mysql" | "mariadb" => Dialect::MariaDb,
+            other => {
+                return Err(Error::Url(format!(
+                    "no server is known by `{other}://`: write postgres:// or mysql://"
+                )));
+            }
+        };
+        let address = address(&mut url, dialect, access).map_err(Error::Url)?;
+        Ok(match dialect {
+            Dialect::Postgres => Target::Postgres(address),
+            _ => Target::MariaDb(address),
+        })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        match self {
+            Target::Postgres(address) | Target::MariaDb(address) => address,
+        }
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// When nothing answers, or the server does not let its user in.
+    pub fn connect(&self) -> Result<Connection, SessionError> {
+        let opened = match self {
+            Target::Postgres(address) => {
+                postgres::Connection::open(address).map(Connection::Postgres)
+            }
+            Target::MariaDb(address) => mariadb::Connection::open(address).map(Connection::MariaDb),
+        };
+        opened.map_err(|error| advise(error, self.address()))
+    }
+}
+
+/// Adds to a refusal what can be done about it.
+fn advise(error: SessionError, address: &Address) -> SessionError {
+    let place = &address.place;
+    match error {
+        SessionError::Gone(says) => {
+            let remedy = "is it running, and are host and port right?";
+            SessionError::Gone(format!("{says}: {remedy}"))
+        }
+        SessionError::Failed(says)
+            if says.contains("no encryption") || says.contains("(error 3159)") =>
+        {
+            SessionError::Failed(format!(
+                "the server at {place} wants TLS, which is not spoken here: let `{}` in without, \
+                 or come through its socket",
+                address.user
+            ))
+        }
+        SessionError::Failed(says) => SessionError::Failed(format!("{place} refuses: {says}")),
+        other => other,
+    }
+}
+
+impl Connection {
+    /// The server's version, as it says it.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn version(&mut self) -> Result<String, SessionError> {
+        match self {
+            Connection::Postgres(connection) => {
+                Ok(connection.texts("SHOW server_version")?.concat())
+            }
+            Connection::MariaDb(connection) => connection.version(),
+        }
+    }
+
+    /// The plan of a statement without values.
+    ///
+    /// # Errors
+    /// What the server says about the statement.
+    pub fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
+        match self {
+            Connection::Postgres(connection) => connection.explain(text, how),
+            Connection::MariaDb(connection) => connection.explain(text, how),
+        }
+    }
+
+    /// As workloads see it.
+    pub fn session(&mut self) -> &mut dyn Session {
+        match self {
+            Connection::Postgres(connection) => connection,
+            Connection::MariaDb(connection) => connection,
+        }
+    }
+
+    /// For a workload to keep.
+    #[must_use]
+    pub fn into_session(self) -> Box<dyn Session> {
+        match self {
+            Connection::Postgres(connection) => Box::new(connection),
+            Connection::MariaDb(connection) => Box::new(connection),
+        }
+    }
+}
+
+impl Door for Target {
+    fn open(&self) -> Result<Opened, SessionError> {
+        let connection = self.connect()?;
+        Ok(match connection {
+            Connection::Postgres(connection) => {
+                let canceller = connection.canceller();
+                let cancel = Arc::new(move || canceller.cancel());
+                Opened { session: Box::new(connection), cancel }
+            }
+            Connection::MariaDb(connection) => {
+                let canceller = connection.canceller();
+                let cancel = Arc::new(move || canceller.cancel());
+                Opened { session: Box::new(connection), cancel }
+            }
+        })
+    }
+}
+
+/// Words of the dialects for one thing.
+struct Words {
+    port: u16,
+    /// What gives a socket among the parameters.
+    socket: &'static str,
+    /// The socket's name in the directory that is given, when that is a directory.
+    socket_name: Option<fn(u16) -> String>,
+    /// Where packages put it.
+    usual: &'static str,
+    /// What has the say over TLS, and which of its values do without.
+    tls: (&'static str, &'static [&'static str]),
+    read_only: (&'static str, &'static str),
+}
+
+const POSTGRES: Words = Words {
+    port: postgres::PORT,
+    socket: "host",
+    socket_name: Some(postgres::socket_name),
+    usual: "/run/postgresql/.s.PGSQL.5432",
+    tls: ("sslmode", &["disable", "allow", "prefer"]),
+    read_only: ("default_transaction_read_only", "on"),
+};
+
+const MARIADB: Words = Words {
+    port: mariadb::PORT,
+    socket: "socket",
+    socket_name: None,
+    usual: "/run/mysqld/mysqld.sock",
+    tls: ("ssl-mode", &["disabled", "preferred"]),
+    read_only: ("tx_read_only", "1"),
+};
+
+fn address(url: &mut Url, dialect: Dialect, access: Access) -> Result<Address, String> {
+    let words = if dialect == Dialect::Postgres { POSTGRES } else { MARIADB };
+    let (tls, without) = words.tls;
+    let tls_mode =
+        url.take(tls).filter(|mode| !without.contains(&mode.to_ascii_lowercase().as_str()));
+    if let Some(mode) = tls_mode {
+        return Err(format!(
+            "`{tls}={mode}` wants TLS, which is not spoken here: leave it out, or come through the \
+             server's socket"
+        ));
+    }
+    let place = place(url, &words)?;
+    if let Some((name, _)) = url.parameters.first() {
+        return Err(format!("`{name}` in the URL is not known: leave it out"));
+    }
+    let user =
+        url.user.take().filter(|user| !user.is_empty()).or_else(own_name).ok_or_else(|| {
+            let scheme = &url.scheme;
+            format!("the URL names no user: write {scheme}://USER@HOST/DATABASE")
+        })?;
+    let database = std::mem::take(&mut url.path);
+    if database.is_empty() {
+        return Err(format!("the URL names no database: write {}://…/DATABASE", url.scheme));
+    }
+    let (name, value) = words.read_only;
+    let settings = match access {
+        Access::ReadOnly => vec![(name.to_owned(), value.to_owned())],
+        Access::Write => Vec::new(),
+    };
+    Ok(Address { place, user, password: url.password.take(), database, settings })
+}
+
+/// The host, or the socket that a parameter names; the usual ones when neither is given.
+fn place(url: &mut Url, words: &Words) -> Result<Place, String> {
+    let parameter = words.socket;
+    let port = url.port.unwrap_or(words.port);
+    let Some(path) = url.take(parameter) else {
+        let usual = Path::new(words.usual);
+        return Ok(match url.host.as_str() {
+            "" if url.port.is_none() && usual.exists() => Place::Socket(usual.to_owned()),
+            "" => Place::Host("localhost".to_owned(), port),
+            host => Place::Host(host.to_owned(), port),
+        });
+    };
+    if !path.starts_with('/') {
+        return Err(format!("`{parameter}={path}` is no path: begin it with a slash"));
+    }
+    let path = PathBuf::from(path);
+    // The name has the port in it, and may be given with the directory or without.
+    Ok(Place::Socket(match words.socket_name.map(|name| name(port)) {
+        Some(name) if path.file_name().is_none_or(|given| given != name.as_str()) => {
+            path.join(name)
+        }
+        _ => path,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! URLs, right and wrong.
+
+use super::*;
+
+fn parse(text: &str) -> Result<Target, String> {
+    Target::parse(text, Access::Write).map_err(|error| error.to_string())
+}
+
+fn host(host: &str, port: u16) -> Place {
+    Place::Host(host.to_owned(), port)
+}
+
+#[test]
+fn urls_lead_to_servers() {
+    for (text, place, user, password, database) in [
+        ("postgres://ada@db.example/shop", host("db.example", 5432), "ada", None, "shop"),
+        ("postgresql://ada:p%40ss@h:7/s", host("h", 7), "ada", Some("p@ss"), "s"),
+        ("postgres://ada:a@b@[::1]:7/s", host("::1", 7), "ada", Some("a@b"), "s"),
+        ("mysql://ada@h/s", host("h", 3306), "ada", None, "s"),
+        ("mariadb://ada:@:3306/s", host("localhost", 3306), "ada", Some(""), "s"),
+        (
+            "postgres://ada@/s?host=/run/postgresql&sslmode=prefer",
+            Place::Socket("/run/postgresql/.s.PGSQL.5432".into()),
+            "ada",
+            None,
+            "s",
+        ),
+        (
+            "postgres://ada@:7/s?host=/run",
+            Place::Socket("/run/.s.PGSQL.7".into()),
+            "ada",
+            None,
+            "s",
+        ),
+        (
+            "mysql://ada@/s?socket=/run/mysqld/mysqld.sock",
+            Place::Socket("/run/mysqld/mysqld.sock".into()),
+            "ada",
+            None,
+            "s",
+        ),
+    ] {
+        let target = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let address = target.address();
+        assert_eq!(address.place, place, "{text}");
+        assert_eq!(address.user, user, "{text}");
+        assert_eq!(address.password.as_deref(), password, "{text}");
+        assert_eq!(address.database, database, "{text}");
+        assert!(address.settings.is_empty(), "{text}");
+        let mysql = text.starts_with('m');
+        assert_eq!(matches!(target, Target::MariaDb(_)), mysql, "{text}");
+    }
+}
+
+#[test]
+fn who_is_not_named_comes_under_the_name_of_who_runs_this() {
+    let target = parse("postgres:///s?host=/run").unwrap();
+    assert_eq!(Some(target.address().user.as_str()), own_name().as_deref());
+}
+
+#[test]
+fn nothing_is_written_unless_asked_for() {
+    for (text, name) in
+        [("postgres://a@h/s", "default_transaction_read_only"), ("mysql://a@h/s", "tx_read_only")]
+    {
+        let target = Target::parse(text, Access::ReadOnly).unwrap();
+        assert_eq!(target.address().settings[0].0, name);
+    }
+}
+
+#[test]
+fn wrong_urls_are_refused_in_one_line_without_the_password() {
+    for (text, says) in [
+        ("localhost", "begins with postgres:// or mysql://"),
+        ("oracle://ada:secret@h/s", "no server is known by `oracle://`"),
+        ("postgres://ada:secret@h:99999/s", "`99999` is no port"),
+        ("postgres://ada:secret@h:0/s", "`0` is no port"),
+        ("postgres://ada:secret@h", "names no database"),
+        ("postgres://ada:secret@h/s?sslmode=require", "wants TLS"),
+        ("mysql://ada:secret@h/s?ssl-mode=REQUIRED", "wants TLS"),
+        ("postgres://ada:secret@h/s?colour=red", "`colour` in the URL is not known"),
+        ("postgres://ada:secret%4@h/s", "two digits of base 16"),
+        ("mysql://ada:secret@h/s?socket=run", "`socket=run` is no path"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(says), "{text}: {error}");
+        assert!(!error.contains("secret") && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_password_is_not_shown() {
+    let target = parse("postgres://ada:secret@h/s").unwrap();
+    assert!(!format!("{target:?}").contains("secret"));
+}

@@ -1,0 +1,42 @@
+//! A statement that fails is named in its error, so that whoever reads it knows where to look.
+
+use workahead_workloads::session::SessionError;
+
+/// As much of a statement as an error shows.
+const SHOWN_CHARS: usize = 160;
+
+/// Names the statement, on one line, in an error that is its fault.
+pub(crate) fn on(text: &str, error: SessionError) -> SessionError {
+    match error {
+        SessionError::Failed(says) => SessionError::Failed(named(&says, text)),
+        SessionError::Duplicate(says) => SessionError::Duplicate(named(&says, text)),
+        other => other,
+    }
+}
+
+fn named(says: &str, text: &str) -> String {
+    format!("{says}, in: {}", shown(text))
+}
+
+fn shown(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_the_statements_fault_names_it() {
+        let failed = on("select\n  1/0", SessionError::Failed("division by zero".to_owned()));
+        assert_eq!(failed.to_string(), "division by zero, in: select 1/0");
+        let retry = SessionError::Retry("deadlock".to_owned());
+        assert_eq!(on("select 1", retry.clone()), retry);
+        let long = on(&"é".repeat(500), SessionError::Failed(String::new())).to_string();
+        assert_eq!(long.chars().count(), ", in: ".chars().count() + SHOWN_CHARS + 1);
+    }
+}

@@ -1,0 +1,89 @@
+//! A workload's tables, made and filled in a database, each step timed: loading, making indexes and
+//! gathering statistics are no part of what is measured later, and are reported apart.
+
+use std::time::Instant;
+
+use workahead_study::engine::Stop;
+use workahead_workloads::client::{Table, Workload};
+use workahead_workloads::session::SessionError;
+
+use crate::attach::{Connection, Target};
+use crate::server::Error;
+
+/// What filling a database took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Filled {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Making the tables, and their rows.
+    pub rows_s: f64,
+    /// Indexes and constraints.
+    pub finish_s: f64,
+    /// The planner's statistics; in PostgreSQL also the visibility map, which plans depend on.
+    pub statistics_s: f64,
+}
+
+/// Makes and fills the tables of a workload in an empty database.
+///
+/// # Errors
+/// What the server says about a statement or a row; [`Error::Stopped`] between two rows.
+pub fn fill(target: &Target, workload: &dyn Workload, stop: &Stop) -> Result<Filled, Error> {
+    let name = workload.name();
+    let wrong = |doing: &str, source| Error::session(&format!("{doing} of {name}"), source);
+    let mut connection =
+        target.connect().map_err(|error| wrong("connect for the tables", error))?;
+    let dialect = connection.session().dialect();
+    let tables = workload.tables(dialect).map_err(|error| wrong("have the tables", error))?;
+    let mut filled = Filled::default();
+    for (index, table) in tables.iter().enumerate() {
+        let begun = Instant::now();
+        let rows = rows(&mut connection, table, (workload, index), stop);
+        if stop.asked() {
+            return Err(Error::Stopped);
+        }
+        filled.rows += rows.map_err(|error| wrong(&format!("fill `{}`", table.name), error))?;
+        filled.rows_s += begun.elapsed().as_secs_f64();
+    }
+    let begun = Instant::now();
+    for text in tables.iter().flat_map(|table| &table.finish) {
+        connection.session().run(text).map_err(|error| wrong("finish the tables", error))?;
+    }
+    filled.finish_s = begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    for table in &tables {
+        let text = match &connection {
+            Connection::Postgres(_) => format!("VACUUM (ANALYZE) {}", table.name),
+            Connection::MariaDb(_) => format!("ANALYZE TABLE {}", table.name),
+        };
+        let analysed = connection.session().run(&text);
+        analysed.map_err(|error| wrong("gather statistics", error))?;
+    }
+    filled.statistics_s = begun.elapsed().as_secs_f64();
+    Ok(filled)
+}
+
+/// Makes one table, and its rows.
+fn rows(
+    connection: &mut Connection,
+    table: &Table,
+    (workload, index): (&dyn Workload, usize),
+    stop: &Stop,
+) -> Result<u64, SessionError> {
+    connection.session().run(&table.create)?;
+    let go_on = || match stop.asked() {
+        true => Err(SessionError::Failed("stopped".to_owned())),
+        false => Ok(()),
+    };
+    match connection {
+        Connection::Postgres(connection) => {
+            let mut copy = connection.copy_in(&table.name, &table.columns)?;
+            workload.rows(index, &mut |row| go_on().and_then(|()| copy.row(row)))?;
+            copy.finish()
+        }
+        Connection::MariaDb(connection) => {
+            let mut bulk = connection.fill(&table.name, &table.columns)?;
+            workload.rows(index, &mut |row| go_on().and_then(|()| bulk.row(row)))?;
+            bulk.finish()
+        }
+    }
+}

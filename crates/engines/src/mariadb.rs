@@ -1,0 +1,312 @@
+//! MariaDB: a private server of an installed version, and a client for it.
+//!
+//! ```text
+//! start ─► mariadb-install-db once ─► mariadbd ─► connect ─► tables, rows ─► keep as a template
+//!                                       ▲                                      │ restore
+//!                                       └── the data directory, copied back ◄──┘
+//! ```
+//!
+//! A template is a copy of the whole data directory of a stopped server: InnoDB has no other way to
+//! give a database back as it was that leaves its pages where they were.
+
+mod bulk;
+mod connection;
+mod explain;
+mod refusal;
+mod row;
+
+pub use bulk::Bulk;
+pub use connection::{Canceller, Connection};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use workahead_study::engine::Stop;
+use workahead_workloads::session::{Session, SessionError};
+
+use crate::address::{Address, Place};
+use crate::attach::Target;
+use crate::server::{
+    Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
+    run_to_end,
+};
+
+const PRODUCT: Product = Product {
+    name: "MariaDB",
+    program: "mariadbd",
+    oldest: ("10.11", [10, 11]),
+    install: "`apt-get install mariadb-server`, or your distribution's package of the server",
+    folders: &["/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin"],
+    users: &["mysql"],
+    socket: SOCKET,
+    fast: Signal::TERM,
+};
+
+/// The name of its socket.
+pub const SOCKET: &str = "mariadb.sock";
+/// The port that a server has when nothing else is said.
+pub const PORT: u16 = 3306;
+/// The superuser of a private server.
+pub const USER: &str = "root";
+
+/// A private server; dropping it stops it.
+#[derive(Debug)]
+pub struct Server {
+    // Stops before the lock of its home goes.
+    process: Process,
+    home: Home,
+    program: Program,
+}
+
+impl Server {
+    /// The newest installed version.
+    ///
+    /// # Errors
+    /// When there is none, or it is too old.
+    pub fn installed_version() -> Result<String, Error> {
+        Program::find(&PRODUCT, None).map(|program| program.version)
+    }
+
+    /// Starts a server in its directory; one that a killed run left there is stopped first.
+    ///
+    /// # Errors
+    /// When it is not installed, the directory can't be used, or the server gives up.
+    pub fn start(options: &Options, stop: &Stop) -> Result<Server, Error> {
+        let program = Program::find(&PRODUCT, options.programs.as_deref())?;
+        let home = Home::open(&options.directory, &PRODUCT)?;
+        initialise(&home, &program, stop)?;
+        let process = launch(&home, &program, options, stop)?;
+        Ok(Server { process, home, program })
+    }
+
+    /// Stops it and starts it again with other settings and CPUs, on the same data.
+    ///
+    /// # Errors
+    /// When it does not start with them; it then stays stopped.
+    pub fn restart(&mut self, options: &Options, stop: &Stop) -> Result<(), Error> {
+        self.process.stop();
+        self.process = launch(&self.home, &self.program, options, stop)?;
+        Ok(())
+    }
+
+    /// Its version, as `10.11.19`.
+    pub fn version(&self) -> &str {
+        &self.program.version
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &std::path::Path {
+        self.home.directory()
+    }
+
+    /// All its processes now, the first one first.
+    pub fn pids(&self) -> Vec<u32> {
+        self.process.pids()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    /// Why it ended by itself, with the last lines of its log.
+    pub fn last_words(&mut self) -> Error {
+        self.process.last_words()
+    }
+
+    /// Stops it in good order.
+    pub fn stop(mut self) {
+        self.process.stop();
+    }
+
+    /// Kills it at once: nothing is written any more, and the next start recovers what was
+    /// acknowledged.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Where its superuser finds a database; an empty name opens none.
+    pub fn address(&self, database: &str) -> Address {
+        address(&self.home, database)
+    }
+
+    /// A database of it, as clients find it.
+    pub fn target(&self, database: &str) -> Target {
+        Target::MariaDb(self.address(database))
+    }
+
+    /// Connects to a database.
+    ///
+    /// # Errors
+    /// See [`Connection::open`].
+    pub fn connect(&self, database: &str) -> Result<Connection, SessionError> {
+        Connection::open(&self.address(database))
+    }
+
+    /// Makes an empty database, in place of one of the same name.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn create_database(&self, name: &str) -> Result<(), Error> {
+        let name = identifier(name);
+        let create = || -> Result<(), SessionError> {
+            let mut connection = self.connect("")?;
+            connection.run(&format!("DROP DATABASE IF EXISTS {name}"))?;
+            connection.run(&format!("CREATE DATABASE {name}"))
+        };
+        create().map_err(|error| Error::session("create a database", error))
+    }
+
+    /// Keeps all its data, as it is now, under a name, in place of what had that name; it is
+    /// restarted. How long that took.
+    ///
+    /// # Errors
+    /// When there is no room, or it does not start again.
+    pub fn keep(
+        &mut self,
+        template: &str,
+        options: &Options,
+        stop: &Stop,
+    ) -> Result<Duration, Error> {
+        let begun = Instant::now();
+        let kept = self.template(template)?;
+        self.process.stop();
+        self.home.copy(&self.home.data(), &kept)?;
+        self.process = launch(&self.home, &self.program, options, stop)?;
+        Ok(begun.elapsed())
+    }
+
+    /// Gives it back the data that was kept under a name; it is restarted, its clients are cut off.
+    /// How long that took.
+    ///
+    /// # Errors
+    /// When nothing was kept, there is no room, or it does not start again.
+    pub fn restore(
+        &mut self,
+        template: &str,
+        options: &Options,
+        stop: &Stop,
+    ) -> Result<Duration, Error> {
+        let begun = Instant::now();
+        let kept = self.template(template)?;
+        if !kept.exists() {
+            return Err(Error::Setting(format!("no data was kept as `{template}`")));
+        }
+        self.process.stop();
+        self.home.copy(&kept, &self.home.data())?;
+        self.process = launch(&self.home, &self.program, options, stop)?;
+        Ok(begun.elapsed())
+    }
+
+    fn template(&self, name: &str) -> Result<PathBuf, Error> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            let says = format!("`{}` can't be the name of a copy", name.escape_debug());
+            return Err(Error::Setting(says));
+        }
+        Ok(self.home.directory().join(format!("kept-{name}")))
+    }
+}
+
+fn address(home: &Home, database: &str) -> Address {
+    Address {
+        place: Place::Socket(home.run().join(SOCKET)),
+        user: USER.to_owned(),
+        password: None,
+        database: database.to_owned(),
+        settings: Vec::new(),
+    }
+}
+
+/// Makes the server's data under another name first: a directory that was left half made is not
+/// taken for data.
+fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> {
+    let data = home.data();
+    if data.exists() {
+        return Ok(());
+    }
+    let half = data.with_extension("workahead-tmp");
+    remove(&half)?;
+    home.make_private(&half)?;
+    let mut datadir = std::ffi::OsString::from("--datadir=");
+    datadir.push(&half);
+    let mut words = vec!["--no-defaults".into(), datadir];
+    words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(Into::into));
+    words.push("--skip-name-resolve".into());
+    let program = program.companion(&PRODUCT, "mariadb-install-db")?;
+    let launch = Launch { program, words, cpus: None };
+    run_to_end(home, "mariadb-install-db", &launch, stop)?;
+    std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
+}
+
+fn launch(
+    home: &Home,
+    program: &Program,
+    options: &Options,
+    stop: &Stop,
+) -> Result<Process, Error> {
+    home.make_run()?;
+    home.write(&home.settings(), &settings_file(home, &options.settings)?)?;
+    let mut settings = std::ffi::OsString::from("--defaults-file=");
+    settings.push(home.settings());
+    let cpus = options.cpus.as_ref();
+    let launch = Launch { program: program.path.clone(), words: vec![settings], cpus };
+    let mut process = Process::start(home, &PRODUCT, &launch)?;
+    let address = address(home, "");
+    process.wait_ready(|| probe(&address), stop)?;
+    Ok(process)
+}
+
+fn probe(address: &Address) -> Probe {
+    match Connection::open(address) {
+        Ok(_) => Probe::Ready,
+        Err(SessionError::Failed(says)) => {
+            let source = SessionError::Failed(says);
+            Probe::Failed(Error::session("log in to the server just started", source))
+        }
+        Err(_) => Probe::NotYet,
+    }
+}
+
+/// What a private server has whatever is asked for: no port, its socket, its log as we read it.
+fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
+    check(given, PRODUCT.name)?;
+    let path = |path: PathBuf| path.display().to_string();
+    let mut all: BTreeMap<String, String> = BTreeMap::from(
+        [
+            ("datadir", path(home.data())),
+            ("socket", path(home.run().join(SOCKET))),
+            ("pid_file", path(home.run().join("mariadb.pid"))),
+            ("skip_networking", "1".to_owned()),
+            ("skip_name_resolve", "1".to_owned()),
+            ("skip_log_bin", "1".to_owned()),
+            ("character_set_server", "utf8mb4".to_owned()),
+            ("max_connections", "200".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value)),
+    );
+    // To the server `innodb-x` and `innodb_x` are one setting, of which the last line counts.
+    all.extend(given.iter().map(|(name, value)| (name.replace('-', "_"), value.clone())));
+    let line = |(name, value): (&String, &String)| {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("{name} = \"{value}\"\n")
+    };
+    Ok(format!("[mariadbd]\n{}", all.iter().map(line).collect::<String>()))
+}
+
+/// A name as SQL has it in quotes.
+pub fn identifier(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text as SQL has it in quotes, under the server's usual `sql_mode`.
+pub fn literal(text: &str) -> String {
+    quoted(text, true)
+}
+
+fn quoted(text: &str, backslashes: bool) -> String {
+    let text = text.replace('\'', "''");
+    format!("'{}'", if backslashes { text.replace('\\', "\\\\") } else { text })
+}

@@ -1,0 +1,318 @@
+//! PostgreSQL: a private server of an installed version, and a client for it.
+//!
+//! ```text
+//! start ─► initdb once ─► postgres ─► connect ─► tables, COPY ─► keep as a template
+//!                           ▲                                       │ restore: a new copy
+//!                           └── restart with other settings ◄───────┘
+//! ```
+//!
+//! Only making the directory is done without flushing to disk (`initdb --no-sync`): a crash of the
+//! machine in that second costs a directory that nothing is in yet. The server itself is as durable
+//! as its settings say, and PostgreSQL's own are the safe ones.
+
+mod connection;
+mod copy;
+mod explain;
+mod login;
+mod refusal;
+mod statement;
+mod wire;
+
+pub use connection::{Canceller, Connection};
+pub use copy::Copy;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use workahead_study::engine::Stop;
+use workahead_workloads::session::{Session, SessionError};
+
+use crate::address::{Address, Place};
+use crate::attach::Target;
+use crate::server::{
+    Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
+    run_to_end,
+};
+
+const PRODUCT: Product = Product {
+    name: "PostgreSQL",
+    program: "postgres",
+    oldest: ("15", [15, 0]),
+    install: "`apt-get install postgresql`, or your distribution's package of the server",
+    folders: &[
+        "/usr/lib/postgresql/*/bin",
+        "/usr/pgsql-*/bin",
+        "/usr/local/pgsql/bin",
+        "/usr/lib64/pgsql/bin",
+    ],
+    users: &["postgres"],
+    // The longest that it can be.
+    socket: ".s.PGSQL.65535",
+    // "Fast shutdown": clients are cut off, everything is written.
+    fast: Signal::INT,
+};
+
+/// The port that a server has when nothing else is said.
+pub const PORT: u16 = 5432;
+
+/// The name of its socket, which has the port in it.
+#[must_use]
+pub fn socket_name(port: u16) -> String {
+    format!(".s.PGSQL.{port}")
+}
+
+/// The superuser of a private server.
+pub const USER: &str = "workahead";
+/// The database that is always there, and that nothing is put into.
+const MAINTENANCE: &str = "postgres";
+
+/// A private server; dropping it stops it.
+#[derive(Debug)]
+pub struct Server {
+    // Stops before the lock of its home goes.
+    process: Process,
+    home: Home,
+    program: Program,
+    port: u16,
+}
+
+impl Server {
+    /// The newest installed version.
+    ///
+    /// # Errors
+    /// When there is none, or it is too old.
+    pub fn installed_version() -> Result<String, Error> {
+        Program::find(&PRODUCT, None).map(|program| program.version)
+    }
+
+    /// Starts a server in its directory; one that a killed run left there is stopped first.
+    ///
+    /// # Errors
+    /// When it is not installed, the directory can't be used, or the server gives up.
+    pub fn start(options: &Options, stop: &Stop) -> Result<Server, Error> {
+        let program = Program::find(&PRODUCT, options.programs.as_deref())?;
+        let home = Home::open(&options.directory, &PRODUCT)?;
+        initialise(&home, &program, stop)?;
+        let port = port(&options.settings)?;
+        let process = launch(&home, &program, options, stop)?;
+        Ok(Server { process, home, program, port })
+    }
+
+    /// Stops it and starts it again with other settings and CPUs, on the same data.
+    ///
+    /// # Errors
+    /// When it does not start with them; it then stays stopped.
+    pub fn restart(&mut self, options: &Options, stop: &Stop) -> Result<(), Error> {
+        self.port = port(&options.settings)?;
+        self.process.stop();
+        self.process = launch(&self.home, &self.program, options, stop)?;
+        Ok(())
+    }
+
+    /// Its version, as `15.18`.
+    pub fn version(&self) -> &str {
+        &self.program.version
+    }
+
+    /// Another program of the same installation, as `pgbench`.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn companion(&self, name: &str) -> Result<std::path::PathBuf, Error> {
+        self.program.companion(&PRODUCT, name)
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &std::path::Path {
+        self.home.directory()
+    }
+
+    /// All its processes now, the first one first.
+    pub fn pids(&self) -> Vec<u32> {
+        self.process.pids()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    /// Why it ended by itself, with the last lines of its log.
+    pub fn last_words(&mut self) -> Error {
+        self.process.last_words()
+    }
+
+    /// Stops it in good order.
+    pub fn stop(mut self) {
+        self.process.stop();
+    }
+
+    /// Kills all its processes at once: nothing is written any more, and the next start recovers
+    /// what was acknowledged.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Where its superuser finds a database.
+    pub fn address(&self, database: &str) -> Address {
+        address(&self.home, self.port, database)
+    }
+
+    /// A database of it, as clients find it.
+    pub fn target(&self, database: &str) -> Target {
+        Target::Postgres(self.address(database))
+    }
+
+    /// Connects to a database.
+    ///
+    /// # Errors
+    /// See [`Connection::open`].
+    pub fn connect(&self, database: &str) -> Result<Connection, SessionError> {
+        Connection::open(&self.address(database))
+    }
+
+    /// Makes an empty database, in place of one of the same name.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn create_database(&self, name: &str) -> Result<(), Error> {
+        self.replace(name, "template0").map_err(|error| Error::session("create a database", error))
+    }
+
+    /// Makes `name` a copy of the database `template`, in place of one of the same name; how long
+    /// that took. Clients of either are cut off.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn restore(&self, name: &str, template: &str) -> Result<Duration, Error> {
+        let begun = Instant::now();
+        self.replace(name, template)
+            .map_err(|error| Error::session("restore a database", error))?;
+        Ok(begun.elapsed())
+    }
+
+    fn replace(&self, name: &str, template: &str) -> Result<(), SessionError> {
+        let mut connection = self.connect(MAINTENANCE)?;
+        let (name, template_name) = (identifier(name), identifier(template));
+        connection.run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
+        let clients = connection.texts(&format!(
+            "SELECT pg_terminate_backend(pid, 10000)::text FROM pg_stat_activity \
+             WHERE datname = {}",
+            literal(template)
+        ))?;
+        drop(clients);
+        // Files are copied as they are. The other way, through the log of changes, is for small
+        // templates only: it writes everything twice.
+        connection
+            .run(&format!("CREATE DATABASE {name} TEMPLATE {template_name} STRATEGY FILE_COPY"))
+    }
+}
+
+/// A private server listens at no port, unless its settings say so; one names its socket anyway.
+fn port(settings: &Settings) -> Result<u16, Error> {
+    let Some(port) = settings.get("port") else { return Ok(PORT) };
+    let says = || Error::Setting(format!("`port = {port}` is no port: give a number up to 65535"));
+    port.parse().ok().filter(|port| *port != 0).ok_or_else(says)
+}
+
+fn address(home: &Home, port: u16, database: &str) -> Address {
+    Address {
+        place: Place::Socket(home.run().join(socket_name(port))),
+        user: USER.to_owned(),
+        password: None,
+        database: database.to_owned(),
+        settings: Vec::new(),
+    }
+}
+
+/// Makes the server's data under another name first: a directory that `initdb` left half made is
+/// not taken for data.
+fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> {
+    let data = home.data();
+    if data.exists() {
+        return Ok(());
+    }
+    let half = data.with_extension("workahead-tmp");
+    remove(&half)?;
+    home.make_private(&half)?;
+    let mut words = vec!["--pgdata".into(), half.clone().into_os_string()];
+    words.extend(["--username", USER, "--auth=trust", "--encoding=UTF8"].map(Into::into));
+    words.extend(["--no-locale", "--no-sync", "--no-instructions"].map(Into::into));
+    let program = program.companion(&PRODUCT, "initdb")?;
+    let launch = Launch { program, words, cpus: None };
+    run_to_end(home, "initdb", &launch, stop)?;
+    std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
+}
+
+/// A postmaster that was killed leaves others behind, which end when they notice; until then the
+/// next one refuses to start, and says this.
+const STILL_THERE: &str = "pre-existing shared memory block";
+/// They notice within a second, or when the statement they run ends.
+const STILL_THERE_LIMIT: Duration = Duration::from_secs(30);
+
+fn launch(
+    home: &Home,
+    program: &Program,
+    options: &Options,
+    stop: &Stop,
+) -> Result<Process, Error> {
+    let begun = Instant::now();
+    loop {
+        home.make_run()?;
+        home.write(&home.settings(), &settings_file(home, &options.settings)?)?;
+        let mut words = vec!["-D".into(), home.data().into_os_string(), "-c".into()];
+        words.push(format!("config_file={}", home.settings().display()).into());
+        let cpus = options.cpus.as_ref();
+        let launch = Launch { program: program.path.clone(), words, cpus };
+        let mut process = Process::start(home, &PRODUCT, &launch)?;
+        let address = address(home, port(&options.settings)?, MAINTENANCE);
+        let ready = process.wait_ready(|| probe(&address), stop);
+        match ready {
+            Ok(()) => return Ok(process),
+            Err(_) if process.says(STILL_THERE) && begun.elapsed() < STILL_THERE_LIMIT => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn probe(address: &Address) -> Probe {
+    match Connection::open(address) {
+        Ok(_) => Probe::Ready,
+        Err(SessionError::Failed(says)) => {
+            let source = SessionError::Failed(says);
+            Probe::Failed(Error::session("log in to the server just started", source))
+        }
+        Err(_) => Probe::NotYet,
+    }
+}
+
+/// What a private server has whatever is asked for: no port, its socket, its log as we read it.
+fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
+    let mut all: BTreeMap<&str, String> = BTreeMap::from([
+        ("listen_addresses", String::new()),
+        ("unix_socket_directories", home.run().display().to_string()),
+        ("port", PORT.to_string()),
+        ("log_destination", "stderr".to_owned()),
+        ("logging_collector", "off".to_owned()),
+        ("max_connections", "200".to_owned()),
+    ]);
+    check(given, PRODUCT.name)?;
+    all.extend(given.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    let line = |(name, value): (&&str, &String)| {
+        format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))
+    };
+    Ok(all.iter().map(line).collect())
+}
+
+/// A name as SQL has it in quotes.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as SQL has it in quotes.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

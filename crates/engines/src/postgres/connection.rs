@@ -1,0 +1,354 @@
+//! One client's connection to PostgreSQL: a thin blocking client, because what it costs is in every
+//! measurement.
+//!
+//! ```text
+//! prepare  Parse, Describe, Sync           ─► types of values and columns, kept
+//! execute  Bind, Execute, Sync in one write ─► rows …, count, ready
+//! run      Query                            ─► as many answers as the text has statements
+//! ```
+//!
+//! After an error the server skips to the Sync, so every exchange is read to ReadyForQuery and the
+//! connection is good for the next (manual, "Frontend/Backend Protocol: Message Flow").
+
+use postgres_protocol::message::{backend, frontend};
+use workahead_workloads::session::{
+    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
+};
+
+use super::login::{Key, login};
+use super::statement::{Cell, Prepared, parse, texts};
+use super::wire::{Message, Patience, Stream, Wire, garbled};
+use super::{copy, refusal};
+use crate::address::Address;
+use crate::blame;
+
+/// A connection.
+pub struct Connection {
+    wire: Wire,
+    address: Address,
+    key: Key,
+    statements: Vec<Prepared>,
+    cells: Vec<Cell>,
+}
+
+impl Connection {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`] when nothing answers or the server is not ready, otherwise
+    /// [`SessionError::Failed`] with what the server says.
+    pub fn open(address: &Address) -> Result<Connection, SessionError> {
+        let mut wire = Wire::new(Stream::dial(&address.place)?);
+        wire.patience(Patience::Short)?;
+        let key = login(&mut wire, address)?;
+        wire.patience(Patience::Endless)?;
+        let (address, statements, cells) = (address.clone(), Vec::new(), Vec::new());
+        Ok(Connection { wire, address, key, statements, cells })
+    }
+
+    /// Runs a text of any number of statements, and hands over the rows of them all, every value as
+    /// text; how many rows there were.
+    ///
+    /// # Errors
+    /// See [`SessionError`]; what follows a statement that fails is not run.
+    pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+        self.ask_unnamed(text, row).map_err(|error| blame::on(text, error))
+    }
+
+    fn ask_unnamed(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+        self.wire.say(|out| frontend::query(text, out))?;
+        self.wire.send()?;
+        let mut answer = Answer::default();
+        loop {
+            let message = self.wire.receive()?;
+            match message.tag {
+                backend::DATA_ROW_TAG => {
+                    answer.rows += 1;
+                    if answer.error.is_none() {
+                        let fields = texts(message, &mut self.cells)?;
+                        answer.keep(row(Row::new(&fields)));
+                    }
+                }
+                backend::COPY_IN_RESPONSE_TAG => copy::decline(&mut self.wire)?,
+                backend::COPY_DATA_TAG
+                | backend::COPY_DONE_TAG
+                | backend::COPY_OUT_RESPONSE_TAG
+                | backend::ROW_DESCRIPTION_TAG
+                | backend::EMPTY_QUERY_RESPONSE_TAG => {}
+                _ if answer.take(message)? => return answer.end(),
+                _ => {}
+            }
+        }
+    }
+
+    /// The values of the first column of what [`ask`](Self::ask) gives.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn texts(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
+        let mut all = Vec::new();
+        self.ask(text, &mut |row| {
+            all.push(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// What ends the statement that this connection runs, from another thread.
+    pub fn canceller(&self) -> Canceller {
+        Canceller { address: self.address.clone(), key: self.key }
+    }
+
+    pub(super) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
+    fn prepared(&self, statement: StatementId) -> Result<&Prepared, SessionError> {
+        self.statements.get(statement.0 as usize).ok_or_else(|| {
+            let says = format!("statement {} was not prepared on this connection", statement.0);
+            SessionError::Failed(says)
+        })
+    }
+
+    /// Sends a bound statement and reads its answer: how many rows came, and how many were changed.
+    fn exchange(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<(u64, u64), SessionError> {
+        self.prepared(statement)?;
+        let exchanged = self.exchange_unnamed(statement, values, row).and_then(|answer| {
+            let changed = answer.changed;
+            Ok((answer.end()?, changed))
+        });
+        exchanged.map_err(|error| blame::on(&self.statements[statement.0 as usize].text, error))
+    }
+
+    fn exchange_unnamed(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<Answer, SessionError> {
+        let Self { wire, statements, cells, .. } = self;
+        let prepared = &statements[statement.0 as usize];
+        prepared.bind(values, &mut wire.out)?;
+        wire.say(|out| {
+            frontend::execute("", 0, out)?;
+            frontend::sync(out);
+            Ok(())
+        })?;
+        wire.send()?;
+        let mut answer = Answer::default();
+        loop {
+            let message = wire.receive()?;
+            match message.tag {
+                backend::BIND_COMPLETE_TAG => {}
+                backend::DATA_ROW_TAG => {
+                    answer.rows += 1;
+                    if answer.error.is_none() {
+                        let fields = prepared.row(message, cells)?;
+                        answer.keep(row(Row::new(&fields)));
+                    }
+                }
+                backend::EMPTY_QUERY_RESPONSE_TAG => {}
+                _ if answer.take(message)? => return Ok(answer),
+                _ => {}
+            }
+        }
+    }
+
+    /// A statement of the protocol's own, of which only the count is wanted.
+    fn command(&mut self, text: &str) -> Result<Answer, SessionError> {
+        self.wire.say(|out| frontend::query(text, out))?;
+        self.wire.send()?;
+        let mut answer = Answer::default();
+        while !answer.take(self.wire.receive()?)? {}
+        Ok(answer)
+    }
+
+    fn describe(&mut self, prepared: &mut Prepared) -> Result<(), SessionError> {
+        let mut answer = Answer::default();
+        loop {
+            let message = self.wire.receive()?;
+            let taken = match message.tag {
+                backend::PARAMETER_DESCRIPTION_TAG | backend::ROW_DESCRIPTION_TAG => {
+                    match parse(message)? {
+                        backend::Message::ParameterDescription(body) => prepared.take_values(&body),
+                        backend::Message::RowDescription(body) => prepared.take_columns(&body),
+                        _ => Ok(()),
+                    }
+                }
+                backend::PARSE_COMPLETE_TAG | backend::NO_DATA_TAG => Ok(()),
+                _ if answer.take(message)? => return answer.end().map(drop),
+                _ => Ok(()),
+            };
+            taken.map_err(|error| garbled(&error))?;
+        }
+    }
+}
+
+impl Session for Connection {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn run(&mut self, text: &str) -> Result<(), SessionError> {
+        self.ask(text, &mut |_| Ok(())).map(drop)
+    }
+
+    fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
+        let number = self.statements.len();
+        let mut prepared = Prepared::new(statement_name(number), text.to_owned());
+        self.wire.say(|out| {
+            frontend::parse(&prepared.name, text, [], out)?;
+            frontend::describe(b'S', &prepared.name, out)?;
+            frontend::sync(out);
+            Ok(())
+        })?;
+        self.wire.send()?;
+        self.describe(&mut prepared).map_err(|error| blame::on(text, error))?;
+        self.statements.push(prepared);
+        Ok(StatementId(number as u32))
+    }
+
+    fn query(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, row).map(|(rows, _)| rows)
+    }
+
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, &mut |_| Ok(())).map(|(_, changed)| changed)
+    }
+
+    fn begin(&mut self) -> Result<(), SessionError> {
+        self.command("BEGIN")?.end().map(drop)
+    }
+
+    fn commit(&mut self) -> Result<(), SessionError> {
+        let answer = self.command("COMMIT")?;
+        let undone = answer.rolled_back;
+        answer.end()?;
+        if undone {
+            // A commit of a transaction in which something failed is none, and no error either.
+            let says = "a statement had failed, so the transaction was rolled back";
+            return Err(SessionError::Failed(says.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), SessionError> {
+        self.command("ROLLBACK")?.end().map(drop)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.wire.out.clear();
+        frontend::terminate(&mut self.wire.out);
+        // The server may be gone; then it needs no goodbye.
+        let _ = self.wire.send();
+    }
+}
+
+/// The name under which the server knows a statement.
+pub(super) fn statement_name(number: usize) -> String {
+    format!("s{number}")
+}
+
+/// What has come of an exchange so far.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    rows: u64,
+    /// Rows that the last statement counted.
+    pub(super) changed: u64,
+    rolled_back: bool,
+    error: Option<SessionError>,
+}
+
+impl Answer {
+    /// Takes what comes with any exchange; true when the server is ready for the next.
+    pub(super) fn take(&mut self, message: Message<'_>) -> Result<bool, SessionError> {
+        match message.tag {
+            backend::READY_FOR_QUERY_TAG => return Ok(true),
+            backend::COMMAND_COMPLETE_TAG => {
+                let tag = message.body().strip_suffix(&[0]).unwrap_or_default();
+                self.changed = count(tag);
+                self.rolled_back = tag == b"ROLLBACK";
+            }
+            backend::ERROR_RESPONSE_TAG => {
+                let error = refusal::read(message);
+                if let SessionError::Gone(_) = error {
+                    return Err(error);
+                }
+                self.keep(Err(error));
+            }
+            backend::NOTICE_RESPONSE_TAG
+            | backend::NOTIFICATION_RESPONSE_TAG
+            | backend::PARAMETER_STATUS_TAG => {}
+            tag => return Err(garbled(&format!("`{}` out of turn", char::from(tag)))),
+        }
+        Ok(false)
+    }
+
+    /// Remembers the first error: what follows it are its consequences.
+    fn keep(&mut self, result: Result<(), SessionError>) {
+        if let (None, Err(error)) = (&self.error, result) {
+            self.error = Some(error);
+        }
+    }
+
+    /// Its rows, or its error.
+    pub(super) fn end(self) -> Result<u64, SessionError> {
+        self.error.map_or(Ok(self.rows), Err)
+    }
+}
+
+/// The last word of `INSERT 0 5`, `UPDATE 3`, `COPY 10`; `BEGIN` counts nothing.
+fn count(tag: &[u8]) -> u64 {
+    let last = tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    std::str::from_utf8(last).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+pub(super) fn failed(error: &dyn std::fmt::Display) -> SessionError {
+    SessionError::Failed(error.to_string())
+}
+
+/// Ends what a connection runs, whichever statement that is by then.
+#[derive(Debug, Clone)]
+pub struct Canceller {
+    address: Address,
+    key: Key,
+}
+
+impl Canceller {
+    /// Asks the server to; the connection's statement then fails with SQLSTATE 57014.
+    pub fn cancel(&self) {
+        let Ok(mut stream) = Stream::dial(&self.address.place) else { return };
+        let mut request = bytes::BytesMut::new();
+        frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
+        // There is no answer to it; the server closes the connection.
+        let _ = stream.write_all(&request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_the_last_word() {
+        for (tag, rows) in [("INSERT 0 5", 5), ("UPDATE 3", 3), ("BEGIN", 0), ("", 0)] {
+            assert_eq!(count(tag.as_bytes()), rows, "{tag}");
+        }
+    }
+}

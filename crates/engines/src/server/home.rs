@@ -1,0 +1,214 @@
+//! The directory of a private server: made, locked while it is used, kept afterwards.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::program::Product;
+use super::socket;
+use super::user::User;
+use super::{Error, process, tree};
+
+/// A directory that is ours until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Home {
+    directory: PathBuf,
+    run: PathBuf,
+    user: Option<User>,
+    _lock: File,
+}
+
+/// Only its owner enters.
+const OWNER_ONLY: u32 = 0o700;
+
+impl Home {
+    /// Makes the directory, or takes one that a run of the same product left; what a killed run
+    /// left running in it is stopped.
+    pub(crate) fn open(directory: &Path, product: &Product) -> Result<Home, Error> {
+        let user = User::other_than_root(product.users)?;
+        fs::create_dir_all(directory)
+            .map_err(|source| Error::system("create", directory, source))?;
+        // Servers change their directory and are given whole paths.
+        let directory = fs::canonicalize(directory)
+            .map_err(|source| Error::system("find", directory, source))?;
+        let lock = lock(&directory, product)?;
+        let run = socket::directory(&directory, product.socket);
+        let home = Home { directory, run, user, _lock: lock };
+        home.check_way()?;
+        if let Some(pid) = home.left_running() {
+            process::stop_stranger(pid, product.fast, || home.left_running() == Some(pid));
+        }
+        home.forget_process();
+        Ok(home)
+    }
+
+    /// The directory itself.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The server's data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Its settings file, ours to write.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.directory.join("settings")
+    }
+
+    /// Its log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
+    /// The directory of its socket.
+    pub(crate) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    /// Whom it runs as, when not as ourselves.
+    pub(crate) fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    /// Makes an empty directory that only the server's user may enter.
+    pub(crate) fn make_private(&self, path: &Path) -> Result<(), Error> {
+        let make = || -> io::Result<()> {
+            fs::create_dir(path)?;
+            fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))?;
+            self.give(path)
+        };
+        make().map_err(|source| Error::system("create", path, source))
+    }
+
+    /// Makes the server's user the owner.
+    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
+        match &self.user {
+            Some(user) => std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid)),
+            None => Ok(()),
+        }
+    }
+
+    /// An empty directory for the socket; one that somebody else put there is refused.
+    pub(crate) fn make_run(&self) -> Result<(), Error> {
+        if let Ok(found) = fs::symlink_metadata(&self.run) {
+            let owner = self.user.as_ref().map_or(rustix::process::geteuid().as_raw(), |u| u.uid);
+            let private = found.mode() & 0o777 == OWNER_ONLY && found.uid() == owner;
+            if !(found.is_dir() && private) {
+                let refusal = io::Error::other("somebody else's; remove it");
+                return Err(Error::system("use", &self.run, refusal));
+            }
+            self.remove_run();
+        }
+        self.make_private(&self.run)
+    }
+
+    /// Takes the socket away, and the directory it was in.
+    pub(crate) fn remove_run(&self) {
+        // Best effort: an empty directory that stays harms nobody.
+        let _ = fs::remove_dir_all(&self.run);
+    }
+
+    /// Writes a small file whole or not at all.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Error> {
+        let temporary = path.with_extension("workahead-tmp");
+        let write = || -> io::Result<()> {
+            File::create(&temporary)?.write_all(text.as_bytes())?;
+            fs::rename(&temporary, path)
+        };
+        write().map_err(|source| Error::system("write", path, source))
+    }
+
+    /// Remembers the process for the run that may have to stop it.
+    pub(crate) fn remember_process(&self, pid: u32) -> Result<(), Error> {
+        self.write(&self.pid_file(), &format!("{pid}\n"))
+    }
+
+    /// Nothing runs here any more.
+    pub(crate) fn forget_process(&self) {
+        // It may never have been there; a stale one is found out by `left_running`.
+        let _ = fs::remove_file(self.pid_file());
+        self.remove_run();
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.directory.join("pid")
+    }
+
+    /// The server that the last run left here. Its number may belong to another process by now, so
+    /// its command must name this directory.
+    fn left_running(&self) -> Option<u32> {
+        let pid = fs::read_to_string(self.pid_file()).ok()?.trim().parse().ok()?;
+        let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let directory = self.directory.as_os_str().as_encoded_bytes();
+        let ours = command.split(|byte| *byte == 0).any(|word| names(word, directory));
+        (ours && !tree::below(pid).is_empty()).then_some(pid)
+    }
+
+    /// Every directory on the way must be open to the server's user, which only root has to ask.
+    fn check_way(&self) -> Result<(), Error> {
+        let Some(user) = &self.user else { return Ok(()) };
+        use std::os::unix::process::CommandExt;
+        let mut test = Command::new("test");
+        test.arg("-x").arg(&self.directory).uid(user.uid).gid(user.gid).current_dir("/");
+        test.stdin(Stdio::null()).stderr(Stdio::null());
+        if test.status().is_ok_and(|status| status.success()) {
+            return Ok(());
+        }
+        let closed = |path: &&Path| {
+            fs::metadata(path).is_ok_and(|found| match found.uid() == user.uid {
+                true => found.mode() & 0o100 == 0,
+                false => found.mode() & 0o001 == 0,
+            })
+        };
+        let way: Vec<&Path> = self.directory.ancestors().collect();
+        let first = way.iter().rev().copied().find(|path| closed(path));
+        let closed = first.unwrap_or(&self.directory).to_owned();
+        Err(Error::Closed { user: user.name.clone(), closed })
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // The server has been stopped before.
+        self.forget_process();
+    }
+}
+
+/// Whether a word of a command names something inside `directory`: `--datadir=DIRECTORY/data`.
+fn names(word: &[u8], directory: &[u8]) -> bool {
+    let inside = [directory, b"/"].concat();
+    word.windows(inside.len()).any(|window| window == inside)
+}
+
+/// Takes the lock of a new directory, or of one that says it belongs to this product.
+fn lock(directory: &Path, product: &Product) -> Result<File, Error> {
+    let path = directory.join("lock");
+    let not_ours = || Error::NotOurs { product: product.name, directory: directory.to_owned() };
+    let listed = fs::read_dir(directory);
+    let mut entries = listed.map_err(|source| Error::system("list", directory, source))?;
+    if !path.exists() && entries.next().is_some() {
+        return Err(not_ours());
+    }
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = opened.map_err(|source| Error::system("open", &path, source))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::InUse { directory: directory.to_owned() });
+        }
+        Err(TryLockError::Error(source)) => return Err(Error::system("lock", &path, source)),
+    }
+    let mut says = String::new();
+    file.read_to_string(&mut says).map_err(|source| Error::system("read", &path, source))?;
+    match says.trim_end() {
+        "" => writeln!(file, "{}", product.name)
+            .map_err(|source| Error::system("write", &path, source))?,
+        name if name == product.name => {}
+        _ => return Err(not_ours()),
+    }
+    Ok(file)
+}

@@ -1,0 +1,95 @@
+//! What a server said: kept in one file, of which errors show the end.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// Lines that an error shows: a server's reason to give up, and what led to it.
+const TAIL_LINES: usize = 12;
+/// And at most so many bytes of them.
+const TAIL_BYTES: u64 = 4096;
+
+/// How servers say that there is no room (errno 28, ENOSPC).
+const FULL: [&str; 4] = ["No space left on device", "errno: 28", "Errcode: 28", "error number 28"];
+
+/// A log, and where in it the present run of the server begins.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    from: u64,
+}
+
+impl Log {
+    /// Opens the file for what comes next; also returns what the server is to write to.
+    pub(crate) fn open(path: &Path) -> Result<(Log, File), Error> {
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let file = opened.map_err(|source| Error::system("open", path, source))?;
+        let from = file.metadata().map_or(0, |metadata| metadata.len());
+        Ok((Log { path: path.to_owned(), from }, file))
+    }
+
+    /// Everything that was said since it was opened, the last of it when it is much.
+    fn said(&self) -> String {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(&self.path)?;
+            let end = file.metadata()?.len();
+            file.seek(SeekFrom::Start(self.from.max(end.saturating_sub(TAIL_BYTES))))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+    }
+
+    /// The error of a program that did not do `what` it was started for.
+    pub(crate) fn error(&self, what: &str, how: &str) -> Error {
+        let said = self.said();
+        if FULL.iter().any(|words| said.contains(words)) {
+            return Error::DiskFull { path: self.path.clone() };
+        }
+        let (what, how) = (what.to_owned(), how.to_owned());
+        Error::Start { what, how, log: self.path.clone(), tail: tail(&said) }
+    }
+
+    /// Whether it said this since it was opened.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.said().contains(words)
+    }
+}
+
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> =
+        said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    match last {
+        [] => "  (it said nothing)".to_owned(),
+        last => last.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_what_was_said_is_shown() {
+        let said: String = (1..=20).map(|line| format!("line {line}\n\n")).collect();
+        let tail = tail(&said);
+        assert_eq!(tail.lines().count(), TAIL_LINES);
+        assert!(tail.starts_with("  line 9\n") && tail.ends_with("  line 20"), "{tail}");
+        assert_eq!(super::tail("\n"), "  (it said nothing)");
+    }
+
+    #[test]
+    fn an_older_run_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "older: No space left on device\n").unwrap();
+        let (log, mut file) = Log::open(&path).unwrap();
+        std::io::Write::write_all(&mut file, b"newer\n").unwrap();
+        let message = log.error("the server ended", "exit status: 1").to_string();
+        assert!(message.ends_with("log:\n  newer"), "{message}");
+    }
+}

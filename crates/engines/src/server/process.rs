@@ -1,0 +1,274 @@
+//! A server's process: started, waited for, stopped.
+//!
+//! ```text
+//! start ─► child ─► probe … probe ─► ready ─► stop: ask fast, wait, kill the whole tree
+//!            └─ ended or silent too long: its log's last lines
+//! ```
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use workahead_machine::{CpuSet, pin};
+use workahead_study::engine::Stop;
+
+use super::home::Home;
+use super::log::Log;
+use super::program::Product;
+use super::{Error, tree};
+
+/// How often a server that starts or stops is looked at: short beside the tenth of a second that
+/// either takes.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Recovery after a kill reads and writes again what was not yet in place: minutes on slow disks.
+const START_LIMIT: Duration = Duration::from_secs(300);
+/// A fast stop writes all that is dirty; a server that needs longer is killed, and recovers at its
+/// next start.
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// One that is killed ends when the system has taken its memory back.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// Its words.
+    pub(crate) words: Vec<OsString>,
+    /// The CPUs it and all its threads are kept on.
+    pub(crate) cpus: Option<&'a CpuSet>,
+}
+
+/// What a look at a starting server found.
+pub(crate) enum Probe {
+    /// It answers.
+    Ready,
+    /// Not yet.
+    NotYet,
+    /// It answers that it never will.
+    Failed(Error),
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    log: Log,
+    name: &'static str,
+    fast: Signal,
+    ended: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts a server; it does not answer yet.
+    pub(crate) fn start(
+        home: &Home,
+        product: &Product,
+        launch: &Launch<'_>,
+    ) -> Result<Process, Error> {
+        let (log, child) = spawn(home, launch)?;
+        let (name, fast) = (product.name, product.fast);
+        let process = Process { child, log, name, fast, ended: None };
+        home.remember_process(process.pid())?;
+        Ok(process)
+    }
+
+    /// Waits until a look finds it ready.
+    pub(crate) fn wait_ready(
+        &mut self,
+        mut probe: impl FnMut() -> Probe,
+        stop: &Stop,
+    ) -> Result<(), Error> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.poll() {
+                let what = format!("{} did not start", self.name);
+                return Err(self.log.error(&what, &status.to_string()));
+            }
+            if stop.asked() {
+                return Err(Error::Stopped);
+            }
+            match probe() {
+                Probe::Ready => return Ok(()),
+                Probe::Failed(error) => return Err(error),
+                Probe::NotYet => {}
+            }
+            if started.elapsed() > START_LIMIT {
+                let what = format!("{} does not answer", self.name);
+                let how = format!("it runs for {} s", START_LIMIT.as_secs());
+                return Err(self.log.error(&what, &how));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The server's first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// All its processes now, the first one first.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        tree::below(self.pid())
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.poll().is_none()
+    }
+
+    /// What it said last, as the error of a server that ended by itself.
+    pub(crate) fn last_words(&mut self) -> Error {
+        match self.poll() {
+            Some(status) => self.log.error(&format!("{} ended", self.name), &status.to_string()),
+            None => self.log.error(&format!("{} does not answer", self.name), "it still runs"),
+        }
+    }
+
+    /// Whether its log says this.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.log.says(words)
+    }
+
+    /// Asks it to stop without waiting for its clients; kills it when it takes too long.
+    pub(crate) fn stop(&mut self) {
+        if self.poll().is_some() {
+            return;
+        }
+        signal(self.pid(), self.fast);
+        let asked = Instant::now();
+        while self.poll().is_none() {
+            if asked.elapsed() > STOP_LIMIT {
+                return self.kill();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Kills the server and all its processes at once (SIGKILL): what it has not written is lost.
+    pub(crate) fn kill(&mut self) {
+        kill_tree(self.pid());
+        if self.ended.is_none() {
+            self.ended = self.child.wait().ok();
+        }
+    }
+
+    fn poll(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs a program of the server's to its end, as the server's user.
+pub(crate) fn run_to_end(
+    home: &Home,
+    what: &str,
+    launch: &Launch<'_>,
+    stop: &Stop,
+) -> Result<(), Error> {
+    let (log, mut child) = spawn(home, launch)?;
+    loop {
+        let looked = child.try_wait();
+        match looked.map_err(|source| Error::system("wait for", &launch.program, source))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(log.error(&format!("{what} failed"), &status.to_string())),
+            None if stop.asked() => {
+                kill_tree(child.id());
+                // Killed just now: it can only have ended.
+                let _ = child.wait();
+                return Err(Error::Stopped);
+            }
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+/// Starts a program as the server's user, with an environment that has nothing of ours, in a
+/// process group of its own.
+fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
+    let (log, output) = Log::open(&home.log())?;
+    let errors = output.try_clone().map_err(|source| Error::system("open", &home.log(), source))?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.words)
+        .env_clear()
+        .env("PATH", search_path(&launch.program))
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors);
+    if let Some(user) = home.user() {
+        // With a user the standard library also drops root's other groups.
+        command.uid(user.uid).gid(user.gid);
+    }
+    let started = match launch.cpus {
+        None => command.spawn(),
+        Some(cpus) => spawn_on(cpus, &mut command)?,
+    };
+    let child = started.map_err(|source| Error::system("start", &launch.program, source))?;
+    Ok((log, child))
+}
+
+/// A process inherits the CPUs of the thread that starts it: one of its own starts it, and ends.
+fn spawn_on(cpus: &CpuSet, command: &mut Command) -> Result<std::io::Result<Child>, Error> {
+    let spawned = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| pin::stay_on(cpus).map(|()| command.spawn()));
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    spawned.map_err(|source| Error::Cpus { cpus: cpus.clone(), source })
+}
+
+/// Scripts among a server's programs call others beside them.
+fn search_path(program: &Path) -> OsString {
+    let mut path = OsString::new();
+    if let Some(folder) = program.parent() {
+        path.push(folder);
+        path.push(":");
+    }
+    path.push("/usr/sbin:/usr/bin:/sbin:/bin");
+    path
+}
+
+/// Stops a process that is no child of ours, for as long as `alive` says it is still itself.
+pub(super) fn stop_stranger(pid: u32, fast: Signal, alive: impl Fn() -> bool) {
+    signal(pid, fast);
+    let asked = Instant::now();
+    while alive() {
+        if asked.elapsed() > STOP_LIMIT {
+            return kill_tree(pid);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The first process first, so that it can't start others in their place; then waits for them to
+/// be gone, as they hold what the next server needs.
+fn kill_tree(root: u32) {
+    let pids = tree::below(root);
+    for pid in &pids {
+        signal(*pid, Signal::KILL);
+    }
+    let killed = Instant::now();
+    while pids.iter().any(|pid| !tree::below(*pid).is_empty()) && killed.elapsed() < KILL_LIMIT {
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    // One that has just ended needs no signal.
+    let _ = kill_process(pid, signal);
+}

@@ -1,0 +1,9 @@
+//! The engines' servers and clients against the real thing: PostgreSQL and MariaDB as they are
+//! installed. Where one is missing its tests fail with the line that says what to install.
+
+mod attach;
+mod load;
+mod mariadb;
+mod postgres;
+mod private;
+mod shared;

@@ -1,0 +1,74 @@
+//! Directories for servers, and one server of each kind for all tests that leave it well.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tempfile::TempDir;
+use workahead_engines::server::Options;
+use workahead_engines::{mariadb, postgres};
+use workahead_study::engine::Stop;
+
+/// A directory that servers can reach when they run as another user.
+pub(crate) fn directory() -> TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    directory
+}
+
+pub(crate) fn options(directory: &Path) -> Options {
+    Options { directory: directory.join("server"), ..Options::default() }
+}
+
+pub(crate) fn with_settings(directory: &Path, settings: &[(&str, &str)]) -> Options {
+    let pairs = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Options { settings: pairs.collect(), ..options(directory) }
+}
+
+/// A server that lives as long as any test uses it; a static one would outlive them all.
+pub(crate) struct Shared<S> {
+    // Stops before its directory goes.
+    pub(crate) server: S,
+    _directory: TempDir,
+}
+
+impl<S> std::ops::Deref for Shared<S> {
+    type Target = S;
+    fn deref(&self) -> &S {
+        &self.server
+    }
+}
+
+type Slot<S> = Mutex<Weak<Shared<S>>>;
+
+fn of<S>(slot: &Slot<S>, start: impl FnOnce(&Options) -> S) -> Arc<Shared<S>> {
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    slot.upgrade().unwrap_or_else(|| {
+        let directory = directory();
+        let server = start(&options(directory.path()));
+        let shared = Arc::new(Shared { server, _directory: directory });
+        *slot = Arc::downgrade(&shared);
+        shared
+    })
+}
+
+pub(crate) fn postgres() -> Arc<Shared<postgres::Server>> {
+    static SLOT: Slot<postgres::Server> = Mutex::new(Weak::new());
+    of(&SLOT, |options| {
+        postgres::Server::start(options, &Stop::new()).unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+pub(crate) fn mariadb() -> Arc<Shared<mariadb::Server>> {
+    static SLOT: Slot<mariadb::Server> = Mutex::new(Weak::new());
+    of(&SLOT, |options| {
+        mariadb::Server::start(options, &Stop::new()).unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+/// Whether a process is there, and no zombie.
+pub(crate) fn alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z')))
+}
