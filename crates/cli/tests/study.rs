@@ -75,6 +75,12 @@ fn missing_files_engines_and_results_are_failures() {
 }
 
 #[test]
+fn what_takes_longer_than_allowed_is_not_begun() {
+    refused(&["run", "quick", "--max-duration", "10s"], 1, &["120 s", "10 s", "--scale"]);
+    refused(&["run", "quick", "--max-duration", "soon"], 2, &["soon", "10m"]);
+}
+
+#[test]
 fn a_misspelt_key_is_named_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("typo.toml"), STUDY.replace("engine", "egnine")).unwrap();

@@ -16,6 +16,7 @@
 
 pub mod group;
 pub mod machine_wide;
+mod measures;
 mod record;
 mod tree;
 mod used;

@@ -273,6 +273,7 @@ fn a_kernel_without_accounts_of_delay_says_nothing_of_it() {
     let process = stat(10, "a", 1, "0 0 0 0 5 0 0 0", 5);
     let used = between(&process, &[process.clone(), task(10, 10, 0, 0, (1, 1))].concat());
     assert_eq!((used.run_delay_s, used.cpu_clock), (None, CpuClock::Ticks));
+    assert!(used.measures().iter().all(|(name, _)| *name != "run_delay_s"));
 }
 
 #[test]
@@ -289,6 +290,8 @@ fn time_of_the_machine_and_pressure() {
     assert_eq!(passed.steal_s, Some(1.0));
     assert_eq!((passed.total_s, passed.idle_s), (Some(1.0), Some(0.0)));
     assert_eq!((passed.cpu_some_s, passed.io_some_s), (Some(2.5), None), "no file, no figure");
+    let names: Vec<&str> = passed.measures().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["machine_cpu_s", "machine_idle_s", "steal_s", "psi_cpu_some_s"]);
 }
 
 const VERSION_TWO: &str = "\

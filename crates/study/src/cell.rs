@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::Protocol;
 use crate::setting::{Setting, Settings};
 
 /// A cell: one value of every axis, one case, over the workload.
@@ -43,6 +44,9 @@ pub struct Cell {
     /// Workload, axes and case merged, the later ones winning; includes `case` when there are
     /// cases.
     pub settings: Settings,
+    /// What is done before each of its samples.
+    #[serde(default, skip_serializing_if = "Protocol::is_usual")]
+    pub protocol: Protocol,
 }
 
 impl Cell {

@@ -9,6 +9,7 @@ use workahead_machine::limits::Limits;
 
 use crate::cell::Cell;
 use crate::nearest;
+use crate::plans::PlanText;
 
 /// Runs cells. The runner calls, for every block, `prepare` before each `run`; `finish` at the end,
 /// also after an error. Before all of it the engine may `learn` what the machine can do.
@@ -59,6 +60,10 @@ pub struct Sample {
     /// Anything else, by name with its unit last, e.g. `table_bytes`, `limit_mtuples_per_s`.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
+    /// The plan that the engine chose, as it prints it, where it plans. It is kept once per cell,
+    /// so an engine may ask for it once only, and need not.
+    #[serde(rename = "query_plan", default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanText>,
 }
 
 /// The answer of a query, short.

@@ -57,6 +57,21 @@ pub enum StudyError {
         /// What to do about it.
         remedy: String,
     },
+    /// The study would take longer than was allowed.
+    #[error(
+        "study `{id}` takes about {time_s:.0} s and --max-duration allows {duration_s_max:.0} s: \
+         {remedy}, or allow more"
+    )]
+    TooLong {
+        /// Which study.
+        id: String,
+        /// What it says.
+        time_s: f64,
+        /// What was allowed.
+        duration_s_max: f64,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The directory already holds a result.
     #[error("{path} already holds a result: choose another --out, or --force to replace it")]
     Exists {

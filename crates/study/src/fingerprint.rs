@@ -26,7 +26,7 @@ pub fn of(plan: &Plan, engine: &dyn Engine) -> String {
     format!("{:016x}", fnv1a(text.as_bytes()))
 }
 
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 

@@ -15,9 +15,12 @@
 
 pub mod catalogue;
 pub mod cell;
+pub mod classes;
+pub mod contrast;
 pub mod directory;
 pub mod engine;
 pub mod error;
+pub mod estimate;
 pub mod file;
 pub mod fingerprint;
 pub mod log;
@@ -27,6 +30,8 @@ pub mod needs;
 pub mod observation;
 pub mod paper;
 pub mod plan;
+pub mod plans;
+pub mod protocol;
 pub mod record;
 pub mod results;
 pub mod runner;

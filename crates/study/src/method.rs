@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::{Before, Start};
 use crate::setting::Settings;
 
 /// The method of a study.
@@ -12,6 +13,14 @@ pub struct Method {
     pub repetitions: u32,
     /// Rounds over a block before the first sample, thrown away.
     pub warmup: u32,
+    /// The order of the cells inside a block.
+    pub order: Order,
+    /// What caches and buffers hold when a sample starts. An axis `protocol` goes before it.
+    pub protocol: Start,
+    /// When a server is started anew.
+    pub restart: Before,
+    /// When data is brought back to what it was after loading.
+    pub restore: Before,
     /// The axes that change the data, outermost first. All of them when not given; `case` never
     /// unless named.
     pub blocks: Option<Vec<String>>,
@@ -30,12 +39,35 @@ impl Default for Method {
         Method {
             repetitions: 5,
             warmup: 1,
+            order: Order::Abba,
+            protocol: Start::Warm,
+            restart: Before::WhenNeeded,
+            restore: Before::WhenNeeded,
             blocks: None,
             baseline: Settings::new(),
             mean: Mean::Median,
             tuples: "tuples".to_owned(),
             charts: Vec::new(),
         }
+    }
+}
+
+/// In which order the cells of a block are visited; every repetition visits all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Forward, then backward, in turn: a machine that slows down steadily favours nobody.
+    #[default]
+    Abba,
+    /// Shuffled anew in every repetition, from the study's seed: nor does one that does so in
+    /// waves, and no cell always follows the same other one.
+    Random,
+}
+
+impl Order {
+    /// Whether it is the usual one, which fingerprints leave out.
+    pub fn is_abba(&self) -> bool {
+        *self == Order::Abba
     }
 }
 

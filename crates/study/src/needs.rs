@@ -31,22 +31,10 @@ pub fn fit(spec: &Spec, needs: &[Need], available_bytes: u64) -> Result<(), Stud
     if needed_bytes <= available_bytes {
         return Ok(());
     }
-    let others: Vec<String> = spec
-        .scales
-        .iter()
-        .filter(|scale| Some(*scale) != spec.scale.as_ref())
-        .map(|scale| format!("--scale {scale}"))
-        .collect();
-    let remedy = match others.is_empty() {
-        true => {
-            "free memory, or copy the study (`workahead study show`) and lower its sizes".to_owned()
-        }
-        false => format!("try {}, or free memory", others.join(" or ")),
-    };
     Err(StudyError::Memory {
         id: spec.id.clone(),
         needed_mib: needed_bytes.div_ceil(MIB),
         available_mib: available_bytes / MIB,
-        remedy,
+        remedy: format!("{}, or free memory", spec.other_scales("lower its sizes")),
     })
 }

@@ -7,12 +7,22 @@
 //!   rep 1     C B A   ◄──   forward then backward (ABBA), so that a machine that
 //!   rep 2     A B C         slows down steadily favours nobody
 //! ```
+//!
+//! Or each repetition in an order of its own, drawn from the study's seed.
 
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
+use crate::method::Order;
+use crate::protocol::{Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
+
+/// The axis, or setting of a case, that goes before the method's protocol.
+pub(crate) const PROTOCOL: &str = "protocol";
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +42,9 @@ pub struct Plan {
     pub repetitions: u32,
     /// Rounds thrown away.
     pub warmup: u32,
+    /// The order inside a block.
+    #[serde(default, skip_serializing_if = "Order::is_abba")]
+    pub order: Order,
 }
 
 /// One visit of a cell.
@@ -70,8 +83,10 @@ impl Plan {
                 let differs = |axis: &String| last.place.get(axis) != place.get(axis);
                 block += usize::from(block_axes.iter().any(differs));
             }
-            let settings = merged(spec, &place);
-            let cell = Cell { index: cells.len(), block, seed: spec.seed, place, settings };
+            let mut settings = merged(spec, &place);
+            let protocol = protocol(spec, &mut settings);
+            let index = cells.len();
+            let cell = Cell { index, block, seed: spec.seed, place, settings, protocol };
             let swept = swept(spec, &cell);
             cells.push(cell);
             cells.extend(swept);
@@ -87,6 +102,7 @@ impl Plan {
             cells,
             repetitions: spec.method.repetitions,
             warmup: spec.method.warmup,
+            order: spec.method.order,
         }
     }
 
@@ -97,11 +113,18 @@ impl Plan {
         &self.cells[start..end]
     }
 
-    /// The visits of one repetition of a block: even ones forward, odd ones backward.
+    /// The visits of one repetition of a block: even ones forward, odd ones backward, or shuffled.
     pub fn visits(&self, block: usize, repetition: u32) -> Vec<Visit> {
         let mut cells: Vec<usize> = self.block(block).iter().map(|cell| cell.index).collect();
-        if repetition % 2 == 1 {
-            cells.reverse();
+        match self.order {
+            Order::Abba if repetition % 2 == 1 => cells.reverse(),
+            Order::Abba => {}
+            Order::Random => {
+                let seed = self.cells.first().map_or(0, |cell| cell.seed);
+                let mut draws = ChaCha8Rng::seed_from_u64(seed);
+                draws.set_stream((block as u64) << 32 | u64::from(repetition));
+                cells.shuffle(&mut draws);
+            }
         }
         let visit = |(slot, cell)| Visit { cell, repetition, slot };
         cells.into_iter().enumerate().map(visit).collect()
@@ -140,6 +163,20 @@ fn swept(spec: &Spec, cell: &Cell) -> Vec<Cell> {
         swept
     };
     values.enumerate().map(with).collect()
+}
+
+/// What the method says, unless the cell does: the engine finds `protocol` there, not among the
+/// settings.
+fn protocol(spec: &Spec, settings: &mut Settings) -> Protocol {
+    let own = settings.remove(PROTOCOL);
+    let own = own.as_ref().and_then(Setting::as_text);
+    let start = Start::ALL.into_iter().find(|start| Some(start.name()) == own);
+    let method = &spec.method;
+    Protocol {
+        start: start.unwrap_or(method.protocol),
+        restart: method.restart,
+        restore: method.restore,
+    }
 }
 
 fn values(spec: &Spec, axis: &str) -> Vec<Setting> {

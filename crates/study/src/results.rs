@@ -12,10 +12,11 @@ use crate::method::Mean;
 use crate::observation::{Observation, Outcome};
 use crate::paper::Claim;
 use crate::plan::Plan;
+use crate::plans::{Label, PlanText};
 use crate::record::Record;
 use crate::setting::Settings;
 use crate::spec::Spec;
-use crate::statistics::{Ratio, mean};
+use crate::statistics::{Overlap, Ratio, Summary, holm, mean};
 use crate::verdict::{self, Verdict, Word};
 
 /// The measure that ratios are of.
@@ -51,6 +52,14 @@ pub struct Finding {
     pub mtuples_per_s: Option<f64>,
     /// Throughput over the baseline's; none for the baseline itself.
     pub ratio: Option<Ratio>,
+    /// The p value of the ratio, adjusted for all ratios of the study (Holm 1979).
+    pub p_adjusted: Option<f64>,
+    /// Hassanein's rule on the same two cells; the ratio's interval decides.
+    pub overlap: Option<Overlap>,
+    /// Whether the plan is the baseline's, where plans are known.
+    pub plan: Option<Label>,
+    /// Everything about the throughputs it rests on.
+    pub summary: Option<Summary>,
     /// Whether others are compared with it.
     pub is_baseline: bool,
     /// Why there is no sample, or not all of them.
@@ -78,9 +87,7 @@ impl Results {
 
     /// A measure of a cell, by the study's mean.
     pub fn value(&self, cell: usize, measure: &str) -> Option<f64> {
-        let values: Vec<f64> =
-            self.of_cell(cell).filter_map(|seen| seen.measure(measure)).collect();
-        mean(&values, self.spec.method.mean)
+        mean(&self.values(cell, measure), self.spec.method.mean)
     }
 
     /// How much of the time of its threads a sample had a CPU to run on: the median over all
@@ -133,34 +140,85 @@ impl Results {
     /// Throughput of a cell over the throughput of the cell that differs by `baseline`, paired by
     /// repetition. None for the baseline itself and without one.
     pub fn ratio(&self, cell: &Cell, baseline: &Settings) -> Option<Ratio> {
-        let base = self.plan.baseline_of(cell, baseline)?;
-        if base.index == cell.index {
-            return None;
-        }
+        let base = self.other(cell, baseline)?;
+        Ratio::paired(&self.paired(cell.index, base.index, THROUGHPUT))
+    }
+
+    /// The cell that a cell is compared with, unless that is itself.
+    fn other(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
+        self.plan.baseline_of(cell, baseline).filter(|base| base.index != cell.index)
+    }
+
+    /// A measure of two cells, in pairs of the same repetition.
+    pub fn paired(&self, cell: usize, base: usize, measure: &str) -> Vec<(f64, f64)> {
         let of_base = |repetition: u32| {
-            self.of_cell(base.index).find(|seen| seen.repetition == repetition)?.measure(THROUGHPUT)
+            self.of_cell(base).find(|seen| seen.repetition == repetition)?.measure(measure)
         };
-        let pair =
-            |seen: &Observation| Some((seen.measure(THROUGHPUT)?, of_base(seen.repetition)?));
-        let pairs: Vec<(f64, f64)> = self.of_cell(cell.index).filter_map(pair).collect();
-        Ratio::paired(&pairs)
+        let pair = |seen: &Observation| Some((seen.measure(measure)?, of_base(seen.repetition)?));
+        self.of_cell(cell).filter_map(pair).collect()
+    }
+
+    /// Every value of a measure of a cell.
+    pub fn values(&self, cell: usize, measure: &str) -> Vec<f64> {
+        self.of_cell(cell).filter_map(|seen| seen.measure(measure)).collect()
+    }
+
+    /// Everything that is said of a measure of a cell.
+    pub fn summary(&self, cell: usize, measure: &str) -> Option<Summary> {
+        Summary::of(&self.values(cell, measure), self.spec.seed)
+    }
+
+    /// The plan of a cell: the first that was kept.
+    pub fn plan_of(&self, cell: usize) -> Option<&PlanText> {
+        self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref())
+    }
+
+    /// Whether a cell kept the plan that it began with.
+    pub fn plan_is_stable(&self, cell: usize) -> bool {
+        let plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
+        let fingerprints: std::collections::BTreeSet<String> =
+            plans.map(PlanText::fingerprint).collect();
+        fingerprints.len() < 2
+    }
+
+    /// Whether two cells have the same plan; none where one of them is not known.
+    pub fn plan_label(&self, cell: usize, base: usize) -> Option<Label> {
+        Some(self.plan_of(cell)?.against(self.plan_of(base)?))
     }
 
     /// What was found in every cell.
     pub fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> =
+            self.plan.cells.iter().map(|cell| self.finding(cell)).collect();
+        let p: Vec<Option<f64>> = findings.iter().map(|finding| finding.ratio?.p).collect();
+        for (finding, adjusted) in findings.iter_mut().zip(holm(&p)) {
+            finding.p_adjusted = adjusted;
+        }
+        findings
+    }
+
+    fn finding(&self, cell: &Cell) -> Finding {
         let baseline = &self.spec.method.baseline;
-        let finding = |cell: &Cell| Finding {
+        let other = self.other(cell, baseline).map(|base| base.index);
+        let overlap = other.and_then(|base| {
+            let values = |cell| self.values(cell, THROUGHPUT);
+            Overlap::of(&values(cell.index), &values(base))
+        });
+        Finding {
             cell: cell.index,
             label: cell.label(&self.plan.axes),
             samples: self.of_cell(cell.index).filter(|seen| seen.sample().is_some()).count(),
             mtuples_per_s: self.value(cell.index, THROUGHPUT),
             ratio: self.ratio(cell, baseline),
+            p_adjusted: None,
+            overlap,
+            plan: other.and_then(|base| self.plan_label(cell.index, base)),
+            summary: self.summary(cell.index, THROUGHPUT),
             is_baseline: !baseline.is_empty()
                 && self.plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
             failure: self.failure(cell.index).map(str::to_owned),
             cannot: self.record.needs.get(cell.index).and_then(|need| need.cannot.clone()),
-        };
-        self.plan.cells.iter().map(finding).collect()
+        }
     }
 
     /// A verdict for every claim of the paper, in the study's order.

@@ -22,6 +22,8 @@ use crate::error::StudyError;
 use crate::log::{self, Log};
 use crate::observation::{Observation, Outcome};
 use crate::plan::{Plan, Visit};
+use crate::plans::PlanText;
+use crate::protocol::Start;
 
 /// What to run, and where to keep it.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +95,8 @@ struct State {
     done: HashSet<(usize, u32)>,
     failed: HashSet<usize>,
     answers: HashMap<usize, Answer>,
+    /// Fingerprint of the last plan that was kept, by cell.
+    plans: HashMap<usize, String>,
 }
 
 impl State {
@@ -107,6 +111,9 @@ impl State {
         match &observation.outcome {
             Outcome::Sample(sample) => {
                 self.answers.entry(observation.cell).or_insert(sample.answer);
+                if let Some(plan) = &sample.plan {
+                    self.plans.insert(observation.cell, plan.fingerprint());
+                }
             }
             Outcome::Failed { .. } => {
                 self.failed.insert(observation.cell);
@@ -147,16 +154,18 @@ impl Running<'_> {
         Ok(Flow::On)
     }
 
-    /// Rounds over the cells that have something left, each once per round.
+    /// Rounds over the cells that have something left and are to be warm, each once per round.
     fn warm_up(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
         let plan = self.job.plan;
         for _ in 0..plan.warmup {
             let mut warmed = HashSet::new();
             for visit in left {
-                if !warmed.insert(visit.cell) || self.state.failed.contains(&visit.cell) {
+                let cell = &plan.cells[visit.cell];
+                let is_cold = cell.protocol.start == Start::Cold;
+                let is_done = !warmed.insert(visit.cell);
+                if is_done || is_cold || self.state.failed.contains(&visit.cell) {
                     continue;
                 }
-                let cell = &plan.cells[visit.cell];
                 (self.observe)(Event::WarmUp(cell));
                 match self.visit(cell) {
                     Ok(_) => {}
@@ -209,6 +218,15 @@ impl Running<'_> {
             _ => {}
         }
         sample.measures.retain(|_, value| value.is_finite());
+        // Kept with the first sample of a cell, and again only when the engine changed its mind.
+        if sample
+            .plan
+            .as_ref()
+            .map(PlanText::fingerprint)
+            .is_some_and(|new| self.state.plans.get(&cell.index) == Some(&new))
+        {
+            sample.plan = None;
+        }
         Ok(sample)
     }
 

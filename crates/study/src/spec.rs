@@ -204,6 +204,17 @@ impl Spec {
         names
     }
 
+    /// What to try when this scale asks for too much: `else_do` with the study's own text when it
+    /// has no other.
+    pub(crate) fn other_scales(&self, else_do: &str) -> String {
+        let others = self.scales.iter().filter(|scale| Some(*scale) != self.scale.as_ref());
+        let others: Vec<String> = others.map(|scale| format!("--scale {scale}")).collect();
+        match others.is_empty() {
+            true => format!("copy the study (`workahead study show`) and {else_do}"),
+            false => format!("try {}", others.join(" or ")),
+        }
+    }
+
     /// Names of the axes that change the data.
     pub fn block_names(&self) -> Vec<String> {
         match &self.method.blocks {

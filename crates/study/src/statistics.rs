@@ -1,14 +1,31 @@
-//! From samples to figures: means, and ratios with an interval.
+//! From samples to figures: means, deviations, intervals, ratios, and what may be claimed of them.
 //!
-//! A ratio is never the quotient of two means. Samples of one repetition ran next to each other,
-//! so they are paired: r_i = log(this_i / baseline_i), and the ratio is exp(mean r) with
-//! exp(mean r ± t(0.975, n-1) · s/√n) around it (Student's t; Kalibera & Jones 2013 recommend
-//! intervals for ratios, and logs make "twice" and "half" lie equally far from 1).
+//! ```text
+//! samples of one cell      Summary: plain, median, trimmed and outlier-cleaned mean, deviation,
+//!                          interval by Student's t and by bootstrap
+//! samples of two cells     Ratio of pairs, which decides; beside it Overlap, Hassanein's rule
+//! ratios of many queries   holm: p values that hold for all of them together
+//! ```
+//!
+//! A ratio is never the quotient of two means.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::method::Mean;
+
+mod bootstrap;
+mod holm;
+mod outliers;
+mod overlap;
+mod ratio;
+mod summary;
+
+pub use holm::holm;
+pub use outliers::{Cleaned, RULE as OUTLIER_RULE};
+pub use overlap::Overlap;
+pub use ratio::{Ratio, Shown};
+pub use summary::Summary;
 
 /// Two-sided confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -55,17 +72,6 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// A ratio with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ratio {
-    /// The geometric mean of the paired ratios.
-    pub ratio: f64,
-    /// Its interval; none from a single pair.
-    pub interval: Option<Interval>,
-    /// How many pairs.
-    pub pairs: usize,
-}
-
 /// A 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
@@ -75,57 +81,40 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What an interval shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shown {
-    /// Wholly above 1.
-    Faster,
-    /// Wholly below 1.
-    Slower,
-    /// Includes 1, or cannot be had.
-    NoDifference,
-}
-
 impl Interval {
     /// Whether a value lies in it.
     pub fn includes(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
+
+    /// Whether some value lies in both.
+    pub fn overlaps(&self, other: &Interval) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
 }
 
-impl Ratio {
-    /// From pairs (this, baseline), both above 0.
-    pub fn paired(pairs: &[(f64, f64)]) -> Option<Ratio> {
-        let logs: Vec<f64> = pairs.iter().map(|(this, base)| (this / base).ln()).collect();
-        if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
-            return None;
-        }
-        let n = logs.len();
-        let mean = logs.iter().sum::<f64>() / n as f64;
-        let interval = (n > 1).then(|| {
-            let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-            let error = (squares / (n - 1) as f64 / n as f64).sqrt();
-            let half = quantile(n - 1) * error;
-            Interval { low: (mean - half).exp(), high: (mean + half).exp() }
-        });
-        Some(Ratio { ratio: mean.exp(), interval, pairs: n })
-    }
+/// The deviation of samples, n - 1 in the denominator; none from fewer than two. In two passes:
+/// the sum of squares less the square of the sum loses all digits of samples that are nearly alike.
+pub fn sd(values: &[f64]) -> Option<f64> {
+    let mean = plain(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    // What rounding of the mean left (Chan, Golub, LeVeque 1983).
+    let rest: f64 = values.iter().map(|value| value - mean).sum();
+    let n = values.len() as f64;
+    Some(((squares - rest * rest / n) / (n - 1.0)).max(0.0).sqrt())
+}
 
-    /// What it shows.
-    pub fn shown(&self) -> Shown {
-        match self.interval {
-            Some(interval) if interval.low > 1.0 => Shown::Faster,
-            Some(interval) if interval.high < 1.0 => Shown::Slower,
-            _ => Shown::NoDifference,
-        }
-    }
+/// The interval of the mean by Student's t; none from fewer than two samples.
+fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let (mean, sd) = (plain(values)?, sd(values)?);
+    let half = quantile(values.len() - 1, confidence) * sd / (values.len() as f64).sqrt();
+    Some(Interval { low: mean - half, high: mean + half })
 }
 
 /// Student's t for a two-sided interval.
-fn quantile(degrees: usize) -> f64 {
+fn quantile(degrees: usize, confidence: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees as f64).expect("at least one degree");
-    student.inverse_cdf((1.0 + CONFIDENCE) / 2.0)
+    student.inverse_cdf((1.0 + confidence) / 2.0)
 }
 
 #[cfg(test)]

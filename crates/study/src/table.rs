@@ -2,7 +2,9 @@
 //!
 //! Columns: `study, plan, engine, machine, tier, seed, cell, block, repetition, slot, unix_ms`;
 //! `setting.NAME` as words (a setting may be a number in one cell and a word in another);
-//! `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`; `measure.NAME`; `failure`.
+//! `protocol`; `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`; `measure.NAME`;
+//! `query_plan_fingerprint` of the cell, `query_plan` where the sample has it (once per cell);
+//! `failure`.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,6 +21,7 @@ use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::file;
 use crate::observation::{Observation, Outcome};
+use crate::plans::PlanText;
 use crate::results::Results;
 
 /// Name of the file in the result directory.
@@ -89,9 +92,16 @@ fn origin(results: &Results) -> Vec<Column> {
         ("repetition", small(&|row| row.repetition as usize)),
         ("slot", small(&|row| row.slot)),
         ("unix_ms", number(&|row| row.unix_ms)),
+        ("protocol", protocols(results)),
     ]
     .map(|(name, column)| (name.to_owned(), column))
     .into()
+}
+
+/// Warm or cold, by name.
+fn protocols(results: &Results) -> ArrayRef {
+    let name = |row: &Observation| results.plan.cells[row.cell].protocol.start.name();
+    Arc::new(StringArray::from_iter_values(results.observations.iter().map(name)))
 }
 
 /// What was set.
@@ -133,6 +143,13 @@ fn figures(results: &Results) -> Vec<Column> {
         let column = float(&|sample| sample.measures.get(&name).copied());
         columns.push((format!("measure.{name}"), column));
     }
+    let planned = |row: &Observation| results.plan_of(row.cell).map(PlanText::fingerprint);
+    let own = |row: &Observation| Some(row.sample()?.plan.as_ref()?.text.clone());
+    let words = |of: &dyn Fn(&Observation) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    columns.push(("query_plan_fingerprint".to_owned(), words(&planned)));
+    columns.push(("query_plan".to_owned(), words(&own)));
     let failures: ArrayRef = Arc::new(rows.iter().map(failure).collect::<StringArray>());
     columns.push(("failure".to_owned(), failures));
     columns

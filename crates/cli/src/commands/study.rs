@@ -8,6 +8,7 @@
 
 mod begun;
 mod chosen;
+mod duration;
 mod finish;
 mod host;
 mod limits;

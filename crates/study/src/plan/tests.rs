@@ -152,3 +152,65 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
         plan.cells.iter().filter(|cell| plan.means(&case, cell)).map(|cell| cell.index).collect();
     assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not meant");
 }
+
+#[test]
+fn a_random_order_is_complete_seeded_and_new_in_every_repetition() {
+    let text = |seed: u32| {
+        format!(
+            "title = 't'\nquestion = 'q'\nengine = 'mock'\nseed = {seed}\n[axes]\n\
+             block = [1, 2]\nquery = [1, 2, 3, 4, 5, 6, 7, 8]\n\
+             [method]\norder = 'random'\nblocks = ['block']\nrepetitions = 6\n"
+        )
+    };
+    let plan = |seed| Plan::new(&Spec::parse("demo", &text(seed)).unwrap());
+    let (plan, other) = (plan(7), plan(8));
+    let order = |plan: &Plan, block, repetition| -> Vec<usize> {
+        plan.visits(block, repetition).iter().map(|visit| visit.cell).collect()
+    };
+    let mut orders = BTreeSet::new();
+    for block in 0..2 {
+        for repetition in 0..6 {
+            let found = order(&plan, block, repetition);
+            assert_eq!(found, order(&plan, block, repetition), "the same when asked again");
+            let cells: BTreeSet<usize> = found.iter().copied().collect();
+            assert_eq!(cells, (block * 8..block * 8 + 8).collect(), "complete blocks");
+            orders.insert(found.iter().map(|cell| cell % 8).collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(orders.len(), 12, "a shuffle of 8 repeats itself once in 40320 times");
+    assert_ne!(order(&plan, 0, 0), order(&other, 0, 0), "another seed, another order");
+}
+
+#[test]
+fn usual_methods_keep_the_fingerprints_they_had() {
+    let plan = Plan::new(&spec(&[2], 2, &BTreeSet::new(), 2));
+    let json = serde_json::to_string(&plan).unwrap();
+    assert!(!json.contains("order") && !json.contains("protocol"), "{json}");
+    let read: Plan = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, plan);
+}
+
+#[test]
+fn a_cell_says_what_it_needs_before_a_sample() {
+    use crate::protocol::Before;
+    let plan = |axes: &str, method: &str| {
+        let text = format!(
+            "title = 't'\nquestion = 'q'\nengine = 'mock'\n[axes]\n{axes}\n[method]\n{method}\n"
+        );
+        Spec::parse("demo", &text).map(|spec| Plan::new(&spec))
+    };
+    let cold = plan("x = [1]", "protocol = 'cold'\nrestart = 'always'").unwrap();
+    let expected =
+        Protocol { start: Start::Cold, restart: Before::Always, restore: Before::WhenNeeded };
+    assert_eq!(cold.cells[0].protocol, expected);
+    // As an axis it goes before the method, and is no setting that an engine would have to know.
+    let both = plan("protocol = ['warm', 'cold']", "protocol = 'cold'").unwrap();
+    let starts: Vec<Start> = both.cells.iter().map(|cell| cell.protocol.start).collect();
+    assert_eq!(starts, [Start::Warm, Start::Cold]);
+    assert!(both.cells.iter().all(|cell| cell.get("protocol").is_none()));
+    assert_eq!(both.cells[1].label(&both.axes), "cold");
+    let refused = plan("protocol = ['warm', 'cool']", "").unwrap_err().to_string();
+    assert!(refused.contains("`cool`") && refused.contains("cold"), "{refused}");
+    let refused = plan("x = [1]", "restart = 'sometimes'").unwrap_err().to_string();
+    assert!(refused.contains("sometimes"), "{refused}");
+}

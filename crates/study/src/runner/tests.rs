@@ -276,3 +276,80 @@ fn needs_are_asked_before_anything_runs() {
     let error = needs::fit(&spec, &asked, 15_999).unwrap_err().to_string();
     assert!(error.contains("--scale small"), "{error}");
 }
+
+/// A mock that plans, and changes its mind at a chosen run.
+struct Planning {
+    mock: Mock,
+    changes_at: usize,
+}
+
+impl Engine for Planning {
+    fn name(&self) -> &str {
+        self.mock.name()
+    }
+
+    fn version(&self) -> String {
+        self.mock.version()
+    }
+
+    fn check(&self, cell: &Cell) -> Result<crate::engine::Need, EngineError> {
+        self.mock.check(cell)
+    }
+
+    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
+        self.mock.prepare(cell, stop)
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let index = if self.mock.ran.len() < self.changes_at { "one" } else { "other" };
+        let rows = self.mock.ran.len();
+        let text = format!(
+            r#"[{{"Plan": {{"Node Type": "Index Scan", "Index Name": "{index}", "Plan Rows": {rows}}}}}]"#
+        );
+        let plan = Some(PlanText::new(crate::plans::Planner::Postgres, text));
+        Ok(Sample { plan, ..self.mock.run(cell, stop)? })
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.mock.finish()
+    }
+}
+
+#[test]
+fn a_plan_is_kept_once_per_cell_and_again_when_it_changes() {
+    // Of each cell: a warm-up, then samples at runs 2 and 3, 4 and 5, 6 and 7.
+    let study = SHORT.replace("repetitions = 2", "repetitions = 3");
+    let kept = |changes_at: usize| {
+        let begun = Begun::of(&study);
+        let job = Job { plan: &begun.plan, fingerprint: &begun.fingerprint, dir: begun.dir.path() };
+        let mut engine = Planning { mock: Mock::new(), changes_at };
+        run(job, &mut engine, &Stop::new(), &mut |_| {}).unwrap();
+        let results = begun.results();
+        let has_plan = |seen: &Observation| seen.sample().is_some_and(|one| one.plan.is_some());
+        let kept = results.observations.iter().map(has_plan).collect::<Vec<_>>();
+        (kept, results.plan_is_stable(0))
+    };
+    assert_eq!(kept(usize::MAX), (vec![true, true, false, false, false, false], true));
+    assert_eq!(kept(4), (vec![true, true, true, true, false, false], false));
+}
+
+#[test]
+fn cold_cells_are_not_warmed_up() {
+    let begun = Begun::of(&SHORT.replace("[method]", "[method]\nprotocol = 'cold'"));
+    let mut mock = Mock::new();
+    assert_eq!(begun.run(&mut mock), End::Complete);
+    assert_eq!(mock.ran, [0, 1, 1, 0]);
+}
+
+#[test]
+fn a_random_order_is_continued_where_it_was_stopped() {
+    let study = STUDY.replace("[method]", "[method]\norder = 'random'");
+    let whole = Begun::of(&study);
+    whole.run(&mut Mock::new());
+    for at in 0..24 {
+        let begun = Begun::of(&study);
+        assert_eq!(begun.run(&mut Mock::with(Trouble::Stop(at))), End::Stopped);
+        assert_eq!(begun.run(&mut Mock::new()), End::Complete);
+        assert_eq!(begun.samples(), whole.samples(), "stopped at {at}");
+    }
+}

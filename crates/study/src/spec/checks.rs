@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::nearest;
+use crate::plan::PROTOCOL;
+use crate::protocol::Start;
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 
@@ -16,6 +18,7 @@ const CELLS_MAX: usize = 100_000;
 pub(super) fn check(spec: &Spec) -> Result<(), String> {
     check_axes(spec)?;
     check_sweeps(spec)?;
+    check_protocol(spec)?;
     check_method(spec)?;
     check_charts(spec)?;
     check_paper(spec)
@@ -60,6 +63,18 @@ fn check_sweeps(spec: &Spec) -> Result<(), String> {
         check_cells(spec, &sweep.cells, &at)?;
     }
     Ok(())
+}
+
+fn check_protocol(spec: &Spec) -> Result<(), String> {
+    let known = Start::ALL.map(Start::name);
+    let is_known = |value: &&Setting| value.as_text().is_some_and(|text| known.contains(&text));
+    match values_of(spec, PROTOCOL).iter().find(|value| !is_known(value)) {
+        Some(value) => {
+            let remedy = nearest::remedy(&value.to_string(), &known);
+            Err(format!("no {PROTOCOL} is named `{value}`: {remedy}"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_method(spec: &Spec) -> Result<(), String> {

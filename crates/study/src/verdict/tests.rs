@@ -17,7 +17,12 @@ fn claim(ratio: Option<f64>, direction: Option<Direction>) -> Claim {
 }
 
 fn ours(low: f64, high: f64) -> Option<Ratio> {
-    Some(Ratio { ratio: (low * high).sqrt(), interval: Some(Interval { low, high }), pairs: 5 })
+    Some(Ratio {
+        ratio: (low * high).sqrt(),
+        interval: Some(Interval { low, high }),
+        pairs: 5,
+        p: None,
+    })
 }
 
 fn word(paper: f64, low: f64, high: f64) -> Word {
@@ -61,7 +66,7 @@ fn words_and_curves() {
 
 #[test]
 fn without_an_interval_nothing_is_said() {
-    let once = Some(Ratio { ratio: 2.0, interval: None, pairs: 1 });
+    let once = Some(Ratio { ratio: 2.0, interval: None, pairs: 1, p: None });
     let (word, reason) = judge(&claim(Some(1.5), None), once);
     assert_eq!(
         (word, reason.as_str()),

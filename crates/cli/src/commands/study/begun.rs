@@ -11,11 +11,11 @@ use workahead_study::log;
 use workahead_study::needs;
 use workahead_study::plan::Plan;
 use workahead_study::record::Record;
-use workahead_study::runner::{self, End, Job};
+use workahead_study::runner::{self, End, Event, Job};
 use workahead_study::spec::Spec;
 
 use super::limits::Asked;
-use super::{finish, host, progress};
+use super::{duration, finish, host, progress};
 
 pub(crate) struct Begun {
     pub(crate) dir: PathBuf,
@@ -25,6 +25,7 @@ pub(crate) struct Begun {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) machine: Machine,
     pub(crate) stop: Stop,
+    pub(crate) duration: duration::Asked,
 }
 
 impl Begun {
@@ -37,11 +38,22 @@ impl Begun {
             learnt => learnt?,
         }
         progress::remark_missing(&self.spec, &self.record.host);
-        let Self { dir, record, plan, mut engine, stop, .. } = self;
+        let Self { dir, record, plan, mut engine, stop, duration, .. } = self;
         let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
-        let end =
-            progress::shown(&plan, |observe| runner::run(job, engine.as_mut(), &stop, observe))?;
-        finish::ended(&dir, end, json)
+        let mut watch = duration.watch(&plan, &log::read(&dir, &record.plan, &plan)?);
+        let end = progress::shown(&plan, |observe| {
+            let mut watched = |event: Event<'_>| {
+                if let Event::Kept(observation) = &event {
+                    watch.saw(observation, &stop);
+                }
+                observe(event);
+            };
+            runner::run(job, engine.as_mut(), &stop, &mut watched)
+        })?;
+        match watch.exceeded {
+            Some(exceeded) if end == End::Stopped => finish::cut_short(&dir, &exceeded),
+            _ => finish::ended(&dir, end, json),
+        }
     }
 
     /// Gives the engine the machine's limits: those of the record, so that a run that is resumed

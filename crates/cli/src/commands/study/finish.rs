@@ -39,6 +39,16 @@ struct Facts<'a> {
     verdicts: Vec<Verdict>,
 }
 
+/// Ends a run that would have taken longer than it may.
+pub(crate) fn cut_short(dir: &Path, exceeded: &str) -> anyhow::Result<ExitCode> {
+    let results = Results::load(dir)?;
+    let (kept, all) = (results.observations.len(), results.plan.samples());
+    bail!(
+        "{exceeded}: {kept} of {all} samples kept, `workahead study resume {}` continues",
+        dir.display()
+    )
+}
+
 /// Ends `run` and `resume`.
 pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode> {
     let results = Results::load(dir)?;

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use workahead_study::engine::Need;
+use workahead_study::method::Order;
 use workahead_study::plan::Plan;
+use workahead_study::protocol::Start;
 use workahead_study::setting::{Settings, one_line};
 use workahead_study::spec::Spec;
 use workahead_study::{fingerprint, needs};
@@ -103,12 +105,24 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     writeln!(text, "{}", summary::lines(table))?;
     writeln!(
         text,
-        "order: {}, data once per block; {}, then {}, forward and backward in turn",
+        "order: {}, data once per block; {}, then {}, {}",
         summary::count(plan.blocks, "block"),
         summary::count(plan.warmup as usize, "warm-up round"),
-        summary::count(plan.repetitions as usize, "repetition")
+        summary::count(plan.repetitions as usize, "repetition"),
+        match plan.order {
+            Order::Abba => "forward and backward in turn",
+            Order::Random => "each in a random order of its own",
+        }
     )?;
-    let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
+    let cold = plan.cells.iter().filter(|cell| cell.protocol.start == Start::Cold).count();
+    if cold > 0 {
+        let cells = summary::count(cold, "cell");
+        writeln!(text, "{cells} with empty buffers and no cached plans before every sample")?;
+    }
+    let time = match spec.time_s {
+        Some(time_s) => format!(", about {}", summary::duration(time_s)),
+        None => ", time not known before it has samples (no time_s in the study)".to_owned(),
+    };
     let memory = summary::mebibytes(facts.memory_bytes_max);
     writeln!(text, "{} samples{time}, {memory} at the peak", facts.samples)?;
     write!(text, "plan {} on engine {}", facts.fingerprint, facts.engine)?;

@@ -12,13 +12,15 @@ use workahead_study::{fingerprint, needs};
 
 use super::begun::Begun;
 use super::limits::Asked;
-use super::{chosen, host};
+use super::{chosen, duration, host};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
 pub(crate) struct Args {
     /// Directory of a result, as `study run` printed it
     dir: PathBuf,
+    #[command(flatten)]
+    duration: duration::Asked,
     #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
@@ -51,5 +53,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes(&machine))?;
     let stop = host::stop()?;
     let dir = args.dir;
-    Begun { dir, record, spec, plan, engine, machine, stop }.go_on(args.limits, args.json)
+    let duration = args.duration;
+    Begun { dir, record, spec, plan, engine, machine, stop, duration }.go_on(args.limits, args.json)
 }

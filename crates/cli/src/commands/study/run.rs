@@ -14,7 +14,7 @@ use workahead_study::{directory, fingerprint, needs};
 use super::begun::Begun;
 use super::chosen::{self, Chosen};
 use super::limits::Asked;
-use super::{host, progress};
+use super::{duration, host, progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +35,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    duration: duration::Asked,
+    #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
@@ -45,6 +47,7 @@ pub(crate) struct Args {
 /// written: the study, its settings, the memory, the directory.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
+    args.duration.fits(&spec)?;
     let plan = Plan::new(&spec);
     let engine = chosen::engine(&spec)?;
     let needs = needs::of(&plan, engine.as_ref())?;
@@ -60,7 +63,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
-    Begun { dir, record, spec, plan, engine, machine, stop }.go_on(args.limits, args.json)
+    let duration = args.duration;
+    Begun { dir, record, spec, plan, engine, machine, stop, duration }.go_on(args.limits, args.json)
 }
 
 fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {

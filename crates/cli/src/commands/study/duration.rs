@@ -1,0 +1,98 @@
+//! `--max-duration`: how long a run may take, held against what the study says and what its samples
+//! tell.
+
+use std::time::{Duration, Instant};
+
+use workahead_study::engine::Stop;
+use workahead_study::estimate::{self, Pace};
+use workahead_study::observation::Observation;
+use workahead_study::plan::Plan;
+use workahead_study::spec::Spec;
+
+use super::summary;
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Asked {
+    /// Do not begin, or end early, what would take longer, e.g. 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = parse)]
+    max_duration: Option<Duration>,
+}
+
+impl Asked {
+    /// Refuses a study that says itself that it takes longer.
+    pub(crate) fn fits(self, spec: &Spec) -> anyhow::Result<()> {
+        match self.max_duration {
+            Some(most) => Ok(estimate::fits(spec, most.as_secs_f64())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Watches a run whose log holds these samples already.
+    pub(crate) fn watch<'a>(self, plan: &'a Plan, kept: &[Observation]) -> Watch<'a> {
+        Watch {
+            most: self.max_duration,
+            begun: Instant::now(),
+            pace: Pace::new(plan, kept),
+            exceeded: None,
+        }
+    }
+}
+
+/// A run and its limit.
+pub(crate) struct Watch<'a> {
+    most: Option<Duration>,
+    begun: Instant,
+    pace: Pace<'a>,
+    /// Why it was asked to stop.
+    pub(crate) exceeded: Option<String>,
+}
+
+impl Watch<'_> {
+    /// Takes note of a sample; asks the run to stop once what is left takes too long.
+    pub(crate) fn saw(&mut self, observation: &Observation, stop: &Stop) {
+        let Some(most) = self.most.filter(|_| self.exceeded.is_none()) else { return };
+        self.pace.saw(observation);
+        let Some(left_s) = self.pace.left_s() else { return };
+        let needed_s = self.begun.elapsed().as_secs_f64() + left_s;
+        if left_s > 0.0 && needed_s > most.as_secs_f64() {
+            stop.ask();
+            self.exceeded = Some(format!(
+                "by its samples it takes {} and --max-duration allows {}",
+                summary::duration(needed_s),
+                summary::duration(most.as_secs_f64())
+            ));
+        }
+    }
+}
+
+/// Seconds, or a number with `s`, `m` or `h`.
+fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time: write e.g. 90s, 10m or 2h");
+    let (number, unit_s) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds: f64 = number.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(seconds * unit_s)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn times_are_read() {
+        for (text, seconds) in [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0)] {
+            assert_eq!(parse(text).unwrap().as_secs_f64(), seconds, "{text}");
+        }
+        for text in ["", "s", "soon", "-5m", "0", "inf", "NaN", "1d", "1e300h"] {
+            let message = parse(text).unwrap_err();
+            assert!(message.contains("10m"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How long a run takes: before it starts from what the study says, then from its samples.
+//!
+//! ```text
+//! before     time_s of the study (on 2 cores), if it says so
+//! running    for every visit that is left: the median time between two samples of its cell, or of
+//!            all cells; warm-up rounds of blocks to come count as visits
+//! ```
+//!
+//! The time between samples holds everything: preparation, restarts, the sample, the disk.
+
+use std::collections::HashMap;
+
+use crate::error::StudyError;
+use crate::method::Mean;
+use crate::observation::Observation;
+use crate::plan::Plan;
+use crate::protocol::Start;
+use crate::spec::Spec;
+use crate::statistics::mean;
+
+/// Refuses a study that says itself that it takes longer, naming the scales that may not.
+pub fn fits(spec: &Spec, duration_s_max: f64) -> Result<(), StudyError> {
+    match spec.time_s {
+        Some(time_s) if time_s > duration_s_max => Err(StudyError::TooLong {
+            id: spec.id.clone(),
+            time_s,
+            duration_s_max,
+            remedy: spec.other_scales("lower its repetitions"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What a run's samples tell of its pace.
+#[derive(Debug, Clone)]
+pub struct Pace<'a> {
+    plan: &'a Plan,
+    /// When the last sample was kept.
+    last_unix_ms: Option<u64>,
+    last_block: Option<usize>,
+    /// Times between samples, by cell.
+    steps_s: HashMap<usize, Vec<f64>>,
+    /// Samples so far, by cell, those of earlier runs too.
+    seen: HashMap<usize, u32>,
+}
+
+impl<'a> Pace<'a> {
+    /// Nothing seen yet but what the log holds already.
+    pub fn new(plan: &'a Plan, kept: &[Observation]) -> Pace<'a> {
+        let mut pace = Pace {
+            plan,
+            last_unix_ms: None,
+            last_block: None,
+            steps_s: HashMap::new(),
+            seen: HashMap::new(),
+        };
+        kept.iter().for_each(|observation| pace.count(observation));
+        pace
+    }
+
+    /// Takes note of a sample of this run.
+    pub fn saw(&mut self, observation: &Observation) {
+        self.count(observation);
+        let block = self.plan.cells[observation.cell].block;
+        // The first sample of a block comes after its data and its warm-up.
+        if let (Some(last), true) = (self.last_unix_ms, self.last_block == Some(block)) {
+            let step_s = observation.unix_ms.saturating_sub(last) as f64 / 1e3;
+            self.steps_s.entry(observation.cell).or_default().push(step_s);
+        }
+        self.last_unix_ms = Some(observation.unix_ms);
+        self.last_block = Some(block);
+    }
+
+    fn count(&mut self, observation: &Observation) {
+        let seen = self.seen.entry(observation.cell).or_default();
+        *seen = seen.saturating_add(1);
+        if observation.sample().is_none() {
+            // A failed cell has nothing left.
+            *seen = u32::MAX;
+        }
+    }
+
+    /// What is left, in seconds; none before there is a sample to go by.
+    pub fn left_s(&self) -> Option<f64> {
+        let median = |steps: &[f64]| mean(steps, Mean::Median);
+        let all: Vec<f64> = self.steps_s.values().flatten().copied().collect();
+        let usual_s = median(&all)?;
+        let cell_s = |cell: usize| {
+            self.steps_s.get(&cell).and_then(|steps| median(steps)).unwrap_or(usual_s)
+        };
+        let left = self.plan.cells.iter().map(|cell| {
+            let seen = self.seen.get(&cell.index).copied().unwrap_or(0);
+            let samples = self.plan.repetitions.saturating_sub(seen);
+            let is_to_warm = seen == 0 && cell.protocol.start == Start::Warm;
+            let rounds = if is_to_warm { self.plan.warmup } else { 0 };
+            f64::from(samples + rounds) * cell_s(cell.index)
+        });
+        Some(left.sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Mock};
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\ntime_s = 600\n\
+        [axes]\npages = ['huge', 'small']\n[[cases]]\nname = 'a'\n[[cases]]\nname = 'b'\n\
+        [method]\nrepetitions = 3\n[scale.small]\ntime_s = 20\n";
+
+    #[test]
+    fn what_the_study_says_is_held_against_the_limit() {
+        let spec = Spec::parse("demo", STUDY).unwrap();
+        assert!(fits(&spec, 600.0).is_ok());
+        let message = fits(&spec, 60.0).unwrap_err().to_string();
+        assert!(message.contains("600 s") && message.contains("--scale small"), "{message}");
+        assert!(fits(&Spec::parse_scaled("demo", STUDY, "small").unwrap(), 60.0).is_ok());
+    }
+
+    #[test]
+    fn samples_tell_what_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut results = testing::results(dir.path(), STUDY, &mut Mock::new());
+        // Cell 1 takes 3 s, every other 1 s; before the first sample lies a minute of loading.
+        let mut clock_ms = 60_000;
+        for seen in &mut results.observations {
+            clock_ms += if seen.cell == 1 { 3000 } else { 1000 };
+            seen.unix_ms = clock_ms;
+        }
+        let mut pace = Pace::new(&results.plan, &[]);
+        assert_eq!(pace.left_s(), None);
+        for seen in &results.observations[..4] {
+            pace.saw(seen);
+        }
+        // A B B A, so steps of 3, 3 and 1 s. Left: one sample of each; 6 of the other block and
+        // its 2 of warm-up at the usual 3 s.
+        assert_eq!(pace.left_s(), Some(1.0 + 3.0 + 8.0 * 3.0));
+        for seen in &results.observations[4..] {
+            pace.saw(seen);
+        }
+        assert_eq!(pace.left_s(), Some(0.0));
+    }
+}

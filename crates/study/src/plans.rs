@@ -1,0 +1,151 @@
+//! Query plans: what an engine said it would do, as one kind of tree for all of them.
+//!
+//! ```text
+//! EXPLAIN text of an engine ──► Node tree ──► fingerprint: operators, tables, indexes, conditions
+//!   (kept as it was printed)        │          without costs, rows, times and literals
+//!                                   └──► diff: two trees side by side
+//! ```
+//!
+//! A time that changes together with the plan says little about the hardware: Chang (2013) found
+//! Q15 four times faster with hyper-threading, and a different plan under it. Every comparison is
+//! therefore labelled *same plan* or *plan changed*. A plan that only gained what running in
+//! parallel takes (exchanges, partial aggregates) is neither, and has a label of its own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fingerprint::fnv1a;
+
+mod datafusion;
+mod diff;
+mod duckdb;
+mod mariadb;
+mod normal;
+mod postgres;
+mod rendered;
+mod tree;
+
+pub use diff::{Row, Side, diff};
+pub use tree::{Node, Role};
+
+/// A plan as its engine printed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanText {
+    /// Whose plan it is: how it is to be read.
+    pub planner: Planner,
+    /// What was printed.
+    pub text: String,
+}
+
+/// Who made a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Planner {
+    /// `EXPLAIN (FORMAT JSON)`, with `ANALYZE` or without.
+    Postgres,
+    /// `EXPLAIN FORMAT=JSON` or `ANALYZE FORMAT=JSON`.
+    Mariadb,
+    /// `EXPLAIN (FORMAT JSON)`, with `ANALYZE` or without.
+    Duckdb,
+    /// `EXPLAIN FORMAT indent`, `tree` or `pgjson`.
+    Datafusion,
+}
+
+impl Planner {
+    /// As results spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Planner::Postgres => "postgres",
+            Planner::Mariadb => "mariadb",
+            Planner::Duckdb => "duckdb",
+            Planner::Datafusion => "datafusion",
+        }
+    }
+}
+
+/// Why a text is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a plan of {planner}: {message}; take it with {remedy}", planner = planner.name())]
+pub struct PlanError {
+    /// Whose plan it was to be.
+    pub planner: Planner,
+    /// What is wrong.
+    pub message: String,
+    /// The statement that gives one.
+    pub remedy: &'static str,
+}
+
+/// How two plans compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Label {
+    /// Operators, tables, indexes and conditions are the same.
+    Same,
+    /// The same but for exchanges and the halves of aggregates around them.
+    SameInParallel,
+    /// Anything else.
+    Changed,
+}
+
+impl Label {
+    /// As it is printed.
+    pub fn text(self) -> &'static str {
+        match self {
+            Label::Same => "same plan",
+            Label::SameInParallel => "same plan, in parallel",
+            Label::Changed => "plan changed",
+        }
+    }
+}
+
+impl PlanText {
+    /// A plan's text, to be read as this planner's.
+    pub fn new(planner: Planner, text: impl Into<String>) -> PlanText {
+        PlanText { planner, text: text.into() }
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> Result<Node, PlanError> {
+        let (parsed, remedy) = match self.planner {
+            Planner::Postgres => (postgres::parse(&self.text), "EXPLAIN (FORMAT JSON)"),
+            Planner::Mariadb => (mariadb::parse(&self.text), "EXPLAIN FORMAT=JSON"),
+            Planner::Duckdb => (duckdb::parse(&self.text), "EXPLAIN (FORMAT JSON)"),
+            Planner::Datafusion => (datafusion::parse(&self.text), "EXPLAIN FORMAT indent"),
+        };
+        parsed.map_err(|message| PlanError { planner: self.planner, message, remedy })
+    }
+
+    /// A short name for the plan, the same whatever it costs, how many rows it expects and which
+    /// literals are in it. A text that is no plan is named after its words.
+    pub fn fingerprint(&self) -> String {
+        self.named_after(Node::shape)
+    }
+
+    /// As [`fingerprint`](Self::fingerprint), without what running in parallel adds.
+    pub fn serial_fingerprint(&self) -> String {
+        self.named_after(Node::serial_shape)
+    }
+
+    fn named_after(&self, shape: fn(&Node) -> String) -> String {
+        let shape = match self.tree() {
+            Ok(tree) => shape(&tree),
+            Err(_) => normal::condition(&self.text),
+        };
+        format!("{:016x}", fnv1a(shape.as_bytes()))
+    }
+
+    /// How this plan compares with another one.
+    pub fn against(&self, other: &PlanText) -> Label {
+        if self.fingerprint() == other.fingerprint() {
+            return Label::Same;
+        }
+        match (self.tree(), other.tree()) {
+            (Ok(one), Ok(other)) if one.serial_shape() == other.serial_shape() => {
+                Label::SameInParallel
+            }
+            _ => Label::Changed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! A plan as a tree of operators.
+
+use serde::{Deserialize, Serialize};
+
+/// An operator with its inputs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// What it does, in the engine's words: `Hash Join`, `HASH_JOIN`, `HashJoinExec`.
+    pub operator: String,
+    /// Its part in running the plan in parallel.
+    pub role: Role,
+    /// The table or file it reads or writes.
+    pub object: Option<String>,
+    /// The index it uses.
+    pub index: Option<String>,
+    /// Conditions, keys and modes with their names, literals as `?`: `Hash Cond: (a = b)`.
+    pub conditions: Vec<String>,
+    /// Rows the planner expects, of all executions of the operator together where it says.
+    pub rows_estimated: Option<f64>,
+    /// Rows that there were, of all executions and workers together.
+    pub rows: Option<f64>,
+    /// Time of all executions and workers together; whether inputs are in it, engines differ:
+    /// PostgreSQL counts them, the others do not (but for MariaDB's query as a whole).
+    pub time_ms: Option<f64>,
+    /// Its inputs, in the engine's order.
+    pub inputs: Vec<Node>,
+}
+
+/// An operator's part in running a plan in parallel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// None: it does the same in a serial plan.
+    #[default]
+    Plain,
+    /// It shares its work out among workers.
+    Parallel,
+    /// It aggregates what one worker has.
+    Partial,
+    /// It puts together what workers have aggregated.
+    Final,
+    /// It moves rows between workers.
+    Exchange,
+}
+
+impl Node {
+    /// An operator without anything else.
+    pub(super) fn new(operator: impl Into<String>) -> Node {
+        Node { operator: operator.into(), ..Node::default() }
+    }
+
+    /// The operator on one line, without figures.
+    pub fn line(&self) -> String {
+        let mut line = match self.role {
+            Role::Parallel => format!("Parallel {}", self.operator),
+            Role::Partial => format!("Partial {}", self.operator),
+            Role::Final => format!("Finalize {}", self.operator),
+            Role::Plain | Role::Exchange => self.operator.clone(),
+        };
+        line.extend(self.object.iter().map(|object| format!(" on {object}")));
+        line.extend(self.index.iter().map(|index| format!(" using {index}")));
+        if !self.conditions.is_empty() {
+            line = format!("{line} [{}]", self.conditions.join("; "));
+        }
+        line
+    }
+
+    /// The whole tree without figures, a line per operator, two blanks a level.
+    pub fn shape(&self) -> String {
+        let mut text = String::new();
+        self.visit(0, &mut |depth, node| {
+            text.push_str(&"  ".repeat(depth));
+            text.push_str(&node.line());
+            text.push('\n');
+        });
+        text
+    }
+
+    /// The shape that is left without what running in parallel adds.
+    pub fn serial_shape(&self) -> String {
+        self.serial().iter().map(Node::shape).collect()
+    }
+
+    /// The operators of a serial plan: exchanges and the partial halves of aggregates are left out,
+    /// their inputs take their places.
+    fn serial(&self) -> Vec<Node> {
+        let inputs: Vec<Node> = self.inputs.iter().flat_map(Node::serial).collect();
+        match self.role {
+            Role::Exchange | Role::Partial => inputs,
+            _ => vec![Node { role: Role::Plain, inputs, ..self.clone() }],
+        }
+    }
+
+    /// Calls with every operator and its depth, an operator before its inputs.
+    pub fn visit<'a>(&'a self, depth: usize, see: &mut impl FnMut(usize, &'a Node)) {
+        see(depth, self);
+        self.inputs.iter().for_each(|input| input.visit(depth + 1, see));
+    }
+}
