@@ -11,16 +11,18 @@ pub mod address;
 pub mod attach;
 mod blame;
 pub mod fill;
+mod given;
 pub mod load;
 pub mod mariadb;
 pub mod native;
 pub mod postgres;
+pub mod served;
 pub mod server;
 
 use workahead_study::engine::{Engine, EngineError};
 
 /// Names of the engines of this build.
-pub const NAMES: &[&str] = &["native"];
+pub const NAMES: &[&str] = &["native", "postgres", "mariadb"];
 
 /// Opens an engine by the name that studies use.
 ///
@@ -29,6 +31,8 @@ pub const NAMES: &[&str] = &["native"];
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {
         "native" => Ok(Box::new(native::Native::new())),
+        "postgres" => Ok(Box::new(served::Served::postgres())),
+        "mariadb" => Ok(Box::new(served::Served::mariadb())),
         _ => Err(EngineError::unknown("engine", name, NAMES.iter().copied())),
     }
 }

@@ -178,6 +178,14 @@ impl Server {
         Ok(begun.elapsed())
     }
 
+    /// Whether data was kept under a name.
+    ///
+    /// # Errors
+    /// When nothing can have that name.
+    pub fn keeps(&self, template: &str) -> Result<bool, Error> {
+        Ok(self.template(template)?.exists())
+    }
+
     /// Gives it back the data that was kept under a name; it is restarted, its clients are cut off.
     /// How long that took.
     ///

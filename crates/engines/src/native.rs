@@ -31,7 +31,6 @@ mod bucket;
 mod ceiling;
 mod columnar;
 mod crew;
-mod given;
 mod hash_join;
 mod heterogeneous;
 mod how;
@@ -55,8 +54,8 @@ use workahead_operators::isa::Detected;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 
+use crate::given::Given;
 use crew::{Crew, Ran, failed};
-use given::Given;
 use how::{How, References, Results};
 use operator::Operator;
 use size::Footprint;
@@ -240,7 +239,7 @@ impl Engine for Native {
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how) = self.read(cell)?;
         let memory_bytes = shape.bytes(&how) + BESIDE_BYTES;
-        Ok(Need { memory_bytes, cannot: self.cannot(&how) })
+        Ok(Need { memory_bytes, cannot: self.cannot(&how), impossible: None })
     }
 
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {

@@ -1,6 +1,7 @@
 //! What a study runs on: the one trait between the runner and everything that can be measured.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,6 +25,9 @@ pub trait Engine {
     /// may follow them, and samples may say what the machine allows; without them nothing does.
     fn learn(&mut self, _limits: &Limits) {}
 
+    /// Takes note of a directory in which data may be kept between runs.
+    fn keep_in(&mut self, _home: &Path) {}
+
     /// Refuses unknown settings and values before anything is run, and says what the cell needs.
     fn check(&self, cell: &Cell) -> Result<Need, EngineError>;
 
@@ -44,6 +48,18 @@ pub struct Need {
     pub memory_bytes: u64,
     /// What this machine cannot show of it, in words; the cell is run all the same.
     pub cannot: Option<String>,
+    /// Why the cell can't be run here at all, in words; the others are.
+    #[serde(default)]
+    pub impossible: Option<String>,
+}
+
+impl Need {
+    /// What this machine leaves open of the cell, or of all of it.
+    #[must_use]
+    pub fn unshown(&self) -> Option<String> {
+        let impossible = self.impossible.as_ref().map(|why| format!("not run: {why}"));
+        impossible.or_else(|| self.cannot.clone())
+    }
 }
 
 /// What one repetition gave.

@@ -10,12 +10,15 @@
 //!
 //! Or each repetition in an order of its own, drawn from the study's seed.
 
+use std::collections::BTreeSet;
+
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
+use crate::engine::Need;
 use crate::method::Order;
 use crate::protocol::{Protocol, Start};
 use crate::setting::{Setting, Settings};
@@ -45,6 +48,9 @@ pub struct Plan {
     /// The order inside a block.
     #[serde(default, skip_serializing_if = "Order::is_abba")]
     pub order: Order,
+    /// Indices of cells that can't be run here: they are in the plan and never visited.
+    #[serde(skip)]
+    pub skipped: BTreeSet<usize>,
 }
 
 /// One visit of a cell.
@@ -103,7 +109,16 @@ impl Plan {
             repetitions: spec.method.repetitions,
             warmup: spec.method.warmup,
             order: spec.method.order,
+            skipped: BTreeSet::new(),
         }
+    }
+
+    /// The same without visits of what can't be run here, by what each cell needs.
+    #[must_use]
+    pub fn skipping(mut self, needs: &[Need]) -> Plan {
+        let impossible = needs.iter().enumerate().filter(|(_, need)| need.impossible.is_some());
+        self.skipped = impossible.map(|(index, _)| index).collect();
+        self
     }
 
     /// The cells of a block.
@@ -115,7 +130,8 @@ impl Plan {
 
     /// The visits of one repetition of a block: even ones forward, odd ones backward, or shuffled.
     pub fn visits(&self, block: usize, repetition: u32) -> Vec<Visit> {
-        let mut cells: Vec<usize> = self.block(block).iter().map(|cell| cell.index).collect();
+        let cells = self.block(block).iter().map(|cell| cell.index);
+        let mut cells: Vec<usize> = cells.filter(|cell| !self.skipped.contains(cell)).collect();
         match self.order {
             Order::Abba if repetition % 2 == 1 => cells.reverse(),
             Order::Abba => {}
@@ -132,7 +148,7 @@ impl Plan {
 
     /// How many samples a complete run has.
     pub fn samples(&self) -> usize {
-        self.cells.len() * self.repetitions as usize
+        (self.cells.len() - self.skipped.len()) * self.repetitions as usize
     }
 
     /// Whether a statement about cells with these settings is about this one: a sweep's cells are

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::engine::Sample;
+use crate::engine::{Need, Sample};
 use crate::error::StudyError;
 use crate::log;
 use crate::method::Mean;
@@ -73,7 +73,7 @@ impl Results {
     pub fn load(dir: &Path) -> Result<Results, StudyError> {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
-        let plan = Plan::new(&spec);
+        let plan = Plan::new(&spec).skipping(&record.needs);
         let mut observations = log::read(dir, &record.plan, &plan)?;
         let block = |observation: &Observation| plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
@@ -123,7 +123,8 @@ impl Results {
     /// Whether every cell has all its samples, or the reason why not.
     pub fn is_complete(&self) -> bool {
         let done = |cell: &Cell| {
-            self.failure(cell.index).is_some()
+            self.plan.skipped.contains(&cell.index)
+                || self.failure(cell.index).is_some()
                 || self.of_cell(cell.index).count() == self.plan.repetitions as usize
         };
         self.plan.cells.iter().all(done)
@@ -217,7 +218,7 @@ impl Results {
             is_baseline: !baseline.is_empty()
                 && self.plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
             failure: self.failure(cell.index).map(str::to_owned),
-            cannot: self.record.needs.get(cell.index).and_then(|need| need.cannot.clone()),
+            cannot: self.record.needs.get(cell.index).and_then(Need::unshown),
         }
     }
 

@@ -89,7 +89,7 @@ impl Engine for Mock {
             return Err(EngineError::unknown("setting", unknown, known));
         }
         let rows = cell.integer("rows").unwrap_or(1000);
-        Ok(Need { memory_bytes: rows.unsigned_abs() * 16, cannot: None })
+        Ok(Need { memory_bytes: rows.unsigned_abs() * 16, cannot: None, impossible: None })
     }
 
     fn prepare(&mut self, cell: &Cell, _stop: &Stop) -> Result<(), EngineError> {

@@ -52,6 +52,13 @@ pub trait Workload: Send + Sync {
     /// Whatever `sink` returned.
     fn rows(&self, table: usize, sink: RowSink<'_>) -> Result<(), SessionError>;
 
+    /// Statements that bring its tables back to how they were loaded, where that is less work than
+    /// a copy of them. Asking forgets what clients were acknowledged before.
+    fn reset(&self, dialect: Dialect) -> Option<Vec<String>> {
+        let _ = dialect;
+        None
+    }
+
     /// The client of a number from 0.
     fn client(&self, number: u32) -> Box<dyn Client>;
 

@@ -262,6 +262,14 @@ impl Workload for Dbmbench {
         }
     }
 
+    /// Queries only add to `result`; the next one may want another index.
+    fn reset(&self, dialect: Dialect) -> Option<Vec<String>> {
+        *self.stored() = Stored::default();
+        let mut texts = self.arrange(dialect);
+        texts.push("truncate table result".to_owned());
+        Some(texts)
+    }
+
     fn client(&self, number: u32) -> Box<dyn Client> {
         Box::new(client::OneQuery::new(self.clone(), number))
     }

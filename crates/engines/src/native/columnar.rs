@@ -9,10 +9,10 @@ use workahead_study::engine::{Answer, EngineError};
 use workahead_workloads::keys;
 
 use super::crew::{Ran, failed};
-use super::given::Given;
 use super::operator::{Data, Made, Operator, Task, Touch, streams};
 use super::oracle::Oracle;
 use super::size::{self, Footprint};
+use crate::given::Given;
 
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,11 +12,11 @@ use workahead_operators::technique::Technique;
 use workahead_study::engine::{Answer, EngineError};
 
 use super::crew::{Crew, Ran, failed};
-use super::given::Given;
 use super::how::{How, Threads};
 use super::operator::{Operator, Touch};
 use super::size::Footprint;
 use super::{hash_join, oracle, tree};
+use crate::given::Given;
 
 /// Rows between two looks at the other operator.
 const ROWS_A_LOOK: usize = 64 << 10;

@@ -10,9 +10,9 @@ use workahead_operators::walk::Row;
 use workahead_operators::work_ahead::ENTRIES_MAX;
 use workahead_study::engine::EngineError;
 
-use super::given::Given;
 use super::size::Footprint;
 use super::tree::Descent;
+use crate::given::Given;
 
 /// Most threads of one cell.
 const THREADS_MAX: usize = 1024;

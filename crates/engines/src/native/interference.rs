@@ -29,10 +29,10 @@ use workahead_operators::work_ahead::{self, Direction, Options, Wait};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::crew::{Crew, Ran, failed};
-use super::given::Given;
 use super::how::{How, Threads};
 use super::operator::{Operator, Touch};
 use super::size;
+use crate::given::Given;
 
 /// Rows of the build side: 256 lines of rows, and a few of table.
 const BUILD_ROWS: usize = 256;

@@ -13,13 +13,13 @@ use workahead_operators::record::{Joined, OneLine, Payload, Record};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::crew::{Ran, failed};
-use super::given::Given;
 use super::hash_join::records;
 use super::how::References;
 use super::operator::{Data, Made, Operator, Task, Touch};
 use super::oracle;
 use super::record_bytes::RecordBytes;
 use super::size::{self, Footprint};
+use crate::given::Given;
 
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 
 use workahead_study::engine::EngineError;
 
-use super::given::Given;
+use crate::given::Given;
 
 /// Size of a record, one of those that are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use workahead_machine::machine::Machine;
 use workahead_machine::pages::Pages;
 use workahead_study::engine::EngineError;
 
-use super::given::Given;
+use crate::given::Given;
 
 /// Rows that a table may have: positions are counted in 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize - 1;

@@ -14,10 +14,10 @@ use workahead_study::engine::{Answer, EngineError};
 use workahead_workloads::keys;
 
 use super::crew::{Ran, failed};
-use super::given::Given;
 use super::operator::{Data, Made, Operator, Task, Touch, streams};
 use super::oracle;
 use super::size::{self, Footprint};
+use crate::given::Given;
 
 /// Keys that are different whole numbers in 32 bits of floating point.
 pub(super) const KEYS_MAX: usize = 1 << f32::MANTISSA_DIGITS;

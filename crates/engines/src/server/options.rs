@@ -11,7 +11,7 @@ use super::Error;
 pub type Settings = BTreeMap<String, String>;
 
 /// A private server, as it is asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     /// Its directory, made when it is not there.
     pub directory: PathBuf,

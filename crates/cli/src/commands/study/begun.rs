@@ -39,6 +39,7 @@ impl Begun {
         }
         progress::remark_missing(&self.spec, &self.record.host);
         let Self { dir, record, plan, mut engine, stop, duration, .. } = self;
+        let plan = plan.skipping(&record.needs);
         let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
         let mut watch = duration.watch(&plan, &log::read(&dir, &record.plan, &plan)?);
         let end = progress::shown(&plan, |observe| {

@@ -1,5 +1,8 @@
 //! Which study, at which scale, how often: the arguments that `plan` and `run` share.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
 use anyhow::Context;
 use workahead_study::catalogue;
 use workahead_study::engine::Engine;
@@ -37,4 +40,22 @@ impl Chosen {
 /// Opens the engine that a study names.
 pub(crate) fn engine(spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
     workahead_engines::open(&spec.engine).with_context(|| format!("study `{}`", spec.id))
+}
+
+/// Where servers keep their data.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Kept {
+    /// Where private servers keep their data between runs [default: /var/tmp/workahead-UID]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Not below the home directory: servers that root starts run as another user, who may not
+    /// enter it. Not in memory either, as /tmp may be.
+    pub(crate) fn directory(&self) -> PathBuf {
+        let user = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());
+        let usual = || Path::new("/var/tmp").join(format!("workahead-{user}"));
+        self.data_dir.clone().unwrap_or_else(usual)
+    }
 }

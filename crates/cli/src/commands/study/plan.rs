@@ -55,6 +55,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let engine = chosen::engine(&spec)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
+    let plan = plan.skipping(&needs);
     let facts = Facts {
         scale: &spec.scale,
         engine: &spec.engine,
@@ -96,7 +97,7 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
         let mut row = vec![cell.block.to_string(), cell.index.to_string()];
         row.extend(names.iter().map(value));
         row.push(summary::mebibytes(need.memory_bytes));
-        row.push(need.cannot.clone().unwrap_or_default());
+        row.push(need.unshown().unwrap_or_default());
         table.add_row(row);
     }
     let mut text = String::new();

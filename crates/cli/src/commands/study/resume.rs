@@ -11,8 +11,9 @@ use workahead_study::record::Record;
 use workahead_study::{fingerprint, needs};
 
 use super::begun::Begun;
+use super::chosen::{self, Kept};
 use super::limits::Asked;
-use super::{chosen, duration, host};
+use super::{duration, host};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     dir: PathBuf,
     #[command(flatten)]
     duration: duration::Asked,
+    #[command(flatten)]
+    kept: Kept,
     #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
@@ -31,8 +34,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let record = Record::load(&args.dir)?;
     let spec = record.spec()?;
-    let plan = Plan::new(&spec);
-    let engine = chosen::engine(&spec)?;
+    let plan = Plan::new(&spec).skipping(&record.needs);
+    let mut engine = chosen::engine(&spec)?;
+    engine.keep_in(&args.kept.directory());
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
     if fingerprint != record.plan {
         return Err(StudyError::OtherPlan {

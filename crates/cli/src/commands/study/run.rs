@@ -12,7 +12,7 @@ use workahead_study::spec::Spec;
 use workahead_study::{directory, fingerprint, needs};
 
 use super::begun::Begun;
-use super::chosen::{self, Chosen};
+use super::chosen::{self, Chosen, Kept};
 use super::limits::Asked;
 use super::{duration, host, progress};
 
@@ -37,6 +37,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     duration: duration::Asked,
     #[command(flatten)]
+    kept: Kept,
+    #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
@@ -49,8 +51,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     args.duration.fits(&spec)?;
     let plan = Plan::new(&spec);
-    let engine = chosen::engine(&spec)?;
+    let mut engine = chosen::engine(&spec)?;
+    engine.keep_in(&args.kept.directory());
     let needs = needs::of(&plan, engine.as_ref())?;
+    let plan = plan.skipping(&needs);
     let machine = Machine::here();
     needs::fit(&spec, &needs, host::available_bytes(&machine))?;
     let stop = host::stop()?;

@@ -1,40 +1,45 @@
 //! The settings of a cell, read one by one; what was never asked for is a misspelling.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::EngineError;
+use workahead_study::setting::Setting;
 
 /// What the runner adds to a cell's settings.
 const OF_THE_RUNNER: &str = "case";
 
 /// A cell being read.
-pub(super) struct Given<'c> {
+pub(crate) struct Given<'c> {
     cell: &'c Cell,
     known: RefCell<Vec<&'static str>>,
+    /// Beginnings of names, the rest of which is free.
+    beginnings: RefCell<Vec<&'static str>>,
 }
 
 impl<'c> Given<'c> {
-    pub(super) fn new(cell: &'c Cell) -> Self {
-        Self { cell, known: RefCell::new(vec![OF_THE_RUNNER]) }
+    pub(crate) fn new(cell: &'c Cell) -> Self {
+        let known = RefCell::new(vec![OF_THE_RUNNER]);
+        Self { cell, known, beginnings: RefCell::default() }
     }
 
     /// Seed of the data.
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.cell.seed
     }
 
     /// Whether the cell says anything about it.
-    pub(super) fn has(&self, key: &'static str) -> bool {
+    pub(crate) fn has(&self, key: &'static str) -> bool {
         self.known.borrow_mut().push(key);
         self.cell.get(key).is_some()
     }
 
     /// The value in words, read as `T`; `usual` when the cell says nothing.
-    pub(super) fn text<T>(&self, key: &'static str, usual: T) -> Result<T, EngineError>
+    pub(crate) fn text<T>(&self, key: &'static str, usual: T) -> Result<T, EngineError>
     where
         T: FromStr<Err: Display>,
     {
@@ -46,7 +51,7 @@ impl<'c> Given<'c> {
     }
 
     /// A whole number within bounds.
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         key: &'static str,
         usual: usize,
@@ -62,7 +67,7 @@ impl<'c> Given<'c> {
     }
 
     /// A number within bounds, whole or not.
-    pub(super) fn real(
+    pub(crate) fn real(
         &self,
         key: &'static str,
         usual: f64,
@@ -78,7 +83,7 @@ impl<'c> Given<'c> {
     }
 
     /// One of a few words.
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &self,
         key: &'static str,
         usual: T,
@@ -94,10 +99,23 @@ impl<'c> Given<'c> {
         }
     }
 
+    /// All settings whose names begin so, by the rest of their names.
+    pub(crate) fn beginning(&self, beginning: &'static str) -> BTreeMap<String, String> {
+        self.beginnings.borrow_mut().push(beginning);
+        let rest = |(name, value): (&String, &Setting)| {
+            Some((name.strip_prefix(beginning)?.to_owned(), value.to_string()))
+        };
+        self.cell.settings.iter().filter_map(rest).collect()
+    }
+
     /// Refuses what was never asked for.
-    pub(super) fn nothing_else(&self) -> Result<(), EngineError> {
+    pub(crate) fn nothing_else(&self) -> Result<(), EngineError> {
         let known = self.known.borrow();
-        match self.cell.settings.keys().find(|key| !known.contains(&key.as_str())) {
+        let beginnings = self.beginnings.borrow();
+        let is_known = |key: &str| {
+            known.contains(&key) || beginnings.iter().any(|beginning| key.starts_with(beginning))
+        };
+        match self.cell.settings.keys().find(|key| !is_known(key)) {
             None => Ok(()),
             Some(unknown) => {
                 let offered = known.iter().copied().filter(|key| *key != OF_THE_RUNNER);
