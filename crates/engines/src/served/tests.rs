@@ -1,3 +1,5 @@
+//! Cells on a real PostgreSQL: what is shared between them, and what is left when they are done.
+
 use std::collections::BTreeMap;
 
 use workahead_study::cell::Cell;

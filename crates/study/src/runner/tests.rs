@@ -303,9 +303,8 @@ impl Engine for Planning {
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let index = if self.mock.ran.len() < self.changes_at { "one" } else { "other" };
         let rows = self.mock.ran.len();
-        let text = format!(
-            r#"[{{"Plan": {{"Node Type": "Index Scan", "Index Name": "{index}", "Plan Rows": {rows}}}}}]"#
-        );
+        let scan = format!(r#""Node Type": "Index Scan", "Index Name": "{index}""#);
+        let text = format!(r#"[{{"Plan": {{{scan}, "Plan Rows": {rows}}}}}]"#);
         let plan = Some(PlanText::new(crate::plans::Planner::Postgres, text));
         Ok(Sample { plan, ..self.mock.run(cell, stop)? })
     }
