@@ -3,8 +3,8 @@
 //! Columns: `study, plan, engine, machine, tier, seed, cell, block, repetition, slot, unix_ms`;
 //! `setting.NAME` as words (a setting may be a number in one cell and a word in another);
 //! `protocol`; `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`;
-//! `measure.NAME`; `query_plan_fingerprint` of the cell, `query_plan` where the sample has it (once per cell);
-//! `failure`.
+//! `measure.NAME`; `query_plan_fingerprint` of the cell, `query_plan` where the sample has it (once
+//! per cell); `failure`.
 
 use std::collections::BTreeSet;
 use std::fs::File;
