@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `workload` | `dbmbench` |
 //! | `clients` | connections at work at the same time |
-//! | `queries`, or `seconds` | how much is run: all clients together (100), or a time |
+//! | `queries`, or `seconds` | how much is run, all clients together (100); a time where above 0 |
 //! | `rate` | transactions to start in a second, all clients together |
 //! | `parallel` | processes that may work on one query |
 //! | `smt` | `on`, `off-hotplug`, `unused-by-affinity` |

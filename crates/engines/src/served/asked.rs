@@ -56,9 +56,9 @@ impl Asked {
         let work = Work::read(&given)?;
         let clients = given.number("clients", 1, 1..=CLIENTS_MAX)?;
         let queries = given.number("queries", 100, 1..=usize::MAX)? as u64;
-        let amount = match given.has("seconds") {
-            true => Amount::Seconds(given.real("seconds", 0.0, 0.1..=SECONDS_MAX)?),
-            false => Amount::Count(queries),
+        let amount = match given.real("seconds", 0.0, 0.0..=SECONDS_MAX)? {
+            seconds if seconds > 0.0 => Amount::Seconds(seconds),
+            _ => Amount::Count(queries),
         };
         let rate = given.has("rate").then(|| given.real("rate", 0.0, 0.001..=1e7)).transpose()?;
         let cpus = given.has("cpus").then(|| given.number("cpus", 0, 1..=4096)).transpose()?;

@@ -25,7 +25,7 @@ pub(crate) struct Begun {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) machine: Machine,
     pub(crate) stop: Stop,
-    pub(crate) duration: duration::Asked,
+    pub(crate) duration: duration::Allowed,
 }
 
 impl Begun {

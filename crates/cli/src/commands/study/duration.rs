@@ -12,13 +12,13 @@ use workahead_study::spec::Spec;
 use super::summary;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Asked {
+pub(crate) struct Allowed {
     /// Do not begin, or end early, what would take longer, e.g. 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = parse)]
     max_duration: Option<Duration>,
 }
 
-impl Asked {
+impl Allowed {
     /// Refuses a study that says itself that it takes longer.
     pub(crate) fn fits(self, spec: &Spec) -> anyhow::Result<()> {
         match self.max_duration {

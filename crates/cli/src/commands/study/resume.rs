@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Directory of a result, as `study run` printed it
     dir: PathBuf,
     #[command(flatten)]
-    duration: duration::Asked,
+    duration: duration::Allowed,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]

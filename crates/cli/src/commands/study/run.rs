@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    duration: duration::Asked,
+    duration: duration::Allowed,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
