@@ -76,7 +76,11 @@ fn missing_files_engines_and_results_are_failures() {
 
 #[test]
 fn what_takes_longer_than_allowed_is_not_begun() {
-    refused(&["run", "quick", "--max-duration", "10s"], 1, &["120 s", "10 s", "--scale"]);
+    refused(
+        &["run", "quick", "--max-duration", "10s"],
+        1,
+        &["120 s", "10 s", "lower its repetitions"],
+    );
     refused(&["run", "quick", "--max-duration", "soon"], 2, &["soon", "10m"]);
 }
 
