@@ -3,6 +3,8 @@
 //! Idempotent, and quick when nothing is missing. Debian packages are installed when root, with
 //! every service held back; nobody else's machine is changed: they are told the exact command.
 
+mod duckdb;
+
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -23,6 +25,8 @@ enum Remedy {
     Packages(&'static [&'static str]),
     /// A component of the toolchain in use.
     Component(&'static str),
+    /// A file that we fetch ourselves.
+    Fetched(fn() -> Result<()>),
     /// Too large to install unasked.
     Words(&'static str),
 }
@@ -36,7 +40,7 @@ enum Weight {
 }
 
 fn needs() -> Vec<Need> {
-    vec![
+    [
         Need {
             name: "C compiler",
             why: "links every program; builds zstd",
@@ -79,6 +83,15 @@ fn needs() -> Vec<Need> {
             remedy: Remedy::Words("rustup toolchain install nightly --component miri,rust-src"),
             weight: Weight::Useful,
         },
+    ]
+    .into_iter()
+    .chain(of_studies())
+    .collect()
+}
+
+/// What studies run on, are held against and are read with.
+fn of_studies() -> [Need; 5] {
+    [
         Need {
             name: "PostgreSQL",
             why: "15 or newer: the engine's tests run against a real server of their own",
@@ -94,10 +107,24 @@ fn needs() -> Vec<Need> {
             weight: Weight::Required,
         },
         Need {
+            name: "Chromium",
+            why: "opens the report, as a reader does",
+            present: || has_program("chromium") || has_program("chromium-browser"),
+            remedy: Remedy::Packages(&["chromium"]),
+            weight: Weight::Required,
+        },
+        Need {
             name: "sysbench",
             why: "its counters and its client beside ours",
             present: || has_program("sysbench"),
             remedy: Remedy::Packages(&["sysbench"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "DuckDB",
+            why: "its library, loaded when a study asks for it",
+            present: duckdb::is_there,
+            remedy: Remedy::Fetched(duckdb::fetch),
             weight: Weight::Required,
         },
     ]
@@ -144,6 +171,11 @@ pub(crate) fn run() -> Result<bool> {
     for need in &missing {
         match need.remedy {
             Remedy::Component(component) => add_component(component),
+            Remedy::Fetched(fetch) => {
+                if let Err(error) = fetch() {
+                    println!("  not fetched: {error:#}");
+                }
+            }
             Remedy::Words(words) => println!("  not installed unasked: {words}"),
             Remedy::Packages(_) => {}
         }

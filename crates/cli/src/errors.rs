@@ -56,7 +56,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The causes joined by `: `, leaving out a cause whose text the one before already ends with
 /// (libraries differ on whether a message includes its source).
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
         let text = one_line(&cause.to_string());

@@ -30,6 +30,7 @@ says = "+50 %"
 
 fn workahead(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
+    command.env("RUST_BACKTRACE", "1");
     command.current_dir(dir).arg("study").args(args).output().expect("the command starts")
 }
 

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 16] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -20,6 +20,8 @@ const COMMANDS: [&[&str]; 14] = [
     &["study", "run"],
     &["study", "resume"],
     &["study", "report"],
+    &["study", "compare"],
+    &["reproduce"],
     &["completions"],
 ];
 

@@ -19,9 +19,12 @@ use select::Select;
 use serde_json::{Value, json};
 use workahead_engines::attach::Target;
 use workahead_engines::fill::fill;
-use workahead_engines::load::{End, Load, Until};
+use workahead_engines::load::{Edge, End, Load, Until};
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
+use workahead_machine::Root;
+use workahead_machine::process::Tree;
+use workahead_machine::process::machine_wide::Whole;
 use workahead_study::engine::Stop;
 use workahead_study::statistics::Ratio;
 use workahead_workloads::client::Workload;
@@ -75,6 +78,9 @@ fn main() {
         ),
         "`cpu_ratio`: CPU time of the client's threads for a transaction, ours to theirs; theirs \
          includes connecting and starting the program."
+            .to_owned(),
+        "In the row of a study's look `ours` reads the server's processes, the machine and its \
+         pressure at both ends, and `theirs` nothing: the same clients otherwise."
             .to_owned(),
     ];
     let title = "Our clients beside the packaged ones";
@@ -131,6 +137,7 @@ fn of_postgres(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) {
     for clients in [1, 8] {
         rows.push(compare(asked, &pgbench, (&ours, &target), clients));
     }
+    rows.push(observed(asked, (&ours, &target), server.pids()[0]));
 }
 
 /// The transactions that sysbench is known for, on both servers. Commits are not flushed one by
@@ -206,20 +213,53 @@ fn compare(
     (workload, target): (&dyn Workload, &Target),
     clients: u32,
 ) -> Value {
-    let ours = || {
-        let until = Until::Time(Duration::from_secs(asked.theirs()));
-        let warmup = Duration::ZERO;
-        let load = Load { workload, door: target, clients, rate: None, warmup, until, cpus: None };
-        let driven = load.drive(&Stop::new(), &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(driven.end, End::Done);
-        let per_s = driven.per_s().expect("some time passed");
-        Ran { per_s, cpu_s: driven.client_cpu_s / driven.done() as f64 }
+    let name = format!("{}, {clients} clients", theirs.name);
+    let theirs = || theirs.run(clients, asked.theirs());
+    blocks(asked, &name, (&theirs, &|| drive(asked, (workload, target), clients, &mut |_| {})))
+}
+
+/// Ours with everything read that a study reads, beside ours without.
+fn observed(asked: &Asked, (workload, target): (&dyn Workload, &Target), server: u32) -> Value {
+    let clients = 8;
+    let name = format!("a study's look at the server, on beside off, {clients} clients");
+    let bare = || drive(asked, (workload, target), clients, &mut |_| {});
+    let seen = || {
+        let (root, mut tree) = (Root::live(), Tree::of(server));
+        let mut looks = Vec::new();
+        let ran = drive(asked, (workload, target), clients, &mut |_| {
+            looks.push((tree.look(&root), Whole::look(&root)));
+        });
+        let [before, after] = looks.as_slice() else { panic!("two edges") };
+        assert!(after.0.since(&before.0).cpu_s > 0.0);
+        ran
     };
-    let mut blocks: Vec<[Ran; 4]> = Vec::new();
-    for _ in 0..asked.blocks {
-        let run = || theirs.run(clients, asked.theirs());
-        blocks.push([run(), ours(), ours(), run()]);
-    }
+    blocks(asked, &name, (&bare, &seen))
+}
+
+/// Our clients at work for the time of a run.
+fn drive(
+    asked: &Asked,
+    (workload, door): (&dyn Workload, &Target),
+    clients: u32,
+    edge: &mut dyn FnMut(Edge),
+) -> Ran {
+    let until = Until::Time(Duration::from_secs(asked.theirs()));
+    let load =
+        Load { workload, door, clients, rate: None, warmup: Duration::ZERO, until, cpus: None };
+    let driven = load.drive(&Stop::new(), edge).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(driven.end, End::Done);
+    let per_s = driven.per_s().expect("some time passed");
+    Ran { per_s, cpu_s: driven.client_cpu_s / driven.done() as f64 }
+}
+
+/// Blocks of two arms: theirs, ours, ours, theirs.
+fn blocks(
+    asked: &Asked,
+    name: &str,
+    (theirs, ours): (&dyn Fn() -> Ran, &dyn Fn() -> Ran),
+) -> Value {
+    let blocks: Vec<[Ran; 4]> =
+        (0..asked.blocks).map(|_| [theirs(), ours(), ours(), theirs()]).collect();
     let ratio = |of: fn(&Ran) -> f64| {
         let pairs: Vec<(f64, f64)> = blocks
             .iter()
@@ -230,7 +270,7 @@ fn compare(
     let mean = |of: fn(&[Ran; 4]) -> f64| blocks.iter().map(of).sum::<f64>() / blocks.len() as f64;
     let (rate, cpu) = (ratio(|ran| ran.per_s), ratio(|ran| ran.cpu_s));
     json!({
-        "case": format!("{}, {clients} clients", theirs.name),
+        "case": name,
         "ours_per_s": mean(|block| f64::midpoint(block[1].per_s, block[2].per_s)),
         "theirs_per_s": mean(|block| f64::midpoint(block[0].per_s, block[3].per_s)),
         "ratio": rate.ratio,

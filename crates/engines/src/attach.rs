@@ -14,13 +14,12 @@
 mod url;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use workahead_workloads::session::{Dialect, Session, SessionError};
+use workahead_workloads::session::{Dialect, SessionError};
 
 use crate::address::{Address, Place};
-use crate::load::{Door, Opened};
-use crate::server::{Error, Explain, own_name};
+use crate::door::{Connection, Door};
+use crate::server::{Error, own_name};
 use crate::{mariadb, postgres};
 use url::Url;
 
@@ -40,14 +39,6 @@ pub enum Target {
     Postgres(Address),
     /// Of MariaDB, or of MySQL.
     MariaDb(Address),
-}
-
-/// A connection to either.
-pub enum Connection {
-    /// To PostgreSQL.
-    Postgres(postgres::Connection),
-    /// To MariaDB.
-    MariaDb(mariadb::Connection),
 }
 
 impl Target {
@@ -81,16 +72,25 @@ impl Target {
         }
     }
 
+    /// The same with a password, where the URL gave none.
+    #[must_use]
+    pub fn or_password(mut self, password: Option<String>) -> Target {
+        let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self;
+        address.password = address.password.take().or(password);
+        self
+    }
+
     /// Connects.
     ///
     /// # Errors
     /// When nothing answers, or the server does not let its user in.
-    pub fn connect(&self) -> Result<Connection, SessionError> {
+    pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
+        fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
+            Box::new(connection)
+        }
         let opened = match self {
-            Target::Postgres(address) => {
-                postgres::Connection::open(address).map(Connection::Postgres)
-            }
-            Target::MariaDb(address) => mariadb::Connection::open(address).map(Connection::MariaDb),
+            Target::Postgres(address) => postgres::Connection::open(address).map(boxed),
+            Target::MariaDb(address) => mariadb::Connection::open(address).map(boxed),
         };
         opened.map_err(|error| advise(error, self.address()))
     }
@@ -118,64 +118,9 @@ fn advise(error: SessionError, address: &Address) -> SessionError {
     }
 }
 
-impl Connection {
-    /// The server's version, as it says it.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
-    pub fn version(&mut self) -> Result<String, SessionError> {
-        match self {
-            Connection::Postgres(connection) => {
-                Ok(connection.texts("SHOW server_version")?.concat())
-            }
-            Connection::MariaDb(connection) => connection.version(),
-        }
-    }
-
-    /// The plan of a statement without values.
-    ///
-    /// # Errors
-    /// What the server says about the statement.
-    pub fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
-        match self {
-            Connection::Postgres(connection) => connection.explain(text, how),
-            Connection::MariaDb(connection) => connection.explain(text, how),
-        }
-    }
-
-    /// As workloads see it.
-    pub fn session(&mut self) -> &mut dyn Session {
-        match self {
-            Connection::Postgres(connection) => connection,
-            Connection::MariaDb(connection) => connection,
-        }
-    }
-
-    /// For a workload to keep.
-    #[must_use]
-    pub fn into_session(self) -> Box<dyn Session> {
-        match self {
-            Connection::Postgres(connection) => Box::new(connection),
-            Connection::MariaDb(connection) => Box::new(connection),
-        }
-    }
-}
-
 impl Door for Target {
-    fn open(&self) -> Result<Opened, SessionError> {
-        let connection = self.connect()?;
-        Ok(match connection {
-            Connection::Postgres(connection) => {
-                let canceller = connection.canceller();
-                let cancel = Arc::new(move || canceller.cancel());
-                Opened { session: Box::new(connection), cancel }
-            }
-            Connection::MariaDb(connection) => {
-                let canceller = connection.canceller();
-                let cancel = Arc::new(move || canceller.cancel());
-                Opened { session: Box::new(connection), cancel }
-            }
-        })
+    fn open(&self) -> Result<Box<dyn Connection>, SessionError> {
+        self.connect()
     }
 }
 

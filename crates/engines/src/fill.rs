@@ -7,7 +7,7 @@ use workahead_study::engine::Stop;
 use workahead_workloads::client::{Table, Workload};
 use workahead_workloads::session::SessionError;
 
-use crate::attach::{Connection, Target};
+use crate::door::{Connection, Door};
 use crate::server::Error;
 
 /// What filling a database took.
@@ -17,7 +17,7 @@ pub struct Filled {
     pub rows: u64,
     /// Making the tables, and their rows.
     pub rows_s: f64,
-    /// Indexes and constraints.
+    /// Indexes and constraints, and what the workload sets up beside its tables.
     pub finish_s: f64,
     /// The planner's statistics; in PostgreSQL also the visibility map, which plans depend on.
     pub statistics_s: f64,
@@ -27,17 +27,16 @@ pub struct Filled {
 ///
 /// # Errors
 /// What the server says about a statement or a row; [`Error::Stopped`] between two rows.
-pub fn fill(target: &Target, workload: &dyn Workload, stop: &Stop) -> Result<Filled, Error> {
+pub fn fill(door: &dyn Door, workload: &dyn Workload, stop: &Stop) -> Result<Filled, Error> {
     let name = workload.name();
     let wrong = |doing: &str, source| Error::session(&format!("{doing} of {name}"), source);
-    let mut connection =
-        target.connect().map_err(|error| wrong("connect for the tables", error))?;
+    let mut connection = door.open().map_err(|error| wrong("connect for the tables", error))?;
     let dialect = connection.session().dialect();
     let tables = workload.tables(dialect).map_err(|error| wrong("have the tables", error))?;
     let mut filled = Filled::default();
     for (index, table) in tables.iter().enumerate() {
         let begun = Instant::now();
-        let rows = rows(&mut connection, table, (workload, index), stop);
+        let rows = rows(connection.as_mut(), table, (workload, index), stop);
         if stop.asked() {
             return Err(Error::Stopped);
         }
@@ -48,14 +47,14 @@ pub fn fill(target: &Target, workload: &dyn Workload, stop: &Stop) -> Result<Fil
     for text in tables.iter().flat_map(|table| &table.finish) {
         connection.session().run(text).map_err(|error| wrong("finish the tables", error))?;
     }
+    let set_up = workload.set_up(dialect).map_err(|error| wrong("set up the data", error))?;
+    for text in &set_up {
+        connection.session().run(text).map_err(|error| wrong("set up the data", error))?;
+    }
     filled.finish_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
     for table in &tables {
-        let text = match &connection {
-            Connection::Postgres(_) => format!("VACUUM (ANALYZE) {}", table.name),
-            Connection::MariaDb(_) => format!("ANALYZE TABLE {}", table.name),
-        };
-        let analysed = connection.session().run(&text);
+        let analysed = connection.analyse_table(&table.name);
         analysed.map_err(|error| wrong("gather statistics", error))?;
     }
     filled.statistics_s = begun.elapsed().as_secs_f64();
@@ -64,7 +63,7 @@ pub fn fill(target: &Target, workload: &dyn Workload, stop: &Stop) -> Result<Fil
 
 /// Makes one table, and its rows.
 fn rows(
-    connection: &mut Connection,
+    connection: &mut dyn Connection,
     table: &Table,
     (workload, index): (&dyn Workload, usize),
     stop: &Stop,
@@ -74,16 +73,7 @@ fn rows(
         true => Err(SessionError::Failed("stopped".to_owned())),
         false => Ok(()),
     };
-    match connection {
-        Connection::Postgres(connection) => {
-            let mut copy = connection.copy_in(&table.name, &table.columns)?;
-            workload.rows(index, &mut |row| go_on().and_then(|()| copy.row(row)))?;
-            copy.finish()
-        }
-        Connection::MariaDb(connection) => {
-            let mut bulk = connection.fill(&table.name, &table.columns)?;
-            workload.rows(index, &mut |row| go_on().and_then(|()| bulk.row(row)))?;
-            bulk.finish()
-        }
-    }
+    connection.fill_table(table, &mut |sink| {
+        workload.rows(index, &mut |row| go_on().and_then(|()| sink(row)))
+    })
 }

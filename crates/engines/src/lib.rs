@@ -1,8 +1,11 @@
 //! What a study runs on: the engines behind the one trait of `workahead-study`.
 //!
 //! - `native`: the seeds' operators, run in this process under every technique.
+//! - `sysbench`: its memory program, run in this process.
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
+//! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
+//! - `door`: how a database is entered, whatever it is.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
 
 #![forbid(unsafe_code)]
@@ -10,6 +13,10 @@
 pub mod address;
 pub mod attach;
 mod blame;
+#[cfg(feature = "sql")]
+pub mod datafusion;
+pub mod door;
+pub mod duckdb;
 pub mod fill;
 mod given;
 pub mod load;
@@ -18,11 +25,31 @@ pub mod native;
 pub mod postgres;
 pub mod served;
 pub mod server;
+pub mod sysbench;
 
+use attach::{Access, Target};
 use workahead_study::engine::{Engine, EngineError};
 
 /// Names of the engines of this build.
-pub const NAMES: &[&str] = &["native", "postgres", "mariadb"];
+pub const NAMES: &[&str] = &["native", "sysbench", "postgres", "mariadb", "duckdb", "datafusion"];
+
+#[cfg(not(feature = "sql"))]
+const WITHOUT_SQL: &str = "this workahead was built without DataFusion: build one with it by \
+    cargo build --release --package workahead-cli --features sql";
+
+/// The engine of a name on a server that already runs.
+///
+/// # Errors
+/// When it is another product, nobody answers there, or its user is not let in.
+pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine>, EngineError> {
+    let served = served::Served::attached(to, access)?;
+    match served.name() {
+        product if product == name => Ok(Box::new(served)),
+        product => Err(EngineError::Failed(format!(
+            "the study is for `{name}`, and the URL leads to `{product}`: change one of them"
+        ))),
+    }
+}
 
 /// Opens an engine by the name that studies use.
 ///
@@ -31,8 +58,14 @@ pub const NAMES: &[&str] = &["native", "postgres", "mariadb"];
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {
         "native" => Ok(Box::new(native::Native::new())),
+        "sysbench" => Ok(Box::new(sysbench::Sysbench)),
         "postgres" => Ok(Box::new(served::Served::postgres())),
         "mariadb" => Ok(Box::new(served::Served::mariadb())),
+        "duckdb" => Ok(Box::new(served::Served::duckdb())),
+        #[cfg(feature = "sql")]
+        "datafusion" => Ok(Box::new(served::Served::datafusion())),
+        #[cfg(not(feature = "sql"))]
+        "datafusion" => Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
         _ => Err(EngineError::unknown("engine", name, NAMES.iter().copied())),
     }
 }

@@ -24,33 +24,16 @@ mod tests;
 
 pub use tally::{Driven, End, Kind};
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use workahead_machine::CpuSet;
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
-use workahead_workloads::session::{Session, SessionError};
+use workahead_workloads::session::SessionError;
 
+use crate::door::Door;
 use client::Runner;
 use gate::{Gate, Phase};
-
-/// Where clients come in.
-pub trait Door: Sync {
-    /// Opens one connection.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
-    fn open(&self) -> Result<Opened, SessionError>;
-}
-
-/// A connection, and what ends the statement it runs.
-pub struct Opened {
-    /// The connection.
-    pub session: Box<dyn Session>,
-    /// Ends its statement, called from another thread.
-    pub cancel: Arc<dyn Fn() + Send + Sync>,
-}
 
 /// What is to be done to a server.
 #[derive(Clone)]

@@ -11,6 +11,7 @@
 
 mod bulk;
 mod connection;
+mod door;
 mod explain;
 mod refusal;
 mod row;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use workahead_machine::scheduling::Policy;
 use workahead_study::engine::Stop;
 use workahead_workloads::session::{Session, SessionError};
 
@@ -244,7 +246,7 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(Into::into));
     words.push("--skip-name-resolve".into());
     let program = program.companion(&PRODUCT, "mariadb-install-db")?;
-    let launch = Launch { program, words, cpus: None };
+    let launch = Launch { program, words, cpus: None, policy: Policy::Other };
     run_to_end(home, "mariadb-install-db", &launch, stop)?;
     std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
 }
@@ -260,7 +262,8 @@ fn launch(
     let mut settings = std::ffi::OsString::from("--defaults-file=");
     settings.push(home.settings());
     let cpus = options.cpus.as_ref();
-    let launch = Launch { program: program.path.clone(), words: vec![settings], cpus };
+    let (program, policy) = (program.path.clone(), options.policy);
+    let launch = Launch { program, words: vec![settings], cpus, policy };
     let mut process = Process::start(home, &PRODUCT, &launch)?;
     let address = address(home, "");
     process.wait_ready(|| probe(&address), stop)?;

@@ -212,6 +212,7 @@ impl Native {
             say("limit_fraction", ran.probed as f64 / ran.wall_s / limit);
         }
         let Ran { wall_s, cpu_s, probed, answer, .. } = ran;
+        let cpu_s = Some(cpu_s);
         Sample { wall_s, cpu_s, tuples: probed as u64, answer, measures, plan: None }
     }
 }

@@ -12,6 +12,7 @@
 
 mod connection;
 mod copy;
+mod door;
 mod explain;
 mod login;
 mod refusal;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use workahead_machine::scheduling::Policy;
 use workahead_study::engine::Stop;
 use workahead_workloads::session::{Session, SessionError};
 
@@ -240,7 +242,7 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     words.extend(["--username", USER, "--auth=trust", "--encoding=UTF8"].map(Into::into));
     words.extend(["--no-locale", "--no-sync", "--no-instructions"].map(Into::into));
     let program = program.companion(&PRODUCT, "initdb")?;
-    let launch = Launch { program, words, cpus: None };
+    let launch = Launch { program, words, cpus: None, policy: Policy::Other };
     run_to_end(home, "initdb", &launch, stop)?;
     std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
 }
@@ -264,7 +266,8 @@ fn launch(
         let mut words = vec!["-D".into(), home.data().into_os_string(), "-c".into()];
         words.push(format!("config_file={}", home.settings().display()).into());
         let cpus = options.cpus.as_ref();
-        let launch = Launch { program: program.path.clone(), words, cpus };
+        let (program, policy) = (program.path.clone(), options.policy);
+        let launch = Launch { program, words, cpus, policy };
         let mut process = Process::start(home, &PRODUCT, &launch)?;
         let address = address(home, port(&options.settings)?, MAINTENANCE);
         let ready = process.wait_ready(|| probe(&address), stop);

@@ -13,13 +13,19 @@
 //! # Settings
 //! | key | values |
 //! |---|---|
-//! | `workload` | `dbmbench` |
-//! | `clients` | connections at work at the same time |
-//! | `queries`, or `seconds` | how much is run, all clients together (100); a time where above 0 |
+//! | `workload` | `dbmbench`, `order-entry`, `sysbench-oltp`, `tpch`, `sql` |
+//! | `clients` | connections at work at the same time; or `ramp`: as many as saturate it |
+//! | `queries`, or `seconds` | how much is run, all clients together; a time where above 0 |
+//! | `warmup_s` | how long clients work before anything is counted (0) |
+//! | `queries_each` | the same for each client, where above 0 |
 //! | `rate` | transactions to start in a second, all clients together |
 //! | `parallel` | processes that may work on one query |
 //! | `smt` | `on`, `off-hotplug`, `unused-by-affinity` |
+//! | `scheduler` | `other`, `batch`, `idle`: the system's policy for the server |
+//! | `pages` | `usual`, `small`, `huge`: of the server's buffers |
 //! | `cpus`, `placement` | how many CPUs the server has, in which order they are taken |
+//! | `loops`, `loop_bytes` | loops beside, on the server's CPUs: how many or `per-cpu`; 1 MiB each |
+//! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
 //! | `server.NAME` | the server's own setting of that name |
 //!
 //! A cold start, of the method's protocol, is a server started anew and its files out of the
@@ -27,24 +33,48 @@
 //!
 //! Of `dbmbench`: `query` (`utpcc`, `uss`, `unj`), `rows`, `inner_rows`, `values`, `selectivity`,
 //! `plan` (`seed`, `native`), `bounds` (`fixed`, `random`), `answers` (`stored`, `returned`).
+//!
+//! Of `order-entry`: `warehouses`, `mix` (`weights`, `deck`), `pauses` (`none`, `as-people`),
+//! `isolation` (`repeatable-read`, `read-committed`, `serializable`), `items`, `customers`,
+//! `scale_to_bound` (the most warehouses; `warehouses` is where it begins).
+//!
+//! Of `sysbench-oltp`: `form` (`1.0`, `0.4`), `script` (`read-write`, `read-only`, `point-select`),
+//! `tables`, `rows`, `distribution` (`special`, `uniform`, `gaussian`).
+//!
+//! Of `tpch`: `scale`, `query` (`all`, `6`, `1,6,14-16`), `layout` (`by-key`, `by-ship-date`),
+//! `texts` (`specified`, `date-correlated`), `order` (`as-written`, `shuffled`).
+//!
+//! Of `sql`: `file` or `sql`, `data` (another workload, with its settings), `set_up`, `order`.
 
 mod asked;
+mod attached;
+mod background;
+mod crash;
 mod database;
+#[cfg(feature = "sql")]
+mod datafusion;
+mod duckdb;
 mod files;
+mod loaded;
 mod mariadb;
 mod postgres;
+mod private;
+mod reads;
 mod sample;
+mod trial;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
+use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, Root};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
@@ -52,8 +82,13 @@ use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::Workload;
 
 use asked::Asked;
-use database::{Database, Running};
+use background::Background;
+use database::{Database, Running, Seat};
+use private::Private;
+use sample::Beside;
 use work::Work;
+
+use crate::attach::{Access, Target};
 
 /// What a server takes beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
@@ -67,25 +102,49 @@ pub struct Served {
     /// The workload in the database, and whose data it is.
     open: Option<(Work, Arc<dyn Workload>)>,
     data: Option<String>,
+    /// Numbers that were found by trying, by cell.
+    found: BTreeMap<String, u32>,
 }
 
 impl Served {
     /// PostgreSQL, as it is installed.
     #[must_use]
     pub fn postgres() -> Self {
-        Self::of(Box::new(postgres::Postgres::default()))
+        Self::of(Box::new(Private::<crate::postgres::Server>::default()))
     }
 
     /// MariaDB, as it is installed.
     #[must_use]
     pub fn mariadb() -> Self {
-        Self::of(Box::new(mariadb::MariaDb::default()))
+        Self::of(Box::new(Private::<crate::mariadb::Server>::default()))
+    }
+
+    /// DuckDB, in this process.
+    #[must_use]
+    pub fn duckdb() -> Self {
+        Self::of(Box::new(duckdb::DuckDb::default()))
+    }
+
+    /// A database of a server that already runs.
+    ///
+    /// # Errors
+    /// When nobody answers, or the server does not let its user in.
+    pub fn attached(target: Target, access: Access) -> Result<Self, EngineError> {
+        Ok(Self::of(Box::new(attached::Attached::new(target, access)?)))
+    }
+
+    /// DataFusion, in this process.
+    #[cfg(feature = "sql")]
+    #[must_use]
+    pub fn datafusion() -> Self {
+        Self::of(Box::new(datafusion::DataFusion::default()))
     }
 
     fn of(database: Box<dyn Database>) -> Self {
         let home = std::env::temp_dir().join("workahead");
         let machine = Machine::here();
-        Self { database, machine, home, controls: None, open: None, data: None }
+        let found = BTreeMap::new();
+        Self { database, machine, home, controls: None, open: None, data: None, found }
     }
 
     /// The CPUs of the server; none where it may use all.
@@ -121,24 +180,39 @@ impl Served {
     fn running(&self, asked: &Asked) -> Result<Running, EngineError> {
         let failed = |Cannot(why)| EngineError::Failed(why);
         let parallel = self.database.parallel(asked.parallel).map_err(EngineError::Failed)?;
-        let mut settings: std::collections::BTreeMap<_, _> = parallel.into_iter().collect();
+        let pages = self.database.pages(asked.pages).map_err(EngineError::Failed)?;
+        let mut settings: BTreeMap<_, _> = parallel.into_iter().chain(pages).collect();
         settings.extend(asked.server.clone());
-        Ok(Running { settings, cpus: self.cpus(asked).map_err(failed)? })
+        let cpus = self.cpus(asked).map_err(failed)?;
+        Ok(Running { settings, cpus, policy: asked.policy })
     }
 
     /// Why this machine or product can't do a cell at all.
-    fn impossible(&self, asked: &Asked) -> Option<String> {
+    fn impossible(&self, asked: &Asked, protocol: Protocol) -> Option<String> {
         let root = Root::live();
         let smt = match asked.smt {
             SmtAxis::OffHotplug => smt::can_switch(&root).err(),
             _ => None,
         };
         let cannot = smt.or_else(|| self.cpus(asked).err()).map(|Cannot(why)| why);
-        cannot.or_else(|| self.database.parallel(asked.parallel).err())
+        let cannot = cannot.or_else(|| self.database.parallel(asked.parallel).err());
+        let cannot = cannot.or_else(|| self.database.pages(asked.pages).err());
+        let within = self.database.seat() == Seat::Within && asked.policy != Policy::Other;
+        let cannot = cannot.or_else(|| {
+            within.then(|| "a database in this process is scheduled as all of it is".to_owned())
+        });
+        cannot.or_else(|| match self.running(asked) {
+            Ok(running) => self.database.impossible(&running, protocol),
+            Err(error) => Some(error.to_string()),
+        })
     }
 
     /// What this machine can't show of a cell that is run all the same.
     fn cannot(&self, asked: &Asked) -> Option<String> {
+        let unseen = self.database.cannot();
+        if unseen.is_some() {
+            return unseen;
+        }
         let cpus = self.machine.allowed_cpus();
         let servers = self.cpus(asked).ok()?.map_or(cpus.len(), |cpus| cpus.len());
         (servers >= cpus.len()).then(|| {
@@ -170,8 +244,8 @@ impl Served {
         {
             return Ok(Arc::clone(workload));
         }
-        let workload = work.open()?;
-        self.open = Some((*work, Arc::clone(&workload)));
+        let workload = work.open(self.database.dialect())?;
+        self.open = Some((work.clone(), Arc::clone(&workload)));
         Ok(workload)
     }
 
@@ -179,24 +253,60 @@ impl Served {
     fn bring_back(&mut self, asked: &Asked, stop: &Stop) -> Result<(), EngineError> {
         let workload = self.workload(&asked.work)?;
         let data = asked.work.data();
-        let reset = workload.reset(self.database.dialect());
+        let writes = self.database.may_write();
+        let reset = workload.reset(self.database.dialect()).filter(|_| writes);
         match reset {
             Some(texts) if self.data.as_ref() == Some(&data) => self.say(&texts),
             reset => {
                 self.data = None;
-                self.database.restore(&data, workload.as_ref(), stop)?;
+                if let Some(filled) = self.database.restore(&data, workload.as_ref(), stop)? {
+                    loaded::keep(&self.home, &data, &filled)?;
+                }
+                // What can't be reset changes it, and is nothing for the next to begin with.
+                let Some(texts) = reset else { return Ok(()) };
                 self.data = Some(data);
-                reset.map_or(Ok(()), |texts| self.say(&texts))
+                self.say(&texts)
             }
         }
     }
 
     fn say(&self, texts: &[String]) -> Result<(), EngineError> {
+        if texts.is_empty() {
+            return Ok(());
+        }
         let failed = |text: &str, error| EngineError::Failed(format!("`{text}`: {error}"));
-        let connection = self.database.target()?.connect();
+        let connection = self.database.door()?.open();
         let mut connection = connection.map_err(|error| failed("connect", error))?;
         let session = connection.session();
         texts.iter().try_for_each(|text| session.run(text).map_err(|error| failed(text, error)))
+    }
+
+    fn measured(
+        &mut self,
+        asked: &Asked,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Sample, EngineError> {
+        let running = self.running(asked)?;
+        let clients = match self.database.seat() {
+            // Its clients' threads are what works.
+            Seat::Within => running.cpus.clone(),
+            _ => self.client_cpus(asked),
+        };
+        let loops = Background::new(asked.loops, asked.loop_bytes, running.cpus.clone());
+        let beside = Beside { clients, loops, stop };
+        let database = self.database.as_mut();
+        let mut sample = match asked.crash() {
+            None => sample::of(database, asked, workload, beside)?,
+            Some(crash) => {
+                let again = (self.home.as_path(), &running);
+                crash.of(database, (asked, workload), again, beside)?
+            }
+        };
+        sample.measures.insert("clients".to_owned(), asked.clients as f64);
+        let loading = loaded::measures(&self.home, &asked.work.data()).into_iter();
+        sample.measures.extend(loading.map(|(name, value)| (name.to_owned(), value)));
+        Ok(sample)
     }
 }
 
@@ -210,17 +320,17 @@ impl Engine for Served {
     }
 
     fn keep_in(&mut self, home: &Path) {
-        self.home = home.join(self.database.name());
+        self.home = home.join(self.database.folder());
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let asked = Asked::read(cell)?;
-        asked.work.open()?;
+        asked.work.open(self.database.dialect())?;
         self.database.version()?;
         Ok(Need {
-            memory_bytes: 2 * asked.work.data_bytes() + SERVER_BYTES,
+            memory_bytes: 2 * asked.data_bytes() + SERVER_BYTES,
             cannot: self.cannot(&asked),
-            impossible: self.impossible(&asked),
+            impossible: self.impossible(&asked, cell.protocol),
         })
     }
 
@@ -236,6 +346,7 @@ impl Engine for Served {
         if restore == Before::Always {
             self.data = None;
         }
+        let asked = self.tried(asked, stop)?;
         self.bring_back(&asked, stop)?;
         match start {
             Start::Warm => Ok(()),
@@ -244,10 +355,15 @@ impl Engine for Served {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let asked = Asked::read(cell)?;
+        let asked = self.tried(Asked::read(cell)?, stop)?;
         let workload = self.workload(&asked.work)?;
-        let cpus = self.client_cpus(&asked);
-        sample::of(self.database.as_mut(), &asked, workload.as_ref(), (cpus, stop))
+        let sample = self.measured(&asked, workload.as_ref(), stop);
+        sample.map_err(|error| match error {
+            EngineError::Failed(says) if !self.database.may_write() && refuses_writes(&says) => {
+                EngineError::Failed(format!("{says}: --allow-writes lets the run write"))
+            }
+            other => other,
+        })
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
@@ -257,4 +373,9 @@ impl Engine for Served {
         self.controls = None;
         Ok(())
     }
+}
+
+/// Whether a server says that its session may only read: PostgreSQL's words, then MariaDB's.
+fn refuses_writes(says: &str) -> bool {
+    says.contains("read-only transaction") || says.contains("READ ONLY transaction")
 }

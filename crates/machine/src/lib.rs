@@ -18,6 +18,7 @@ pub mod pages;
 pub mod pin;
 pub mod process;
 mod root;
+pub mod scheduling;
 pub mod tlb;
 pub mod topology;
 pub mod virtualisation;

@@ -17,6 +17,7 @@
 pub mod group;
 pub mod machine_wide;
 mod measures;
+pub mod peer;
 mod record;
 mod tree;
 mod used;

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
-use workahead_study::results::Finding;
+use workahead_study::results::{Finding, THROUGHPUT};
 use workahead_study::statistics::Shown;
 
 use crate::view::{View, ratio_words};
@@ -40,6 +40,8 @@ pub(crate) struct Card {
     pub(crate) detail: String,
 }
 
+mod settings;
+
 type Compared<'a> = (&'a Cell, &'a Finding, f64);
 
 pub(crate) fn answer(view: &View<'_>) -> Answer {
@@ -68,15 +70,10 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
         slower.iter().find(|(cell, _, _)| view.technique(cell) == view.technique(best))
     });
     let worst = own.or(slower.first()).copied();
-    let mut sentence = match best {
-        Some(best) => gain(view, baseline, best),
-        None => format!("No technique is shown to be faster than {baseline} here."),
+    let sentence = match view.compares_techniques() {
+        true => of_techniques(view, baseline, (best, worst, own.is_some())),
+        false => settings::sentence(view, baseline, compared),
     };
-    sentence.push(' ');
-    sentence.push_str(&match worst {
-        Some(worst) => loss(view, worst, own.is_some()),
-        None => format!("None is shown to be slower than {baseline}."),
-    });
     // Something is always shown for the loss: the smallest ratio, where no loss is.
     let least = worst.or_else(|| compared.iter().find(|(_, finding, _)| finding.ratio.is_some()));
     let single = best.filter(|(cell, _, _)| view.threads(cell).is_some_and(|threads| threads > 1));
@@ -95,6 +92,22 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
         tally: Some(tally(view, compared)),
         cards: cards.into_iter().flatten().map(card).collect(),
     }
+}
+
+fn of_techniques(
+    view: &View<'_>,
+    baseline: &str,
+    (best, worst, is_winner): (Option<&Compared<'_>>, Option<&Compared<'_>>, bool),
+) -> String {
+    let gain = match best {
+        Some(best) => gain(view, baseline, best),
+        None => format!("No technique is shown to be faster than {baseline} here."),
+    };
+    let loss = match worst {
+        Some(worst) => loss(view, worst, is_winner),
+        None => format!("None is shown to be slower than {baseline}."),
+    };
+    format!("{gain} {loss}")
 }
 
 fn heading(worst: Option<&Compared<'_>>) -> &'static str {
@@ -175,9 +188,9 @@ fn card(
         Some(Shown::NoDifference) => interval,
         _ => format!("95 % interval {interval}"),
     };
-    let throughput = finding
-        .mtuples_per_s
-        .map(|value| format!("{} {}", number::plain(value), view.unit("mtuples_per_s")));
+    let throughput = view
+        .value(cell, THROUGHPUT)
+        .map(|value| format!("{} {}", number::plain(value), view.unit(THROUGHPUT)));
     let limit = view.limit_fraction(cell);
     let limit = limit.map(|fraction| format!("{} of the limit", number::percent(fraction)));
     let detail = [Some(interval), throughput, limit].into_iter().flatten();
@@ -202,7 +215,7 @@ fn card(
 
 fn without_baseline(view: &View<'_>) -> Answer {
     let measured = view.cells().iter().filter_map(|cell| {
-        let value = view.finding(cell).mtuples_per_s?;
+        let value = view.value(cell, THROUGHPUT)?;
         value.is_finite().then_some((cell, value))
     });
     let sentence = match measured.max_by(|one, other| one.1.total_cmp(&other.1)) {
@@ -212,7 +225,7 @@ fn without_baseline(view: &View<'_>) -> Answer {
             words::capital(&view.technique(cell)),
             within(view, cell),
             number::plain(value),
-            view.unit("mtuples_per_s")
+            view.unit(THROUGHPUT)
         ),
     };
     Answer { sentence, tally: None, cards: Vec::new() }

@@ -4,6 +4,8 @@
 //! Bars    one row per technique:  name ████████|─|   58.3  2.31×      ┆ the machine's limit
 //!                                    ◆ the paper's figure
 //! Curves  a size on a doubling axis, one line per series, 1.0 drawn as the baseline's level
+//! Heat    a table with a number in every cell, coloured by its distance from 1
+//! Ratios  bars from 1, to both sides, each with its interval
 //! ```
 //! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is
 //! left out and said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`]
@@ -14,6 +16,8 @@
 
 mod bars;
 mod curves;
+pub(crate) mod heat;
+pub(crate) mod ratios;
 mod scale;
 mod svg;
 mod type_width;

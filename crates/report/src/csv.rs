@@ -1,11 +1,15 @@
 //! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where nothing is
 //! known.
 //!
-//! One row per sample is what `observations.parquet` is for.
+//! Beside it every sample, one row each, as `observations.parquet` has them; plans by their
+//! fingerprints.
 
 use std::collections::BTreeSet;
 
 use workahead_study::cell::Cell;
+use workahead_study::comparison::Comparison;
+use workahead_study::observation::Outcome;
+use workahead_study::plans::PlanText;
 use workahead_study::results::Results;
 use workahead_study::statistics::Shown;
 
@@ -21,7 +25,7 @@ pub(crate) fn csv(results: &Results) -> String {
     names.extend(settings.iter().map(|name| format!("setting.{name}")));
     names.extend(FIGURES.map(str::to_owned));
     names.extend(measures.iter().map(|name| format!("measure.{name}")));
-    names.extend(["tier", "failure", "cannot"].map(str::to_owned));
+    names.extend(["tier", "failure", "cannot", "impossible"].map(str::to_owned));
     let mut text = line(&names);
     for cell in view.cells() {
         let mut fields =
@@ -38,10 +42,77 @@ pub(crate) fn csv(results: &Results) -> String {
         });
         fields.push(finding.failure.clone().unwrap_or_default());
         fields.push(finding.cannot.clone().unwrap_or_default());
+        fields.push(finding.impossible.clone().unwrap_or_default());
         text.push_str(&line(&fields));
     }
     text
 }
+
+/// Every sample and failure, with a line of names first.
+pub(crate) fn samples(results: &Results) -> String {
+    let cells = &results.plan.cells;
+    let settings: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
+    let measures = results.measures();
+    let mut names: Vec<String> =
+        ["cell", "block", "repetition", "slot", "unix_ms", "protocol"].map(str::to_owned).into();
+    names.extend(settings.iter().map(|name| format!("setting.{name}")));
+    names.extend(SAMPLE.map(str::to_owned));
+    names.extend(measures.iter().map(|name| format!("measure.{name}")));
+    names.extend(
+        ["answer_rows", "answer_checksum", "plan_fingerprint", "failure"].map(str::to_owned),
+    );
+    let mut text = line(&names);
+    for seen in &results.observations {
+        let cell = &cells[seen.cell];
+        let mut fields: Vec<String> = vec![
+            seen.cell.to_string(),
+            cell.block.to_string(),
+            seen.repetition.to_string(),
+            seen.slot.to_string(),
+            seen.unix_ms.to_string(),
+            cell.protocol.start.name().to_owned(),
+        ];
+        let setting = |name: &&String| cell.get(name).map(ToString::to_string).unwrap_or_default();
+        fields.extend(settings.iter().map(setting));
+        fields.extend(SAMPLE.map(|name| match (name, seen.sample()) {
+            ("tuples", sample) => sample.map(|one| one.tuples.to_string()).unwrap_or_default(),
+            (name, _) => exact(seen.measure(name)),
+        }));
+        fields.extend(measures.iter().map(|name| exact(seen.measure(name))));
+        let answer = seen.sample().map(|sample| sample.answer);
+        fields.push(answer.map(|answer| answer.rows.to_string()).unwrap_or_default());
+        fields.push(answer.map(|answer| format!("{:016x}", answer.checksum)).unwrap_or_default());
+        let plan = results.plan_of(seen.cell).map(PlanText::fingerprint);
+        fields.push(plan.unwrap_or_default());
+        fields.push(match &seen.outcome {
+            Outcome::Failed { failure } => failure.clone(),
+            Outcome::Sample(_) => String::new(),
+        });
+        text.push_str(&line(&fields));
+    }
+    text
+}
+
+/// Two results, one row for each cell that both have.
+pub(crate) fn comparison(compared: &Comparison) -> String {
+    let names = ["cell", "ratio", "ratio_low", "ratio_high", "p_adjusted", "cpu_ratio", "plan"];
+    let mut text = line(&names.map(str::to_owned));
+    for one in &compared.lines {
+        let ends = one.speedup.and_then(|speedup| speedup.interval);
+        text.push_str(&line(&[
+            one.label.clone(),
+            exact(one.speedup.map(|speedup| speedup.ratio)),
+            exact(ends.map(|ends| ends.low)),
+            exact(ends.map(|ends| ends.high)),
+            exact(one.p_adjusted),
+            exact(one.cpu.map(|cpu| cpu.ratio)),
+            one.plan.map(|label| label.text().to_owned()).unwrap_or_default(),
+        ]));
+    }
+    text
+}
+
+const SAMPLE: [&str; 4] = ["wall_s", "cpu_s", "tuples", "mtuples_per_s"];
 
 const FIGURES: [&str; 10] = [
     "samples",

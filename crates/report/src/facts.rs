@@ -5,7 +5,9 @@ use serde::Serialize;
 use serde_json::Value;
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
-use workahead_study::method::Mean;
+use workahead_study::comparison;
+use workahead_study::method::{Mean, Order};
+use workahead_study::protocol::Start;
 
 use crate::view::View;
 use crate::{date, number, words};
@@ -89,10 +91,8 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
             ),
         ),
         Fact::new("repetitions", format!("{} per cell", plan.repetitions)),
-        Fact::new(
-            "order",
-            "complete blocks, ABBA: forward in even repetitions, backward in odd ones, so that a drift favours nobody",
-        ),
+        Fact::new("order", order(method.order)),
+        Fact::new("protocol", protocol(method.protocol)),
         Fact::new("warm-up", warmup),
         Fact::new("figure of a cell", format!("{mean} of its samples")),
         Fact::new("baseline", view.baseline().unwrap_or_else(|| "none".to_owned())),
@@ -101,13 +101,45 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
             "geometric mean of the ratios of samples of the same repetition, with Student's 95 % interval of their \
              logarithms; an interval that includes 1 is written “no difference shown”",
         ),
-        Fact::new("tuples counted", method.tuples.clone()),
+        Fact::new(
+            "many ratios",
+            "p values are adjusted for all ratios of the study together (Holm 1979)",
+        ),
+        Fact::new(
+            "mean ± deviation",
+            "Hassanein's rule (2008) makes no claim where these overlap; it stands beside the ratio's \
+             interval, which decides",
+        ),
+        Fact::new("a throughput counts", method.tuples.clone()),
         Fact::new("seed", results.record.seed.to_string()),
         Fact::new(
             "scale",
             results.spec.scale.clone().unwrap_or_else(|| "the study's own".to_owned()),
         ),
     ]
+}
+
+fn order(order: Order) -> &'static str {
+    match order {
+        Order::Abba => {
+            "complete blocks, ABBA: forward in even repetitions, backward in odd ones, so that a drift \
+             favours nobody"
+        }
+        Order::Random => "complete blocks, shuffled anew in every repetition, from the seed",
+    }
+}
+
+fn protocol(start: Start) -> &'static str {
+    match start {
+        Start::Warm => "warm: the work has run before it is measured",
+        Start::Cold => "cold: buffers and cached plans are emptied before every sample",
+    }
+}
+
+/// What every cell has in common, engine settings among it.
+pub(crate) fn settings(view: &View<'_>) -> Vec<Fact> {
+    let shared = comparison::shared_settings(view.results);
+    shared.into_iter().map(|(name, value)| Fact { name, value: value.to_string() }).collect()
 }
 
 /// What made it, and when.

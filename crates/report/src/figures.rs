@@ -20,9 +20,17 @@ use crate::words;
 
 mod bars;
 mod curves;
+mod heat;
+mod ratios;
+mod steps;
+mod usual;
 
 /// The measure that is not one of a sample: throughput over the baseline's.
 const RATIO: &str = "ratio";
+/// Nor is this one: three percentiles of what a client waits, together.
+const LATENCY: &str = "latency";
+/// The measures of which it is made.
+const LATENCIES: [&str; 3] = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms"];
 
 /// One chart of the study, ready for the page.
 #[derive(Debug, Serialize)]
@@ -63,31 +71,46 @@ impl Draw for crate::chart::Curves {
     }
 }
 
-/// Every chart of the study; bars by case when it names none.
-pub(crate) fn figures(view: &View<'_>) -> Vec<Figure> {
-    let asked = &view.results.spec.method.charts;
-    let default = [default_chart()];
-    let charts = if asked.is_empty() { &default[..] } else { &asked[..] };
-    charts.iter().filter_map(|chart| figure(view, chart)).collect()
-}
-
-fn default_chart() -> Chart {
-    Chart {
-        kind: ChartKind::Bars,
-        title: None,
-        by: None,
-        x: None,
-        series: None,
-        measure: THROUGHPUT.to_owned(),
-        only: Default::default(),
+impl Draw for crate::chart::heat::Heat {
+    fn draw(&self, layout: Layout) -> String {
+        crate::chart::heat::Heat::draw(self, layout)
     }
 }
 
+impl Draw for crate::chart::ratios::Ratios {
+    fn draw(&self, layout: Layout) -> String {
+        crate::chart::ratios::Ratios::draw(self, layout)
+    }
+}
+
+/// Every chart of the study; what suits it when it names none.
+pub(crate) fn figures(view: &View<'_>) -> Vec<Figure> {
+    let asked = &view.results.spec.method.charts;
+    let usual = usual::charts(view);
+    let charts = if asked.is_empty() { &usual } else { asked };
+    charts.iter().filter_map(|chart| figure(view, chart)).collect()
+}
+
 fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
+    if chart.kind == ChartKind::Steps {
+        return steps::figure(view, chart);
+    }
     let axes = Axes::of(view, chart)?;
     let shown = |cell: &&Cell| cell.has(&chart.only) && axes.takes_sweeps_of(cell, view);
     let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
-    let panels = panels(view, &cells, &axes);
+    let mut panels = panels(view, &cells, &axes);
+    if chart.kind != ChartKind::Bars {
+        // A drawing without a figure says nothing; why there is none is said elsewhere.
+        let has_figure = |cell: &&Cell| match chart.measure.as_str() {
+            RATIO => view.finding(cell).ratio.is_some(),
+            LATENCY => LATENCIES.iter().any(|name| view.value(cell, name).is_some()),
+            measure => view.value(cell, measure).is_some(),
+        };
+        panels.retain(|(_, cells)| cells.iter().any(has_figure));
+    }
+    if panels.is_empty() {
+        return None;
+    }
     let alone = panels.len() == 1;
     let draw = |(title, cells): &(String, Vec<&Cell>)| {
         let description = format!("{}. {title}", heading(view, chart, &axes));
@@ -95,16 +118,23 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
         let drawing: Box<dyn Draw> = match chart.kind {
             ChartKind::Bars => Box::new(bars::bars(&part)),
             ChartKind::Curves => Box::new(curves::curves(&part)),
+            ChartKind::Heat => Box::new(heat::heat(&part)),
+            ChartKind::Ratios | ChartKind::Steps => Box::new(ratios::ratios(&part)),
         };
         Panel {
-            title: if alone { String::new() } else { title.clone() },
+            title: if alone && chart.kind == ChartKind::Bars {
+                String::new()
+            } else {
+                title.clone()
+            },
             wide: alone.then(|| drawing.draw(Layout::Wide)),
             narrow: drawing.draw(Layout::Narrow),
         }
     };
     let keys = match chart.kind {
         ChartKind::Bars => bars::keys(view, chart, &cells),
-        ChartKind::Curves => Vec::new(),
+        ChartKind::Ratios => ratios::keys(view, &cells),
+        ChartKind::Curves | ChartKind::Heat | ChartKind::Steps => Vec::new(),
     };
     Some(Figure {
         title: heading(view, chart, &axes),
@@ -126,15 +156,24 @@ impl<'a> Axes<'a> {
     fn of(view: &'a View<'_>, chart: &'a Chart) -> Option<Self> {
         let axes = &view.results.plan.axes;
         let named = match chart.kind {
-            ChartKind::Bars => chart.by.as_deref(),
-            ChartKind::Curves => chart.x.as_deref().or(chart.by.as_deref()),
+            ChartKind::Bars | ChartKind::Ratios => chart.by.as_deref(),
+            ChartKind::Curves | ChartKind::Heat | ChartKind::Steps => {
+                chart.x.as_deref().or(chart.by.as_deref())
+            }
         };
         let likely = match chart.kind {
             ChartKind::Bars => axes.last(),
-            ChartKind::Curves => axes.iter().rev().find(|axis| *axis != "case").or(axes.last()),
+            _ => axes.iter().rev().find(|axis| *axis != "case").or(axes.last()),
         };
         let along = named.or(likely.map(String::as_str))?;
-        Some(Self { along, series: chart.series.as_deref().filter(|series| *series != along) })
+        // Down a coloured table goes what else is named, or the first other axis.
+        let down =
+            || axes.iter().map(String::as_str).find(|axis| *axis != along && *axis != "case");
+        let series = match chart.kind {
+            ChartKind::Heat => chart.by.as_deref().filter(|by| *by != along).or_else(down),
+            _ => chart.series.as_deref(),
+        };
+        Some(Self { along, series: series.filter(|series| *series != along) })
     }
 
     /// Whether a cell belongs to the sweeps that the chart is over, and to no other.
@@ -160,18 +199,24 @@ struct Part<'a> {
 impl Part<'_> {
     /// The value of the chart's measure in a cell, with its 95 % interval.
     fn value(&self, cell: &Cell) -> Option<(f64, Option<(f64, f64)>)> {
+        self.value_of(cell, &self.chart.measure)
+    }
+
+    fn value_of(&self, cell: &Cell, measure: &str) -> Option<(f64, Option<(f64, f64)>)> {
         let view = self.view;
-        if self.chart.measure == RATIO {
+        if measure == RATIO {
             let ratio = view.finding(cell).ratio?;
             return Some((ratio.ratio, ratio.interval.map(|ends| (ends.low, ends.high))));
         }
-        let value = view.results.value(cell.index, &self.chart.measure)?;
-        Some((value, view.interval(cell, &self.chart.measure)))
+        Some((view.value(cell, measure)?, view.interval(cell, measure)))
     }
 
     /// The measure with its unit.
     fn unit(&self) -> String {
         let modelled = if self.view.is_modelled() { ", modelled" } else { "" };
+        if self.chart.measure == LATENCY {
+            return format!("what a client waits, ms{modelled}");
+        }
         match self.chart.measure == RATIO {
             true => {
                 let baseline = self.view.baseline().unwrap_or_default();
@@ -190,7 +235,7 @@ impl Part<'_> {
         if own.index == cell.index {
             return None;
         }
-        let base = self.view.results.value(own.index, THROUGHPUT)?;
+        let base = self.view.value(own, THROUGHPUT)?;
         match self.chart.measure.as_str() {
             RATIO if claim.against.is_empty() => Some(ratio),
             THROUGHPUT => Some(ratio * base),
@@ -241,11 +286,12 @@ fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
     }
     let what = match (chart.measure.as_str(), view.baseline()) {
         (RATIO, Some(baseline)) => format!("Ratio to {baseline}"),
+        (LATENCY, _) => "What a client waits".to_owned(),
         (measure, _) => words::quantity(measure),
     };
     let preposition = match chart.kind {
-        ChartKind::Bars => "by",
-        ChartKind::Curves => "over",
+        ChartKind::Bars | ChartKind::Ratios => "by",
+        _ => "over",
     };
     format!("{what} {preposition} {}", words::axis(axes.along))
 }
@@ -253,12 +299,14 @@ fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
 fn caption(view: &View<'_>, chart: &Chart) -> String {
     let repetitions = view.results.plan.repetitions;
     let mut parts = Vec::new();
-    if repetitions > 1 {
+    if chart.kind == ChartKind::Heat && chart.measure == RATIO {
+        parts.push(
+            "Blue is faster than the baseline, orange slower; in bold where the 95 % interval leaves \
+             out 1; a dash where there is no figure."
+                .to_owned(),
+        );
+    } else if repetitions > 1 {
         parts.push(format!("Whiskers: 95 % interval over {repetitions} samples."));
-    }
-    let tuples = &view.results.spec.method.tuples;
-    if chart.measure == THROUGHPUT && tuples != "tuples" {
-        parts.push(format!("The tuples counted are {tuples}."));
     }
     if chart.kind == ChartKind::Bars
         && chart.measure == THROUGHPUT

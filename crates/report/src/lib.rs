@@ -26,28 +26,36 @@
 
 use std::path::{Path, PathBuf};
 
+use workahead_study::comparison::Comparison;
 use workahead_study::directory::REPORT_FILE;
 use workahead_study::file;
 use workahead_study::results::Results;
+use workahead_study::throughput::Unit;
 
 mod answer;
 mod balance;
 mod chart;
 mod claims;
+mod compare;
 mod csv;
 mod date;
+mod download;
 mod error;
 mod facts;
 mod figures;
 mod number;
 mod page;
+mod plans;
+mod reproduced;
 mod rows;
+mod samples;
 mod template;
 mod unshown;
 mod view;
 mod words;
 
 pub use error::ReportError;
+pub use reproduced::{Reproduced, State, Study};
 
 /// The report as one HTML file, of a finished run or of what there is of an unfinished one.
 ///
@@ -79,4 +87,34 @@ pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, ReportError> {
     let path = dir.join(REPORT_FILE);
     file::write_whole(&path, render(results)?.as_bytes())?;
     Ok(path)
+}
+
+/// Two results on one page.
+///
+/// # Errors
+/// Only if a template is broken.
+pub fn render_comparison(
+    before: &Results,
+    after: &Results,
+    compared: &Comparison,
+) -> Result<String, ReportError> {
+    template::comparison(&compare::Page::of(before, after, compared))
+}
+
+/// The unit that both results of a comparison are told in.
+pub fn comparison_unit(before: &Results, after: &Results) -> Unit {
+    compare::unit(before, after)
+}
+
+/// What a comparison says, in two sentences.
+pub fn comparison_in_words(compared: &Comparison) -> [String; 2] {
+    [compare::sentence(compared), compare::tally(compared)]
+}
+
+/// A paper's experiments against what was found here, on one page.
+///
+/// # Errors
+/// Only if a template is broken.
+pub fn render_reproduction(reproduced: &Reproduced) -> Result<String, ReportError> {
+    template::reproduction(reproduced)
 }

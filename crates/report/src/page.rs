@@ -1,14 +1,16 @@
 //! Everything a page says, in words, before it is HTML or Markdown.
 
 use serde::Serialize;
-use workahead_study::results::{self, Results};
+use workahead_study::results::{self, Results, THROUGHPUT};
+use workahead_study::statistics::OUTLIER_RULE;
 
 use crate::answer::{Answer, answer};
+use crate::download::{self, Download};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::unshown::unshown;
 use crate::view::View;
-use crate::{balance, claims, date, number, rows, words};
+use crate::{balance, claims, date, number, plans, rows, samples, words};
 
 /// The page, in the order a reader wants it.
 #[derive(Debug, Serialize)]
@@ -37,6 +39,20 @@ pub(crate) struct Page {
     pub(crate) groups: Vec<rows::Group>,
     /// Whether any cell is measured against a limit.
     pub(crate) has_limits: bool,
+    /// What every row has beside the usual figures: names of columns.
+    pub(crate) extras: Vec<String>,
+    /// Which means and intervals there are, cell by cell.
+    pub(crate) samples: Vec<samples::Row>,
+    /// By which rule outliers are named.
+    pub(crate) outlier_rule: &'static str,
+    /// What is said of all plans.
+    pub(crate) plans_sentence: Option<String>,
+    /// Plans that differ, side by side.
+    pub(crate) plans: Vec<plans::Pair>,
+    /// Whether techniques of ours are compared, rather than settings.
+    pub(crate) compares_techniques: bool,
+    /// The raw tables.
+    pub(crate) downloads: Vec<Download>,
     pub(crate) claims: Vec<claims::Row>,
     pub(crate) unshown: Vec<String>,
     pub(crate) failures: Vec<Failure>,
@@ -46,6 +62,8 @@ pub(crate) struct Page {
     /// The settings of each case, where the table does not say them.
     pub(crate) cases: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
+    /// What every cell has in common.
+    pub(crate) settings: Vec<Fact>,
     /// The study's TOML.
     pub(crate) toml: String,
 }
@@ -78,9 +96,16 @@ impl Page {
             balance: balance::rows(&view),
             baseline: view.baseline(),
             figures: figures(&view),
-            unit: view.unit("mtuples_per_s"),
+            unit: view.unit(THROUGHPUT),
             groups: rows::groups(&view),
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
+            extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
+            samples: samples::rows(&view),
+            outlier_rule: OUTLIER_RULE,
+            plans_sentence: plans::sentence(&view),
+            plans: plans::pairs(&view),
+            compares_techniques: view.compares_techniques(),
+            downloads: download::tables(results),
             claims: claims::rows(&view),
             unshown: unshown(&view),
             failures: failures(&view),
@@ -89,6 +114,7 @@ impl Page {
             method: facts::method(&view),
             cases: if view.cases_recur() { rows::cases(&view) } else { Vec::new() },
             versions: facts::versions(&view),
+            settings: facts::settings(&view),
             toml: record.text.clone(),
         }
     }

@@ -31,15 +31,21 @@ pub(crate) struct Row {
     pub(crate) detail: String,
     /// Every setting, as a user would write it.
     pub(crate) settings: String,
-    pub(crate) mtuples_per_s: String,
+    pub(crate) throughput: String,
     pub(crate) wall: String,
     pub(crate) cpu: String,
     /// Throughput of the slowest and of the fastest sample.
     pub(crate) spread: String,
     pub(crate) ratio: String,
     pub(crate) interval: String,
+    /// Beside the interval: the adjusted p value, Hassanein's rule, the plan.
+    pub(crate) remarks: Vec<String>,
+    /// What a served database has beside the usual figures.
+    pub(crate) extras: Vec<String>,
     pub(crate) limit: String,
     pub(crate) samples: String,
+    /// Why this machine can't run it, and no figure is to be had; empty elsewhere.
+    pub(crate) absent: String,
     /// Whether all samples' answers were right.
     pub(crate) is_checked: bool,
     /// `2,000,000 rows`, or why there is no answer.
@@ -81,7 +87,7 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
     let finding = view.finding(cell);
     let (ratio, interval) = ratio_words(finding);
     let (answer, checksum) = answer_words(view, cell, finding);
-    let value = |measure: &str| view.results.value(cell.index, measure);
+    let value = |measure: &str| view.value(cell, measure);
     let words_of = |value: Option<f64>, how: fn(f64) -> String| {
         value.map_or_else(|| number::NONE.to_owned(), how)
     };
@@ -94,24 +100,66 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
         name: if name.is_empty() { finding.label.clone() } else { name },
         detail: if view.cases_recur() { String::new() } else { case_settings(view, cell) },
         settings: workahead_study::setting::one_line(&cell.settings),
-        mtuples_per_s: words_of(finding.mtuples_per_s, number::plain),
+        throughput: words_of(value(THROUGHPUT), number::plain),
         spread: spread(view, cell),
         wall: words_of(value("wall_s"), number::seconds),
         cpu: words_of(value("cpu_s"), number::seconds),
         ratio: if ratio.is_empty() { number::NONE.to_owned() } else { ratio },
         interval,
+        remarks: remarks(finding),
+        extras: extras(view)
+            .iter()
+            .map(|extra| words_of(value(extra.measure), extra.how))
+            .collect(),
         limit: words_of(view.limit_fraction(cell), number::percent),
         samples: samples(view, finding),
+        absent: match finding.samples == 0 && finding.impossible.is_some() {
+            true => view.results.absence(cell.index),
+            false => String::new(),
+        },
         is_checked: finding.failure.is_none() && finding.samples > 0,
         answer,
         checksum,
     }
 }
 
+/// A further column.
+pub(crate) struct Extra {
+    /// What stands over it.
+    pub(crate) name: &'static str,
+    measure: &'static str,
+    how: fn(f64) -> String,
+}
+
+/// The further columns of a result: those whose measures some cell has.
+pub(crate) fn extras(view: &View<'_>) -> Vec<Extra> {
+    let all = [
+        Extra { name: "p95, ms", measure: "latency_p95_ms", how: number::plain },
+        Extra { name: "client share", measure: "client_cpu_share", how: number::percent },
+    ];
+    let is_known =
+        |extra: &Extra| view.cells().iter().any(|cell| view.value(cell, extra.measure).is_some());
+    all.into_iter().filter(is_known).collect()
+}
+
+/// What else is known of a ratio. The interval decides; these stand beside it.
+fn remarks(finding: &Finding) -> Vec<String> {
+    let p = finding.p_adjusted.map(|p| match p {
+        tiny if tiny < 0.001 => "p < 0.001, adjusted".to_owned(),
+        p => format!("p = {}, adjusted", number::fixed(p, 3)),
+    });
+    let overlap = finding.overlap.map(|overlap| match overlap.allows_claim {
+        true => "mean ± sd apart".to_owned(),
+        false => "mean ± sd overlap: no claim by that rule".to_owned(),
+    });
+    let overlap = overlap.filter(|_| finding.ratio.is_some());
+    let plan = finding.plan.map(|label| label.text().to_owned());
+    [p, overlap, plan].into_iter().flatten().collect()
+}
+
 /// From the slowest sample to the fastest; nothing from a single one.
 fn spread(view: &View<'_>, cell: &Cell) -> String {
-    let seen = view.results.of_cell(cell.index);
-    let mut values: Vec<f64> = seen.filter_map(|seen| seen.measure(THROUGHPUT)).collect();
+    let mut values = view.values(cell, THROUGHPUT);
     values.sort_by(f64::total_cmp);
     match values[..] {
         [low, .., high] => format!("{} to {}", number::plain(low), number::plain(high)),
@@ -128,12 +176,17 @@ fn samples(view: &View<'_>, finding: &Finding) -> String {
 
 /// The answer in words, and its checksum.
 fn answer_words(view: &View<'_>, cell: &Cell, finding: &Finding) -> (String, String) {
-    if let Some(failure) = &finding.failure {
-        return (format!("failed: {failure}"), String::new());
+    if finding.failure.is_some() {
+        return (view.results.absence(cell.index), String::new());
     }
     let mut samples = view.results.of_cell(cell.index).filter_map(|seen| seen.sample());
     match samples.next().map(|sample| sample.answer) {
-        None => ("not run yet".to_owned(), String::new()),
+        None => (view.results.absence(cell.index), String::new()),
+        // A server's clients keep no rows; what they counted is held against its data.
+        Some(answer) if answer == Answer::default() => {
+            let told = "what the clients counted and what the data must fulfil was checked";
+            ("checked".to_owned(), told.to_owned())
+        }
         Some(Answer { rows, checksum }) => {
             (format!("{} rows", number::count(rows)), format!("checksum {checksum:016x}"))
         }

@@ -5,22 +5,40 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
 
+use crate::compare;
 use crate::error::ReportError;
 use crate::page::Page;
+use crate::reproduced::Reproduced;
 
 const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
+const COMPARISON: &str = include_str!("../templates/comparison.html");
+const REPRODUCTION: &str = include_str!("../templates/reproduction.html");
 const STYLE: &str = include_str!("../templates/style.css");
 
-/// The page as HTML. Everything is escaped but what is marked safe here: the style sheet, which is
-/// ours, and the drawings, which escape for themselves.
+/// The page as HTML.
 pub(crate) fn html(page: &Page) -> Result<String, ReportError> {
+    sheet(HTML, Value::from(Serde(page)))
+}
+
+/// Two results as HTML.
+pub(crate) fn comparison(page: &compare::Page) -> Result<String, ReportError> {
+    sheet(COMPARISON, Value::from(Serde(page)))
+}
+
+/// A paper's rows as HTML.
+pub(crate) fn reproduction(page: &Reproduced) -> Result<String, ReportError> {
+    sheet(REPRODUCTION, Value::from(Serde(page)))
+}
+
+/// Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
+/// drawings, which escape for themselves.
+fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
-    environment.add_template("report.html", HTML)?;
+    environment.add_template("page.html", template)?;
     let style = Value::from_safe_string(STYLE.to_owned());
-    let page = Value::from(Serde(page));
-    Ok(environment.get_template("report.html")?.render(context! { page, style })?)
+    Ok(environment.get_template("page.html")?.render(context! { page, style })?)
 }
 
 /// The page as Markdown: everything but the drawings.

@@ -58,7 +58,7 @@ fn of_host(view: &View<'_>) -> Vec<String> {
 fn of_memory(view: &View<'_>) -> Vec<String> {
     let mut told = Vec::new();
     let limits = view.cells().iter().any(|cell| view.limit_fraction(cell).is_some());
-    if !limits {
+    if !limits && view.compares_techniques() {
         told.push(
             "The machine's limit is not known for these cells, so no bar is measured against it."
                 .to_owned(),
@@ -93,13 +93,14 @@ fn of_study(view: &View<'_>) -> Option<String> {
 
 /// What the engine said it cannot show, each reason once.
 fn of_cells(view: &View<'_>) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for finding in &view.findings {
-        if let Some(cannot) = &finding.cannot {
-            reasons.entry(cannot).or_default().push(finding.label.clone());
+        let impossible = finding.impossible.as_ref().map(|why| format!("not run here, {why}"));
+        if let Some(reason) = impossible.or_else(|| finding.cannot.clone()) {
+            reasons.entry(reason).or_default().push(finding.label.clone());
         }
     }
-    let sentence = |(cannot, labels): (&str, Vec<String>)| {
+    let sentence = |(cannot, labels): (String, Vec<String>)| {
         let cannot = words::capital(cannot.trim_end_matches('.'));
         match labels.len() {
             few if few <= NAMED_MAX => format!("{cannot}: {}.", labels.join("; ")),

@@ -2,9 +2,10 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::paper::Claim;
-use workahead_study::results::{Finding, Results};
+use workahead_study::results::{Finding, Results, THROUGHPUT};
 use workahead_study::setting::{Setting, Settings};
 use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::throughput::Unit;
 
 use crate::chart::Tone;
 use crate::{number, words};
@@ -18,11 +19,13 @@ pub(crate) struct View<'a> {
     pub(crate) results: &'a Results,
     /// One per cell, in the plan's order.
     pub(crate) findings: Vec<Finding>,
+    /// What throughputs are told in.
+    throughput: Unit,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn of(results: &'a Results) -> Self {
-        Self { results, findings: results.findings() }
+        Self { results, findings: results.findings(), throughput: results.unit() }
     }
 
     pub(crate) fn cells(&self) -> &'a [Cell] {
@@ -46,10 +49,39 @@ impl<'a> View<'a> {
 
     /// A measure with its unit, and the word "modelled" where it is.
     pub(crate) fn unit(&self, measure: &str) -> String {
+        let unit = match measure {
+            THROUGHPUT => self.throughput.name.clone(),
+            other => words::measure(other),
+        };
         match self.is_modelled() {
-            true => format!("{}, modelled", words::measure(measure)),
-            false => words::measure(measure),
+            true => format!("{unit}, modelled"),
+            false => unit,
         }
+    }
+
+    /// A measure of a cell in the page's unit.
+    pub(crate) fn value(&self, cell: &Cell, measure: &str) -> Option<f64> {
+        Some(self.results.value(cell.index, measure)? * self.factor(measure))
+    }
+
+    /// Every sample of a measure of a cell in the page's unit.
+    pub(crate) fn values(&self, cell: &Cell, measure: &str) -> Vec<f64> {
+        let values = self.results.values(cell.index, measure).into_iter();
+        values.map(|value| value * self.factor(measure)).collect()
+    }
+
+    /// What a sample's figure is multiplied with.
+    pub(crate) fn factor(&self, measure: &str) -> f64 {
+        match measure {
+            THROUGHPUT | LIMIT => self.throughput.factor,
+            _ => 1.0,
+        }
+    }
+
+    /// Whether the study compares techniques of ours, which have names of their own, rather than
+    /// the settings of somebody's database.
+    pub(crate) fn compares_techniques(&self) -> bool {
+        self.is_modelled() || self.results.record.engine == "native"
     }
 
     /// The baseline in words; `None` for a study without one.
@@ -70,21 +102,30 @@ impl<'a> View<'a> {
         }
     }
 
+    /// CPU time for each tuple of a cell over its baseline's.
+    pub(crate) fn cpu_ratio(&self, cell: &Cell) -> Option<Ratio> {
+        let baseline = &self.results.spec.method.baseline;
+        let base = self.results.plan.baseline_of(cell, baseline)?;
+        let is_other = !baseline.is_empty() && base.index != cell.index;
+        let pairs = || self.results.paired(cell.index, base.index, "cpu_ns_per_tuple");
+        is_other.then(pairs).and_then(|pairs| Ratio::paired(&pairs))
+    }
+
     /// What the machine allows for a cell, in the unit of throughput.
     pub(crate) fn limit(&self, cell: &Cell) -> Option<f64> {
-        self.results.value(cell.index, LIMIT).filter(|limit| *limit > 0.0)
+        self.value(cell, LIMIT).filter(|limit| *limit > 0.0)
     }
 
     /// How much of what the machine allows a cell reaches.
     pub(crate) fn limit_fraction(&self, cell: &Cell) -> Option<f64> {
         let told = self.results.value(cell.index, LIMIT_FRACTION);
-        told.or_else(|| Some(self.finding(cell).mtuples_per_s? / self.limit(cell)?))
+        told.or_else(|| Some(self.value(cell, THROUGHPUT)? / self.limit(cell)?))
     }
 
     /// The 95 % interval of a measure of one cell: that of its ratio to 1.
     pub(crate) fn interval(&self, cell: &Cell, measure: &str) -> Option<(f64, f64)> {
-        let seen = self.results.of_cell(cell.index).filter_map(|seen| seen.measure(measure));
-        let pairs: Vec<(f64, f64)> = seen.map(|value| (value, 1.0)).collect();
+        let seen = self.values(cell, measure);
+        let pairs: Vec<(f64, f64)> = seen.into_iter().map(|value| (value, 1.0)).collect();
         let interval = Ratio::paired(&pairs)?.interval?;
         Some((interval.low, interval.high))
     }
@@ -108,6 +149,14 @@ impl<'a> View<'a> {
         let axes = self.results.plan.axes.iter().filter(is_told);
         let value = |axis: &String| Some(words::setting(axis, cell.place.get(axis)?));
         axes.filter_map(value).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Where a cell lies, as one says it: `unj at 10 clients`.
+    pub(crate) fn spoken(&self, cell: &Cell, without: &[&str]) -> String {
+        let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
+        let axes = self.results.plan.axes.iter().filter(is_told);
+        let told = axes.filter_map(|axis| Some(words::spoken(axis, cell.place.get(axis)?)));
+        told.collect::<Vec<_>>().join(" ")
     }
 
     /// Whether cases come again in other cells, so that their settings are better said once.

@@ -16,8 +16,9 @@ const PROPER: [(&str, &str); 6] = [
     ("out-of-cache", "out of cache"),
 ];
 /// Endings that are units, and how they are written.
-const UNITS: [(&str, &str); 12] = [
+const UNITS: [(&str, &str); 13] = [
     ("_mtuples_per_s", "Mtuples/s"),
+    ("_per_cpu_s", "per CPU second"),
     ("_per_s", "per second"),
     ("_bytes", "bytes"),
     ("_kib", "KiB"),
@@ -68,6 +69,31 @@ pub(crate) fn setting(name: &str, value: &Setting) -> String {
             Setting::Switch(false) => format!("no {stem}"),
             _ => format!("{stem} {written}"),
         },
+    }
+}
+
+/// Counts that are said before their noun: `10 clients`.
+const COUNTED: [(&str, &str); 4] =
+    [("clients", "client"), ("cpus", "CPU"), ("threads", "thread"), ("warehouses", "warehouse")];
+
+/// A setting as one says it after what it is about: `for unj`, `at 10 clients`, `with pages huge`.
+pub(crate) fn spoken(name: &str, value: &Setting) -> String {
+    let noun = COUNTED.iter().find(|(counted, _)| *counted == name);
+    match (noun, value.as_integer().and_then(|count| usize::try_from(count).ok()), value) {
+        (Some((_, noun)), Some(count), _) => format!("at {}", counted(count, noun)),
+        _ if matches!(name, "query" | "statement" | "workload") => format!("for {}", bare(value)),
+        _ if name == "parallel" => format!("at parallelism {}", bare(value)),
+        _ => format!("with {}", setting(name, value)),
+    }
+}
+
+/// An axis as the subject of a sentence: `the number of clients`, `the query`.
+pub(crate) fn subject(name: &str) -> String {
+    let noun = COUNTED.iter().find(|(counted, _)| *counted == name);
+    match (noun, name) {
+        (Some((_, noun)), _) => format!("the number of {noun}s"),
+        (None, "parallel") => "the degree of parallelism".to_owned(),
+        (None, name) => format!("the {}", axis(name)),
     }
 }
 
@@ -163,12 +189,17 @@ mod tests {
         assert_eq!(setting("size", &text("in cache")), "in cache");
         assert_eq!(setting("size", &Setting::Integer(64)), "size 64");
         assert_eq!(setting("merged", &Setting::Switch(false)), "no merged");
+        assert_eq!(spoken("query", &text("unj")), "for unj");
+        assert_eq!(spoken("clients", &Setting::Integer(1)), "at 1 client");
+        assert_eq!(spoken("pages", &text("huge")), "with pages huge");
+        assert_eq!(subject("clients"), "the number of clients");
     }
 
     #[test]
     fn measures_have_units() {
         assert_eq!(measure("table_bytes"), "table, bytes");
         assert_eq!(measure("mtuples_per_s"), "Mtuples/s");
+        assert_eq!(measure("loop_passes_per_cpu_s"), "loop passes, per CPU second");
         assert_eq!(quantity("helper_share_fraction"), "Helper share");
         assert_eq!(counted(1, "cell"), "1 cell");
         assert_eq!(counted(2, "cell"), "2 cells");

@@ -29,6 +29,50 @@ fn samples() {
     page("sizes", &sample::sizes());
 }
 
+/// What a database's page says that a page of techniques does not.
+#[test]
+fn a_served_database() {
+    let served = sample::served::served();
+    let html = page("served", &served);
+    for words in [
+        "queries/s",
+        "All CPUs is",
+        "times as fast as one CPU",
+        " decides: at ",
+        "not here: SMT can’t be switched",
+        "what a client waits, ms",
+        "plan changed",
+        "elapsed 1 → 2",
+        "demo-served-samples.csv",
+        "client share",
+        "CPU time for the same work",
+        "server.shared_buffers",
+    ] {
+        let words = words.replace('’', "&#x27;");
+        assert!(html.contains(&words), "{words} is not on the page");
+    }
+    for words in ["Mtuples", "not run yet", "0 rows", "No technique"] {
+        assert!(!html.contains(words), "{words} is on the page");
+    }
+    let compared = workahead_study::comparison::Comparison::of(&served, &sample::served::served());
+    let html = workahead_report::render_comparison(&served, &served, &compared).unwrap();
+    assert_eq!(alone::faults(&html), [""; 0]);
+    assert!(html.contains("No difference between the two results"), "{html}");
+}
+
+/// A paper's rows, on a page of their own.
+#[test]
+fn a_reproduction() {
+    let seed = workahead_study::ledger::Seed::find("hassanein").unwrap();
+    let rows = workahead_study::reproduction::rows(seed, &[]);
+    let machine = ("a machine <b>".to_owned(), "C");
+    let all = workahead_report::Reproduced::new(seed, machine, None, (rows, Vec::new()));
+    let html = workahead_report::render_reproduction(&all).unwrap();
+    assert_eq!(alone::faults(&html), [""; 0]);
+    assert!(html.contains("24 cannot be said here"), "{html}");
+    assert!(html.contains("it takes hardware counters"));
+}
+
 /// What a study's author writes is text, whatever it looks like.
 #[test]
 fn words_from_outside_bring_nothing_in() {

@@ -77,8 +77,10 @@ impl Cell {
         values.join(" / ")
     }
 
-    /// Whether the cell has all of these settings.
+    /// Whether the cell has all of these settings, or lies at these places: an axis that is no
+    /// setting of the engine's, as `protocol`, is a place only.
     pub fn has(&self, settings: &Settings) -> bool {
-        settings.iter().all(|(key, value)| self.settings.get(key) == Some(value))
+        let is = |key: &String| self.settings.get(key).or_else(|| self.place.get(key));
+        settings.iter().all(|(key, value)| is(key) == Some(value))
     }
 }

@@ -34,9 +34,9 @@ pub struct Line {
     pub baseline: usize,
     /// The cell in words.
     pub label: String,
-    /// Elapsed time of the baseline over this: above 1 is faster.
+    /// Elapsed time of the baseline over this, for the same work: above 1 is faster.
     pub speedup: Option<Ratio>,
-    /// CPU time of this over the baseline's: above 1 is dearer.
+    /// CPU time of this over the baseline's, for the same work: above 1 is dearer.
     pub cpu: Option<Ratio>,
     /// The p value of the speed-up, adjusted for all lines (Holm 1979).
     pub p_adjusted: Option<f64>,
@@ -98,13 +98,13 @@ impl Contrast {
 fn line(results: &Results, (cell, base): (&Cell, &Cell)) -> Line {
     let pairs = |measure| results.paired(cell.index, base.index, measure);
     let turned: Vec<(f64, f64)> =
-        pairs("wall_s").iter().map(|(this, base)| (*base, *this)).collect();
+        pairs("ns_per_tuple").iter().map(|(this, base)| (*base, *this)).collect();
     Line {
         cell: cell.index,
         baseline: base.index,
         label: cell.label(&results.plan.axes),
         speedup: Ratio::paired(&turned),
-        cpu: Ratio::paired(&pairs("cpu_s")),
+        cpu: Ratio::paired(&pairs("cpu_ns_per_tuple")),
         p_adjusted: None,
         plan: results.plan_label(cell.index, base.index),
     }

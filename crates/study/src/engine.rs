@@ -67,8 +67,9 @@ impl Need {
 pub struct Sample {
     /// Elapsed time.
     pub wall_s: f64,
-    /// Processor time of all threads.
-    pub cpu_s: f64,
+    /// Processor time of all threads; none where they can't be seen, as on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
     /// Tuples handled; what counts as one, the study says (`method.tuples`).
     pub tuples: u64,
     /// The answer, equal for every repetition of a cell.

@@ -30,7 +30,7 @@ pub struct Method {
     pub mean: Mean,
     /// What a throughput counts, for labels: `probes`, `rows`.
     pub tuples: String,
-    /// What the report draws; a bar chart by case when empty.
+    /// What the report draws; what suits the axes and measures when empty.
     pub charts: Vec<Chart>,
 }
 
@@ -87,17 +87,17 @@ pub enum Mean {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Bars or curves.
+    /// How it is drawn.
     pub kind: ChartKind,
     /// What stands over it; made from the rest when not given.
     pub title: Option<String>,
-    /// The axis of the bars (bars); `case` when not given.
+    /// The axis of the bars (bars, ratios), or down (heat); `case` when not given.
     pub by: Option<String>,
-    /// The axis along x (curves).
+    /// The axis along x (curves, heat), or of the degrees (steps).
     pub x: Option<String>,
     /// The axis that tells curves, or groups of bars, apart.
     pub series: Option<String>,
-    /// The measure along y.
+    /// The measure along y; `latency` is the median, 95th and 99th percentile together.
     #[serde(default = "throughput")]
     pub measure: String,
     /// Only cells with these settings.
@@ -113,6 +113,12 @@ pub enum ChartKind {
     Bars,
     /// A curve per value of `series`; panels as for bars.
     Curves,
+    /// A coloured table: `by` down, `x` along, the measure (usually `ratio`) in each cell.
+    Heat,
+    /// The ratios to the baseline around 1, each with its interval: a row per value of `by`.
+    Ratios,
+    /// From each degree of parallelism along `x` to the next: elapsed time and CPU time.
+    Steps,
 }
 
 fn throughput() -> String {

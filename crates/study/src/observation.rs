@@ -49,8 +49,8 @@ impl Observation {
         }
     }
 
-    /// A measure by name: `wall_s`, `cpu_s`, `mtuples_per_s`, `ns_per_tuple` or one of the
-    /// engine's.
+    /// A measure by name: `wall_s`, `cpu_s`, `mtuples_per_s`, `ns_per_tuple`,
+    /// `cpu_ns_per_tuple` or one of the engine's.
     pub fn measure(&self, name: &str) -> Option<f64> {
         self.sample().and_then(|sample| sample.measure(name))
     }
@@ -62,14 +62,15 @@ impl Sample {
         self.tuples as f64 / self.wall_s / 1e6
     }
 
-    /// A measure by name: `wall_s`, `cpu_s`, `mtuples_per_s`, `ns_per_tuple` or one of the
-    /// engine's.
+    /// A measure by name: `wall_s`, `cpu_s`, `mtuples_per_s`, `ns_per_tuple`,
+    /// `cpu_ns_per_tuple` or one of the engine's.
     pub fn measure(&self, name: &str) -> Option<f64> {
         match name {
             "wall_s" => Some(self.wall_s),
-            "cpu_s" => Some(self.cpu_s),
+            "cpu_s" => self.cpu_s,
             "mtuples_per_s" => Some(self.mtuples_per_s()),
             "ns_per_tuple" => Some(self.wall_s * 1e9 / self.tuples as f64),
+            "cpu_ns_per_tuple" => self.cpu_s.map(|cpu_s| cpu_s * 1e9 / self.tuples as f64),
             _ => self.measures.get(name).copied(),
         }
     }

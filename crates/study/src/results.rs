@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::engine::{Need, Sample};
+use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::log;
 use crate::method::Mean;
@@ -17,6 +17,7 @@ use crate::record::Record;
 use crate::setting::Settings;
 use crate::spec::Spec;
 use crate::statistics::{Overlap, Ratio, Summary, holm, mean};
+use crate::throughput::Unit;
 use crate::verdict::{self, Verdict, Word};
 
 /// The measure that ratios are of.
@@ -66,6 +67,8 @@ pub struct Finding {
     pub failure: Option<String>,
     /// What this machine cannot show of it.
     pub cannot: Option<String>,
+    /// Why it can't be run here at all.
+    pub impossible: Option<String>,
 }
 
 impl Results {
@@ -90,13 +93,19 @@ impl Results {
         mean(&self.values(cell, measure), self.spec.method.mean)
     }
 
+    /// What its throughputs are told in.
+    pub fn unit(&self) -> Unit {
+        let values = self.plan.cells.iter().filter_map(|cell| self.value(cell.index, THROUGHPUT));
+        Unit::of(&self.spec.method.tuples, values)
+    }
+
     /// How much of the time of its threads a sample had a CPU to run on: the median over all
     /// samples whose engine says how many `threads` they had, and how many `cpus` if those were
     /// fewer. None where none says.
     pub fn cpu_share(&self) -> Option<f64> {
         let share = |sample: &Sample| {
             let asked = sample.measure("cpus").or_else(|| sample.measure("threads"));
-            Some(sample.cpu_s / (sample.wall_s * asked.filter(|asked| *asked >= 1.0)?))
+            Some(sample.cpu_s? / (sample.wall_s * asked.filter(|asked| *asked >= 1.0)?))
         };
         let samples = self.observations.iter().filter_map(Observation::sample);
         let shares: Vec<f64> = samples.filter_map(share).collect();
@@ -136,6 +145,16 @@ impl Results {
             Outcome::Failed { failure } => Some(failure.as_str()),
             Outcome::Sample(_) => None,
         })
+    }
+
+    /// Why a cell has no sample, in words.
+    pub fn absence(&self, cell: usize) -> String {
+        let impossible = self.record.needs.get(cell).and_then(|need| need.impossible.as_ref());
+        match (self.failure(cell), impossible) {
+            (Some(failure), _) => format!("failed: {failure}"),
+            (None, Some(why)) => format!("not here: {why}"),
+            (None, None) => "not run yet".to_owned(),
+        }
     }
 
     /// Throughput of a cell over the throughput of the cell that differs by `baseline`, paired by
@@ -201,6 +220,7 @@ impl Results {
     fn finding(&self, cell: &Cell) -> Finding {
         let baseline = &self.spec.method.baseline;
         let other = self.other(cell, baseline).map(|base| base.index);
+        let need = self.record.needs.get(cell.index);
         let overlap = other.and_then(|base| {
             let values = |cell| self.values(cell, THROUGHPUT);
             Overlap::of(&values(cell.index), &values(base))
@@ -218,7 +238,10 @@ impl Results {
             is_baseline: !baseline.is_empty()
                 && self.plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
             failure: self.failure(cell.index).map(str::to_owned),
-            cannot: self.record.needs.get(cell.index).and_then(Need::unshown),
+            cannot: need
+                .filter(|need| need.impossible.is_none())
+                .and_then(|need| need.cannot.clone()),
+            impossible: need.and_then(|need| need.impossible.clone()),
         }
     }
 
@@ -230,6 +253,12 @@ impl Results {
             .enumerate()
             .map(|(index, claim)| self.verdict(index, claim))
             .collect()
+    }
+
+    /// The same with every claim reduced to its direction, for rows that the paper only draws.
+    pub fn verdicts_of_direction(&self) -> Vec<Verdict> {
+        let claims = self.spec.paper.iter().map(verdict::direction_only);
+        claims.enumerate().map(|(index, claim)| self.verdict(index, &claim)).collect()
     }
 
     fn verdict(&self, index: usize, claim: &Claim) -> Verdict {

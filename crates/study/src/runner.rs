@@ -205,8 +205,9 @@ impl Running<'_> {
 
     /// A sample that can be kept: a time that is one, the cell's own answer, finite measures.
     fn checked(&self, cell: &Cell, mut sample: Sample) -> Result<Sample, EngineError> {
-        if !(sample.wall_s.is_finite() && sample.wall_s > 0.0 && sample.cpu_s.is_finite()) {
-            let times = format!("{} s elapsed, {} s of processor", sample.wall_s, sample.cpu_s);
+        let cpu_s = sample.cpu_s.unwrap_or_default();
+        if !(sample.wall_s.is_finite() && sample.wall_s > 0.0 && cpu_s.is_finite()) {
+            let times = format!("{} s elapsed, {cpu_s} s of processor", sample.wall_s);
             return Err(EngineError::Failed(format!(
                 "the engine gave an impossible time: {times}"
             )));

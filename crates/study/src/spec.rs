@@ -148,6 +148,9 @@ impl Spec {
         let at = format!("scale.{scale}");
         let wrong = |message: String| StudyError::Spec { id: id.to_owned(), message };
         let changes = changes.as_table().ok_or_else(|| wrong(format!("{at} is not a table")))?;
+        if changes.contains_key("scale") {
+            return Err(wrong(format!("{at}: a scale cannot change the scales")));
+        }
         merge(&mut table, changes, &at).map_err(wrong)?;
         let document: Document =
             table.try_into().map_err(|error| wrong(format!("{at}: {}", friendly(&error))))?;
@@ -242,9 +245,6 @@ fn case((index, mut settings): (usize, Settings)) -> Result<Case, String> {
 /// a misspelt old one.
 fn merge(table: &mut Table, changes: &Table, at: &str) -> Result<(), String> {
     for (key, change) in changes {
-        if key == "scale" {
-            return Err(format!("{at}: a scale cannot change the scales"));
-        }
         if let ("workload" | "axes", Value::Table(change)) = (key.as_str(), change) {
             let known: Vec<&str> = match table.get(key) {
                 Some(Value::Table(known)) => known.keys().map(String::as_str).collect(),

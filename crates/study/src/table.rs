@@ -133,7 +133,7 @@ fn figures(results: &Results) -> Vec<Column> {
     };
     let mut columns: Vec<Column> = vec![
         ("wall_s".to_owned(), float(&|sample| Some(sample.wall_s))),
-        ("cpu_s".to_owned(), float(&|sample| Some(sample.cpu_s))),
+        ("cpu_s".to_owned(), float(&|sample| sample.cpu_s)),
         ("tuples".to_owned(), whole(&|sample| sample.tuples)),
         ("mtuples_per_s".to_owned(), float(&|sample| Some(sample.mtuples_per_s()))),
         ("answer_rows".to_owned(), whole(&|sample| sample.answer.rows)),

@@ -107,6 +107,11 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
     (word, format!("×{:.2} ({low:.2} to {high:.2}): {why}", ratio.ratio))
 }
 
+/// A claim without its size: which side of 1 is all that is left of it.
+pub fn direction_only(claim: &Claim) -> Claim {
+    Claim { direction: direction(claim), ratio: None, ..claim.clone() }
+}
+
 /// Which side the paper is on: as it says, or as its ratio does.
 fn direction(claim: &Claim) -> Option<Direction> {
     let of_ratio = |ratio: f64| match ratio {
@@ -141,13 +146,18 @@ fn the_same(interval: Interval) -> (Word, &'static str) {
 
 /// One word for several cells: all must agree, one disagrees for all.
 pub fn together(judged: &[(Word, String)]) -> (Word, String) {
+    together_as(judged, "cells")
+}
+
+/// As [`together`], for several of what is named.
+pub fn together_as(judged: &[(Word, String)], noun: &str) -> (Word, String) {
     let first = |word: Word| judged.iter().find(|(candidate, _)| *candidate == word);
     let count = |word: Word| judged.iter().filter(|(candidate, _)| *candidate == word).count();
     let found = [Word::Disagrees, Word::CannotBeSaidHere, Word::Agrees].into_iter().find_map(first);
     match (judged, found) {
         ([(word, reason)], _) => (*word, reason.clone()),
         (_, Some((word, reason))) => {
-            let of = format!("{} of {} cells, e.g. {reason}", count(*word), judged.len());
+            let of = format!("{} of {} {noun}, e.g. {reason}", count(*word), judged.len());
             (*word, of)
         }
         (_, None) => (Word::CannotBeSaidHere, "no cell of ours is meant".to_owned()),

@@ -52,6 +52,15 @@ pub trait Workload: Send + Sync {
     /// Whatever `sink` returned.
     fn rows(&self, table: usize, sink: RowSink<'_>) -> Result<(), SessionError>;
 
+    /// Statements that make what is not a table of rows, once, when all tables are finished.
+    ///
+    /// # Errors
+    /// When the dialect can't have it.
+    fn set_up(&self, dialect: Dialect) -> Result<Vec<String>, SessionError> {
+        let _ = dialect;
+        Ok(Vec::new())
+    }
+
     /// Statements that bring its tables back to how they were loaded, where that is less work than
     /// a copy of them. Asking forgets what clients were acknowledged before.
     fn reset(&self, dialect: Dialect) -> Option<Vec<String>> {
@@ -71,6 +80,11 @@ pub trait Workload: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// What its clients were answered, where all of them must be answered the same, always.
+    fn answer(&self) -> Option<Answered> {
+        None
+    }
+
     /// Looks whether the database is as it must be. No client may be at work. A look at what was
     /// just loaded also forgets what clients were acknowledged before.
     ///
@@ -81,6 +95,15 @@ pub trait Workload: Send + Sync {
         session: &mut dyn Session,
         when: Moment,
     ) -> Result<Vec<Condition>, SessionError>;
+}
+
+/// An answer, short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// Its rows.
+    pub rows: u64,
+    /// A checksum over them that does not depend on their order.
+    pub checksum: u64,
 }
 
 /// A statement to be explained.

@@ -41,6 +41,7 @@ use crate::client::{Client, Condition, Moment, RowSink, Table, Workload};
 use crate::draws::Draws;
 use crate::session::{Dialect, Session, SessionError};
 use acknowledged::Acknowledged;
+pub use acknowledged::AcknowledgedCounts;
 pub use input::{Delivery, Input, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 pub use inputs::InputCounts;
 pub use mix::{Mix, Pauses, response_limit_s};
@@ -138,6 +139,19 @@ impl OrderEntry {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Orders and payments that were acknowledged since the last look at fresh data, and commits
+    /// that no answer came to.
+    #[must_use]
+    pub fn acknowledged(&self) -> AcknowledgedCounts {
+        self.shared.acknowledged.counts()
+    }
+
+    fn forget(&self) {
+        self.shared.acknowledged.forget();
+        let mut counts = self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts = InputCounts::default();
+    }
+
     /// Draws of a client's own, other ones in each run.
     fn draws(&self, purpose: u32, client: u32) -> Draws {
         // Runs are kept apart by the seed, which the rows' streams do not share: an odd factor
@@ -184,6 +198,12 @@ impl Workload for OrderEntry {
         })
     }
 
+    /// Most of its tables change: a copy of them is less work.
+    fn reset(&self, _dialect: Dialect) -> Option<Vec<String>> {
+        self.forget();
+        None
+    }
+
     fn check(
         &self,
         session: &mut dyn Session,
@@ -194,11 +214,7 @@ impl Workload for OrderEntry {
         session.run(&Isolation::RepeatableRead.setting(session.dialect()))?;
         let mut conditions = conditions::check(session, population, when)?;
         match when {
-            Moment::Loaded => {
-                self.shared.acknowledged.forget();
-                let mut counts = self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner);
-                *counts = InputCounts::default();
-            }
+            Moment::Loaded => self.forget(),
             Moment::Drained => {
                 conditions.extend(self.shared.acknowledged.check(session, population)?);
                 conditions.extend(self.counts().check(population.warehouses));

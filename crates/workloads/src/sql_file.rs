@@ -8,6 +8,7 @@
 //! were allowed: [`SqlFile::writing`] names the first statement that may write. What only reads
 //! must answer the same every time; a check afterwards tells which statement did not.
 
+mod on_data;
 mod text;
 
 use std::collections::BTreeMap;
@@ -16,12 +17,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::WorkloadError;
+use crate::checksum::Checksum;
 use crate::client::{
     Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Table, Workload,
 };
 use crate::draws::Draws;
 use crate::rounds::Rounds;
 use crate::session::{Dialect, Row, Session, SessionError, StatementId, Value};
+pub use on_data::OnData;
 pub use text::{Statement, split};
 
 /// Stream of the seed.
@@ -64,11 +67,24 @@ impl SqlFile {
             return Err(unread(says));
         }
         let text = fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
-        let statements = split(&text, dialect).map_err(unread)?;
+        Self::of_text(&text, dialect, order, seed).map_err(unread)
+    }
+
+    /// Of a text itself.
+    ///
+    /// # Errors
+    /// In words, when it has no statement, or a quote or comment has no end.
+    pub fn of_text(text: &str, dialect: Dialect, order: Order, seed: u64) -> Result<Self, String> {
+        let statements = split(text, dialect)?;
         if statements.is_empty() {
-            return Err(unread("there is no statement in it".to_owned()));
+            return Err("there is no statement in it".to_owned());
         }
         Ok(Self { statements: Arc::new(statements), order, seed, answers: Arc::default() })
+    }
+
+    /// Without asking: what was answered before is forgotten.
+    fn forget(&self) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Its statements.
@@ -130,10 +146,10 @@ impl Workload for SqlFile {
         _session: &mut dyn Session,
         when: Moment,
     ) -> Result<Vec<Condition>, SessionError> {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if when == Moment::Loaded {
-            answers.clear();
+            self.forget();
         }
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let condition = |(index, answered): (&usize, &Answered)| Condition {
             name: format!("line {}", self.statements[*index].line),
             says: "a statement that only reads answers the same every time".to_owned(),
@@ -192,7 +208,7 @@ impl Client for Reader {
         let mut checksum = 0_u64;
         let rows = session.query(statement, &[], &mut |row| {
             // A sum: the order of rows is not part of the answer unless asked for.
-            checksum = checksum.wrapping_add(hash(row)?);
+            checksum = checksum.wrapping_add(checksum_of(row)?);
             Ok(())
         })?;
         let mut answers = self.file.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,26 +219,21 @@ impl Client for Reader {
     }
 }
 
-/// A row as a number: FNV-1a over its values as text.
-fn hash(row: Row<'_>) -> Result<u64, SessionError> {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut take = |bytes: &[u8]| {
-        for byte in bytes.iter().chain(&[0]) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
+/// A row as a number, over its values as text.
+fn checksum_of(row: Row<'_>) -> Result<u64, SessionError> {
+    let mut checksum = Checksum::new();
     for column in 0..row.columns() {
         match row.value(column)? {
-            Value::Null => take(&[1]),
-            Value::Int(int) => take(int.to_string().as_bytes()),
-            Value::Real(real) => take(real.to_string().as_bytes()),
-            Value::Decimal(decimal) => take(decimal.to_string().as_bytes()),
-            Value::Text(text) => take(text.as_bytes()),
-            Value::Date(date) => take(date.to_string().as_bytes()),
-            Value::Timestamp(moment) => take(moment.to_string().as_bytes()),
+            Value::Null => checksum.add(&[1]),
+            Value::Int(int) => checksum.add(int.to_string().as_bytes()),
+            Value::Real(real) => checksum.add(real.to_string().as_bytes()),
+            Value::Decimal(decimal) => checksum.add(decimal.to_string().as_bytes()),
+            Value::Text(text) => checksum.add(text.as_bytes()),
+            Value::Date(date) => checksum.add(date.to_string().as_bytes()),
+            Value::Timestamp(moment) => checksum.add(moment.to_string().as_bytes()),
         }
     }
-    Ok(hash)
+    Ok(checksum.value())
 }
 
 #[cfg(test)]

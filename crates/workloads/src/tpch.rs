@@ -15,6 +15,7 @@
 
 mod answer;
 mod columns;
+mod correlation;
 mod parquet;
 mod queries;
 mod schema;
@@ -26,10 +27,12 @@ use std::str::FromStr;
 
 use crate::WorkloadError;
 pub use answer::Answer;
+pub use correlation::correlated_query;
 pub use parquet::{Watch, Written, write_parquet};
 pub use queries::{QUERIES, query};
+pub use schema::Layout;
 pub use tables::Part;
-pub use workload::Queries;
+pub use workload::{Options, Queries, Texts};
 
 /// A table of TPC-H.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,6 +6,9 @@ use super::{Finding, Tree};
 
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
+    ("crates/duckdb/src/answer.rs", "reads rows where DuckDB's library put them"),
+    ("crates/duckdb/src/database.rs", "says which of its handles threads may share"),
+    ("crates/duckdb/src/ffi.rs", "loads DuckDB's library and calls it"),
     ("crates/machine/src/allocator.rs", "tells the C library's allocator through libc"),
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
     ("crates/machine/src/limits/bandwidth/kernel.rs", "calls wide code; stores past caches"),
@@ -14,6 +17,8 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/pages/mapping.rs", "maps memory and says which pages it is to have"),
     ("crates/machine/src/pages/pool.rs", "hands out mapped memory again"),
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
+    ("crates/machine/src/process/peer.rs", "asks through libc who is behind a socket"),
+    ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
     ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     ("crates/operators/src/direct/atomics.rs", "numbers as atomic ones, which is not stable yet"),
     ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),

@@ -5,6 +5,7 @@ mod data;
 mod join;
 mod limits;
 mod machine;
+mod reproduce;
 #[cfg(feature = "sql")]
 mod sql;
 #[cfg(not(feature = "sql"))]
@@ -27,8 +28,10 @@ pub(crate) enum Command {
     Join(join::Args),
     /// Run SQL over files, with DataFusion (in builds with the feature `sql`)
     Sql(sql::Args),
-    /// Measure: list, show, run and resume studies
+    /// Measure: list, show, run, resume and compare studies
     Study(study::Args),
+    /// A paper's experiments, run here: its figure, ours, and whether they agree
+    Reproduce(reproduce::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -43,6 +46,7 @@ impl Command {
             Self::Join(args) => join::run(args),
             Self::Sql(args) => sql::run(args),
             Self::Study(args) => study::run(args),
+            Self::Reproduce(args) => reproduce::run(args),
             Self::Completions(args) => completions::run(args),
         }
     }

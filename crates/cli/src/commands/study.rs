@@ -4,22 +4,24 @@
 //! list, show, plan      nothing is run
 //! run, resume           claim a directory, run what is left, then as `report`
 //! report                from the directory alone: Parquet, report.html, the last lines
+//! compare               two directories: compare.html
 //! ```
 
-mod begun;
-mod chosen;
-mod duration;
-mod finish;
-mod host;
-mod limits;
+pub(crate) mod begun;
+pub(crate) mod chosen;
+mod compare;
+pub(crate) mod duration;
+pub(crate) mod finish;
+pub(crate) mod host;
+pub(crate) mod limits;
 mod list;
 mod plan;
 mod progress;
 mod report;
-mod resume;
-mod run;
+pub(crate) mod resume;
+pub(crate) mod run;
 mod show;
-mod summary;
+pub(crate) mod summary;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,8 @@ enum Command {
     Resume(resume::Args),
     /// Write the report of a result again; nothing is run
     Report(report::Args),
+    /// Two results: before and after, cell by cell; nothing is run
+    Compare(compare::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -58,6 +62,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Resume(args) => resume::run(args),
         Command::Report(args) => report::run(args),
+        Command::Compare(args) => compare::run(args),
     };
     result.map_err(blame)
 }

@@ -40,6 +40,8 @@ impl Place {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
+        // Some set it for good; what fails must still say it in one line.
+        command.env("RUST_BACKTRACE", "1");
         command.args(arguments).current_dir(self.directory.path());
         command
     }

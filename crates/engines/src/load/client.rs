@@ -10,7 +10,7 @@ use workahead_workloads::session::{Session, SessionError};
 
 use super::gate::{Gate, Phase};
 use super::tally::Tally;
-use super::{End, Load, LoadError, Opened, Until};
+use super::{End, Load, LoadError, Until};
 
 /// An input that the server gives up so often will never get through.
 const ATTEMPTS_MAX: u32 = 100_000;
@@ -102,9 +102,10 @@ impl<'a> Runner<'a> {
     }
 
     fn enter(&self, client: &mut dyn Client) -> Result<Box<dyn Session>, Ended> {
-        let opened = self.load.door.open().and_then(|Opened { mut session, cancel }| {
-            self.gate.entered(self.number, cancel);
-            client.connected(session.as_mut())?;
+        let opened = self.load.door.open().and_then(|mut connection| {
+            self.gate.entered(self.number, connection.cancel());
+            client.connected(connection.session())?;
+            let session: Box<dyn Session> = connection;
             Ok(session)
         });
         opened.map_err(|source| {

@@ -134,6 +134,21 @@ impl Driven {
         Driven { wall_s, kinds, client_cpu_s, unserved, end }
     }
 
+    /// With what the same clients did afterwards; between the two no time goes by.
+    #[must_use]
+    pub fn then(mut self, after: &Driven) -> Driven {
+        for (sum, part) in self.kinds.iter_mut().zip(&after.kinds) {
+            sum.merge(part);
+        }
+        Driven {
+            wall_s: self.wall_s + after.wall_s,
+            kinds: self.kinds,
+            client_cpu_s: self.client_cpu_s + after.client_cpu_s,
+            unserved: self.unserved + after.unserved,
+            end: after.end.clone(),
+        }
+    }
+
     /// Transactions of all kinds.
     #[must_use]
     pub fn done(&self) -> u64 {

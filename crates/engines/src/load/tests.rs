@@ -1,14 +1,41 @@
 //! Loads on a server that only pretends: who comes when, what is counted, how it ends.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::{Client, Condition, Done, Moment, Next, RowSink, Table};
-use workahead_workloads::session::{Dialect, OnRow, StatementId, Value};
+use workahead_workloads::session::{Dialect, OnRow, Session, StatementId, Value};
 
 use super::*;
+use crate::door::{Cancel, Connection, Pour};
+use crate::server::Explain;
 
 /// A session that does nothing: the clients below pretend.
-struct Nothing;
+struct Nothing {
+    cancelled: Arc<AtomicU32>,
+}
+
+impl Connection for Nothing {
+    fn version(&mut self) -> Result<String, SessionError> {
+        Ok("none".to_owned())
+    }
+    fn plan(&mut self, _: &str, _: Explain) -> Result<PlanText, SessionError> {
+        Ok(PlanText { planner: Planner::Postgres, text: String::new() })
+    }
+    fn fill_table(&mut self, _: &Table, _: Pour<'_>) -> Result<u64, SessionError> {
+        Ok(0)
+    }
+    fn analyse_table(&mut self, _: &str) -> Result<(), SessionError> {
+        Ok(())
+    }
+    fn cancel(&self) -> Cancel {
+        let cancelled = Arc::clone(&self.cancelled);
+        Arc::new(move || {
+            cancelled.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+}
 
 impl Session for Nothing {
     fn dialect(&self) -> Dialect {
@@ -51,16 +78,12 @@ struct Doorway {
 }
 
 impl Door for Doorway {
-    fn open(&self) -> Result<Opened, SessionError> {
+    fn open(&self) -> Result<Box<dyn Connection>, SessionError> {
         if self.shut {
             return Err(SessionError::Failed("too many clients already".to_owned()));
         }
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let cancelled = Arc::clone(&self.cancelled);
-        let cancel = Arc::new(move || {
-            cancelled.fetch_add(1, Ordering::Relaxed);
-        });
-        Ok(Opened { session: Box::new(Nothing), cancel })
+        Ok(Box::new(Nothing { cancelled: Arc::clone(&self.cancelled) }))
     }
 }
 

@@ -64,14 +64,6 @@ impl Connection {
         Ok(all)
     }
 
-    /// The server's version as it says it, as `10.11.19-MariaDB`.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
-    pub fn version(&mut self) -> Result<String, SessionError> {
-        Ok(self.texts("SELECT VERSION()")?.concat())
-    }
-
     /// What ends the statement that this connection runs, from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { address: self.address.clone(), connection: self.conn.connection_id() }

@@ -1,19 +1,28 @@
 //! What a cell asks of a served database: its settings, read and bounded.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::SmtAxis;
+use workahead_machine::scheduling::Policy;
 use workahead_study::cell::Cell;
 use workahead_study::engine::EngineError;
+use workahead_workloads::loops::SEED_BYTES;
 
+use super::background::LoopCount;
+use super::crash::Crash;
+use super::database::Pages;
+use super::trial::Clients;
 use super::work::Work;
 use crate::given::Given;
 
-/// Most clients: as many connections as a private server takes, less a few of our own.
-const CLIENTS_MAX: usize = 190;
 /// Most processes for one query: what PostgreSQL's planner may be told at most.
 const PARALLEL_MAX: usize = 1024;
+/// A page at least; at most what no cache holds.
+const LOOP_BYTES: RangeInclusive<usize> = 4 << 10..=4 << 30;
+/// Order entry's own limit.
+const WAREHOUSES_MAX: usize = 100_000;
 /// Longest measured time.
 const SECONDS_MAX: f64 = 7.0 * 86_400.0;
 
@@ -24,6 +33,8 @@ pub(super) struct Asked {
     pub(super) work: Work,
     /// Connections that run it at the same time.
     pub(super) clients: usize,
+    /// Whether that is only where the search for as many as saturate the server begins.
+    pub(super) ramp: bool,
     /// How much of it.
     pub(super) amount: Amount,
     /// Transactions to start in a second, all clients together; as fast as they can when not given.
@@ -36,6 +47,20 @@ pub(super) struct Asked {
     pub(super) placement: Placement,
     /// How many; all when not given.
     pub(super) cpus: Option<usize>,
+    /// How the system schedules it.
+    pub(super) policy: Policy,
+    /// The pages of its buffers.
+    pub(super) pages: Pages,
+    /// Before anything is counted, in seconds.
+    pub(super) warmup_s: f64,
+    /// Loops in the background, on the server's CPUs.
+    pub(super) loops: LoopCount,
+    /// Bytes that each of them touches.
+    pub(super) loop_bytes: usize,
+    /// The share of the time after which the server is killed; never when not given.
+    pub(super) kill_at: Option<f64>,
+    /// The most warehouses, where as many are wanted as the rate asks for.
+    pub(super) scale_to_bound: Option<u32>,
     /// The server's own settings.
     pub(super) server: BTreeMap<String, String>,
 }
@@ -54,17 +79,32 @@ impl Asked {
     pub(super) fn read(cell: &Cell) -> Result<Self, EngineError> {
         let given = Given::new(cell);
         let work = Work::read(&given)?;
-        let clients = given.number("clients", 1, 1..=CLIENTS_MAX)?;
-        let queries = given.number("queries", 100, 1..=usize::MAX)? as u64;
+        let (clients, ramp) = match given.text("clients", Clients::Number(1))? {
+            Clients::Number(number) => (number, false),
+            Clients::Ramp => (1, true),
+        };
+        let usual = work.usual_count() as usize;
+        let queries = given.number("queries", usual, 1..=usize::MAX)? as u64;
+        let queries = match given.number("queries_each", 0, 0..=usize::MAX)? as u64 {
+            0 => queries,
+            each => each.saturating_mul(clients as u64),
+        };
         let amount = match given.real("seconds", 0.0, 0.0..=SECONDS_MAX)? {
             seconds if seconds > 0.0 => Amount::Seconds(seconds),
             _ => Amount::Count(queries),
         };
         let rate = given.has("rate").then(|| given.real("rate", 0.0, 0.001..=1e7)).transpose()?;
         let cpus = given.has("cpus").then(|| given.number("cpus", 0, 1..=4096)).transpose()?;
+        let scale_to_bound = match &work {
+            Work::OrderEntry(_) if given.has("scale_to_bound") => {
+                Some(given.number("scale_to_bound", 1, 1..=WAREHOUSES_MAX)? as u32)
+            }
+            _ => None,
+        };
         let asked = Self {
             work,
             clients,
+            ramp,
             amount,
             rate,
             parallel: given.number("parallel", 1, 1..=PARALLEL_MAX)?,
@@ -75,9 +115,53 @@ impl Asked {
                 &Placement::ALL.map(|placement| (placement.name(), placement)),
             )?,
             cpus,
+            policy: given.choice(
+                "scheduler",
+                Policy::Other,
+                &Policy::ALL.map(|policy| (policy.name(), policy)),
+            )?,
+            pages: given.choice("pages", Pages::Usual, &Pages::NAMED)?,
+            warmup_s: given.real("warmup_s", 0.0, 0.0..=SECONDS_MAX)?,
+            loops: given.text("loops", LoopCount::Number(0))?,
+            loop_bytes: given.number("loop_bytes", SEED_BYTES, LOOP_BYTES)?,
+            kill_at: kill_at(&given, amount)?,
+            scale_to_bound,
             server: given.beginning("server."),
         };
         given.nothing_else()?;
         Ok(asked)
+    }
+
+    /// About what its tables take, or may come to take.
+    pub(super) fn data_bytes(&self) -> u64 {
+        let bytes = self.work.data_bytes();
+        match (&self.work, self.scale_to_bound) {
+            (Work::OrderEntry(options), Some(most)) => {
+                let begin = options.population.warehouses;
+                bytes / u64::from(begin) * u64::from(most.max(begin))
+            }
+            _ => bytes,
+        }
+    }
+
+    /// What is to happen to the server in the middle, if anything.
+    pub(super) fn crash(&self) -> Option<Crash> {
+        match (self.kill_at, self.amount) {
+            (Some(share), Amount::Seconds(seconds)) => Some(Crash { share, seconds }),
+            _ => None,
+        }
+    }
+}
+
+/// When the server is killed, in shares of a time that must be given.
+fn kill_at(given: &Given<'_>, amount: Amount) -> Result<Option<f64>, EngineError> {
+    if !given.has("kill_at") {
+        return Ok(None);
+    }
+    match amount {
+        Amount::Seconds(_) => given.real("kill_at", 0.5, 0.01..=0.99).map(Some),
+        Amount::Count(_) => Err(EngineError::Failed(
+            "setting `kill_at` is a share of a time: give `seconds` too".to_owned(),
+        )),
     }
 }

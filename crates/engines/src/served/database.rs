@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use workahead_machine::CpuSet;
+use workahead_machine::scheduling::Policy;
 use workahead_study::engine::{EngineError, Stop};
+use workahead_study::protocol::Protocol;
 use workahead_workloads::client::{Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
-use crate::attach::Target;
-use crate::fill::fill;
+use crate::door::Door;
+use crate::fill::{Filled, fill};
 
 /// How a server is to run; it is started anew when any of this changes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,12 +22,47 @@ pub(super) struct Running {
     pub(super) settings: BTreeMap<String, String>,
     /// The CPUs it is kept on; all of this process when not given.
     pub(super) cpus: Option<CpuSet>,
+    /// How the system schedules it.
+    pub(super) policy: Policy,
+}
+
+/// Where a database's work is done, as far as it can be counted from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seat {
+    /// In a process and those below it.
+    Process(u32),
+    /// In this one, with its clients: their time is in the database's.
+    Within,
+    /// Out of sight, as on another machine.
+    Unseen,
+}
+
+/// Pages of a database's buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// Whatever it takes by itself.
+    Usual,
+    /// The system's smallest.
+    Small,
+    /// Huge ones, reserved beforehand.
+    Huge,
+}
+
+impl Pages {
+    /// As studies spell them.
+    pub(super) const NAMED: [(&str, Pages); 3] =
+        [("usual", Pages::Usual), ("small", Pages::Small), ("huge", Pages::Huge)];
 }
 
 /// A product whose servers the engine starts.
 pub(super) trait Database {
     /// The name that studies use.
     fn name(&self) -> &'static str;
+
+    /// The folder of what is kept of it.
+    fn folder(&self) -> &'static str {
+        self.name()
+    }
 
     /// The installed version.
     fn version(&self) -> Result<String, EngineError>;
@@ -34,6 +73,31 @@ pub(super) trait Database {
     /// Settings that let at most so many processes work on one query; why that can't be.
     fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String>;
 
+    /// Settings that give its buffers pages of a size; why that can't be.
+    fn pages(&self, pages: Pages) -> Result<Vec<(String, String)>, String> {
+        match pages {
+            Pages::Usual => Ok(Vec::new()),
+            Pages::Small | Pages::Huge => {
+                Err(format!("the pages of {} can't be chosen from here", self.name()))
+            }
+        }
+    }
+
+    /// Why it can't be run so.
+    fn impossible(&self, _: &Running, _: Protocol) -> Option<String> {
+        None
+    }
+
+    /// What can't be seen of it from here.
+    fn cannot(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether anything may be written to it.
+    fn may_write(&self) -> bool {
+        true
+    }
+
     /// Starts the server in a directory, or starts it anew where it runs otherwise.
     fn serve(&mut self, home: &Path, running: &Running, stop: &Stop) -> Result<(), EngineError>;
 
@@ -41,22 +105,25 @@ pub(super) trait Database {
     fn chill(&mut self, stop: &Stop) -> Result<(), EngineError>;
 
     /// Makes the database a copy of a workload's data as it was loaded; loads it the first time,
-    /// and keeps a copy below the directory for later runs.
+    /// and keeps a copy below the directory for later runs. What loading took, when it did.
     fn restore(
         &mut self,
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<(), EngineError>;
+    ) -> Result<Option<Filled>, EngineError>;
 
     /// Where clients come in.
-    fn target(&self) -> Result<Target, EngineError>;
+    fn door(&self) -> Result<Box<dyn Door>, EngineError>;
 
-    /// The server's first process.
-    fn pid(&self) -> Option<u32>;
+    /// Where its work is done.
+    fn seat(&self) -> Seat;
 
     /// Its last words, when it ended by itself.
     fn last_words(&mut self) -> Option<String>;
+
+    /// Kills it at once, without a chance to write anything; why that can't be.
+    fn kill(&mut self) -> Result<(), String>;
 
     /// Stops it.
     fn stop(&mut self);
@@ -64,28 +131,52 @@ pub(super) trait Database {
 
 /// Loads a workload's data into an empty database, and looks at it.
 pub(super) fn load(
-    target: &Target,
+    door: &dyn Door,
     workload: &dyn Workload,
     stop: &Stop,
-) -> Result<(), EngineError> {
-    fill(target, workload, stop)?;
-    holds(target, workload, Moment::Loaded)
+) -> Result<Filled, EngineError> {
+    let filled = fill(door, workload, stop)?;
+    holds(door, workload, Moment::Loaded, stop)?;
+    Ok(filled)
 }
+
+/// How often a look at the data is asked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Whether the database is as the workload says it must be.
 pub(super) fn holds(
-    target: &Target,
+    door: &dyn Door,
     workload: &dyn Workload,
     when: Moment,
+    stop: &Stop,
 ) -> Result<(), EngineError> {
     let failed = |error| EngineError::Failed(format!("look at the data: {error}"));
-    let mut connection = target.connect().map_err(failed)?;
-    let conditions = workload.check(connection.session(), when).map_err(failed)?;
-    let broken = conditions.into_iter().find_map(|condition| match condition.outcome {
-        Outcome::Broken(found) => {
-            Some(format!("it does not hold that {}: {found}", condition.says))
-        }
-        _ => None,
+    let mut connection = door.open().map_err(failed)?;
+    let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
+    // A condition may be a query of minutes.
+    let conditions = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                if stop.asked() {
+                    cancel();
+                }
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+        });
+        let conditions = workload.check(connection.session(), when);
+        over.store(true, Ordering::Relaxed);
+        watch.thread().unpark();
+        conditions
     });
+    if stop.asked() {
+        return Err(EngineError::Stopped);
+    }
+    let broken =
+        conditions.map_err(failed)?.into_iter().find_map(|condition| match condition.outcome {
+            Outcome::Broken(found) => {
+                Some(format!("it does not hold that {}: {found}", condition.says))
+            }
+            _ => None,
+        });
     broken.map_or(Ok(()), |broken| Err(EngineError::Failed(broken)))
 }

@@ -1,110 +1,90 @@
 //! MariaDB as the engine needs it: data is kept as copies of the whole data directory.
 
-use std::path::Path;
-
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::Dialect;
 
-use super::database::{Database, Running, load};
-use super::files;
+use super::database::{Pages, load};
+use super::private::{self, CURRENT};
 use crate::attach::Target;
+use crate::fill::Filled;
 use crate::mariadb::Server;
-use crate::server::Options;
+use crate::server::{Error, Options};
 
-/// The database that clients use.
-const CURRENT: &str = "current";
-
-/// A private MariaDB.
-#[derive(Default)]
-pub(super) struct MariaDb {
-    serving: Option<(Server, Options)>,
-}
-
-fn stopped() -> EngineError {
-    EngineError::Failed("the server was not started".to_owned())
-}
-
-impl Database for MariaDb {
-    fn name(&self) -> &'static str {
-        "mariadb"
+/// What lets so many threads work on one query.
+pub(super) fn parallel(processes: usize) -> Result<Vec<(String, String)>, String> {
+    match processes {
+        1 => Ok(Vec::new()),
+        _ => Err("MariaDB runs a query in one thread".to_owned()),
     }
+}
 
-    fn version(&self) -> Result<String, EngineError> {
+impl private::Server for Server {
+    const NAME: &'static str = "mariadb";
+    const DIALECT: Dialect = Dialect::MariaDb;
+
+    fn version() -> Result<String, Error> {
         Ok(format!("MariaDB {}", Server::installed_version()?))
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::MariaDb
+    fn parallel(processes: usize) -> Result<Vec<(String, String)>, String> {
+        parallel(processes)
     }
 
-    fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
-        match processes {
-            1 => Ok(Vec::new()),
-            _ => Err("MariaDB runs a query in one thread".to_owned()),
-        }
-    }
-
-    fn serve(&mut self, home: &Path, running: &Running, stop: &Stop) -> Result<(), EngineError> {
-        let options = Options {
-            directory: home.to_owned(),
-            programs: None,
-            settings: running.settings.clone(),
-            cpus: running.cpus.clone(),
+    fn pages(pages: Pages) -> Vec<(String, String)> {
+        let large = match pages {
+            Pages::Usual => return Vec::new(),
+            Pages::Small => "OFF",
+            Pages::Huge => "ON",
         };
-        let Some((server, now)) = &mut self.serving else {
-            self.serving = Some((Server::start(&options, stop)?, options));
-            return Ok(());
-        };
-        if *now != options || !server.is_running() {
-            server.restart(&options, stop)?;
-            *now = options;
-        }
-        Ok(())
+        vec![("large_pages".to_owned(), large.to_owned())]
     }
 
-    fn chill(&mut self, stop: &Stop) -> Result<(), EngineError> {
-        let Some((server, options)) = self.serving.take() else { return Ok(()) };
-        server.stop();
-        files::forget(&options.directory)?;
-        self.serving = Some((Server::start(&options, stop)?, options));
-        Ok(())
+    fn start(options: &Options, stop: &Stop) -> Result<Self, Error> {
+        Server::start(options, stop)
+    }
+
+    fn restart(&mut self, options: &Options, stop: &Stop) -> Result<(), Error> {
+        Server::restart(self, options, stop)
     }
 
     fn restore(
         &mut self,
         data: &str,
         workload: &dyn Workload,
-        stop: &Stop,
-    ) -> Result<(), EngineError> {
-        let (server, options) = self.serving.as_mut().ok_or_else(stopped)?;
-        if server.keeps(data)? {
-            server.restore(data, options, stop)?;
-        } else {
-            server.create_database(CURRENT)?;
-            load(&server.target(CURRENT), workload, stop)?;
-            server.keep(data, options, stop)?;
+        (options, stop): (&Options, &Stop),
+    ) -> Result<Option<Filled>, EngineError> {
+        if self.keeps(data)? {
+            Server::restore(self, data, options, stop)?;
+            return Ok(None);
         }
-        Ok(())
+        self.create_database(CURRENT)?;
+        let filled = load(&Server::target(self, CURRENT), workload, stop)?;
+        self.keep(data, options, stop)?;
+        Ok(Some(filled))
     }
 
-    fn target(&self) -> Result<Target, EngineError> {
-        let (server, _) = self.serving.as_ref().ok_or_else(stopped)?;
-        Ok(server.target(CURRENT))
+    fn target(&self) -> Target {
+        Server::target(self, CURRENT)
     }
 
-    fn pid(&self) -> Option<u32> {
-        self.serving.as_ref()?.0.pids().first().copied()
+    fn is_running(&mut self) -> bool {
+        Server::is_running(self)
     }
 
-    fn last_words(&mut self) -> Option<String> {
-        let (server, _) = self.serving.as_mut()?;
-        (!server.is_running()).then(|| server.last_words().to_string())
+    fn last_words(&mut self) -> Error {
+        Server::last_words(self)
     }
 
-    fn stop(&mut self) {
-        if let Some((server, _)) = self.serving.take() {
-            server.stop();
-        }
+    fn pids(&self) -> Vec<u32> {
+        Server::pids(self)
+    }
+
+    fn kill(&mut self) {
+        Server::kill(self);
+    }
+
+    fn stop(self) {
+        Server::stop(self);
     }
 }

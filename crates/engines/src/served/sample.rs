@@ -1,19 +1,21 @@
 //! One repetition: clients at work, what the server used for them, and what must hold afterwards.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use workahead_machine::process::machine_wide::Whole;
 use workahead_machine::process::{Snapshot, Tree, Used};
 use workahead_machine::{CpuSet, Root};
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
-use workahead_study::plans::{PlanText, Planner};
+use workahead_study::plans::PlanText;
 use workahead_workloads::client::{Moment, Workload};
 use workahead_workloads::session::Dialect;
 
 use super::asked::{Amount, Asked};
-use super::database::{Database, holds};
-use crate::attach::Target;
+use super::background::Background;
+use super::database::{Database, Seat, holds};
+use super::reads::Reads;
+use crate::door::Door;
 use crate::load::{Driven, Edge, End, Load, Until};
 use crate::server::Explain;
 
@@ -25,28 +27,38 @@ const QUANTILES: [(&str, f64); 4] = [
     ("latency_max_ms", 1.0),
 ];
 
+/// Who works on which CPUs beside the server, and until when.
+pub(super) struct Beside<'a> {
+    /// Those of the clients; all of this process when not given.
+    pub(super) clients: Option<CpuSet>,
+    /// Loops in the background.
+    pub(super) loops: Background,
+    /// A request to stop.
+    pub(super) stop: &'a Stop,
+}
+
 /// Lets the clients of a cell work.
 pub(super) fn of(
     database: &mut dyn Database,
     asked: &Asked,
     workload: &dyn Workload,
-    (cpus, stop): (Option<CpuSet>, &Stop),
+    beside: Beside<'_>,
 ) -> Result<Sample, EngineError> {
-    let target = database.target()?;
-    let mut meter = Meter::of(database)?;
-    let load = Load {
-        workload,
-        door: &target,
-        clients: asked.clients as u32,
-        rate: asked.rate,
-        warmup: Duration::ZERO,
-        until: match asked.amount {
-            Amount::Count(count) => Until::Count(count),
-            Amount::Seconds(seconds) => Until::Time(Duration::from_secs_f64(seconds)),
-        },
-        cpus,
-    };
-    let driven = load.drive(stop, &mut |edge| meter.read(edge))?;
+    let Beside { clients, mut loops, stop } = beside;
+    let door = database.door()?;
+    let mut meter = Meter::of(database);
+    let load = load(asked, (workload, door.as_ref()), clients);
+    let reads = Reads::begin(door.as_ref());
+    let driven = load.drive(stop, &mut |edge| match edge {
+        Edge::Begin => {
+            loops.begin();
+            meter.read(edge);
+        }
+        Edge::End => {
+            meter.read(edge);
+            loops.end();
+        }
+    })?;
     match &driven.end {
         End::Done => {}
         End::Stopped => return Err(EngineError::Stopped),
@@ -57,97 +69,153 @@ pub(super) fn of(
             )));
         }
     }
-    holds(&target, workload, Moment::Drained)?;
-    let plan = plan(&target, workload)?;
-    Ok(Sample { plan, ..meter.sample(&driven)? })
+    let rows_read = reads.end(door.as_ref());
+    holds(door.as_ref(), workload, Moment::Drained, stop)?;
+    let mut sample = meter.sample(&driven)?;
+    let mut say = |name: &str, value: f64| sample.measures.insert(name.to_owned(), value);
+    rows_read.map(|rows| say("rows_read", rows as f64));
+    for (name, value) in asked.work.measures(&driven).into_iter().chain(loops.measures()?) {
+        say(name, value);
+    }
+    let planned = plan(door.as_ref(), (workload, database.dialect()))?;
+    if let Some((plan, planning_ms)) = planned {
+        say("planning_ms", planning_ms);
+        sample.plan = Some(plan);
+    }
+    if let Some(answered) = workload.answer() {
+        sample.answer = Answer { rows: answered.rows, checksum: answered.checksum };
+    }
+    Ok(sample)
 }
 
-/// The plan of what the clients ran, where it has one.
-fn plan(target: &Target, workload: &dyn Workload) -> Result<Option<PlanText>, EngineError> {
+/// What a cell's clients do, all of it.
+pub(super) fn load<'a>(
+    asked: &Asked,
+    (workload, door): (&'a dyn Workload, &'a dyn Door),
+    cpus: Option<CpuSet>,
+) -> Load<'a> {
+    Load {
+        workload,
+        door,
+        clients: asked.clients as u32,
+        rate: asked.rate,
+        warmup: Duration::from_secs_f64(asked.warmup_s),
+        until: match asked.amount {
+            Amount::Count(count) => Until::Count(count),
+            Amount::Seconds(seconds) => Until::Time(Duration::from_secs_f64(seconds)),
+        },
+        cpus,
+    }
+}
+
+/// The plan of what the clients ran, where it has one, and how long a request for it took: reading
+/// the statement, planning, and a round trip, but no execution.
+fn plan(
+    door: &dyn Door,
+    (workload, dialect): (&dyn Workload, Dialect),
+) -> Result<Option<(PlanText, f64)>, EngineError> {
     let failed = |error| EngineError::Failed(format!("explain the query: {error}"));
-    let (planner, dialect) = match target {
-        Target::Postgres(_) => (Planner::Postgres, Dialect::Postgres),
-        Target::MariaDb(_) => (Planner::Mariadb, Dialect::MariaDb),
-    };
     // One statement is what a cell is about; a mix of transactions has none of its own.
     let explained = workload.explained(dialect).map_err(failed)?;
     let [statement] = explained.as_slice() else { return Ok(None) };
-    let mut connection = target.connect().map_err(failed)?;
+    let mut connection = door.open().map_err(failed)?;
     for text in &statement.settings {
         connection.session().run(text).map_err(failed)?;
     }
-    let text = connection.explain(&statement.text, Explain::Planned).map_err(failed)?;
-    Ok(Some(PlanText { planner, text }))
+    let begun = Instant::now();
+    let plan = connection.plan(&statement.text, Explain::Planned).map_err(failed)?;
+    Ok(Some((plan, begun.elapsed().as_secs_f64() * 1e3)))
 }
 
 /// What is read at the edges of the measured part.
-struct Meter {
+pub(super) struct Meter {
     root: Root,
-    tree: Tree,
-    begin: Option<(Snapshot, Whole)>,
-    used: Option<(Used, Whole)>,
+    seat: Seat,
+    tree: Option<Tree>,
+    begin: Option<(Option<Snapshot>, Whole)>,
+    used: Option<(Option<Used>, Whole)>,
 }
 
 impl Meter {
-    fn of(database: &dyn Database) -> Result<Self, EngineError> {
-        let gone = || EngineError::Failed("the server does not run".to_owned());
-        let tree = Tree::of(database.pid().ok_or_else(gone)?);
-        Ok(Self { root: Root::live(), tree, begin: None, used: None })
+    pub(super) fn of(database: &dyn Database) -> Self {
+        let seat = database.seat();
+        let tree = match seat {
+            Seat::Process(pid) => Some(Tree::of(pid)),
+            Seat::Within => Some(Tree::of(std::process::id())),
+            Seat::Unseen => None,
+        };
+        Self { root: Root::live(), seat, tree, begin: None, used: None }
     }
 
-    fn read(&mut self, edge: Edge) {
-        let (server, whole) = (self.tree.look(&self.root), Whole::look(&self.root));
+    pub(super) fn read(&mut self, edge: Edge) {
+        let server = self.tree.as_mut().map(|tree| tree.look(&self.root));
+        let whole = Whole::look(&self.root);
         match (edge, &self.begin) {
             (Edge::Begin, _) => self.begin = Some((server, whole)),
             (Edge::End, Some((server_then, whole_then))) => {
-                self.used = Some((server.since(server_then), whole.since(whole_then)));
+                let used = server.zip(server_then.as_ref()).map(|(now, then)| now.since(then));
+                self.used = Some((used, whole.since(whole_then)));
             }
             (Edge::End, None) => {}
         }
     }
 
-    fn sample(self, driven: &Driven) -> Result<Sample, EngineError> {
-        let Some((used, whole)) = self.used.filter(|_| driven.wall_s > 0.0) else {
-            return Err(EngineError::Failed("no transaction was done in the time".to_owned()));
-        };
-        let mut measures = BTreeMap::new();
-        let mut say = |name: &str, value: Option<f64>| {
-            value.map(|value| measures.insert(name.to_owned(), value));
-        };
-        let latency_ns = driven.latency_ns();
-        say("latency_mean_ms", Some(latency_ns.mean() / 1e6));
-        for (name, quantile) in QUANTILES {
-            say(name, Some(latency_ns.value_at_quantile(quantile) as f64 / 1e6));
-        }
-        say("per_s", driven.per_s());
-        say("retries", Some(driven.retries() as f64));
-        say("unserved", (driven.unserved > 0).then_some(driven.unserved as f64));
-        for kind in driven.kinds.iter().filter(|_| driven.kinds.len() > 1) {
-            say(&format!("{}_per_s", kind.name), Some(kind.done as f64 / driven.wall_s));
-            let p95_ms = kind.latency_ns.value_at_quantile(0.95) as f64 / 1e6;
-            say(&format!("{}_p95_ms", kind.name), Some(p95_ms));
-        }
-        say("client_cpu_s", Some(driven.client_cpu_s));
-        say("client_cpu_share", Some(driven.client_cpu_s / (driven.client_cpu_s + used.cpu_s)));
-        say("user_s", Some(used.user_s));
-        say("system_s", Some(used.system_s));
-        say("cpu_is_at_least", used.cpu_is_at_least.then_some(1.0));
-        say("switches_voluntary", Some(used.switches_voluntary as f64));
-        say("switches_involuntary", Some(used.switches_involuntary as f64));
-        say("run_delay_s", used.run_delay_s);
-        say("faults_minor", Some(used.faults_minor as f64));
-        say("faults_major", Some(used.faults_major as f64));
-        say("steal_s", whole.steal_s);
-        say("cpu_pressure_s", whole.cpu_some_s);
-        say("io_pressure_s", whole.io_some_s);
-        Ok(Sample {
-            wall_s: driven.wall_s,
-            cpu_s: used.cpu_s,
-            tuples: driven.done(),
-            // How often each input comes up is chance; each answer was checked by its client.
-            answer: Answer::default(),
-            measures,
-            plan: None,
-        })
+    /// What was used between the edges; none when nothing was measured.
+    pub(super) fn used(&self) -> Option<(Option<Used>, Whole)> {
+        self.used.clone()
     }
+
+    fn sample(&self, driven: &Driven) -> Result<Sample, EngineError> {
+        let used = self.used().filter(|_| driven.wall_s > 0.0);
+        let nothing = || EngineError::Failed("no transaction was done in the time".to_owned());
+        Ok(sample(driven, used.ok_or_else(nothing)?, self.seat))
+    }
+}
+
+/// Both in figures.
+pub(super) fn sample(driven: &Driven, (used, whole): (Option<Used>, Whole), seat: Seat) -> Sample {
+    let mut measures = clients(driven);
+    let mut say = |name: &str, value: f64| {
+        measures.insert(name.to_owned(), value);
+    };
+    if let Some(used) = &used {
+        used.measures().into_iter().for_each(|(name, value)| say(name, value));
+        if seat != Seat::Within {
+            let both = driven.client_cpu_s + used.cpu_s;
+            say("client_cpu_share", driven.client_cpu_s / both);
+        }
+    }
+    whole.measures().into_iter().for_each(|(name, value)| say(name, value));
+    Sample {
+        wall_s: driven.wall_s,
+        cpu_s: used.map(|used| used.cpu_s),
+        tuples: driven.done(),
+        // How often each input comes up is chance; each answer was checked by its client.
+        answer: Answer::default(),
+        measures,
+        plan: None,
+    }
+}
+
+/// What the clients saw, by name.
+fn clients(driven: &Driven) -> BTreeMap<String, f64> {
+    let mut measures = BTreeMap::new();
+    let mut say = |name: &str, value: f64| measures.insert(name.to_owned(), value);
+    let latency_ns = driven.latency_ns();
+    say("latency_mean_ms", latency_ns.mean() / 1e6);
+    for (name, quantile) in QUANTILES {
+        say(name, latency_ns.value_at_quantile(quantile) as f64 / 1e6);
+    }
+    driven.per_s().map(|per_s| say("per_s", per_s));
+    say("retries", driven.retries() as f64);
+    if driven.unserved > 0 {
+        say("unserved", driven.unserved as f64);
+    }
+    for kind in driven.kinds.iter().filter(|_| driven.kinds.len() > 1) {
+        say(&format!("{}_per_s", kind.name), kind.done as f64 / driven.wall_s);
+        let p95_ms = kind.latency_ns.value_at_quantile(0.95) as f64 / 1e6;
+        say(&format!("{}_p95_ms", kind.name), p95_ms);
+    }
+    say("client_cpu_s", driven.client_cpu_s);
+    measures
 }

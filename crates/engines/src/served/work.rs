@@ -1,29 +1,70 @@
 //! The workloads of served databases, by the settings that studies give them.
+//!
+//! ```text
+//! settings ─► Work ─► data()       names the rows: those of one name are the same
+//!               ├──► data_bytes()  about what they take
+//!               ├──► open()        the workload itself, with what its clients share
+//!               └──► measures()    what its own unit says of what clients did
+//! ```
+
+mod dbmbench;
+mod order_entry;
+mod sql;
+mod sysbench;
+mod tpch;
 
 use std::sync::Arc;
 
 use workahead_study::engine::EngineError;
+use workahead_workloads::WorkloadError;
 use workahead_workloads::client::Workload;
-use workahead_workloads::dbmbench::{Bounds, Dbmbench, Form, Options, Plan, Query};
+use workahead_workloads::dbmbench::Dbmbench;
+use workahead_workloads::order_entry::OrderEntry;
+use workahead_workloads::session::Dialect;
+use workahead_workloads::sysbench::oltp::Oltp;
+use workahead_workloads::tpch::Queries;
 
 use crate::given::Given;
+use crate::load::Driven;
 
 /// What is run, and on which data.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Work {
     /// One query of the micro-benchmarks after DBmbench.
-    Dbmbench(Options),
+    Dbmbench(workahead_workloads::dbmbench::Options),
+    /// Terminals of a wholesaler.
+    OrderEntry(workahead_workloads::order_entry::Options),
+    /// sysbench's OLTP program.
+    Sysbench(workahead_workloads::sysbench::oltp::Options),
+    /// Queries of TPC-H.
+    Tpch(workahead_workloads::tpch::Options),
+    /// A user's own statements.
+    Sql(sql::Options),
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Dbmbench,
+    OrderEntry,
+    Sysbench,
+    Tpch,
+    Sql,
 }
 
-const KINDS: [(&str, Kind); 1] = [("dbmbench", Kind::Dbmbench)];
+const KINDS: [(&str, Kind); 5] = [
+    ("dbmbench", Kind::Dbmbench),
+    ("order-entry", Kind::OrderEntry),
+    ("sysbench-oltp", Kind::Sysbench),
+    ("tpch", Kind::Tpch),
+    ("sql", Kind::Sql),
+];
 
 /// Most rows of a table: numbers of 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize;
+
+/// Transactions that are run where nothing is said: sysbench's own `--max-requests` is ten times
+/// that, for a machine of 2004.
+const TRANSACTIONS: u64 = 1_000;
 
 impl Work {
     pub(super) fn read(given: &Given<'_>) -> Result<Self, EngineError> {
@@ -33,63 +74,75 @@ impl Work {
             return Err(EngineError::Failed(says));
         }
         match given.choice("workload", Kind::Dbmbench, &KINDS)? {
-            Kind::Dbmbench => dbmbench(given).map(Work::Dbmbench),
+            Kind::Sql => sql::read(given).map(Work::Sql),
+            kind => Self::of(kind, given),
+        }
+    }
+
+    /// One that has data of its own.
+    fn of(kind: Kind, given: &Given<'_>) -> Result<Self, EngineError> {
+        match kind {
+            Kind::Dbmbench => dbmbench::read(given).map(Work::Dbmbench),
+            Kind::OrderEntry => order_entry::read(given).map(Work::OrderEntry),
+            Kind::Sysbench => sysbench::read(given).map(Work::Sysbench),
+            Kind::Tpch | Kind::Sql => tpch::read(given).map(Work::Tpch),
         }
     }
 
     /// The workload itself.
-    pub(super) fn open(&self) -> Result<Arc<dyn Workload>, EngineError> {
-        let failed = |error: &dyn std::fmt::Display| EngineError::Failed(error.to_string());
-        match self {
-            Work::Dbmbench(options) => {
-                let workload = Dbmbench::new(*options).map_err(|error| failed(&error))?;
-                Ok(Arc::new(workload))
-            }
-        }
+    pub(super) fn open(&self, dialect: Dialect) -> Result<Arc<dyn Workload>, EngineError> {
+        let failed = |error: WorkloadError| EngineError::Failed(error.to_string());
+        Ok(match self {
+            Work::Dbmbench(options) => Arc::new(Dbmbench::new(*options).map_err(failed)?),
+            Work::OrderEntry(options) => Arc::new(OrderEntry::new(*options).map_err(failed)?),
+            Work::Sysbench(options) => Arc::new(Oltp::new(*options).map_err(failed)?),
+            Work::Tpch(options) => Arc::new(Queries::new(options.clone()).map_err(failed)?),
+            Work::Sql(options) => sql::open(options, dialect)?,
+        })
     }
 
     /// Names the rows it needs: those of one name are the same.
     pub(super) fn data(&self) -> String {
         match self {
-            Work::Dbmbench(Options { t1_rows, t2_rows, a2_values, a3_values, seed, .. }) => {
-                format!("dbmbench_{t1_rows}_{t2_rows}_{a2_values}_{a3_values}_{seed}")
-            }
+            Work::Dbmbench(options) => dbmbench::data(options),
+            Work::OrderEntry(options) => order_entry::data(options),
+            Work::Sysbench(options) => sysbench::data(options),
+            Work::Tpch(options) => tpch::data(options),
+            Work::Sql(options) => sql::data(options),
         }
     }
 
     /// About what its tables take.
     pub(super) fn data_bytes(&self) -> u64 {
         match self {
-            // 100 bytes and a tuple's header; an index of T1 and one of T2.
-            Work::Dbmbench(options) => {
-                160 * (u64::from(options.t1_rows) + u64::from(options.t2_rows))
-            }
+            Work::Dbmbench(options) => dbmbench::bytes(options),
+            Work::OrderEntry(options) => order_entry::bytes(options),
+            Work::Sysbench(options) => sysbench::bytes(options),
+            Work::Tpch(options) => tpch::bytes(options),
+            Work::Sql(options) => options.data.as_ref().map_or(0, |data| data.data_bytes()),
+        }
+    }
+
+    /// How much of it is run where the cell does not say.
+    pub(super) fn usual_count(&self) -> u64 {
+        match self {
+            Work::Dbmbench(_) => 100,
+            Work::OrderEntry(_) | Work::Sysbench(_) => TRANSACTIONS,
+            Work::Tpch(options) => options.numbers.len() as u64,
+            Work::Sql(_) => 1,
+        }
+    }
+
+    /// What its own unit says of what clients did, by name.
+    pub(super) fn measures(&self, driven: &Driven) -> Vec<(&'static str, f64)> {
+        match self {
+            Work::OrderEntry(options) => order_entry::measures(options, driven),
+            _ => Vec::new(),
         }
     }
 }
 
-fn dbmbench(given: &Given<'_>) -> Result<Options, EngineError> {
-    let queries = Query::ALL.map(|query| (query.name(), query));
-    let seed = Options::seed_of(given.choice("query", Query::Utpcc, &queries)?);
-    let rows = |key, usual| Ok::<_, EngineError>(given.number(key, usual, 1..=ROWS_MAX)? as u32);
-    let plans = [("native", Plan::Native), ("seed", Plan::Seed)];
-    Ok(Options {
-        t1_rows: rows("rows", seed.t1_rows as usize)?,
-        t2_rows: rows("inner_rows", seed.t2_rows as usize)?,
-        a2_values: rows("values", seed.a2_values as usize)?,
-        selectivity: given.real("selectivity", seed.selectivity, 0.0..=1.0)?,
-        plan: given.choice("plan", seed.plan, &plans)?,
-        bounds: given.choice(
-            "bounds",
-            seed.bounds,
-            &[("fixed", Bounds::Fixed), ("random", Bounds::Random)],
-        )?,
-        form: given.choice(
-            "answers",
-            seed.form,
-            &[("stored", Form::IntoResult), ("returned", Form::ToClient)],
-        )?,
-        seed: given.seed(),
-        ..seed
-    })
+/// A number of something, as the workloads have it.
+fn number(given: &Given<'_>, key: &'static str, usual: u32) -> Result<u32, EngineError> {
+    Ok(given.number(key, usual as usize, 1..=ROWS_MAX)? as u32)
 }

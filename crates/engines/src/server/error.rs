@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use workahead_machine::CpuSet;
+use workahead_machine::scheduling::Policy;
 use workahead_study::engine::EngineError;
 use workahead_workloads::session::SessionError;
 
@@ -91,6 +92,14 @@ pub enum Error {
         cpus: CpuSet,
         /// What the system said.
         source: workahead_machine::Error,
+    },
+    /// A scheduling policy that a server can't have.
+    #[error("the server can't be scheduled as `{policy}`: {source}")]
+    Policy {
+        /// The policy asked for.
+        policy: Policy,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The system refused.
     #[error("can't {doing} ({source})")]

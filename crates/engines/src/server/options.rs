@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use workahead_machine::CpuSet;
+use workahead_machine::scheduling::Policy;
 
 use super::Error;
 
@@ -21,6 +22,8 @@ pub struct Options {
     pub settings: Settings,
     /// The CPUs it is kept on; those of this process when not given.
     pub cpus: Option<CpuSet>,
+    /// How the system schedules it.
+    pub policy: Policy,
 }
 
 /// Refuses what could not be one line of a settings file; the server judges the rest.

@@ -12,6 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use workahead_machine::scheduling::{self, Policy};
 use workahead_machine::{CpuSet, pin};
 use workahead_study::engine::Stop;
 
@@ -40,6 +41,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) words: Vec<OsString>,
     /// The CPUs it and all its threads are kept on.
     pub(crate) cpus: Option<&'a CpuSet>,
+    /// How they are scheduled.
+    pub(crate) policy: Policy,
 }
 
 /// What a look at a starting server found.
@@ -214,21 +217,31 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
         // With a user the standard library also drops root's other groups.
         command.uid(user.uid).gid(user.gid);
     }
-    let started = match launch.cpus {
-        None => command.spawn(),
-        Some(cpus) => spawn_on(cpus, &mut command)?,
+    let started = match (launch.cpus, launch.policy) {
+        (None, Policy::Other) => command.spawn(),
+        (cpus, policy) => spawn_as((cpus, policy), &mut command)?,
     };
     let child = started.map_err(|source| Error::system("start", &launch.program, source))?;
     Ok((log, child))
 }
 
-/// A process inherits the CPUs of the thread that starts it: one of its own starts it, and ends.
-fn spawn_on(cpus: &CpuSet, command: &mut Command) -> Result<std::io::Result<Child>, Error> {
-    let spawned = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| pin::stay_on(cpus).map(|()| command.spawn()));
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    spawned.map_err(|source| Error::Cpus { cpus: cpus.clone(), source })
+/// A process inherits CPUs and policy of the thread that starts it: one of its own starts it, and
+/// ends.
+fn spawn_as(
+    (cpus, policy): (Option<&CpuSet>, Policy),
+    command: &mut Command,
+) -> Result<std::io::Result<Child>, Error> {
+    let spawn = || {
+        if let Some(cpus) = cpus {
+            let stayed = pin::stay_on(cpus);
+            stayed.map_err(|source| Error::Cpus { cpus: cpus.clone(), source })?;
+        }
+        scheduling::adopt(policy).map_err(|source| Error::Policy { policy, source })?;
+        Ok(command.spawn())
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(spawn).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Scripts among a server's programs call others beside them.

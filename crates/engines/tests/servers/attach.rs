@@ -12,7 +12,7 @@ fn target(url: &str, access: Access) -> Target {
 }
 
 fn connect(url: &str, access: Access) -> Result<Box<dyn Session>, SessionError> {
-    target(url, access).connect().map(workahead_engines::attach::Connection::into_session)
+    target(url, access).connect().map(|connection| connection as Box<dyn Session>)
 }
 
 fn refused(url: &str) -> String {

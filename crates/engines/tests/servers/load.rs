@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use workahead_engines::door::Door;
 use workahead_engines::fill::fill;
-use workahead_engines::load::{Door, End, Load, Until};
+use workahead_engines::load::{End, Load, Until};
 use workahead_engines::postgres;
 use workahead_engines::server::Error;
 use workahead_study::engine::Stop;

@@ -2,8 +2,14 @@
 //! installed. Where one is missing its tests fail with the line that says what to install.
 
 mod attach;
+mod attached;
+mod dbmbench;
+mod embedded;
 mod load;
 mod mariadb;
+mod order_entry;
 mod postgres;
 mod private;
 mod shared;
+mod sysbench;
+mod tpch;

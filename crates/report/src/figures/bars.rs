@@ -11,7 +11,6 @@ use crate::words;
 
 /// Limits this near to each other (as a logarithm) are the same.
 const LIMITS_ALIKE: f64 = 0.05;
-const NOT_RUN: &str = "not run yet";
 
 pub(super) fn bars(part: &Part<'_>) -> Bars {
     let mut cells: Vec<&Cell> = part.cells.to_vec();
@@ -47,11 +46,12 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
     };
     let reading = match (part.value(cell), &finding.failure) {
         (Some((value, interval)), _) => Reading::Value { value, interval },
-        (None, Some(failure)) => Reading::Missing(format!("failed: {failure}")),
-        (None, None) if finding.is_baseline && part.chart.measure == RATIO => {
+        (None, None)
+            if finding.is_baseline && finding.samples > 0 && part.chart.measure == RATIO =>
+        {
             Reading::Value { value: 1.0, interval: None }
         }
-        (None, None) => Reading::Missing(NOT_RUN.to_owned()),
+        (None, _) => Reading::Missing(part.view.results.absence(cell.index)),
     };
     let name = cell.place.get(part.axes.along).map_or_else(
         || part.view.technique(cell),

@@ -4,7 +4,7 @@ use workahead_study::cell::Cell;
 use workahead_study::paper::Claim;
 use workahead_study::setting::Setting;
 
-use super::{Part, RATIO};
+use super::{LATENCIES, LATENCY, Part, RATIO};
 use crate::chart::{Along, Curves, PaperPoint, Point, Series};
 use crate::words;
 
@@ -22,12 +22,24 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
         }
     };
     let mut series: Vec<Series> = Vec::new();
+    let mut add = |name: String, point: Option<Point>| match (
+        series.iter_mut().find(|one| one.name == name),
+        point,
+    ) {
+        (_, None) => {}
+        (Some(one), Some(point)) => one.points.push(point),
+        (None, Some(point)) => series.push(Series { name, points: vec![point] }),
+    };
     for cell in part.cells {
-        let name = name(part, cell);
-        let Some(point) = point(part, cell, place(cell)) else { continue };
-        match series.iter_mut().find(|one| one.name == name) {
-            Some(one) => one.points.push(point),
-            None => series.push(Series { name, points: vec![point] }),
+        match part.chart.measure == LATENCY {
+            true => {
+                for (measure, name) in LATENCIES.iter().zip(["median", "95 %", "99 %"]) {
+                    add(name.to_owned(), point(part, (cell, measure), place(cell)));
+                }
+            }
+            false => {
+                add(name(part, cell), point(part, (cell, &part.chart.measure), place(cell)));
+            }
         }
     }
     for one in &mut series {
@@ -55,8 +67,8 @@ fn name(part: &Part<'_>, cell: &Cell) -> String {
     }
 }
 
-fn point(part: &Part<'_>, cell: &Cell, x: Option<f64>) -> Option<Point> {
-    let (y, interval) = part.value(cell)?;
+fn point(part: &Part<'_>, (cell, measure): (&Cell, &str), x: Option<f64>) -> Option<Point> {
+    let (y, interval) = part.value_of(cell, measure)?;
     Some(Point { x: x?, y, interval })
 }
 

@@ -49,11 +49,15 @@ pub fn along(results: &Results, axis: &str) -> Vec<Along> {
     groups.into_iter().filter_map(named).collect()
 }
 
+/// Times are those of one tuple: cells may run for a time rather than a count.
 fn point(results: &Results, degree: u32, cell: &Cell) -> Point {
+    let seconds = |measure: &str| -> Vec<f64> {
+        results.values(cell.index, measure).iter().map(|ns| ns * 1e-9).collect()
+    };
     Point {
         degree,
-        elapsed_s: results.values(cell.index, "wall_s"),
-        cpu_s: results.values(cell.index, "cpu_s"),
+        elapsed_s: seconds("ns_per_tuple"),
+        cpu_s: seconds("cpu_ns_per_tuple"),
         plan: results.plan_of(cell.index).map(PlanText::serial_fingerprint),
     }
 }

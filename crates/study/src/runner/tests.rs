@@ -235,7 +235,7 @@ fn a_run_on_a_busy_machine_concludes_nothing() {
         for seen in &mut results.observations {
             let Outcome::Sample(sample) = &mut seen.outcome else { unreachable!("none failed") };
             sample.measures.insert("threads".to_owned(), 2.0);
-            sample.cpu_s = 2.0 * share * sample.wall_s;
+            sample.cpu_s = Some(2.0 * share * sample.wall_s);
         }
         (results.cpu_share().unwrap(), results.verdicts())
     };

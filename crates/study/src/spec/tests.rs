@@ -78,6 +78,16 @@ fn a_scale_changes_what_it_names_and_nothing_else() {
 }
 
 #[test]
+fn a_setting_may_be_called_scale_and_a_scale_has_none() {
+    let named = STUDY.replacen("rows = 2_000", "rows = 2_000, scale = 1.0", 1);
+    let named = named.replacen("workload.rows = 100", "workload.scale = 0.1", 1);
+    let small = Spec::parse_scaled("demo", &named, "small").unwrap();
+    assert_eq!(small.workload["scale"], Setting::Number(0.1));
+    let nested = message("workload.rows = 100", "scale.other.seed = 1");
+    assert!(nested.ends_with("scale.small: a scale cannot change the scales"), "{nested}");
+}
+
+#[test]
 fn misspelt_keys_name_the_nearest() {
     let golden = [
         ("title", "titel", "study `demo`: line 2: unknown key `titel`: did you mean `title`?"),

@@ -39,6 +39,17 @@ struct Record {
     paid_cents: i64,
 }
 
+/// How many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AcknowledgedCounts {
+    /// Orders.
+    pub orders: u64,
+    /// Payments.
+    pub payments: u64,
+    /// Commits of either that the server did not answer.
+    pub unanswered: u64,
+}
+
 /// A commit that the server did not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unsure {
@@ -47,6 +58,15 @@ pub(super) enum Unsure {
 }
 
 impl Acknowledged {
+    pub(super) fn counts(&self) -> AcknowledgedCounts {
+        let record = self.record();
+        AcknowledgedCounts {
+            orders: record.orders.values().map(|orders| orders.len() as u64).sum(),
+            payments: record.payments,
+            unanswered: record.orders_unsure + record.payments_unsure,
+        }
+    }
+
     fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }

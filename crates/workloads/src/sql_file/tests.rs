@@ -163,3 +163,28 @@ proptest! {
         prop_assert_eq!(found.last().unwrap().line, count);
     }
 }
+
+#[test]
+fn statements_run_on_another_workloads_data_after_their_own_set_up() {
+    use crate::sysbench::{Flavour, oltp};
+    let of = |text| SqlFile::of_text(text, Dialect::Postgres, Order::AsWritten, 1).unwrap();
+    let data = oltp::Oltp::new(oltp::Options { rows: 3, ..oltp::Options::of(Flavour::V10) });
+    let data: Arc<dyn Workload> = Arc::new(data.unwrap());
+    let set_up = of("create view v as select k from sbtest1; analyze");
+    let reads = OnData::new(of("select k from v"), Some(data.clone()), Some(&set_up));
+    assert_eq!(reads.tables(Dialect::Postgres).unwrap()[0].name, "sbtest1");
+    assert_eq!(reads.set_up(Dialect::Postgres).unwrap().len(), 2);
+    let mut rows = 0;
+    let mut count = |_: &[Value<'_>]| {
+        rows += 1;
+        Ok(())
+    };
+    reads.rows(0, &mut count).unwrap();
+    assert_eq!(rows, 3);
+    assert_eq!(reads.reset(Dialect::Postgres), Some(Vec::new()), "what only reads needs no copy");
+    assert_eq!(OnData::new(of("delete from v"), Some(data), None).reset(Dialect::Postgres), None);
+    let alone = OnData::new(of("select 1"), None, None);
+    assert!(alone.tables(Dialect::Postgres).unwrap().is_empty());
+    assert_eq!(alone.kinds(), ["line-1-select"]);
+    assert_eq!(alone.explained(Dialect::Postgres).unwrap().len(), 1);
+}

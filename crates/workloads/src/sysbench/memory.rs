@@ -115,7 +115,10 @@ const THREADS_MAX: u32 = 4096;
 
 impl Options {
     /// Whether the program takes them.
-    fn checked(&self) -> Result<(), WorkloadError> {
+    ///
+    /// # Errors
+    /// When it does not: what to give instead.
+    pub fn checked(&self) -> Result<(), WorkloadError> {
         let wrong = |says: String| Err(WorkloadError::Memory(says));
         let bytes = self.block_bytes;
         match self.flavour {

@@ -5,6 +5,7 @@
 //! what it answers later and to other clients, and can be compared with another engine's
 //! ([`Queries::answers`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +14,11 @@ use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
-use super::{Answer, Part, QUERIES, Table, Tpch, query, schema};
+use super::{Answer, Layout, Part, QUERIES, Table, Tpch, correlated_query, query, schema};
 use crate::WorkloadError;
 use crate::client::{
-    self, Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Workload,
+    self, Answered, Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink,
+    Workload,
 };
 use crate::draws::Draws;
 use crate::rounds::Rounds;
@@ -27,42 +29,87 @@ const CLIENTS: u32 = 0x0000_0c01;
 /// Rows made at a time.
 const BATCH_ROWS: usize = 8192;
 
+/// Whose texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Texts {
+    /// The specification's.
+    AsSpecified,
+    /// With the bounds on dates that follow from others.
+    DateCorrelated,
+}
+
+/// Which queries, on what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The data set.
+    pub tpch: Tpch,
+    /// In which order lineitem lies.
+    pub layout: Layout,
+    /// Queries by their numbers, from 1.
+    pub numbers: Vec<usize>,
+    /// Whose texts.
+    pub texts: Texts,
+    /// In which order clients ask them.
+    pub order: Order,
+    /// Determines that order.
+    pub seed: u64,
+}
+
+impl Options {
+    /// All queries as specified, in their order, on a data set as specified.
+    #[must_use]
+    pub fn of(tpch: Tpch) -> Self {
+        Self {
+            tpch,
+            layout: Layout::ByKey,
+            numbers: (1..=QUERIES).collect(),
+            texts: Texts::AsSpecified,
+            order: Order::AsWritten,
+            seed: 1,
+        }
+    }
+}
+
 /// Some of the queries, on tables of one scale.
 #[derive(Debug, Clone)]
 pub struct Queries {
-    tpch: Tpch,
-    numbers: Arc<Vec<usize>>,
-    order: Order,
-    seed: u64,
-    answers: Arc<Mutex<BTreeMap<usize, Answered>>>,
+    options: Arc<Options>,
+    texts: Arc<Vec<Cow<'static, str>>>,
+    answers: Arc<Mutex<BTreeMap<usize, Asked>>>,
 }
 
 /// What was answered first, and how a later answer differed.
 #[derive(Debug, Clone)]
-struct Answered {
+struct Asked {
     answer: Answer,
     difference: Option<String>,
 }
 
 impl Queries {
-    /// The queries of these numbers, from 1.
+    /// The workload of these options.
     ///
     /// # Errors
-    /// When there is none, or a number that no query has.
-    pub fn new(
-        tpch: Tpch,
-        numbers: &[usize],
-        order: Order,
-        seed: u64,
-    ) -> Result<Self, WorkloadError> {
-        if numbers.is_empty() {
+    /// When there is no query, or a number that no query has.
+    pub fn new(options: Options) -> Result<Self, WorkloadError> {
+        if options.numbers.is_empty() {
             return Err(WorkloadError::Nothing("query"));
         }
-        if let Some(unknown) = numbers.iter().find(|number| query(**number).is_none()) {
-            return Err(WorkloadError::UnknownQuery { number: *unknown, queries: QUERIES });
-        }
-        let numbers = Arc::new(numbers.to_vec());
-        Ok(Self { tpch, numbers, order, seed, answers: Arc::default() })
+        let text = |number: &usize| {
+            let text = match options.texts {
+                Texts::AsSpecified => query(*number).map(Cow::Borrowed),
+                Texts::DateCorrelated => correlated_query(*number),
+            };
+            text.ok_or(WorkloadError::UnknownQuery { number: *number, queries: QUERIES })
+        };
+        let texts = options.numbers.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+        let (options, texts) = (Arc::new(options), Arc::new(texts));
+        Ok(Self { options, texts, answers: Arc::default() })
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// What was answered first, by the number of the query.
@@ -79,31 +126,44 @@ impl Workload for Queries {
     }
 
     fn kinds(&self) -> Vec<String> {
-        self.numbers.iter().map(|number| format!("q{number:02}")).collect()
+        self.options.numbers.iter().map(|number| format!("q{number:02}")).collect()
     }
 
     fn tables(&self, dialect: Dialect) -> Result<Vec<client::Table>, SessionError> {
-        Ok(Table::ALL.map(|table| schema::table(self.tpch, table, dialect)).to_vec())
+        let Options { tpch, layout, .. } = *self.options;
+        Ok(Table::ALL.map(|table| schema::table(tpch, table, layout, dialect)).to_vec())
     }
 
     fn rows(&self, table: usize, sink: RowSink<'_>) -> Result<(), SessionError> {
-        let mut batches = self.tpch.batches(Table::ALL[table], Part::WHOLE, BATCH_ROWS);
+        let mut batches = self.options.tpch.batches(Table::ALL[table], Part::WHOLE, BATCH_ROWS);
         batches.try_for_each(|batch| pour(&batch, sink))
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        let draws = Draws::new(self.seed, CLIENTS, number);
-        let rounds = Rounds::new(self.order, draws);
+        let draws = Draws::new(self.options.seed, CLIENTS, number);
+        let rounds = Rounds::new(self.options.order, draws);
         Box::new(Asker { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
     }
 
     fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
-        let explained = |number: &usize| Explained {
-            name: format!("q{number:02}"),
+        let explained = |(name, text): (String, &Cow<'static, str>)| Explained {
+            name,
             settings: Vec::new(),
-            text: query(*number).unwrap_or_default().to_owned(),
+            text: text.to_string(),
         };
-        Ok(self.numbers.iter().map(explained).collect())
+        Ok(self.kinds().into_iter().zip(&*self.texts).map(explained).collect())
+    }
+
+    /// Nobody writes.
+    fn reset(&self, _dialect: Dialect) -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
+
+    /// Of one query; of several, which of them were asked depends on the time.
+    fn answer(&self) -> Option<Answered> {
+        let [number] = self.options.numbers.as_slice() else { return None };
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.get(number).map(|answered| answered.answer.answered())
     }
 
     fn check(
@@ -115,7 +175,7 @@ impl Workload for Queries {
         if when == Moment::Loaded {
             answers.clear();
         }
-        let condition = |(number, answered): (&usize, &Answered)| Condition {
+        let condition = |(number, answered): (&usize, &Asked)| Condition {
             name: format!("q{number:02}"),
             says: "it answers the same every time".to_owned(),
             outcome: match &answered.difference {
@@ -137,13 +197,13 @@ struct Asker {
 
 impl Client for Asker {
     fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError> {
-        let texts = self.queries.numbers.iter().filter_map(|number| query(*number));
+        let texts = self.queries.texts.iter();
         self.prepared = texts.map(|text| session.prepare(text)).collect::<Result<_, _>>()?;
         Ok(())
     }
 
     fn next(&mut self) -> Next {
-        self.current = self.rounds.next(self.queries.numbers.len());
+        self.current = self.rounds.next(self.queries.texts.len());
         Next::at_once(self.current.unwrap_or_default())
     }
 
@@ -154,11 +214,11 @@ impl Client for Asker {
         };
         let mut answer = Answer::default();
         let rows = session.query(statement, &[], &mut |row| answer.push(row))?;
-        let number = self.queries.numbers[index];
+        let number = self.queries.options.numbers[index];
         let mut answers = self.queries.answers.lock().unwrap_or_else(PoisonError::into_inner);
         match answers.get_mut(&number) {
             None => {
-                answers.insert(number, Answered { answer, difference: None });
+                answers.insert(number, Asked { answer, difference: None });
             }
             Some(answered) if answered.difference.is_none() => {
                 answered.difference = answered.answer.difference(&answer);
@@ -198,12 +258,12 @@ fn value(column: &dyn Array, row: usize) -> Value<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::recorder::{Asked, Recorder};
+    use crate::session::recorder::{self, Recorder};
 
     #[test]
     fn rows_are_those_of_the_batches() {
         let tpch = Tpch::new(0.001).unwrap();
-        let queries = Queries::new(tpch, &[1], Order::AsWritten, 1).unwrap();
+        let queries = Queries::new(Options::of(tpch)).unwrap();
         let mut nations = Vec::new();
         let pour = &mut |row: &[Value<'_>]| {
             nations.push(format!("{row:?}"));
@@ -227,19 +287,22 @@ mod tests {
     #[test]
     fn queries_that_are_none_are_refused() {
         let tpch = Tpch::new(1.0).unwrap();
-        for wrong in [&[][..], &[0], &[1, 23]] {
-            assert!(Queries::new(tpch, wrong, Order::AsWritten, 1).is_err());
+        for wrong in [vec![], vec![0], vec![1, 23]] {
+            for texts in [Texts::AsSpecified, Texts::DateCorrelated] {
+                let numbers = wrong.clone();
+                assert!(Queries::new(Options { numbers, texts, ..Options::of(tpch) }).is_err());
+            }
         }
     }
 
     #[test]
     fn an_answer_that_changes_is_found() {
         let tpch = Tpch::new(1.0).unwrap();
-        let queries = Queries::new(tpch, &[6, 14], Order::AsWritten, 1).unwrap();
+        let queries = Queries::new(Options { numbers: vec![6, 14], ..Options::of(tpch) }).unwrap();
         assert_eq!(queries.kinds(), ["q06", "q14"]);
         let mut answered = 0;
         let mut session = Recorder::new(Dialect::DuckDb, move |asked| {
-            answered += i64::from(matches!(asked, Asked::Statement(..)));
+            answered += i64::from(matches!(asked, recorder::Asked::Statement(..)));
             // The third is the first query's second time.
             Ok(vec![vec![Value::Int(if answered == 3 { 7 } else { 5 })]])
         });
@@ -253,5 +316,6 @@ mod tests {
         assert!(matches!(conditions[0].outcome, Outcome::Broken(_)));
         assert_eq!(conditions[1].outcome, Outcome::Holds);
         assert_eq!(queries.answers()[&14].rows(), 1);
+        assert_eq!(queries.answer(), None, "which of two were asked depends on the time");
     }
 }

@@ -17,6 +17,16 @@ use workahead_study::spec::Spec;
 use super::limits::Asked;
 use super::{duration, finish, host, progress};
 
+/// What runs begin on, whatever they run.
+pub(crate) struct Ground {
+    /// Where servers keep their data.
+    pub(crate) home: PathBuf,
+    pub(crate) stop: Stop,
+    pub(crate) duration: duration::Allowed,
+    /// Whether programs read what is printed.
+    pub(crate) json: bool,
+}
+
 pub(crate) struct Begun {
     pub(crate) dir: PathBuf,
     pub(crate) record: Record,
@@ -30,10 +40,19 @@ pub(crate) struct Begun {
 
 impl Begun {
     /// Runs what is left, and writes the report.
-    pub(crate) fn go_on(mut self, asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
+    pub(crate) fn go_on(self, asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
+        let dir = self.dir.clone();
+        match self.samples(asked)? {
+            (End::Stopped, Some(exceeded)) => finish::cut_short(&dir, &exceeded),
+            (end, _) => finish::ended(&dir, end, json),
+        }
+    }
+
+    /// Runs what is left: how it ended, and which limit of time ended it.
+    pub(crate) fn samples(mut self, asked: Asked) -> anyhow::Result<(End, Option<String>)> {
         match self.learn(asked) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
-                return finish::ended(&self.dir, End::Stopped, json);
+                return Ok((End::Stopped, None));
             }
             learnt => learnt?,
         }
@@ -51,10 +70,7 @@ impl Begun {
             };
             runner::run(job, engine.as_mut(), &stop, &mut watched)
         })?;
-        match watch.exceeded {
-            Some(exceeded) if end == End::Stopped => finish::cut_short(&dir, &exceeded),
-            _ => finish::ended(&dir, end, json),
-        }
+        Ok((end, watch.exceeded))
     }
 
     /// Gives the engine the machine's limits: those of the record, so that a run that is resumed

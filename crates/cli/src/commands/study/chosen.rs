@@ -4,9 +4,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use workahead_engines::attach::{Access, Target};
 use workahead_study::catalogue;
 use workahead_study::engine::Engine;
 use workahead_study::spec::Spec;
+
+use crate::errors::WrongUse;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Chosen {
@@ -34,6 +37,31 @@ impl Chosen {
             spec.method.repetitions = repetitions;
         }
         Ok(spec)
+    }
+}
+
+/// Where a study's server is, when it is not to be started.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Attached {
+    /// Run on a server that already runs, only reading: postgres://USER@HOST/DATABASE or mysql://…,
+    /// the password there or in WORKAHEAD_PASSWORD
+    #[arg(long, value_name = "URL")]
+    attach: Option<String>,
+    /// Let the run write to that database: its tables are made there
+    #[arg(long, requires = "attach")]
+    allow_writes: bool,
+}
+
+impl Attached {
+    /// Opens the engine that a study names, there or here.
+    pub(crate) fn engine(&self, spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
+        let Some(url) = &self.attach else { return engine(spec) };
+        let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
+        let target =
+            Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
+        let target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
+        workahead_engines::attached(&spec.engine, target, access)
+            .with_context(|| format!("study `{}`", spec.id))
     }
 }
 

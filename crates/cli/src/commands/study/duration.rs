@@ -19,6 +19,9 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
+    /// As long as it takes.
+    pub(crate) const ANY: Allowed = Allowed { max_duration: None };
+
     /// Refuses a study that says itself that it takes longer.
     pub(crate) fn fits(self, spec: &Spec) -> anyhow::Result<()> {
         match self.max_duration {

@@ -1,17 +1,19 @@
 //! `workahead study resume`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use workahead_machine::Machine;
+use workahead_study::engine::Engine;
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
 use workahead_study::record::Record;
+use workahead_study::spec::Spec;
 use workahead_study::{fingerprint, needs};
 
-use super::begun::Begun;
-use super::chosen::{self, Kept};
+use super::begun::{Begun, Ground};
+use super::chosen::{Attached, Kept};
 use super::limits::Asked;
 use super::{duration, host};
 
@@ -25,6 +27,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
+    attached: Attached,
+    #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
@@ -32,15 +36,40 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let record = Record::load(&args.dir)?;
+    let ground = Ground {
+        home: args.kept.directory(),
+        stop: host::stop()?,
+        duration: args.duration,
+        json: args.json,
+    };
+    let begun = continued(&args.dir, ground, |spec| args.attached.engine(spec))?;
+    begun.go_on(args.limits, args.json)
+}
+
+/// A run that was begun, if it is this machine, engine and study that began it.
+pub(crate) fn continued(
+    dir: &Path,
+    ground: Ground,
+    engine: impl FnOnce(&Spec) -> anyhow::Result<Box<dyn Engine>>,
+) -> anyhow::Result<Begun> {
+    let record = Record::load(dir)?;
     let spec = record.spec()?;
     let plan = Plan::new(&spec).skipping(&record.needs);
-    let mut engine = chosen::engine(&spec)?;
-    engine.keep_in(&args.kept.directory());
+    let mut engine = engine(&spec)?;
+    engine.keep_in(&ground.home);
+    let version = engine.version();
+    if version != record.engine_version {
+        bail!(
+            "{} was begun on {}, and this is {version}: results of both are not mixed, run the \
+             study anew with --out",
+            dir.display(),
+            record.engine_version
+        );
+    }
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
     if fingerprint != record.plan {
         return Err(StudyError::OtherPlan {
-            path: args.dir,
+            path: dir.to_owned(),
             found: record.plan,
             expected: fingerprint,
         }
@@ -50,13 +79,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if machine.fingerprint() != record.host.fingerprint {
         bail!(
             "{} was begun on another machine or other settings ({}): run the study anew with --out",
-            args.dir.display(),
+            dir.display(),
             record.host.name
         );
     }
     needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes(&machine))?;
-    let stop = host::stop()?;
-    let dir = args.dir;
-    let duration = args.duration;
-    Begun { dir, record, spec, plan, engine, machine, stop, duration }.go_on(args.limits, args.json)
+    let Ground { stop, duration, .. } = ground;
+    Ok(Begun { dir: dir.to_owned(), record, spec, plan, engine, machine, stop, duration })
 }

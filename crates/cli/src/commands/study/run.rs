@@ -11,8 +11,8 @@ use workahead_study::runner;
 use workahead_study::spec::Spec;
 use workahead_study::{directory, fingerprint, needs};
 
-use super::begun::Begun;
-use super::chosen::{self, Chosen, Kept};
+use super::begun::{Begun, Ground};
+use super::chosen::{Attached, Chosen, Kept};
 use super::limits::Asked;
 use super::{duration, host, progress};
 
@@ -39,6 +39,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
+    attached: Attached,
+    #[command(flatten)]
     limits: Asked,
     /// Print JSON for programs
     #[arg(long)]
@@ -50,25 +52,42 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     args.duration.fits(&spec)?;
+    let engine = args.attached.engine(&spec)?;
+    let ground = Ground {
+        home: args.kept.directory(),
+        stop: host::stop()?,
+        duration: args.duration,
+        json: args.json,
+    };
+    let repetitions = args.chosen.repetitions;
+    let begun = begin((spec, repetitions), engine, ground, |spec| claim(&args, spec))?;
+    begun.go_on(args.limits, args.json)
+}
+
+/// A run in a directory that is claimed last.
+pub(crate) fn begin(
+    (spec, repetitions): (Spec, Option<u32>),
+    mut engine: Box<dyn Engine>,
+    ground: Ground,
+    claim: impl FnOnce(&Spec) -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<Begun> {
     let plan = Plan::new(&spec);
-    let mut engine = chosen::engine(&spec)?;
-    engine.keep_in(&args.kept.directory());
+    engine.keep_in(&ground.home);
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
     needs::fit(&spec, &needs, host::available_bytes(&machine))?;
-    let stop = host::stop()?;
-    let dir = claim(&args, &spec)?;
-    progress::opening(&spec, &plan, &dir, args.json);
+    let dir = claim(&spec)?;
+    progress::opening(&spec, &plan, &dir, ground.json);
     let record = Record {
-        repetitions: args.chosen.repetitions,
+        repetitions,
         host: host::host(&machine)?,
         needs,
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
-    let duration = args.duration;
-    Begun { dir, record, spec, plan, engine, machine, stop, duration }.go_on(args.limits, args.json)
+    let Ground { stop, duration, .. } = ground;
+    Ok(Begun { dir, record, spec, plan, engine, machine, stop, duration })
 }
 
 fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {

@@ -1,11 +1,13 @@
 //! The last lines of a run: what was found, small enough to read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
 use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::throughput::Unit;
 
 /// Longer tables are for the report; here each block then has one row, its fastest cell.
 const ROWS_MAX: usize = 40;
@@ -55,6 +57,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
         let (kept, all) = (results.observations.len(), results.plan.samples());
         parts.push(format!("not finished: {kept} of {all} samples"));
     }
+    parts.extend(remarks_of_all(findings.as_slice()));
     parts.extend(results.disturbance());
     let host = &results.record.host;
     parts.push(format!("{}, evidence tier {}", host.name, host.tier));
@@ -65,12 +68,13 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
 fn all(results: &Results, findings: &[Finding]) -> String {
     let axes = shown_axes(results);
     let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
-    header.extend(["Mtuples/s", "× baseline (95 %)", ""]);
+    let unit = results.unit();
+    header.extend([unit.name.as_str(), "× baseline (95 %)", ""]);
     let mut table = table(&header);
     for finding in findings {
         let cell = &results.plan.cells[finding.cell];
         let mut row = places(cell, &axes);
-        row.extend([throughput(finding), ratio(finding), remark(finding)]);
+        row.extend([throughput(finding, &unit), ratio(finding), remark(finding)]);
         table.add_row(row);
     }
     right(&mut table, axes.len());
@@ -81,7 +85,8 @@ fn all(results: &Results, findings: &[Finding]) -> String {
 fn fastest(results: &Results, findings: &[Finding]) -> String {
     let axes = shown_axes(results);
     let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
-    header.extend(["Mtuples/s", "× baseline (95 %)", ""]);
+    let unit = results.unit();
+    header.extend([unit.name.as_str(), "× baseline (95 %)", ""]);
     let mut table = table(&header);
     for block in 0..results.plan.blocks {
         let of_block = results.plan.block(block).iter().map(|cell| &findings[cell.index]);
@@ -89,7 +94,7 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
         let speed = |finding: &&Finding| finding.mtuples_per_s.unwrap_or(0.0);
         let Some(best) = measured.max_by(|a, b| speed(a).total_cmp(&speed(b))) else { continue };
         let mut row = places(&results.plan.cells[best.cell], &axes);
-        row.extend([throughput(best), ratio(best), remark(best)]);
+        row.extend([throughput(best, &unit), ratio(best), remark(best)]);
         table.add_row(row);
     }
     right(&mut table, axes.len());
@@ -137,12 +142,12 @@ fn right(table: &mut Table, axes: usize) {
     }
 }
 
-fn throughput(finding: &Finding) -> String {
-    finding.mtuples_per_s.map(significant).unwrap_or_default()
+fn throughput(finding: &Finding, unit: &Unit) -> String {
+    finding.mtuples_per_s.map(|value| significant(unit.scaled(value))).unwrap_or_default()
 }
 
 /// Three figures: more would be noise.
-fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),
@@ -165,13 +170,46 @@ fn remark(finding: &Finding) -> String {
     if let Some(failure) = &finding.failure {
         return format!("failed: {failure}");
     }
+    if let Some(why) = &finding.impossible {
+        return format!("not here: {why}");
+    }
     let shown = finding.ratio.filter(|ratio| ratio.interval.is_some()).map(|ratio| ratio.shown());
     let mut remarks = Vec::new();
     if shown == Some(Shown::NoDifference) {
         remarks.push("no difference shown".to_owned());
     }
-    remarks.extend(finding.cannot.clone());
+    if let (Some(p), Some(_)) = (finding.p_adjusted, finding.ratio) {
+        remarks.push(format!("p {p:.3}"));
+    }
+    remarks.extend(finding.plan.map(|label| label.text().to_owned()));
     remarks.join("; ")
+}
+
+/// What holds for many cells, each once under the table instead of in every row.
+fn remarks_of_all(findings: &[Finding]) -> Option<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in findings.iter().filter_map(|finding| finding.cannot.as_deref()) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let told = |(reason, cells): (&str, usize)| format!("{}: {reason}", count(cells, "cell"));
+    let mut lines: Vec<String> = reasons.into_iter().map(told).collect();
+    if findings.iter().any(|finding| finding.p_adjusted.is_some()) {
+        lines.push(
+            "p: adjusted for all ratios together (Holm 1979); the interval of each decides"
+                .to_owned(),
+        );
+    }
+    let overlapping = findings.iter().filter(|finding| {
+        finding.ratio.is_some() && finding.overlap.is_some_and(|overlap| !overlap.allows_claim)
+    });
+    let overlapping = overlapping.count();
+    if overlapping > 0 {
+        lines.push(format!(
+            "mean ± deviation overlap in {}: no claim there by Hassanein's rule",
+            count(overlapping, "comparison")
+        ));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Seconds for people.

@@ -1,0 +1,163 @@
+//! `workahead reproduce`: a paper's experiments, run here, each with one of three words.
+//!
+//! ```text
+//! studies of the seed ──► there and whole: taken · begun: continued · else: run ──► rows, page
+//!                    └──► needs counters or a model: not run, its rows say so
+//! ```
+//! A study that can't be run costs its own rows only. Everything lies below one directory, so that
+//! the same command goes on where it was interrupted.
+
+mod one;
+mod told;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use workahead_machine::Machine;
+use workahead_report::{Reproduced, State, Study};
+use workahead_study::error::StudyError;
+use workahead_study::ledger::{SEEDS, Seed};
+use workahead_study::reproduction::{self, Ran};
+use workahead_study::{directory, file};
+
+use super::study::chosen::Kept;
+use super::study::host;
+use super::study::limits::Asked;
+use crate::errors::WrongUse;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead reproduce                        what there is to reproduce
+  workahead reproduce hassanein --scale small
+  workahead reproduce zhou --out results --json
+
+What was interrupted goes on when the same command is given again; what is there is taken.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Whose experiments: hassanein, chang, keeton, yamada or zhou; a list of them when left out
+    seed: Option<String>,
+    /// Apply this scale to every study that has it, e.g. small
+    #[arg(long, value_name = "NAME")]
+    scale: Option<String>,
+    /// Samples per cell, in place of the studies' own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repetitions: Option<u32>,
+    /// Where the results go, or are already [default: workahead-results/reproduce-SEED]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run again what is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    kept: Kept,
+    #[command(flatten)]
+    limits: Asked,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// The page, beside the results.
+const PAGE: &str = "reproduce.html";
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.seed else {
+        match args.json {
+            true => output::json(&told::listed())?,
+            false => output::text(&told::list())?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let seed = Seed::find(name).map_err(|error| WrongUse::error(error.to_string()))?;
+    if seed.studies().is_empty() {
+        bail!(
+            "no study of {} comes with this version: `workahead reproduce` lists those that do",
+            seed.name
+        );
+    }
+    check_scale(seed, args.scale.as_deref())?;
+    let out = args.out.clone().unwrap_or_else(|| directory_of(seed, &args));
+    let machine = Machine::here();
+    let here = host::host(&machine)?;
+    let mut ran: Vec<(Ran, State)> = Vec::new();
+    let stop = host::stop()?;
+    for id in seed.studies() {
+        ran.push(one::study(id, &args, &out, (&here, &stop))?);
+        if stop.asked() {
+            let again = told::command(&args, &out);
+            bail!("interrupted, everything measured is kept: `{again}` continues");
+        }
+    }
+    finish(seed, &args, &out, ((here.name, here.tier), ran))
+}
+
+/// Every study has its own scales; a name that none of them has is a misspelt one.
+fn check_scale(seed: Seed, scale: Option<&str>) -> anyhow::Result<()> {
+    let Some(scale) = scale else { return Ok(()) };
+    let specs = seed.studies().into_iter().map(one::spec).collect::<anyhow::Result<Vec<_>>>()?;
+    let known: Vec<&str> = specs.iter().flat_map(|spec| &spec.scales).map(String::as_str).collect();
+    if known.contains(&scale) {
+        return Ok(());
+    }
+    let known: std::collections::BTreeSet<&str> = known.into_iter().collect();
+    let remedy = match known.is_empty() {
+        true => "its studies have none, leave --scale out".to_owned(),
+        false => format!("choose {}", known.into_iter().collect::<Vec<_>>().join(" or ")),
+    };
+    let name = seed.name;
+    Err(WrongUse::error(format!("no study of {name} has a scale `{scale}`: {remedy}")))
+}
+
+fn directory_of(seed: Seed, args: &Args) -> PathBuf {
+    let scale = args.scale.as_ref().map(|scale| format!("-{scale}")).unwrap_or_default();
+    Path::new(directory::DEFAULT).join(format!("reproduce-{}{scale}", seed.name))
+}
+
+fn finish(
+    seed: Seed,
+    args: &Args,
+    out: &Path,
+    ((machine, tier), ran): ((String, String), Vec<(Ran, State)>),
+) -> anyhow::Result<ExitCode> {
+    let studies: Vec<Study> = ran.iter().map(|(ran, state)| study(ran, *state)).collect();
+    let ran: Vec<Ran> = ran.into_iter().map(|(ran, _)| ran).collect();
+    let rows = reproduction::rows(seed, &ran);
+    let scale = args.scale.clone();
+    let reproduced = Reproduced::new(seed, (machine, &tier), scale, (rows, studies));
+    let page = out.join(PAGE);
+    let source = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StudyError::Write { path, source }
+    };
+    std::fs::create_dir_all(out).map_err(source(out))?;
+    file::write_whole(&page, workahead_report::render_reproduction(&reproduced)?.as_bytes())?;
+    match args.json {
+        true => output::json(&reproduced)?,
+        false => output::text(&told::text(&reproduced, &page))?,
+    }
+    let failed: Vec<&Study> =
+        reproduced.studies.iter().filter(|study| study.state == State::Failed).collect();
+    if let Some(first) = failed.first() {
+        let (failed, all) = (failed.len(), reproduced.studies.len());
+        bail!("{failed} of {all} studies could not be run, e.g. {}: {}", first.id, first.why);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn study(ran: &Ran, state: State) -> Study {
+    Study {
+        id: ran.study.clone(),
+        dir: ran.outcome.is_ok().then(|| one::folder(&ran.study).to_owned()),
+        state,
+        why: ran.outcome.as_ref().err().cloned().unwrap_or_default(),
+    }
+}
+
+/// The seeds with their studies.
+fn seeds() -> impl Iterator<Item = (Seed, Vec<&'static str>)> {
+    SEEDS.into_iter().map(|seed| (seed, seed.studies()))
+}

@@ -1,0 +1,118 @@
+//! One study of a seed: taken where it is whole, continued where it was begun, run otherwise.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use workahead_report::State;
+use workahead_study::engine::Stop;
+use workahead_study::error::StudyError;
+use workahead_study::record::{self, Host, Record};
+use workahead_study::reproduction::Ran;
+use workahead_study::results::Results;
+use workahead_study::spec::Spec;
+use workahead_study::{catalogue, directory, verdict};
+
+use super::super::study::begun::{Begun, Ground};
+use super::super::study::duration::Allowed;
+use super::super::study::{chosen, finish, resume, run};
+use super::Args;
+
+/// The study as it comes with the command.
+pub(super) fn spec(id: &str) -> anyhow::Result<Spec> {
+    let (id, text) = catalogue::find(id)?;
+    Ok(Spec::parse(&id, &text)?)
+}
+
+/// The last part of an id: the directory of its result.
+pub(super) fn folder(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// Its result, or why there is none. Only a request to stop and a full or closed disk end it all.
+pub(super) fn study(
+    id: &str,
+    args: &Args,
+    out: &Path,
+    (host, stop): (&Host, &Stop),
+) -> anyhow::Result<(Ran, State)> {
+    let asked = asked(id, args)?;
+    let ledger = asked.ledger.iter().chain(asked.paper.iter().map(|claim| &claim.row));
+    let ledger: Vec<String> = ledger.cloned().collect();
+    let ended = |outcome, state| Ok((Ran { study: id.to_owned(), outcome, ledger }, state));
+    if let Some(missing) = verdict::missing(&asked.needs, host) {
+        return ended(Err(missing), State::Skipped);
+    }
+    let dir = out.join(folder(id));
+    match at(&asked, args, &dir, stop) {
+        Ok((results, state)) => ended(Ok(results), state),
+        Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
+        // Refused before anything was begun: an engine that is not here, too little memory.
+        Err(error) if !dir.join(record::FILE).exists() => {
+            ended(Err(crate::errors::chain(&error)), State::Skipped)
+        }
+        Err(error) => ended(Err(crate::errors::chain(&error)), State::Failed),
+    }
+}
+
+/// The study with the scale and the repetitions that were asked for.
+fn asked(id: &str, args: &Args) -> anyhow::Result<Spec> {
+    let mut asked = spec(id)?;
+    if let Some(scale) = args.scale.as_ref().filter(|scale| asked.scales.contains(scale)) {
+        asked = Spec::parse_scaled(id, &asked.text, scale)?;
+    }
+    if let Some(repetitions) = args.repetitions {
+        asked.method.repetitions = repetitions;
+    }
+    Ok(asked)
+}
+
+fn at(asked: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Results, State)> {
+    if dir.join(record::FILE).exists() && !args.force {
+        let results = Results::load(dir)?;
+        check_same(asked, &results.record, dir)?;
+        if results.is_complete() {
+            return Ok((results, State::Taken));
+        }
+        let begun = resume::continued(dir, ground(args, stop), chosen::engine)?;
+        return go_on(begun, args, dir);
+    }
+    let engine = chosen::engine(asked)?;
+    let claim = |_: &Spec| match args.force {
+        true => Ok(directory::claim_replacing(dir)?),
+        false => Ok(directory::claim(dir)?),
+    };
+    let wanted = (asked.clone(), args.repetitions);
+    go_on(run::begin(wanted, engine, ground(args, stop), claim)?, args, dir)
+}
+
+fn ground(args: &Args, stop: &Stop) -> Ground {
+    Ground {
+        home: args.kept.directory(),
+        stop: stop.clone(),
+        duration: Allowed::ANY,
+        json: args.json,
+    }
+}
+
+/// Results of another scale are another experiment.
+fn check_same(asked: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()> {
+    let own =
+        |scale: &Option<String>| scale.clone().unwrap_or_else(|| "the study's own".to_owned());
+    let remedy = "choose another --out, or --force to run it again";
+    let at = dir.display();
+    if found.study != asked.id {
+        return Err(anyhow!("{at} holds a result of {}: {remedy}", found.study));
+    }
+    if found.scale != asked.scale {
+        let (is, wanted) = (own(&found.scale), own(&asked.scale));
+        return Err(anyhow!("{at} was run at scale {is}, not {wanted}: {remedy}"));
+    }
+    Ok(())
+}
+
+fn go_on(begun: Begun, args: &Args, dir: &Path) -> anyhow::Result<(Results, State)> {
+    begun.samples(args.limits)?;
+    let results = Results::load(dir)?;
+    finish::write(dir, &results).context("can't write the report")?;
+    Ok((results, State::Run))
+}

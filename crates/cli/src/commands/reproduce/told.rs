@@ -1,0 +1,78 @@
+//! What `workahead reproduce` prints.
+
+use std::path::Path;
+
+use serde::Serialize;
+use workahead_report::Reproduced;
+
+use super::super::study::summary;
+use super::{Args, seeds};
+
+/// One seed for programs.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    seed: &'static str,
+    paper: &'static str,
+    experiments: usize,
+    studies: Vec<&'static str>,
+}
+
+pub(super) fn listed() -> Vec<Listed> {
+    let listed = seeds().map(|(seed, studies)| Listed {
+        seed: seed.name,
+        paper: seed.paper,
+        experiments: seed.rows().count(),
+        studies,
+    });
+    listed.collect()
+}
+
+pub(super) fn list() -> String {
+    let mut table = summary::table(&["seed", "paper", "experiments", "studies here"]);
+    for one in listed() {
+        table.add_row([
+            one.seed.to_owned(),
+            one.paper.to_owned(),
+            one.experiments.to_string(),
+            match one.studies.len() {
+                0 => "none yet".to_owned(),
+                some => some.to_string(),
+            },
+        ]);
+    }
+    let table = summary::lines(table);
+    format!("{table}\n\n`workahead reproduce SEED --scale small` runs those that fit this machine.")
+}
+
+/// One line for every row, and where the page is.
+pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
+    let mut table = summary::table(&["row", "the paper", "ours", "tier", "verdict"]);
+    for row in &reproduced.rows {
+        let tier = row.claims.first().map(|claim| claim.tier.clone());
+        table.add_row([
+            row.row.clone(),
+            row.words.clone(),
+            row.reason.clone(),
+            tier.unwrap_or_default(),
+            row.word.text().to_owned(),
+        ]);
+    }
+    let table = summary::lines(table);
+    let (paper, sentence) = (reproduced.paper, &reproduced.sentence);
+    let (machine, tier) = (&reproduced.machine, &reproduced.tier);
+    let page = page.display();
+    format!("{paper}\n{sentence}\n\n{table}\n\n{machine}. {tier}.\n\nreport: {page}")
+}
+
+/// The command that goes on.
+pub(super) fn command(args: &Args, out: &Path) -> String {
+    let seed = args.seed.as_deref().unwrap_or_default();
+    let mut command = format!("workahead reproduce {seed}");
+    if let Some(scale) = &args.scale {
+        command.push_str(&format!(" --scale {scale}"));
+    }
+    if let Some(repetitions) = args.repetitions {
+        command.push_str(&format!(" --repetitions {repetitions}"));
+    }
+    format!("{command} --out {}", out.display())
+}

@@ -1,0 +1,164 @@
+//! `workahead study compare`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use comfy_table::CellAlignment;
+use serde::Serialize;
+use workahead_study::comparison::{Comparison, Line};
+use workahead_study::file;
+use workahead_study::results::{Results, THROUGHPUT};
+use workahead_study::statistics::{Shown, Unpaired};
+use workahead_study::throughput::Unit;
+
+use super::summary;
+use crate::output;
+
+/// The page that is written beside the second result.
+const PAGE: &str = "compare.html";
+
+/// More cells of one result only are counted, not named.
+const NAMED_MAX: usize = 6;
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead study compare workahead-results/quick workahead-results/quick-2
+  workahead study compare before after --html change.html
+
+The runs are not paired: whatever else differs between them is in the ratios, and is named.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Directory of the first result
+    before: PathBuf,
+    /// Directory of the second: of the same study, or of one with cells of the same settings
+    after: PathBuf,
+    /// Where the page goes [default: compare.html in the second directory]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    before: &'a PathBuf,
+    after: &'a PathBuf,
+    html: &'a PathBuf,
+    paired: bool,
+    #[serde(flatten)]
+    compared: &'a Comparison,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let before = Results::load(&args.before)?;
+    let after = Results::load(&args.after)?;
+    let compared = Comparison::of(&before, &after);
+    if compared.lines.is_empty() {
+        bail!(
+            "{} ({}) and {} ({}) have no cell in common: compare two results of one study",
+            args.before.display(),
+            before.record.study,
+            args.after.display(),
+            after.record.study
+        );
+    }
+    let html = args.html.clone().unwrap_or_else(|| args.after.join(PAGE));
+    let page = workahead_report::render_comparison(&before, &after, &compared)?;
+    file::write_whole(&html, page.as_bytes())?;
+    match args.json {
+        true => output::json(&Facts {
+            before: &args.before,
+            after: &args.after,
+            html: &html,
+            paired: false,
+            compared: &compared,
+        })?,
+        false => {
+            let told = text((&before, &after), &compared);
+            output::text(&format!("{told}\n\nreport: {}", html.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text((before, after): (&Results, &Results), compared: &Comparison) -> String {
+    let unit = workahead_report::comparison_unit(before, after);
+    let header = ["cell", &unit.name, "after", "after over before (95 %)", "p", ""];
+    let mut table = summary::table(&header);
+    for line in compared.lines.iter().filter(|line| line.speedup.is_some()) {
+        table.add_row(row(line, (before, after), &unit));
+    }
+    for index in [1, 2, 3] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let [sentence, tally] = workahead_report::comparison_in_words(compared);
+    let mut parts = vec![format!("{sentence}\n{tally}"), summary::lines(table)];
+    if !compared.differences.is_empty() {
+        let told = compared
+            .differences
+            .iter()
+            .map(|one| format!("  {}: {} before, {} after", one.name, one.before, one.after));
+        parts.push(format!("What else differs:\n{}", told.collect::<Vec<_>>().join("\n")));
+    }
+    parts.extend(absent(compared));
+    parts.extend(only("before", &compared.only_before));
+    parts.extend(only("after", &compared.only_after));
+    parts.join("\n\n")
+}
+
+/// Cells that have no figure in one of the results, by reason.
+fn absent(compared: &Comparison) -> Option<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in compared.lines.iter().filter_map(|line| line.missing.as_deref()) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let told =
+        |(reason, cells): (&str, usize)| format!("  {}: {reason}", summary::count(cells, "cell"));
+    let told: Vec<String> = reasons.into_iter().map(told).collect();
+    (!told.is_empty()).then(|| format!("Without a figure:\n{}", told.join("\n")))
+}
+
+fn only(when: &str, cells: &[String]) -> Option<String> {
+    let named = cells.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join("; ");
+    let more = match cells.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!cells.is_empty()).then(|| format!("Only {when}: {named}{more}"))
+}
+
+fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [String; 6] {
+    let told = |results: &Results, cell: usize| {
+        let value = results.value(cell, THROUGHPUT);
+        value.map(|value| summary::significant(unit.scaled(value))).unwrap_or_default()
+    };
+    let p = line.p_adjusted.map(|p| format!("{p:.3}")).unwrap_or_default();
+    let shown = line.speedup.and_then(|one| match (one.interval, one.shown()) {
+        (None, _) => Some("one sample only".to_owned()),
+        (Some(_), Shown::NoDifference) => Some("no difference shown".to_owned()),
+        (Some(_), _) => None,
+    });
+    let remarks = [shown, line.plan.map(|label| label.text().to_owned())];
+    [
+        line.label.clone(),
+        told(before, line.before),
+        told(after, line.after),
+        line.speedup.map(ratio).unwrap_or_default(),
+        p,
+        remarks.into_iter().flatten().collect::<Vec<_>>().join("; "),
+    ]
+}
+
+fn ratio(one: Unpaired) -> String {
+    match one.interval {
+        None => format!("{:.2}", one.ratio),
+        Some(ends) => format!("{:.2} ({:.2} to {:.2})", one.ratio, ends.low, ends.high),
+    }
+}

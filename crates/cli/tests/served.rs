@@ -1,0 +1,166 @@
+//! Studies on private servers as processes: what a kill, an interruption or a dead server leaves,
+//! and that the run goes on from there.
+
+mod process;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use process::{Place, signal, text, wait_until};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Cells of milliseconds; the server is started anew between the first two and the last two.
+fn study(engine: &str) -> String {
+    format!(
+        r#"title = "Tiny"
+question = "Does it go on?"
+engine = "{engine}"
+seed = 7
+[workload]
+workload = "dbmbench"
+query = "utpcc"
+rows = 20000
+inner_rows = 500
+queries = 10
+[axes]
+scheduler = ["other", "batch"]
+clients = [1, 2]
+[method]
+repetitions = 1
+warmup = 0
+baseline = {{ clients = 1 }}
+[scale.long]
+workload.queries = 100000000
+"#
+    )
+}
+
+/// A place to run in, and one for servers, which may run as a user of their own.
+fn tiny(engine: &str) -> (Place, TempDir) {
+    let place = Place::new();
+    fs::write(place.path("tiny.toml"), study(engine)).unwrap();
+    let data = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(data.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    (place, data)
+}
+
+fn start(place: &Place, data: &TempDir, words: &[&str]) -> Child {
+    let home = data.path().to_str().unwrap();
+    place.start(&[words, &["--no-limits", "--data-dir", home]].concat())
+}
+
+fn samples(place: &Place) -> Vec<String> {
+    let log = fs::read_to_string(place.path("out/observations.jsonl")).unwrap_or_default();
+    // A line is whole when the next one may begin.
+    let whole = log.rfind('\n').map_or("", |end| &log[..end]);
+    whole.lines().map(ToOwned::to_owned).collect()
+}
+
+/// Processes that have a directory among their words.
+fn processes(of: &Path) -> Vec<u32> {
+    let of = of.to_str().unwrap();
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words);
+        words.contains(of) && !words.contains("--data-dir")
+    };
+    numbers.filter(has).collect()
+}
+
+const RUN: [&str; 5] = ["study", "run", "tiny.toml", "--out", "out"];
+const RESUME: [&str; 3] = ["study", "resume", "out"];
+
+/// Killed after each of its samples, it goes on to exactly all of them.
+fn survives_kills(engine: &str) {
+    let (place, data) = tiny(engine);
+    for kept in 1..=3 {
+        let words = if kept == 1 { &RUN[..] } else { &RESUME[..] };
+        let mut child = start(&place, &data, words);
+        wait_until("a sample", || samples(&place).len() >= kept);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(samples(&place).len(), kept, "killed too late to test anything");
+        assert!(!processes(data.path()).is_empty(), "nobody was there to stop the server");
+    }
+    let output = start(&place, &data, &RESUME).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let cell = |line: &String| serde_json::from_str::<Value>(line).unwrap()["cell"].clone();
+    let mut cells: Vec<_> = samples(&place).iter().map(cell).collect();
+    cells.sort_by_key(Value::as_u64);
+    assert_eq!(cells, [0, 1, 2, 3]);
+    assert_eq!(processes(data.path()), [0; 0], "the last one stops it");
+}
+
+#[test]
+fn a_run_on_postgres_survives_being_killed_between_any_two_samples() {
+    survives_kills("postgres");
+}
+
+#[test]
+fn a_run_on_mariadb_survives_being_killed_between_any_two_samples() {
+    survives_kills("mariadb");
+}
+
+/// Begins a cell that would take hours.
+fn busy(place: &Place, data: &TempDir) -> Child {
+    let child = start(place, data, &[&RUN[..], &["--scale", "long"]].concat());
+    // PostgreSQL's processes say in their titles what they do.
+    wait_until("a client at work", || {
+        titles(data).iter().any(|title| title.contains("current [local] INSERT"))
+    });
+    child
+}
+
+/// Titles of the processes below the server's first one.
+fn titles(data: &TempDir) -> Vec<String> {
+    let first: Vec<u32> = processes(data.path());
+    let mut titles = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent =
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        if parent.is_some_and(|parent: u32| first.contains(&parent)) {
+            let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            titles.push(String::from_utf8_lossy(&words).into_owned());
+        }
+    }
+    titles
+}
+
+#[test]
+fn an_interruption_in_the_middle_of_a_cell_stops_the_server_and_says_how_to_go_on() {
+    let (place, data) = tiny("postgres");
+    let child = busy(&place, &data);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("error: interrupted, 0 of 4 samples kept"), "{said}");
+    assert!(last.contains("`workahead study resume out` continues"), "{said}");
+    assert_eq!(processes(data.path()), [0; 0]);
+}
+
+#[test]
+fn a_server_that_dies_fails_its_cell_in_one_line() {
+    let (place, data) = tiny("postgres");
+    let child = busy(&place, &data);
+    let server = processes(data.path());
+    let mut kill = Command::new("kill");
+    kill.arg("-KILL").args(server.iter().map(u32::to_string));
+    assert!(kill.status().unwrap().success());
+    // The next cell begins on a new server, and would take hours too.
+    wait_until("the failed cell", || samples(&place).len() == 1);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let failure = serde_json::from_str::<Value>(&samples(&place)[0]).unwrap()["failure"].clone();
+    let failure = failure.as_str().unwrap();
+    assert!(failure.starts_with("the server went away under client"), "{failure}");
+    assert_eq!(processes(data.path()), [0; 0]);
+}

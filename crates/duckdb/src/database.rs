@@ -1,0 +1,247 @@
+//! Databases and connections to them.
+//!
+//! ```text
+//! Library (never unloaded) ◄─ Database ◄─ Session ◄─ Connection: one thread at a time
+//!                                                 ◄─ Interrupter: any thread
+//! ```
+//!
+//! Each holds what it lies in, so that the order of drops is the library's order of closing.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use crate::answer::Answer;
+use crate::appender::Appender;
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::ffi::{Huge, Library, Raw, RawDecimal, State, c_text, call, said};
+
+/// A database: a file, or memory.
+#[derive(Clone)]
+pub struct Database(Arc<Opened>);
+
+struct Opened {
+    library: Library,
+    raw: Raw,
+}
+
+// SAFETY: a database may be used by any number of threads (DuckDB documentation, "Concurrency").
+unsafe impl Send for Opened {}
+// SAFETY: as above.
+unsafe impl Sync for Opened {}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        call!(self.library, close(&mut self.raw));
+    }
+}
+
+impl Database {
+    /// Opens a file, which is made when it is not there, with settings that must be given first.
+    ///
+    /// # Errors
+    /// When the file can't be had or is no database, or a setting is none.
+    pub fn open(library: Library, path: &Path, settings: &[(&str, &str)]) -> Result<Self, Error> {
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| Error::ours("a path with a zero byte in it"))?;
+        let mut config = null_mut();
+        if call!(library, create_config(&mut config)) != 0 {
+            return Err(Error::ours("there is no memory for settings"));
+        }
+        let set = settings.iter().try_for_each(|(name, value)| {
+            let (name_c, value_c) = (c_text(name)?, c_text(value)?);
+            match call!(library, set_config(config, name_c.as_ptr(), value_c.as_ptr())) {
+                0 => Ok(()),
+                _ => Err(Error::ours(format!("DuckDB has no setting `{name}` of `{value}`"))),
+            }
+        });
+        let (mut raw, mut says) = (null_mut(), null_mut());
+        let state = match &set {
+            Ok(()) => call!(library, open_ext(path.as_ptr(), &mut raw, config, &mut says)),
+            Err(_) => 1,
+        };
+        call!(library, destroy_config(&mut config));
+        set?;
+        if state != 0 {
+            let error = Error::refused(&said(says));
+            call!(library, free(says.cast()));
+            return Err(error);
+        }
+        Ok(Self(Arc::new(Opened { library, raw })))
+    }
+
+    /// A connection to it.
+    ///
+    /// # Errors
+    /// When there is no memory for one.
+    pub fn connect(&self) -> Result<Connection, Error> {
+        let mut raw = null_mut();
+        if call!(self.0.library, connect(self.0.raw, &mut raw)) != 0 {
+            return Err(Error::ours("DuckDB opens no further connection"));
+        }
+        let session = Arc::new(Session { database: self.clone(), raw });
+        Ok(Connection { session, statements: Vec::new() })
+    }
+}
+
+struct Session {
+    database: Database,
+    raw: Raw,
+}
+
+// SAFETY: a connection may move between threads; it is used through `&mut Connection` only, so by
+// one at a time, but for `interrupt`, which sets an atomic flag.
+unsafe impl Send for Session {}
+// SAFETY: as above.
+unsafe impl Sync for Session {}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        call!(self.database.0.library, disconnect(&mut self.raw));
+    }
+}
+
+/// A statement prepared on one connection; it means nothing on another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatementId(pub u32);
+
+/// A connection.
+pub struct Connection {
+    // Before the session: statements are destroyed first.
+    statements: Vec<Statement>,
+    session: Arc<Session>,
+}
+
+struct Statement {
+    session: Arc<Session>,
+    raw: Raw,
+}
+
+// SAFETY: as a connection's; it is used through the connection that it belongs to.
+unsafe impl Send for Statement {}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        call!(self.session.database.0.library, destroy_prepare(&mut self.raw));
+    }
+}
+
+impl Connection {
+    fn library(&self) -> Library {
+        self.session.database.0.library
+    }
+
+    /// Runs a text of any number of statements, and forgets their rows.
+    ///
+    /// # Errors
+    /// DuckDB's own.
+    pub fn run(&mut self, text: &str) -> Result<(), Error> {
+        self.ask(text).map(drop)
+    }
+
+    /// Runs a text of any number of statements; the answer is the last one's.
+    ///
+    /// # Errors
+    /// DuckDB's own.
+    pub fn ask(&mut self, text: &str) -> Result<Answer<'_>, Error> {
+        let text = c_text(text)?;
+        let mut answer = Answer::empty(self.library());
+        let state = call!(answer.library, query(self.session.raw, text.as_ptr(), &mut answer.raw));
+        answer.ended(state)
+    }
+
+    /// Prepares one statement, whose values are `$1`, `$2` …
+    ///
+    /// # Errors
+    /// DuckDB's own.
+    pub fn prepare(&mut self, text: &str) -> Result<StatementId, Error> {
+        let text_c = c_text(text)?;
+        let mut statement = Statement { session: Arc::clone(&self.session), raw: null_mut() };
+        let library = self.library();
+        let state = call!(library, prepare(self.session.raw, text_c.as_ptr(), &mut statement.raw));
+        if state != 0 {
+            return Err(Error::refused(&said(call!(library, prepare_error(statement.raw)))));
+        }
+        self.statements.push(statement);
+        Ok(StatementId(self.statements.len() as u32 - 1))
+    }
+
+    /// Runs a prepared statement to its end.
+    ///
+    /// # Errors
+    /// When there is no such statement or it has another number of values; DuckDB's own.
+    pub fn execute(
+        &mut self,
+        statement: StatementId,
+        values: &[Cell<'_>],
+    ) -> Result<Answer<'_>, Error> {
+        let library = self.library();
+        let prepared = self.statements.get(statement.0 as usize);
+        let Some(Statement { raw, .. }) = prepared else {
+            let says = format!("statement {} was not prepared on this connection", statement.0);
+            return Err(Error::ours(says));
+        };
+        let marks = call!(library, nparams(*raw));
+        if marks != values.len() as u64 {
+            let says = format!("{} values for a statement that has {marks}", values.len());
+            return Err(Error::ours(says));
+        }
+        for (index, value) in values.iter().enumerate() {
+            if bind(library, *raw, index as u64 + 1, value) != 0 {
+                return Err(Error::ours(format!("value {} can't be given: {value:?}", index + 1)));
+            }
+        }
+        let mut answer = Answer::empty(library);
+        let state = call!(library, execute_prepared(*raw, &mut answer.raw));
+        answer.ended(state)
+    }
+
+    /// Begins to add rows to a table.
+    ///
+    /// # Errors
+    /// When there is no such table.
+    pub fn append(&mut self, table: &str) -> Result<Appender<'_>, Error> {
+        Appender::new(self.library(), self.session.raw, table)
+    }
+
+    /// What ends the statement that this connection runs, from another thread.
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(Arc::clone(&self.session))
+    }
+}
+
+fn bind(library: Library, statement: Raw, mark: u64, value: &Cell<'_>) -> State {
+    match *value {
+        Cell::Null => call!(library, bind_null(statement, mark)),
+        Cell::Int(int) => call!(library, bind_int64(statement, mark, int)),
+        Cell::Real(real) => call!(library, bind_double(statement, mark, real)),
+        Cell::Text(text) => {
+            let (start, length) = (text.as_ptr().cast(), text.len() as u64);
+            call!(library, bind_varchar_length(statement, mark, start, length))
+        }
+        Cell::Days(days) => call!(library, bind_date(statement, mark, days)),
+        Cell::Micros(micros) => call!(library, bind_timestamp(statement, mark, micros)),
+        Cell::Decimal { units, scale } => {
+            let value = Huge { lower: units as u64, upper: units >> 63 };
+            let decimal = RawDecimal { width: DECIMAL_DIGITS, scale, value };
+            call!(library, bind_decimal(statement, mark, decimal))
+        }
+    }
+}
+
+/// Digits that 64 bits always hold.
+const DECIMAL_DIGITS: u8 = 18;
+
+/// Ends what a connection runs, whichever statement that is by then.
+#[derive(Clone)]
+pub struct Interrupter(Arc<Session>);
+
+impl Interrupter {
+    /// Asks for it; the statement then fails as interrupted.
+    pub fn interrupt(&self) {
+        call!(self.0.database.0.library, interrupt(self.0.raw));
+    }
+}

@@ -1,0 +1,73 @@
+//! What DuckDB refuses, and what it means for a client.
+
+use std::path::PathBuf;
+
+/// DuckDB can't do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no library.
+    #[error(
+        "DuckDB's library was not found in {}: `cargo xtask setup` fetches it, or name a \
+         libduckdb.so in the environment variable {variable}",
+        tried.join(", ")
+    )]
+    Missing {
+        /// Where it was looked for.
+        tried: Vec<String>,
+        /// What names another place.
+        variable: &'static str,
+    },
+    /// What is there is no such library, or of another age.
+    #[error("{} is no library of DuckDB that can be used: {says}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the loader said.
+        says: String,
+    },
+    /// DuckDB's own words.
+    #[error("{says}")]
+    Refused {
+        /// What it means for a client.
+        why: Why,
+        /// The words, on one line.
+        says: String,
+    },
+}
+
+/// What a refusal means for a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Another transaction changed the same rows first.
+    Conflict,
+    /// A row of that key is there already.
+    Duplicate,
+    /// It was interrupted from another thread.
+    Interrupted,
+    /// The database as a whole can't go on.
+    Fatal,
+    /// Anything else: it would fail again.
+    Other,
+}
+
+impl Error {
+    /// By how DuckDB's texts begin; its kinds of errors are part of them.
+    pub(crate) fn refused(says: &str) -> Self {
+        let says = says.split_whitespace().collect::<Vec<_>>().join(" ");
+        let why = match says.as_str() {
+            text if text.starts_with("TransactionContext Error") => Why::Conflict,
+            text if text.starts_with("Transaction conflict") => Why::Conflict,
+            text if text.starts_with("Constraint Error: Duplicate key") => Why::Duplicate,
+            text if text.starts_with("INTERRUPT Error") => Why::Interrupted,
+            text if text.starts_with("FATAL Error") => Why::Fatal,
+            _ => Why::Other,
+        };
+        Self::Refused { why, says }
+    }
+
+    /// A refusal of our own.
+    pub(crate) fn ours(says: impl Into<String>) -> Self {
+        Self::Refused { why: Why::Other, says: says.into() }
+    }
+}

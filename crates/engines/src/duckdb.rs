@@ -1,0 +1,195 @@
+//! DuckDB, in this process: its connections as sessions of workloads.
+//!
+//! There is no server and no other process: a client's thread works on its own query together with
+//! the threads that the database keeps, so that CPU seconds of engine and clients can't be told
+//! apart.
+
+mod row;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use workahead_duckdb::{Cell, Database, Error, StatementId as TheirId, Why};
+use workahead_study::plans::{PlanText, Planner};
+use workahead_workloads::client::Table;
+use workahead_workloads::session::{
+    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
+};
+
+use crate::blame;
+use crate::door::{self, Cancel, Door, Pour};
+use crate::server::Explain;
+use row::{Place, given};
+
+/// A connection.
+pub struct Connection {
+    connection: workahead_duckdb::Connection,
+    texts: Vec<String>,
+}
+
+/// A refusal as a session's.
+pub(crate) fn refused(error: Error) -> SessionError {
+    match error {
+        Error::Refused { why: Why::Conflict, says } => SessionError::Retry(says),
+        Error::Refused { why: Why::Duplicate, says } => SessionError::Duplicate(says),
+        Error::Refused { why: Why::Fatal, says } => SessionError::Gone(says),
+        other => SessionError::Failed(other.to_string()),
+    }
+}
+
+impl Connection {
+    /// Connects to a database that is open.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn open(database: &Database) -> Result<Connection, SessionError> {
+        let connection = database.connect().map_err(refused)?;
+        Ok(Connection { connection, texts: Vec::new() })
+    }
+
+    /// The first row of what a text gives, as text; nulls are empty.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    pub fn first_row(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
+        let mut taken = || -> Result<Vec<String>, Error> {
+            let mut answer = self.connection.ask(text)?;
+            let Some(chunk) = answer.next_chunk() else { return Ok(Vec::new()) };
+            let cell = |column| {
+                chunk.cell(column, 0).map(|cell| match cell {
+                    Cell::Null => String::new(),
+                    cell => cell.to_string(),
+                })
+            };
+            (0..chunk.columns()).map(cell).collect()
+        };
+        taken().map_err(|error| blame::on(text, refused(error)))
+    }
+
+    /// The plan of a statement without values, as JSON.
+    ///
+    /// # Errors
+    /// What DuckDB says about the statement.
+    fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
+        let asked = match how {
+            Explain::Planned => "explain (format json)",
+            Explain::Run => "explain (analyze, format json)",
+        };
+        // A kind of plan, and the plan.
+        let row = self.first_row(&format!("{asked} {text}"))?;
+        let plan = row.into_iter().nth(1);
+        plan.ok_or_else(|| SessionError::Failed(format!("there is no plan of `{text}`")))
+    }
+
+    fn append(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+        let mut appender = self.connection.append(&table.name).map_err(refused)?;
+        pour(&mut |values| appender.row(values.iter().map(given)).map_err(refused))?;
+        appender.finish().map_err(refused)
+    }
+
+    fn exchange(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<(u64, u64), SessionError> {
+        let Self { connection, texts } = self;
+        let text = texts.get(statement.0 as usize).map_or("", String::as_str);
+        let cells: Vec<Cell<'_>> = values.iter().map(given).collect();
+        let answered = connection.execute(TheirId(statement.0), &cells);
+        let mut answer = answered.map_err(|error| blame::on(text, refused(error)))?;
+        let (mut rows, changed) = (0, answer.changed());
+        while let Some(chunk) = answer.next_chunk() {
+            for at in 0..chunk.rows() {
+                row(Row::new(&Place { chunk: &chunk, row: at }))?;
+            }
+            rows += chunk.rows() as u64;
+        }
+        Ok((rows, changed))
+    }
+}
+
+impl Session for Connection {
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
+    }
+
+    fn run(&mut self, text: &str) -> Result<(), SessionError> {
+        self.connection.run(text).map_err(|error| blame::on(text, refused(error)))
+    }
+
+    fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
+        let prepared = self.connection.prepare(text);
+        let TheirId(number) = prepared.map_err(|error| blame::on(text, refused(error)))?;
+        self.texts.push(text.to_owned());
+        Ok(StatementId(number))
+    }
+
+    fn query(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, row).map(|(rows, _)| rows)
+    }
+
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, &mut |_| Ok(())).map(|(_, changed)| changed)
+    }
+
+    fn begin(&mut self) -> Result<(), SessionError> {
+        self.run("begin transaction")
+    }
+
+    fn commit(&mut self) -> Result<(), SessionError> {
+        self.run("commit")
+    }
+
+    fn rollback(&mut self) -> Result<(), SessionError> {
+        self.run("rollback")
+    }
+}
+
+impl door::Connection for Connection {
+    fn version(&mut self) -> Result<String, SessionError> {
+        Ok(self.first_row("select version()")?.concat())
+    }
+
+    fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
+        Ok(PlanText { planner: Planner::Duckdb, text: self.explain(text, how)? })
+    }
+
+    /// All of it or nothing.
+    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+        self.begin()?;
+        match self.append(table, pour) {
+            Ok(rows) => self.commit().map(|()| rows),
+            Err(error) => {
+                // The error that led here says more than a second one could.
+                let _ = self.rollback();
+                Err(error)
+            }
+        }
+    }
+
+    fn analyse_table(&mut self, table: &str) -> Result<(), SessionError> {
+        self.run(&format!("analyze {table}"))
+    }
+
+    fn cancel(&self) -> Cancel {
+        let interrupter = self.connection.interrupter();
+        Arc::new(move || interrupter.interrupt())
+    }
+}
+
+impl Door for Database {
+    fn open(&self) -> Result<Box<dyn door::Connection>, SessionError> {
+        Ok(Box::new(Connection::open(self)?))
+    }
+}

@@ -1,0 +1,269 @@
+//! A server that already runs as a database of studies: nothing of it is started, stopped or set
+//! but what a session may set for itself.
+//!
+//! Read-only, the data must be there already. With writes allowed, a workload's tables are made in
+//! the database of the URL, which has none of their names yet, and a table [`MARK`] says whose they
+//! are; later runs find them by it, and make them again where a workload changes its data.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use workahead_machine::process::peer;
+use workahead_machine::scheduling::Policy;
+use workahead_study::engine::{EngineError, Stop};
+use workahead_study::protocol::{Before, Protocol, Start};
+use workahead_workloads::client::{Moment, Workload};
+use workahead_workloads::session::{Dialect, Session, SessionError};
+
+use super::database::{Database, Running, Seat, holds, load};
+use crate::address::Place;
+use crate::attach::{Access, Target};
+use crate::door::Door;
+use crate::fill::Filled;
+use crate::{mariadb, postgres};
+
+/// The table that names the data in the database.
+const MARK: &str = "workahead_data";
+
+/// A database of such a server.
+pub(super) struct Attached {
+    target: Target,
+    access: Access,
+    version: String,
+    seat: Seat,
+}
+
+impl Attached {
+    /// Connects once, to see who is there.
+    pub(super) fn new(target: Target, access: Access) -> Result<Self, EngineError> {
+        let failed = |error: SessionError| EngineError::Failed(error.to_string());
+        let mut connection = target.connect().map_err(failed)?;
+        let product = match target {
+            Target::Postgres(_) => "PostgreSQL",
+            Target::MariaDb(_) => "MariaDB",
+        };
+        let place = &target.address().place;
+        let version = connection.version().map_err(failed)?;
+        let version = format!("{product} {version}, which ran already at {place}");
+        let seat = seat(place);
+        Ok(Self { target, access, version, seat })
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>, SessionError> {
+        self.target.connect().map(|connection| connection as Box<dyn Session>)
+    }
+
+    /// Whose data is there, when any was loaded for a study.
+    fn mark(&self) -> Result<Option<String>, SessionError> {
+        let mut session = self.session()?;
+        let Ok(statement) = session.prepare(&format!("SELECT name FROM {MARK}")) else {
+            return Ok(None);
+        };
+        let mut mark = None;
+        session.query(statement, &[], &mut |row| {
+            mark = Some(row.text(0)?.to_owned());
+            Ok(())
+        })?;
+        Ok(mark)
+    }
+
+    /// Takes away what an earlier run left, and refuses to take away anything else.
+    fn clear(&self, workload: &dyn Workload, data: &str) -> Result<(), EngineError> {
+        let failed = |error: SessionError| EngineError::Failed(format!("make room: {error}"));
+        let ours = self.mark().map_err(failed)?;
+        let mut session = self.session().map_err(failed)?;
+        for table in workload.tables(self.dialect()).map_err(failed)? {
+            let name = &table.name;
+            if ours.is_none() && session.prepare(&format!("SELECT 1 FROM {name}")).is_ok() {
+                return Err(EngineError::Failed(format!(
+                    "the database has a table `{name}` that is not ours: create an empty database \
+                     for {data}, and give its name in the URL"
+                )));
+            }
+            session.run(&format!("DROP TABLE IF EXISTS {name}")).map_err(failed)?;
+        }
+        session.run(&format!("DROP TABLE IF EXISTS {MARK}")).map_err(failed)
+    }
+
+    fn fill(
+        &self,
+        data: &str,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Filled, EngineError> {
+        self.clear(workload, data)?;
+        let filled = load(&self.target, workload, stop)?;
+        let failed = |error: SessionError| EngineError::Failed(format!("mark the data: {error}"));
+        let mut session = self.session().map_err(failed)?;
+        let made = format!("CREATE TABLE {MARK} (name varchar(200) NOT NULL)");
+        session.run(&made).map_err(failed)?;
+        session.run(&format!("INSERT INTO {MARK} VALUES ('{data}')")).map_err(failed)?;
+        Ok(filled)
+    }
+
+    /// Settings as sessions are given them.
+    fn settings(&self, running: &Running) -> Vec<(String, String)> {
+        let given = |(name, value): (&String, &String)| match self.target {
+            Target::Postgres(_) => (name.clone(), value.clone()),
+            Target::MariaDb(_) => (name.clone(), mariadb_value(value)),
+        };
+        running.settings.iter().map(given).collect()
+    }
+
+    /// Why a session can't have a setting.
+    fn refusal(&self, name: &str, value: &str) -> Option<String> {
+        let (set, show) = match self.target {
+            Target::Postgres(_) => {
+                let name = postgres::identifier(name);
+                let value = postgres::literal(value);
+                (format!("SET {name} = {value}"), format!("SHOW {name}"))
+            }
+            Target::MariaDb(_) => {
+                let (name, value) = (mariadb::identifier(name), mariadb_value(value));
+                (format!("SET SESSION {name} = {value}"), format!("SELECT @@{name}"))
+            }
+        };
+        let mut session = self.session().ok()?;
+        let says = session.run(&set).err()?;
+        let mut now = None;
+        let mut look = || {
+            let statement = session.prepare(&show)?;
+            session.query(statement, &[], &mut |row| {
+                now = row.text(0).map(ToOwned::to_owned).ok();
+                Ok(())
+            })
+        };
+        match look() {
+            Ok(_) if now.as_deref() == Some(value) => None,
+            _ => Some(format!("the server is not ours to set: {says}")),
+        }
+    }
+}
+
+/// Numbers and words such as `ON` as they are, other texts in quotes.
+fn mariadb_value(value: &str) -> String {
+    let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+    if plain && !value.is_empty() { value.to_owned() } else { mariadb::literal(value) }
+}
+
+/// The process behind a socket, where this one may look at it: the credentials of a connection are
+/// those of who listens (unix(7), SO_PEERCRED).
+fn seat(place: &Place) -> Seat {
+    let Place::Socket(path) = place else { return Seat::Unseen };
+    let pid = UnixStream::connect(path).ok().and_then(|stream| peer::of(&stream));
+    let seen = pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists());
+    seen.map_or(Seat::Unseen, Seat::Process)
+}
+
+impl Database for Attached {
+    fn name(&self) -> &'static str {
+        match self.target {
+            Target::Postgres(_) => "postgres",
+            Target::MariaDb(_) => "mariadb",
+        }
+    }
+
+    fn folder(&self) -> &'static str {
+        "attached"
+    }
+
+    fn version(&self) -> Result<String, EngineError> {
+        Ok(self.version.clone())
+    }
+
+    fn dialect(&self) -> Dialect {
+        match self.target {
+            Target::Postgres(_) => Dialect::Postgres,
+            Target::MariaDb(_) => Dialect::MariaDb,
+        }
+    }
+
+    fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
+        match self.target {
+            Target::Postgres(_) => super::postgres::parallel(processes),
+            Target::MariaDb(_) => super::mariadb::parallel(processes),
+        }
+    }
+
+    fn impossible(&self, running: &Running, protocol: Protocol) -> Option<String> {
+        let ours = "the server is not ours";
+        if running.cpus.is_some() {
+            return Some(format!("{ours} to put on CPUs"));
+        }
+        if running.policy != Policy::Other {
+            return Some(format!("{ours} to schedule"));
+        }
+        if protocol.start == Start::Cold || protocol.restart == Before::Always {
+            return Some(format!("{ours} to start anew"));
+        }
+        running.settings.iter().find_map(|(name, value)| self.refusal(name, value))
+    }
+
+    fn cannot(&self) -> Option<String> {
+        (self.seat == Seat::Unseen).then(|| {
+            "the server's processor time can't be seen from here: come through its socket"
+                .to_owned()
+        })
+    }
+
+    fn may_write(&self) -> bool {
+        self.access == Access::Write
+    }
+
+    fn serve(&mut self, _: &Path, running: &Running, _: &Stop) -> Result<(), EngineError> {
+        let settings = self.settings(running);
+        let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self.target;
+        let all = &mut address.settings;
+        // The first is what keeps a session from writing.
+        all.truncate(usize::from(self.access == Access::ReadOnly));
+        all.extend(settings);
+        Ok(())
+    }
+
+    fn chill(&mut self, _: &Stop) -> Result<(), EngineError> {
+        Err(EngineError::Failed("the server is not ours to start anew".to_owned()))
+    }
+
+    /// A workload that changes its data has it made again before every repetition: slow, and right.
+    fn restore(
+        &mut self,
+        data: &str,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Option<Filled>, EngineError> {
+        if self.access == Access::Write {
+            let there = self.mark().map_err(|error| EngineError::Failed(error.to_string()))?;
+            let as_loaded = there.as_deref() == Some(data)
+                && workload.reset(self.dialect()).is_some()
+                && holds(&self.target, workload, Moment::Loaded, stop).is_ok();
+            return if as_loaded { Ok(None) } else { self.fill(data, workload, stop).map(Some) };
+        }
+        let holds = holds(&self.target, workload, Moment::Loaded, stop);
+        holds.map(|()| None).map_err(|error| match error {
+            EngineError::Failed(says) => EngineError::Failed(format!(
+                "{says}; --allow-writes lets the run make the tables of `{}`",
+                workload.name()
+            )),
+            other => other,
+        })
+    }
+
+    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+        Ok(Box::new(self.target.clone()))
+    }
+
+    fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
+
+    fn kill(&mut self) -> Result<(), String> {
+        Err("the server is not ours to kill".to_owned())
+    }
+
+    /// It goes on without us.
+    fn stop(&mut self) {}
+}

@@ -1,0 +1,151 @@
+//! DataFusion as the engine needs it: a directory of Parquet files, read in this process.
+//!
+//! `parallel` is its partitions and its threads, `server.joins` says who joins (`stock`,
+//! `workahead`), and any other `server.NAME` is a setting of DataFusion's (`SET NAME = …`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use workahead_machine::{Machine, pin};
+use workahead_study::engine::{EngineError, Stop};
+use workahead_workloads::client::Workload;
+use workahead_workloads::session::Dialect;
+
+use super::database::{Database, Running, Seat, load};
+use super::files;
+use crate::datafusion::{self, THREADS};
+use crate::door::Door as _;
+use crate::fill::Filled;
+
+/// Asked of it once: it takes a session.
+static VERSION: OnceLock<String> = OnceLock::new();
+
+/// DataFusion.
+#[derive(Default)]
+pub(super) struct DataFusion {
+    place: Option<(PathBuf, Running)>,
+    /// The data that clients ask, and its tables.
+    data: Option<String>,
+    open: Option<datafusion::Database>,
+}
+
+fn failed(doing: &str, error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::Failed(format!("{doing}: {error}"))
+}
+
+fn not_started() -> EngineError {
+    EngineError::Failed("the tables were not opened".to_owned())
+}
+
+/// Opens a directory; the threads that this starts are born on the CPUs they are to have.
+fn open(directory: &Path, running: &Running) -> Result<datafusion::Database, EngineError> {
+    let pinned = running.cpus.as_ref().map(|cpus| pin::among(cpus, Machine::here().allowed_cpus()));
+    let _born_there =
+        pinned.transpose().map_err(|error| failed("keep DataFusion on its CPUs", &error))?;
+    datafusion::open(directory, &running.settings)
+        .map_err(|error| failed(&format!("open {}", directory.display()), &error))
+}
+
+impl DataFusion {
+    fn place(&self) -> Result<(PathBuf, Running), EngineError> {
+        self.place.clone().ok_or_else(not_started)
+    }
+
+    /// Opens the tables that clients ask; none before there are any.
+    fn reopen(&mut self) -> Result<(), EngineError> {
+        self.open = None;
+        let (home, running) = self.place()?;
+        let directory = home.join(self.data.as_deref().unwrap_or("none"));
+        self.open = Some(open(&directory, &running)?);
+        Ok(())
+    }
+}
+
+impl Database for DataFusion {
+    fn name(&self) -> &'static str {
+        "datafusion"
+    }
+
+    fn version(&self) -> Result<String, EngineError> {
+        if let Some(version) = VERSION.get() {
+            return Ok(version.clone());
+        }
+        let nowhere = open("no directory".as_ref(), &Running::default())?;
+        let mut connection = nowhere.open().map_err(|error| failed("connect", &error))?;
+        let says = connection.version().map_err(|error| failed("ask for the version", &error))?;
+        // `Apache DataFusion 55.2.0, x86_64 on linux`
+        let version = says.split(',').next().unwrap_or(&says).trim_start_matches("Apache ");
+        Ok(VERSION.get_or_init(|| version.to_owned()).clone())
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::DataFusion
+    }
+
+    fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
+        Ok(vec![(THREADS.to_owned(), processes.to_string())])
+    }
+
+    fn serve(&mut self, home: &Path, running: &Running, _stop: &Stop) -> Result<(), EngineError> {
+        let place = Some((home.to_owned(), running.clone()));
+        match self.open.is_some() && self.place == place {
+            true => Ok(()),
+            false => {
+                self.place = place;
+                self.reopen()
+            }
+        }
+    }
+
+    fn chill(&mut self, _stop: &Stop) -> Result<(), EngineError> {
+        self.open = None;
+        files::forget(&self.place()?.0)?;
+        self.reopen()
+    }
+
+    /// Files are never written to once they are there: what clients change is in memory.
+    fn restore(
+        &mut self,
+        data: &str,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Option<Filled>, EngineError> {
+        self.open = None;
+        let mut filled = None;
+        let (home, running) = self.place()?;
+        let kept = home.join(data);
+        if !kept.exists() {
+            let half = home.join("loading");
+            if half.exists() {
+                fs::remove_dir_all(&half).map_err(|error| failed("load anew", &error))?;
+            }
+            fs::create_dir_all(&half).map_err(|error| failed("keep the data", &error))?;
+            filled = Some(load(&open(&half, &running)?, workload, stop)?);
+            fs::rename(&half, &kept).map_err(|error| failed("keep the data", &error))?;
+        }
+        self.data = Some(data.to_owned());
+        self.reopen()?;
+        Ok(filled)
+    }
+
+    fn door(&self) -> Result<Box<dyn crate::door::Door>, EngineError> {
+        Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
+    }
+
+    fn seat(&self) -> Seat {
+        Seat::Within
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
+
+    fn kill(&mut self) -> Result<(), String> {
+        Err("DataFusion is in this process, which would be killed with it".to_owned())
+    }
+
+    fn stop(&mut self) {
+        self.open = None;
+    }
+}

@@ -1,0 +1,208 @@
+//! DuckDB as the engine needs it: a file in this process, its data kept as copies of that file.
+//!
+//! Its threads are the database's, started when it is opened and kept on the CPUs that the cell
+//! gives it; each client's thread works on its own query beside them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use workahead_duckdb::{Database as Opened, Library};
+use workahead_machine::{CpuSet, Machine, pin};
+use workahead_study::engine::{EngineError, Stop};
+use workahead_workloads::client::Workload;
+use workahead_workloads::session::{Dialect, Session};
+
+use super::database::{Database, Running, Seat, load};
+use super::files;
+use crate::door::Door;
+use crate::duckdb::Connection;
+use crate::fill::Filled;
+
+/// The file that clients use.
+const CURRENT: &str = "current.duckdb";
+
+/// DuckDB.
+#[derive(Default)]
+pub(super) struct DuckDb {
+    place: Option<(PathBuf, Running)>,
+    open: Option<Opened>,
+}
+
+fn failed(doing: &str, error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::Failed(format!("{doing}: {error}"))
+}
+
+fn not_started() -> EngineError {
+    EngineError::Failed("the database was not opened".to_owned())
+}
+
+impl DuckDb {
+    /// Loaded once a process.
+    fn library() -> Result<Library, EngineError> {
+        static LIBRARY: OnceLock<Library> = OnceLock::new();
+        if let Some(library) = LIBRARY.get() {
+            return Ok(*library);
+        }
+        let found = Library::find(None).map_err(|error| EngineError::Failed(error.to_string()))?;
+        Ok(*LIBRARY.get_or_init(|| found))
+    }
+
+    fn place(&self) -> Result<(PathBuf, Running), EngineError> {
+        self.place.clone().ok_or_else(not_started)
+    }
+
+    /// Opens the clients' file as it is to run.
+    fn reopen(&mut self) -> Result<(), EngineError> {
+        self.open = None;
+        let (home, running) = self.place()?;
+        self.open = Some(open(&home.join(CURRENT), &running)?);
+        Ok(())
+    }
+}
+
+/// Opens a file; the threads that this starts are born on the CPUs they are to have.
+fn open(file: &Path, running: &Running) -> Result<Opened, EngineError> {
+    let _born_there = running.cpus.as_ref().map(born_on).transpose()?;
+    let library = DuckDb::library()?;
+    let opened = Opened::open(library, file, &[]);
+    let opened = opened.map_err(|error| failed(&format!("open {}", file.display()), &error))?;
+    set(&opened, &BTreeMap::new(), &running.settings)?;
+    Ok(opened)
+}
+
+fn born_on(cpus: &CpuSet) -> Result<pin::Pinned, EngineError> {
+    let allowed = Machine::here().allowed_cpus().clone();
+    pin::among(cpus, &allowed).map_err(|error| failed("keep the database on its CPUs", &error))
+}
+
+/// Brings settings from what they are to what they are to be.
+fn set(
+    database: &Opened,
+    now: &BTreeMap<String, String>,
+    wanted: &BTreeMap<String, String>,
+) -> Result<(), EngineError> {
+    let gone = now.keys().filter(|name| !wanted.contains_key(*name));
+    let changed = wanted.iter().filter(|(name, value)| now.get(*name) != Some(value));
+    let texts = gone
+        .map(|name| Ok(format!("reset global {}", plain(name)?)))
+        .chain(changed.map(|(name, value)| {
+            Ok(format!("set global {} = '{}'", plain(name)?, value.replace('\'', "''")))
+        }))
+        .collect::<Result<Vec<_>, EngineError>>()?;
+    let mut connection = Connection::open(database).map_err(|error| failed("connect", &error))?;
+    texts.iter().try_for_each(|text| {
+        connection.run(text).map_err(|error| failed("settings of DuckDB", &error))
+    })
+}
+
+/// A name that needs no quotes.
+fn plain(name: &str) -> Result<&str, EngineError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => Ok(name),
+        false => Err(EngineError::Failed(format!("DuckDB has no setting {name:?}"))),
+    }
+}
+
+impl Database for DuckDb {
+    fn name(&self) -> &'static str {
+        "duckdb"
+    }
+
+    fn version(&self) -> Result<String, EngineError> {
+        Ok(format!("DuckDB {}", Self::library()?.version().trim_start_matches('v')))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
+    }
+
+    /// The client's own thread is one of them.
+    fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
+        Ok(vec![("threads".to_owned(), processes.to_string())])
+    }
+
+    fn serve(&mut self, home: &Path, running: &Running, _stop: &Stop) -> Result<(), EngineError> {
+        fs::create_dir_all(home).map_err(|error| failed(&home.display().to_string(), &error))?;
+        let (new, old) = (running.clone(), self.place.replace((home.to_owned(), running.clone())));
+        match (&self.open, old) {
+            (Some(open), Some((place, old))) if place == home && old.cpus == new.cpus => {
+                // What is in its memory stays there.
+                set(open, &old.settings, &new.settings)
+            }
+            _ => self.reopen(),
+        }
+    }
+
+    fn chill(&mut self, _stop: &Stop) -> Result<(), EngineError> {
+        self.open = None;
+        files::forget(&self.place()?.0)?;
+        self.reopen()
+    }
+
+    fn restore(
+        &mut self,
+        data: &str,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Option<Filled>, EngineError> {
+        self.open = None;
+        let mut filled = None;
+        let (home, running) = self.place()?;
+        let kept = home.join(format!("kept-{data}.duckdb"));
+        if !kept.exists() {
+            let half = home.join("loading.duckdb");
+            remove(&half)?;
+            let database = open(&half, &running)?;
+            filled = Some(load(&database, workload, stop)?);
+            // Into the file itself, out of the log beside it.
+            let mut connection =
+                Connection::open(&database).map_err(|error| failed("connect", &error))?;
+            connection.run("checkpoint").map_err(|error| failed("keep the data", &error))?;
+            drop((connection, database));
+            fs::rename(&half, &kept).map_err(|error| failed("keep the data", &error))?;
+        }
+        let current = home.join(CURRENT);
+        remove(&current)?;
+        fs::copy(&kept, &current).map_err(|error| failed("copy the data", &error))?;
+        self.reopen()?;
+        Ok(filled)
+    }
+
+    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+        Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
+    }
+
+    fn seat(&self) -> Seat {
+        Seat::Within
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
+
+    fn kill(&mut self) -> Result<(), String> {
+        Err("DuckDB is in this process, which would be killed with it".to_owned())
+    }
+
+    fn stop(&mut self) {
+        self.open = None;
+    }
+}
+
+/// Removes a database and its log, where there are any.
+fn remove(file: &Path) -> Result<(), EngineError> {
+    let mut log = file.as_os_str().to_owned();
+    log.push(".wal");
+    for path in [file, Path::new(&log)] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(failed(&format!("remove {}", path.display()), &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

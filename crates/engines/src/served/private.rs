@@ -1,0 +1,163 @@
+//! Servers of our own as databases: started as asked, started anew when that changes.
+
+use std::path::Path;
+
+use workahead_machine::Machine;
+use workahead_study::engine::{EngineError, Stop};
+use workahead_workloads::client::Workload;
+use workahead_workloads::session::Dialect;
+
+use super::database::{Database, Pages, Running, Seat};
+use super::files;
+use crate::attach::Target;
+use crate::door::Door;
+use crate::fill::Filled;
+use crate::server::{Error, Options};
+
+/// The database that clients use.
+pub(super) const CURRENT: &str = "current";
+
+/// A server's process, and how its product keeps data.
+pub(super) trait Server: Sized {
+    const NAME: &'static str;
+    const DIALECT: Dialect;
+
+    /// The installed version, with the product's name.
+    fn version() -> Result<String, Error>;
+
+    /// See [`Database::parallel`].
+    fn parallel(processes: usize) -> Result<Vec<(String, String)>, String>;
+
+    /// See [`Database::pages`].
+    fn pages(pages: Pages) -> Vec<(String, String)>;
+
+    fn start(options: &Options, stop: &Stop) -> Result<Self, Error>;
+
+    fn restart(&mut self, options: &Options, stop: &Stop) -> Result<(), Error>;
+
+    /// Makes [`CURRENT`] a copy of a workload's data, which is loaded when no copy of it is kept.
+    fn restore(
+        &mut self,
+        data: &str,
+        workload: &dyn Workload,
+        how: (&Options, &Stop),
+    ) -> Result<Option<Filled>, EngineError>;
+
+    fn target(&self) -> Target;
+
+    fn is_running(&mut self) -> bool;
+
+    fn last_words(&mut self) -> Error;
+
+    fn pids(&self) -> Vec<u32>;
+
+    fn kill(&mut self);
+
+    fn stop(self);
+}
+
+/// A database behind a server of our own.
+pub(super) struct Private<S> {
+    serving: Option<(S, Options)>,
+}
+
+impl<S> Default for Private<S> {
+    fn default() -> Self {
+        Self { serving: None }
+    }
+}
+
+fn stopped() -> EngineError {
+    EngineError::Failed("the server was not started".to_owned())
+}
+
+impl<S: Server> Database for Private<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn version(&self) -> Result<String, EngineError> {
+        Ok(S::version()?)
+    }
+
+    fn dialect(&self) -> Dialect {
+        S::DIALECT
+    }
+
+    fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
+        S::parallel(processes)
+    }
+
+    fn pages(&self, pages: Pages) -> Result<Vec<(String, String)>, String> {
+        let pools = Machine::here().huge_pages.reserved;
+        if pages == Pages::Huge && pools.iter().all(|pool| pool.pages == 0) {
+            return Err("no huge pages are reserved: `sysctl vm.nr_hugepages=N`".to_owned());
+        }
+        Ok(S::pages(pages))
+    }
+
+    fn serve(&mut self, home: &Path, running: &Running, stop: &Stop) -> Result<(), EngineError> {
+        let options = Options {
+            directory: home.to_owned(),
+            programs: None,
+            settings: running.settings.clone(),
+            cpus: running.cpus.clone(),
+            policy: running.policy,
+        };
+        let Some((server, now)) = &mut self.serving else {
+            self.serving = Some((S::start(&options, stop)?, options));
+            return Ok(());
+        };
+        if *now != options || !server.is_running() {
+            server.restart(&options, stop)?;
+            *now = options;
+        }
+        Ok(())
+    }
+
+    fn chill(&mut self, stop: &Stop) -> Result<(), EngineError> {
+        let Some((server, options)) = self.serving.take() else { return Ok(()) };
+        server.stop();
+        files::forget(&options.directory)?;
+        self.serving = Some((S::start(&options, stop)?, options));
+        Ok(())
+    }
+
+    fn restore(
+        &mut self,
+        data: &str,
+        workload: &dyn Workload,
+        stop: &Stop,
+    ) -> Result<Option<Filled>, EngineError> {
+        let (server, options) = self.serving.as_mut().ok_or_else(stopped)?;
+        server.restore(data, workload, (options, stop))
+    }
+
+    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+        let (server, _) = self.serving.as_ref().ok_or_else(stopped)?;
+        Ok(Box::new(server.target()))
+    }
+
+    fn seat(&self) -> Seat {
+        let first = self.serving.as_ref().and_then(|(server, _)| server.pids().first().copied());
+        first.map_or(Seat::Unseen, Seat::Process)
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        let (server, _) = self.serving.as_mut()?;
+        (!server.is_running()).then(|| server.last_words().to_string())
+    }
+
+    fn kill(&mut self) -> Result<(), String> {
+        if let Some((server, _)) = &mut self.serving {
+            server.kill();
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        if let Some((server, _)) = self.serving.take() {
+            server.stop();
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Numbers of a cell that are found by trying, once for all its samples.
+//!
+//! ```text
+//! warehouses   load W ─► clients for some seconds ─► NOPM ─► ⌈NOPM / 12.86⌉ > W ? that many, again
+//! clients      1, 2, 4, … for some seconds each ─► until twice as many do hardly more
+//! ```
+//!
+//! Keeton et al. (1998) scale warehouses with the rate, so that figures of different machines mean
+//! the same. Without pauses a rate can ask for more warehouses than there is room for: the cell
+//! says how many there may be, and `of_bound_share` what was reached.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use workahead_study::engine::{EngineError, Stop};
+use workahead_workloads::order_entry::{Kind, Options, nopm, warehouses_for};
+
+use super::asked::Asked;
+use super::work::Work;
+use super::{Served, sample};
+use crate::load::{Driven, End, Load, Until};
+
+/// Long enough for thousands of transactions of any server, short beside loading.
+const TRIAL: Duration = Duration::from_secs(3);
+/// Every round but the last loads anew.
+const ROUNDS_MAX: usize = 5;
+/// Most clients: as many connections as a private server takes, less a few of our own.
+const CLIENTS_MAX: usize = 190;
+/// What twice as many clients must do at least to be worth it: a trial's rate wanders by less.
+const WORTH: f64 = 1.1;
+
+/// How many clients a cell has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clients {
+    /// So many.
+    Number(usize),
+    /// As many as saturate the server.
+    Ramp,
+}
+
+impl FromStr for Clients {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Clients, String> {
+        match (text, text.parse()) {
+            ("ramp", _) => Ok(Clients::Ramp),
+            (_, Ok(number)) if (1..=CLIENTS_MAX).contains(&number) => Ok(Clients::Number(number)),
+            _ => Err(format!("`{text}` is not a whole number from 1 to {CLIENTS_MAX}, nor `ramp`")),
+        }
+    }
+}
+
+impl Served {
+    /// The cell with its numbers.
+    pub(super) fn tried(&mut self, mut asked: Asked, stop: &Stop) -> Result<Asked, EngineError> {
+        if let (Some(most), Work::OrderEntry(options)) = (asked.scale_to_bound, &asked.work) {
+            let mut options = *options;
+            let warehouses =
+                |served: &mut Served, asked: &Asked| served.scale(asked, options, most, stop);
+            options.population.warehouses = self.once(&asked, warehouses)?;
+            asked.work = Work::OrderEntry(options);
+        }
+        if asked.ramp {
+            let clients = |served: &mut Served, asked: &Asked| served.ramp(asked, stop);
+            asked.clients = self.once(&asked, clients)? as usize;
+            asked.ramp = false;
+        }
+        Ok(asked)
+    }
+
+    /// A number that was found before for the same cell, or is found now.
+    fn once(
+        &mut self,
+        asked: &Asked,
+        find: impl FnOnce(&mut Served, &Asked) -> Result<u32, EngineError>,
+    ) -> Result<u32, EngineError> {
+        let cell = format!("{asked:?}");
+        if let Some(found) = self.found.get(&cell) {
+            return Ok(*found);
+        }
+        let found = find(self, asked)?;
+        self.found.insert(cell, found);
+        Ok(found)
+    }
+
+    fn scale(
+        &mut self,
+        asked: &Asked,
+        mut options: Options,
+        most: u32,
+        stop: &Stop,
+    ) -> Result<u32, EngineError> {
+        for _ in 0..ROUNDS_MAX {
+            let trial = Asked { work: Work::OrderEntry(options), ..asked.clone() };
+            let driven = self.try_out(&trial, stop)?;
+            let orders = driven.kinds.get(Kind::NewOrder.position()).map_or(0, |kind| kind.done);
+            let wanted = warehouses_for(nopm(orders, driven.wall_s), options.mix).min(most);
+            if wanted <= options.population.warehouses {
+                break;
+            }
+            options.population.warehouses = wanted;
+        }
+        Ok(options.population.warehouses)
+    }
+
+    fn ramp(&mut self, asked: &Asked, stop: &Stop) -> Result<u32, EngineError> {
+        let clients = saturating(|clients| {
+            let trial = Asked { clients, ..asked.clone() };
+            Ok::<_, EngineError>(self.try_out(&trial, stop)?.per_s().unwrap_or_default())
+        });
+        Ok(clients? as u32)
+    }
+
+    /// Clients at work for a while, on data as it was loaded.
+    fn try_out(&mut self, trial: &Asked, stop: &Stop) -> Result<Driven, EngineError> {
+        self.bring_back(trial, stop)?;
+        let workload = self.workload(&trial.work)?;
+        let (door, cpus) = (self.database.door()?, self.client_cpus(trial));
+        let load = sample::load(trial, (workload.as_ref(), door.as_ref()), cpus);
+        let driven = Load { until: Until::Time(TRIAL), ..load }.drive(stop, &mut |_| {})?;
+        match &driven.end {
+            End::Done => Ok(driven),
+            End::Stopped => Err(EngineError::Stopped),
+            End::Gone { says, .. } => {
+                let says = format!("the server went away in a trial: {says}");
+                Err(EngineError::Failed(says))
+            }
+        }
+    }
+}
+
+/// The fewest clients of 1, 2, 4, … to whom as many again add hardly anything.
+fn saturating<E>(mut rate: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
+    let (mut clients, mut reached) = (1, rate(1)?);
+    while 2 * clients <= CLIENTS_MAX {
+        let next = rate(2 * clients)?;
+        if next < WORTH * reached {
+            break;
+        }
+        (clients, reached) = (2 * clients, next);
+    }
+    Ok(clients)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ramp_ends_where_more_clients_do_hardly_more() {
+        let of = |rate: fn(usize) -> f64| saturating(|clients| Ok::<_, ()>(rate(clients))).unwrap();
+        assert_eq!(of(|clients| clients.min(6) as f64), 8, "6 are more than 4 by half");
+        assert_eq!(of(|_| 100.0), 1);
+        assert_eq!(of(|clients| 100.0 / clients as f64), 1, "they may also disturb each other");
+        assert_eq!(of(|clients| clients as f64), 128, "no more than a server lets in");
+        assert_eq!(saturating(|_| Err::<f64, _>("gone")), Err("gone"));
+    }
+
+    #[test]
+    fn clients_are_a_number_or_a_ramp() {
+        assert_eq!("7".parse(), Ok(Clients::Number(7)));
+        assert_eq!("ramp".parse(), Ok(Clients::Ramp));
+        for wrong in ["0", "191", "-1", "1.5", "rampe", ""] {
+            assert!(wrong.parse::<Clients>().unwrap_err().contains("nor `ramp`"), "{wrong}");
+        }
+    }
+}

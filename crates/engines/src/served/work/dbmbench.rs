@@ -1,0 +1,42 @@
+//! `dbmbench`: one query of the micro-benchmarks after DBmbench.
+
+use workahead_study::engine::EngineError;
+use workahead_workloads::dbmbench::{Bounds, Form, Options, Plan, Query};
+
+use super::number;
+use crate::given::Given;
+
+pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
+    let queries = Query::ALL.map(|query| (query.name(), query));
+    let seed = Options::seed_of(given.choice("query", Query::Utpcc, &queries)?);
+    let plans = [("native", Plan::Native), ("seed", Plan::Seed)];
+    Ok(Options {
+        t1_rows: number(given, "rows", seed.t1_rows)?,
+        t2_rows: number(given, "inner_rows", seed.t2_rows)?,
+        a2_values: number(given, "values", seed.a2_values)?,
+        selectivity: given.real("selectivity", seed.selectivity, 0.0..=1.0)?,
+        plan: given.choice("plan", seed.plan, &plans)?,
+        bounds: given.choice(
+            "bounds",
+            seed.bounds,
+            &[("fixed", Bounds::Fixed), ("random", Bounds::Random)],
+        )?,
+        form: given.choice(
+            "answers",
+            seed.form,
+            &[("stored", Form::IntoResult), ("returned", Form::ToClient)],
+        )?,
+        seed: given.seed(),
+        ..seed
+    })
+}
+
+pub(super) fn data(options: &Options) -> String {
+    let Options { t1_rows, t2_rows, a2_values, a3_values, seed, .. } = options;
+    format!("dbmbench_{t1_rows}_{t2_rows}_{a2_values}_{a3_values}_{seed}")
+}
+
+/// 100 bytes and a tuple's header; an index of T1 and one of T2.
+pub(super) fn bytes(options: &Options) -> u64 {
+    160 * (u64::from(options.t1_rows) + u64::from(options.t2_rows))
+}

@@ -1,0 +1,87 @@
+//! `sql`: a user's own statements, from a file or from the study itself.
+//!
+//! They run on what `data` names, another workload's tables with that workload's settings, and on
+//! what the statements of the file `set_up` make of it, once; with neither, on an empty database.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use workahead_study::engine::EngineError;
+use workahead_workloads::client::{Order, Workload};
+use workahead_workloads::session::Dialect;
+use workahead_workloads::sql_file::{OnData, SqlFile};
+
+use super::{KINDS, Kind, Work, tpch};
+use crate::given::Given;
+
+/// Statements, and what they run on.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::served) struct Options {
+    statements: Source,
+    pub(super) data: Option<Box<Work>>,
+    set_up: Option<PathBuf>,
+    order: Order,
+    seed: u64,
+}
+
+/// Where statements are.
+#[derive(Debug, Clone, PartialEq)]
+enum Source {
+    File(PathBuf),
+    Text(String),
+}
+
+pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
+    let text = |key| given.text(key, String::new());
+    let statements = match (given.has("file"), given.has("sql")) {
+        (true, false) => Source::File(text("file")?.into()),
+        (false, true) => Source::Text(text("sql")?),
+        _ => {
+            return Err(EngineError::Failed(
+                "the workload `sql` needs its statements: give `file`, a path, or `sql`, the \
+                 statements themselves"
+                    .to_owned(),
+            ));
+        }
+    };
+    let data = match given.has("data") {
+        true => {
+            let with_data = KINDS.iter().filter(|(_, kind)| !matches!(kind, Kind::Sql));
+            let with_data: Vec<_> = with_data.copied().collect();
+            let kind = given.choice("data", Kind::Tpch, &with_data)?;
+            Some(Box::new(Work::of(kind, given)?))
+        }
+        false => None,
+    };
+    let set_up = given.has("set_up").then(|| text("set_up").map(PathBuf::from)).transpose()?;
+    let order = given.choice("order", Order::AsWritten, &tpch::ORDERS)?;
+    Ok(Options { statements, data, set_up, order, seed: given.seed() })
+}
+
+pub(super) fn open(options: &Options, dialect: Dialect) -> Result<Arc<dyn Workload>, EngineError> {
+    let failed = |error: String| EngineError::Failed(error);
+    let (order, seed) = (options.order, options.seed);
+    let of_file = |path: &PathBuf| {
+        SqlFile::read(path, dialect, order, seed).map_err(|error| failed(error.to_string()))
+    };
+    let statements = match &options.statements {
+        Source::File(path) => of_file(path)?,
+        Source::Text(text) => SqlFile::of_text(text, dialect, order, seed)
+            .map_err(|says| failed(format!("setting `sql`: {says}")))?,
+    };
+    let data = options.data.as_ref().map(|data| data.open(dialect)).transpose()?;
+    let set_up = options.set_up.as_ref().map(of_file).transpose()?;
+    Ok(Arc::new(OnData::new(statements, data, set_up.as_ref())))
+}
+
+/// Data that was set up is another's where the file's text is; `open` has seen that it can be read.
+pub(super) fn data(options: &Options) -> String {
+    let mut name = options.data.as_ref().map_or("nothing".to_owned(), |data| data.data());
+    if let Some(path) = &options.set_up {
+        let mut hasher = DefaultHasher::new();
+        std::fs::read(path).unwrap_or_default().hash(&mut hasher);
+        name.push_str(&format!("_{:016x}", hasher.finish()));
+    }
+    name
+}

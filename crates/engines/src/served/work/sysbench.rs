@@ -1,0 +1,43 @@
+//! `sysbench-oltp`: sysbench's OLTP program, as of 0.4 or 1.0.
+
+use workahead_study::engine::EngineError;
+use workahead_workloads::sysbench::Flavour;
+use workahead_workloads::sysbench::distribution::Distribution;
+use workahead_workloads::sysbench::oltp::{Options, Script};
+
+use super::number;
+use crate::given::Given;
+use crate::sysbench::FORMS;
+
+pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
+    let usual = Options::of(given.choice("form", Flavour::V10, &FORMS)?);
+    let scripts = [
+        ("read-write", Script::ReadWrite),
+        ("read-only", Script::ReadOnly),
+        ("point-select", Script::PointSelect),
+    ];
+    let distributions = [
+        ("uniform", Distribution::Uniform),
+        ("gaussian", Distribution::Gaussian),
+        ("special", Distribution::Special),
+    ];
+    Ok(Options {
+        script: given.choice("script", usual.script, &scripts)?,
+        tables: number(given, "tables", usual.tables)?,
+        rows: number(given, "rows", usual.rows)?,
+        distribution: given.choice("distribution", usual.distribution, &distributions)?,
+        seed: given.seed(),
+        ..usual
+    })
+}
+
+pub(super) fn data(options: &Options) -> String {
+    let Options { flavour, tables, rows, seed, .. } = options;
+    let form = flavour.name().replace('.', "");
+    format!("sysbench{form}_{tables}_{rows}_{seed}")
+}
+
+/// 188 bytes, a tuple's header, two indexes.
+pub(super) fn bytes(options: &Options) -> u64 {
+    260 * u64::from(options.tables) * u64::from(options.rows)
+}

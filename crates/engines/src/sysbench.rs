@@ -1,0 +1,198 @@
+//! sysbench's memory program as an engine of its own: threads that pass over blocks, no server.
+//!
+//! # Settings
+//! | key | values |
+//! |---|---|
+//! | `form` | sysbench `1.0` or `0.4`, which differ in elements and in how work is shared |
+//! | `threads` | how many (1) |
+//! | `block_bytes` | of a block (1024); a power of two in 1.0, a multiple of 4 in 0.4 |
+//! | `total_bytes` | to pass over, all threads together (256 MiB; sysbench itself: 100 GiB) |
+//! | `scope` | `global`, one block for all threads, or `local`, one for each |
+//! | `oper` | `write`, `read`, `none` |
+//! | `access` | `seq`, `rnd` |
+//! | `between` | `go-on`, or `yield` after each block, as in Yamada et al. (2010) |
+//! | `pages` | `small`, `huge` |
+
+use workahead_machine::pages::Pages;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
+use workahead_workloads::sysbench::Flavour;
+use workahead_workloads::sysbench::memory::{
+    self, Access, BetweenBlocks, Operation, Options, Ran, Scope,
+};
+
+use crate::given::Given;
+
+/// The forms as studies name them; also as a number that was written without quotes.
+pub(crate) const FORMS: [(&str, Flavour); 3] =
+    [("0.4", Flavour::V04), ("1.0", Flavour::V10), ("1", Flavour::V10)];
+
+/// Beside its blocks a thread has a stack, of which little is touched.
+const THREAD_BYTES: u64 = 64 << 10;
+/// Most threads of the program.
+const THREADS_MAX: usize = 4096;
+/// Largest block: past any cache, within a small machine's memory.
+const BLOCK_BYTES_MAX: usize = 4 << 30;
+/// 256 MiB by default: a cell is to take a second, not sysbench's minute.
+const TOTAL_BYTES: usize = 256 << 20;
+
+/// The engine.
+#[derive(Debug, Default)]
+pub struct Sysbench;
+
+fn read(cell: &Cell) -> Result<Options, EngineError> {
+    let given = Given::new(cell);
+    let options = Options {
+        flavour: given.choice("form", Flavour::V10, &FORMS)?,
+        threads: given.number("threads", 1, 1..=THREADS_MAX)? as u32,
+        block_bytes: given.number("block_bytes", 1024, 4..=BLOCK_BYTES_MAX)?,
+        total_bytes: given.number("total_bytes", TOTAL_BYTES, 4..=usize::MAX)? as u64,
+        scope: given.choice(
+            "scope",
+            Scope::Global,
+            &[("global", Scope::Global), ("local", Scope::Local)],
+        )?,
+        operation: given.choice(
+            "oper",
+            Operation::Write,
+            &[("write", Operation::Write), ("read", Operation::Read), ("none", Operation::None)],
+        )?,
+        access: given.choice(
+            "access",
+            Access::Sequential,
+            &[("seq", Access::Sequential), ("rnd", Access::Random)],
+        )?,
+        between: given.choice(
+            "between",
+            BetweenBlocks::GoOn,
+            &[("go-on", BetweenBlocks::GoOn), ("yield", BetweenBlocks::Yield)],
+        )?,
+        pages: given.choice(
+            "pages",
+            Pages::Small,
+            &[("small", Pages::Small), ("huge", Pages::Huge)],
+        )?,
+        seed: given.seed(),
+    };
+    given.nothing_else()?;
+    options.checked().map_err(|error| EngineError::Failed(error.to_string()))?;
+    Ok(options)
+}
+
+fn sample(options: &Options, ran: &Ran) -> Sample {
+    let passes = ran.passes.iter().sum::<u64>();
+    let cpu_s = ran.cpu_s.iter().sum::<f64>();
+    let fewest = ran.passes.iter().min().copied().unwrap_or_default();
+    let most = ran.passes.iter().max().copied().unwrap_or_default();
+    let measures = [
+        ("mib_per_s", ran.bytes as f64 / f64::from(1 << 20) / ran.wall_s),
+        ("passes_per_s", passes as f64 / ran.wall_s),
+        ("passes_per_cpu_s", passes as f64 / cpu_s),
+        ("working_set_bytes", options.working_set_bytes() as f64),
+        ("fewest_of_most_share", fewest as f64 / most.max(1) as f64),
+    ];
+    Sample {
+        wall_s: ran.wall_s,
+        cpu_s: Some(cpu_s),
+        tuples: passes,
+        // Who made how many passes is chance in 0.4; how many there were is not.
+        answer: Answer { rows: passes, checksum: ran.checksum },
+        measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        plan: None,
+    }
+}
+
+impl Engine for Sysbench {
+    fn name(&self) -> &str {
+        "sysbench"
+    }
+
+    fn version(&self) -> String {
+        format!("Workahead {} after sysbench 0.4 and 1.0", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+        let options = read(cell)?;
+        let threads_bytes = THREAD_BYTES * u64::from(options.threads);
+        Ok(Need { memory_bytes: options.working_set_bytes() + threads_bytes, ..Need::default() })
+    }
+
+    fn prepare(&mut self, cell: &Cell, _stop: &Stop) -> Result<(), EngineError> {
+        read(cell).map(drop)
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let options = read(cell)?;
+        let ran = memory::run(&options, stop.flag());
+        let ran = ran.map_err(|error| EngineError::Failed(error.to_string()))?;
+        if stop.asked() {
+            return Err(EngineError::Stopped);
+        }
+        Ok(sample(&options, &ran))
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use workahead_study::protocol::Protocol;
+    use workahead_study::setting::Setting;
+
+    use super::*;
+
+    fn cell(settings: &[(&str, Setting)]) -> Cell {
+        let settings =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let (place, protocol) = (BTreeMap::new(), Protocol::default());
+        Cell { index: 0, block: 0, seed: 1, place, settings, protocol }
+    }
+
+    #[test]
+    fn both_forms_make_the_passes_of_their_total_however_they_touch() {
+        let (mut engine, stop) = (Sysbench, Stop::new());
+        for form in ["0.4", "1.0"] {
+            for (scope, oper) in [("global", "write"), ("local", "read"), ("local", "none")] {
+                for between in ["go-on", "yield"] {
+                    let cell = cell(&[
+                        ("form", form.into()),
+                        ("threads", 3.into()),
+                        ("block_bytes", 4096.into()),
+                        ("total_bytes", (4096 * 30).into()),
+                        ("scope", scope.into()),
+                        ("oper", oper.into()),
+                        ("between", between.into()),
+                    ]);
+                    engine.prepare(&cell, &stop).unwrap();
+                    let sample = engine.run(&cell, &stop).unwrap();
+                    assert_eq!((sample.tuples, sample.answer.rows), (30, 30), "{cell:?}");
+                    let blocks = if scope == "local" { 3.0 } else { 1.0 };
+                    assert_eq!(sample.measures["working_set_bytes"], 4096.0 * blocks);
+                    assert!(sample.measures["mib_per_s"] > 0.0);
+                }
+            }
+        }
+        engine.finish().unwrap();
+    }
+
+    #[test]
+    fn what_the_program_would_not_take_is_refused_before_it_runs() {
+        for (settings, says) in [
+            ([("block_bytes", 24.into())], "a power of two from 8 on"),
+            ([("total_bytes", 8.into())], "not a block for each thread"),
+            ([("thread", 2.into())], "did you mean `threads`"),
+            ([("form", "0.5".into())], "unknown form `0.5`"),
+        ] {
+            let error = Sysbench.check(&cell(&settings)).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let stop = Stop::new();
+        stop.ask();
+        let stopped = Sysbench.run(&cell(&[("block_bytes", 4096.into())]), &stop);
+        assert!(matches!(stopped, Err(EngineError::Stopped)));
+    }
+}

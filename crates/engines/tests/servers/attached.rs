@@ -1,0 +1,115 @@
+//! Studies on servers that already run: what is refused, what is left behind, what is seen.
+
+use std::collections::BTreeMap;
+
+use workahead_engines::attach::{Access, Target};
+use workahead_engines::attached;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Stop};
+use workahead_study::protocol::{Protocol, Start};
+use workahead_study::setting::Setting;
+use workahead_workloads::session::Session;
+
+use crate::shared;
+
+/// A query on little data, and what is said beside it.
+fn cell(more: &[(&str, Setting)]) -> Cell {
+    let usual = [
+        ("workload", "dbmbench".into()),
+        ("query", "utpcc".into()),
+        ("rows", 20_000.into()),
+        ("inner_rows", 200.into()),
+        ("queries", 10.into()),
+    ];
+    let all = usual.into_iter().chain(more.iter().cloned());
+    let settings = all.map(|(key, value)| (key.to_owned(), value)).collect::<BTreeMap<_, _>>();
+    Cell {
+        index: 0,
+        block: 0,
+        seed: 7,
+        place: BTreeMap::new(),
+        settings,
+        protocol: Protocol::default(),
+    }
+}
+
+fn failed<T>(result: Result<T, EngineError>) -> String {
+    match result {
+        Err(EngineError::Failed(says)) => {
+            assert!(!says.contains('\n'), "{says}");
+            says
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was let through"),
+    }
+}
+
+fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
+    engine.check(cell).unwrap().impossible.expect("it was let through")
+}
+
+/// What both products' servers must do; `setting` is one that only the server's owner can set.
+fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &str) {
+    let stop = Stop::new();
+    let open = |access| attached(engine, Target::parse(url, access).unwrap(), access).unwrap();
+    let mut reader = open(Access::ReadOnly);
+    let says = failed(reader.prepare(&cell(&[]), &stop));
+    assert!(says.ends_with("--allow-writes lets the run make the tables of `dbmbench`"), "{says}");
+
+    owner.run("CREATE TABLE t1 (precious int)").unwrap();
+    let mut writer = open(Access::Write);
+    let says = failed(writer.prepare(&cell(&[]), &stop));
+    assert!(says.contains("a table `t1` that is not ours"), "{says}");
+    owner.run("DROP TABLE t1").unwrap();
+
+    let mut sample = |more: &[(&str, Setting)]| {
+        let cell = cell(more);
+        assert_eq!(writer.check(&cell).unwrap().impossible, None);
+        writer.prepare(&cell, &stop).unwrap();
+        writer.run(&cell, &stop).unwrap()
+    };
+    let first = sample(&[]);
+    assert_eq!(first.tuples, 10);
+    // Which may be less than a tick of the clock.
+    assert!(first.cpu_s.is_some(), "its socket shows its process");
+    assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "other data is made again");
+    assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "the same is found again");
+
+    let says = impossible(writer.as_ref(), &cell(&[("cpus", 1.into())]));
+    assert_eq!(says, "the server is not ours to put on CPUs");
+    let mut cold = cell(&[]);
+    cold.protocol.start = Start::Cold;
+    assert_eq!(impossible(writer.as_ref(), &cold), "the server is not ours to start anew");
+    let says = impossible(writer.as_ref(), &cell(&[(setting, "100MB".into())]));
+    assert!(says.starts_with("the server is not ours to set: "), "{says}");
+
+    let cell = cell(&[("inner_rows", 500.into()), ("answers", "stored".into())]);
+    reader.prepare(&cell, &stop).unwrap();
+    let says = failed(reader.run(&cell, &stop));
+    assert!(says.ends_with("--allow-writes lets the run write"), "{says}");
+    writer.finish().unwrap();
+    owner.run("SELECT * FROM workahead_data").unwrap();
+}
+
+#[test]
+fn postgres_is_left_as_it_was() {
+    let server = shared::postgres();
+    server.create_database("guest").unwrap();
+    let run = server.directory().join("run");
+    let url = format!("postgres://workahead@/guest?host={}", run.display());
+    let owner = Box::new(server.connect("guest").unwrap());
+    is_a_guest("postgres", &url, owner, "server.shared_buffers");
+    let target = Target::parse(&url, Access::ReadOnly).unwrap();
+    let says = failed(attached("mariadb", target, Access::ReadOnly));
+    assert!(says.contains("is for `mariadb`, and the URL leads to `postgres`"), "{says}");
+}
+
+#[test]
+fn mariadb_is_left_as_it_was() {
+    let server = shared::mariadb();
+    server.create_database("guest").unwrap();
+    let socket = server.directory().join("run/mariadb.sock");
+    let url = format!("mysql://root@/guest?socket={}", socket.display());
+    let owner = Box::new(server.connect("guest").unwrap());
+    is_a_guest("mariadb", &url, owner, "server.innodb_buffer_pool_instances");
+}

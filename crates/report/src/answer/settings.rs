@@ -1,0 +1,115 @@
+//! The answer of a study of settings: what a database gains by them, where, and what decides.
+//!
+//! ```text
+//! All CPUs is 1.42 times as fast as one CPU for unj at 10 clients [1.35, 1.50]; the number of
+//! clients decides: at 1 client it is 0.98 times as fast [0.93, 1.04].
+//! ```
+//! What decides is the axis along which the ratio of that cell changes most, if its two ends lie
+//! apart by their intervals.
+
+use workahead_study::cell::Cell;
+use workahead_study::statistics::{Ratio, Shown};
+
+use super::Compared;
+use crate::number;
+use crate::view::View;
+use crate::words;
+
+pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> String {
+    let shown =
+        |one: &&Compared<'_>| one.1.ratio.is_some_and(|ratio| ratio.shown() != Shown::NoDifference);
+    let distance = |one: &&Compared<'_>| one.2.ln().abs();
+    let farthest = compared
+        .iter()
+        .filter(shown)
+        .max_by(|one, other| distance(one).total_cmp(&distance(other)));
+    let Some((cell, finding, _)) = farthest else { return no_difference(view, baseline, compared) };
+    let Some(ratio) = finding.ratio else { return no_difference(view, baseline, compared) };
+    let place = view.spoken(cell, &["case"]);
+    let place = if cell.case().is_empty() || place.is_empty() {
+        String::new()
+    } else {
+        format!(" {place}")
+    };
+    let mut told = format!(
+        "{} is {} as fast as {baseline}{place} {}",
+        words::capital(&view.technique(cell)),
+        times(ratio),
+        interval(ratio)
+    );
+    told.push_str(&match decides(view, cell, ratio) {
+        Some((axis, other, of_other)) => {
+            let at = other.place.get(axis).map(|value| words::spoken(axis, value));
+            let at = at.unwrap_or_default();
+            let subject = words::subject(axis);
+            let other = format!("{at} it is {} as fast {}", times(of_other), interval(of_other));
+            format!("; {subject} decides: {other}.")
+        }
+        None => ".".to_owned(),
+    });
+    told
+}
+
+fn times(ratio: Ratio) -> String {
+    words::unbroken(&format!("{} times", number::ratio(ratio.ratio).trim_end_matches('×')))
+}
+
+fn interval(ratio: Ratio) -> String {
+    match ratio.interval {
+        Some(ends) => {
+            let ends = number::ratio_interval((ends.low, ends.high)).replace(" to ", ", ");
+            words::unbroken(&format!("[{ends}]"))
+        }
+        None => "(one sample, no interval)".to_owned(),
+    }
+}
+
+fn no_difference(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> String {
+    let ends = compared.first().zip(compared.last());
+    let range = ends.map(|(least, most)| {
+        format!(": the ratios lie between {} and {}", number::ratio(least.2), number::ratio(most.2))
+    });
+    let why = match view.results.plan.repetitions {
+        1 => " One sample of each cell gives no interval, so nothing can be claimed.",
+        _ => "",
+    };
+    let comparisons = words::counted(compared.len(), "comparison");
+    format!(
+        "No difference to {baseline} is shown in {comparisons}{}.{why}",
+        range.unwrap_or_default()
+    )
+}
+
+/// The axis that changes a cell's ratio most, the cell at its far end, and the ratio there.
+fn decides<'a>(
+    view: &'a View<'_>,
+    cell: &Cell,
+    ratio: Ratio,
+) -> Option<(&'a str, &'a Cell, Ratio)> {
+    let far = |axis: &'a String| {
+        let others = view.cells().iter().filter(|other| {
+            let mut place = other.place.clone();
+            place.extend(cell.place.get(axis).map(|value| (axis.clone(), value.clone())));
+            other.index != cell.index && place == cell.place
+        });
+        let with_ratio = others.filter_map(|other| Some((other, view.finding(other).ratio?)));
+        let apart = |other: &Ratio| (other.ratio / ratio.ratio).ln().abs();
+        with_ratio
+            .filter(|(_, other)| lie_apart(ratio, *other))
+            .max_by(|one, two| apart(&one.1).total_cmp(&apart(&two.1)))
+            .map(|(other, of_other)| (axis.as_str(), other, of_other))
+    };
+    let axes = view.results.plan.axes.iter().filter(|axis| *axis != "case");
+    let found = axes.filter_map(far);
+    found.max_by(|one, two| {
+        let apart = |other: Ratio| (other.ratio / ratio.ratio).ln().abs();
+        apart(one.2).total_cmp(&apart(two.2))
+    })
+}
+
+fn lie_apart(one: Ratio, other: Ratio) -> bool {
+    match (one.interval, other.interval) {
+        (Some(one), Some(other)) => !one.overlaps(&other),
+        _ => false,
+    }
+}

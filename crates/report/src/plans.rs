@@ -1,0 +1,155 @@
+//! The plans that differ from the baseline's, side by side.
+//!
+//! A time that changes together with its plan says little about the hardware (Chang 2013, Q15): a
+//! reader must be able to look. The same pair of plans is shown once, with the cells it is of.
+
+use serde::Serialize;
+use workahead_study::plans::{Label, PlanText, Side, diff};
+use workahead_study::results::Results;
+
+use crate::view::View;
+use crate::words;
+
+/// More places than this are counted, not named.
+const NAMED_MAX: usize = 4;
+
+/// Two plans.
+#[derive(Debug, Serialize)]
+pub(crate) struct Pair {
+    /// `plan changed`, `same plan, in parallel`.
+    pub(crate) label: &'static str,
+    /// The cells that it holds for.
+    pub(crate) cells: String,
+    /// What stands over the left plan.
+    pub(crate) left: String,
+    /// What stands over the right one.
+    pub(crate) right: String,
+    pub(crate) lines: Vec<Line>,
+    /// Lines that differ.
+    pub(crate) changes: usize,
+}
+
+/// One line of both.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    pub(crate) left: String,
+    pub(crate) right: String,
+    /// Class: `same`, `changed`, `gone`, `new`.
+    pub(crate) class: &'static str,
+}
+
+/// What is said of all plans, in a sentence; nothing where none is known.
+pub(crate) fn sentence(view: &View<'_>) -> Option<String> {
+    let labels: Vec<Label> = view.findings.iter().filter_map(|finding| finding.plan).collect();
+    let count = |label: Label| labels.iter().filter(|one| **one == label).count();
+    let known = view.cells().iter().filter(|cell| view.results.plan_of(cell.index).is_some());
+    match (labels.len(), known.count()) {
+        (0, 0) => None,
+        (0, known) => {
+            Some(format!("{} kept, none of them to compare.", words::counted(known, "plan")))
+        }
+        (all, _) => Some(format!(
+            "{} with the baseline's plan: {} the same, {} the same but for what running in parallel \
+             adds, {} changed. Costs, row counts and literals are left out of the comparison.",
+            words::counted(all, "comparison"),
+            count(Label::Same),
+            count(Label::SameInParallel),
+            count(Label::Changed)
+        )),
+    }
+}
+
+/// Every pair that is not the same, once.
+pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
+    let results = view.results;
+    let baseline = &results.spec.method.baseline;
+    let compared = view.cells().iter().filter_map(|cell| {
+        let label = view.finding(cell).plan.filter(|label| *label != Label::Same)?;
+        let base = results.plan.baseline_of(cell, baseline)?;
+        let plans = (results.plan_of(base.index)?, results.plan_of(cell.index)?);
+        let left = view.place(base, &[]);
+        Some(Compared { plans, label, place: view.place(cell, &[]), left })
+    });
+    gathered(compared.collect())
+}
+
+/// The pairs of two results, where plans changed from the first to the second.
+pub(crate) fn between(
+    before: &Results,
+    after: &Results,
+    cells: &[(String, usize, usize)],
+) -> Vec<Pair> {
+    let compared = cells.iter().filter_map(|(place, one, other)| {
+        let plans = (before.plan_of(*one)?, after.plan_of(*other)?);
+        let label = plans.1.against(plans.0);
+        let left = "before".to_owned();
+        (label != Label::Same).then(|| Compared { plans, label, place: place.clone(), left })
+    });
+    let mut pairs = gathered(compared.collect());
+    pairs.iter_mut().for_each(|pair| "after".clone_into(&mut pair.right));
+    pairs
+}
+
+struct Compared<'a> {
+    plans: (&'a PlanText, &'a PlanText),
+    label: Label,
+    place: String,
+    left: String,
+}
+
+fn gathered(compared: Vec<Compared<'_>>) -> Vec<Pair> {
+    let mut seen: Vec<((String, String), Compared<'_>, Vec<String>)> = Vec::new();
+    for one in compared {
+        let name = (one.plans.0.fingerprint(), one.plans.1.fingerprint());
+        match seen.iter_mut().find(|(other, _, _)| *other == name) {
+            Some((_, _, places)) => places.push(one.place),
+            None => {
+                let places = vec![one.place.clone()];
+                seen.push((name, one, places));
+            }
+        }
+    }
+    seen.into_iter().map(|(_, first, places)| pair(&first, &places)).collect()
+}
+
+fn pair(one: &Compared<'_>, places: &[String]) -> Pair {
+    let lines = lines(one.plans.0, one.plans.1);
+    let cells = match places.len() {
+        few if few <= NAMED_MAX => places.join("; "),
+        many => format!("{} and {} more", places[0], words::counted(many - 1, "cell")),
+    };
+    Pair {
+        label: one.label.text(),
+        cells,
+        left: one.left.clone(),
+        right: one.place.clone(),
+        changes: lines.iter().filter(|line| line.class != "same").count(),
+        lines,
+    }
+}
+
+fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
+    let (Ok(left_tree), Ok(right_tree)) = (left.tree(), right.tree()) else {
+        let line = |left: &str, right: &str| Line {
+            left: left.to_owned(),
+            right: right.to_owned(),
+            class: "changed",
+        };
+        return vec![line(&left.text, &right.text)];
+    };
+    let line = |row: workahead_study::plans::Row| Line {
+        class: match (&row.left, &row.right) {
+            _ if row.same => "same",
+            (Some(_), Some(_)) => "changed",
+            (Some(_), None) => "gone",
+            (None, _) => "new",
+        },
+        left: row.left.as_ref().map(words_of).unwrap_or_default(),
+        right: row.right.as_ref().map(words_of).unwrap_or_default(),
+    };
+    diff(&left_tree, &right_tree).into_iter().map(line).collect()
+}
+
+fn words_of(side: &Side) -> String {
+    format!("{}{}", "\u{a0}\u{a0}".repeat(side.depth), side.line)
+}
