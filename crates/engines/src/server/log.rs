@@ -8,8 +8,12 @@ use super::Error;
 
 /// Lines that an error shows: a server's reason to give up, and what led to it.
 const TAIL_LINES: usize = 12;
-/// And at most so many bytes of them.
-const TAIL_BYTES: u64 = 4096;
+/// Lines before those which say what went wrong; programs that end with advice said it earlier.
+const REASON_LINES: usize = 4;
+/// How servers mark such lines.
+const REASONS: [&str; 4] = ["[ERROR]", "ERROR:", "FATAL:", "PANIC:"];
+/// What is read of a log that is long.
+const TAIL_BYTES: u64 = 16 << 10;
 
 /// How servers say that there is no room (errno 28, ENOSPC).
 const FULL: [&str; 4] = ["No space left on device", "errno: 28", "Errcode: 28", "error number 28"];
@@ -62,10 +66,18 @@ impl Log {
 fn tail(said: &str) -> String {
     let lines: Vec<&str> =
         said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-    match last {
+    let (before, last) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+    let is_reason = |line: &&&str| REASONS.iter().any(|mark| line.contains(mark));
+    let mut shown: Vec<&str> =
+        before.iter().rev().filter(is_reason).take(REASON_LINES).copied().collect();
+    shown.reverse();
+    if !shown.is_empty() {
+        shown.push("…");
+    }
+    shown.extend(last);
+    match shown.as_slice() {
         [] => "  (it said nothing)".to_owned(),
-        last => last.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
+        shown => shown.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
     }
 }
 
@@ -80,6 +92,13 @@ mod tests {
         assert_eq!(tail.lines().count(), TAIL_LINES);
         assert!(tail.starts_with("  line 9\n") && tail.ends_with("  line 20"), "{tail}");
         assert_eq!(super::tail("\n"), "  (it said nothing)");
+    }
+
+    #[test]
+    fn a_reason_that_advice_follows_is_shown_too() {
+        let advice: String = (1..=20).map(|line| format!("advice {line}\n")).collect();
+        let tail = tail(&format!("begun\n0 [ERROR] no memory\nthe rest\n{advice}"));
+        assert!(tail.starts_with("  0 [ERROR] no memory\n  …\n  advice 9\n"), "{tail}");
     }
 
     #[test]
