@@ -242,7 +242,10 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     home.make_private(&half)?;
     let mut datadir = std::ffi::OsString::from("--datadir=");
     datadir.push(&half);
-    let mut words = vec!["--no-defaults".into(), datadir];
+    home.make_temporary()?;
+    let mut tmpdir = std::ffi::OsString::from("--tmpdir=");
+    tmpdir.push(home.temporary());
+    let mut words = vec!["--no-defaults".into(), datadir, tmpdir];
     words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(Into::into));
     words.push("--skip-name-resolve".into());
     let program = program.companion(&PRODUCT, "mariadb-install-db")?;
@@ -258,6 +261,7 @@ fn launch(
     stop: &Stop,
 ) -> Result<Process, Error> {
     home.make_run()?;
+    home.make_temporary()?;
     home.write(&home.settings(), &settings_file(home, &options.settings)?)?;
     let mut settings = std::ffi::OsString::from("--defaults-file=");
     settings.push(home.settings());
@@ -289,6 +293,7 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
         [
             ("datadir", path(home.data())),
             ("socket", path(home.run().join(SOCKET))),
+            ("tmpdir", path(home.temporary())),
             ("pid_file", path(home.run().join("mariadb.pid"))),
             ("skip_networking", "1".to_owned()),
             ("skip_name_resolve", "1".to_owned()),

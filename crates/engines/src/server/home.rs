@@ -59,6 +59,12 @@ impl Home {
         self.directory.join("settings")
     }
 
+    /// Its temporary files. In a directory that servers share, MariaDB deletes the temporary tables
+    /// of all others when it starts.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.directory.join("tmp")
+    }
+
     /// Its log.
     pub(crate) fn log(&self) -> PathBuf {
         self.directory.join("log")
@@ -90,6 +96,13 @@ impl Home {
             Some(user) => std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid)),
             None => Ok(()),
         }
+    }
+
+    /// An empty directory for temporary files.
+    pub(crate) fn make_temporary(&self) -> Result<(), Error> {
+        let path = self.temporary();
+        super::remove(&path)?;
+        self.make_private(&path)
     }
 
     /// An empty directory for the socket; one that somebody else put there is refused.

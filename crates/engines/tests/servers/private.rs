@@ -91,6 +91,10 @@ fn mariadb_is_started_kept_restored_killed_and_gone_when_dropped() {
     let mut server =
         mariadb::Server::start(&given, &stop).unwrap_or_else(|error| panic!("{error}"));
     server.create_database("d").unwrap();
+    // In one that it shared with others, its start would delete their temporary tables.
+    let temporary = server.connect("d").unwrap().texts("SELECT @@tmpdir").unwrap().concat();
+    let own = std::fs::canonicalize(directory.path()).unwrap();
+    assert!(Path::new(&temporary).starts_with(own), "{temporary}");
     let count = |server: &mariadb::Server| {
         server.connect("d").unwrap().texts("SELECT count(*) FROM t").unwrap().concat()
     };
