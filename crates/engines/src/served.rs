@@ -25,6 +25,7 @@
 //! | `pages` | `usual`, `small`, `huge`: of the server's buffers |
 //! | `cpus`, `placement` | how many CPUs the server has, in which order they are taken |
 //! | `loops`, `loop_bytes` | loops beside, on the server's CPUs: how many or `per-cpu`; 1 MiB each |
+//! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
 //! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
 //! | `server.NAME` | the server's own setting of that name |
 //!
@@ -67,7 +68,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,6 +90,7 @@ use sample::Beside;
 use work::Work;
 
 use crate::attach::{Access, Target};
+use crate::server::Explain;
 
 /// What a server takes beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
@@ -104,6 +106,8 @@ pub struct Served {
     data: Option<String>,
     /// Numbers that were found by trying, by cell.
     found: BTreeMap<String, u32>,
+    /// Cells whose plan was run for its operators' times: once is enough.
+    explained: BTreeSet<String>,
 }
 
 impl Served {
@@ -143,8 +147,8 @@ impl Served {
     fn of(database: Box<dyn Database>) -> Self {
         let home = std::env::temp_dir().join("workahead");
         let machine = Machine::here();
-        let found = BTreeMap::new();
-        Self { database, machine, home, controls: None, open: None, data: None, found }
+        let (found, explained) = (BTreeMap::new(), BTreeSet::new());
+        Self { database, machine, home, controls: None, open: None, data: None, found, explained }
     }
 
     /// The CPUs of the server; none where it may use all.
@@ -355,7 +359,10 @@ impl Engine for Served {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let asked = self.tried(Asked::read(cell)?, stop)?;
+        let mut asked = self.tried(Asked::read(cell)?, stop)?;
+        if asked.explain == Explain::Run && !self.explained.insert(format!("{asked:?}")) {
+            asked.explain = Explain::Planned;
+        }
         let workload = self.workload(&asked.work)?;
         let sample = self.measured(&asked, workload.as_ref(), stop);
         sample.map_err(|error| match error {

@@ -51,11 +51,14 @@ fn row(view: &View<'_>, verdict: Verdict) -> Row {
 
 fn paper_words(claim: &Claim) -> String {
     let ratio = claim.ratio.map(number::ratio);
-    let direction = claim.direction.map(|direction| match direction {
-        Direction::Faster => "faster",
-        Direction::Slower => "slower",
-        Direction::Same => "the same",
+    let direction = claim.direction.map(|direction| match (direction, &claim.measure) {
+        (Direction::Faster, None) => "faster",
+        (Direction::Slower, None) => "slower",
+        (Direction::Faster, Some(_)) => "more",
+        (Direction::Slower, Some(_)) => "less",
+        (Direction::Same, _) => "the same",
     });
+    let of = claim.measure.as_deref().map(|measure| format!(" of {}", words::quantity(measure)));
     let against: Vec<String> =
         claim.against.iter().map(|(name, value)| words::setting(name, value)).collect();
     let against = match against.is_empty() {
@@ -65,7 +68,7 @@ fn paper_words(claim: &Claim) -> String {
     let told: Vec<String> = ratio.into_iter().chain(direction.map(str::to_owned)).collect();
     match told.is_empty() {
         true => "no figure".to_owned(),
-        false => format!("{}{against}", told.join(", ")),
+        false => format!("{}{}{against}", told.join(", "), of.unwrap_or_default()),
     }
 }
 

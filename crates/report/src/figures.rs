@@ -22,7 +22,7 @@ mod bars;
 mod curves;
 mod heat;
 mod ratios;
-mod steps;
+pub(crate) mod steps;
 mod usual;
 
 /// The measure that is not one of a sample: throughput over the baseline's.
@@ -230,7 +230,8 @@ impl Part<'_> {
     /// throughput.
     fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
         let plan = &self.view.results.plan;
-        let ratio = claim.ratio.filter(|_| plan.means(&claim.cells, cell))?;
+        let is_meant = claim.is_of_throughput() && plan.means(&claim.cells, cell);
+        let ratio = claim.ratio.filter(|_| is_meant)?;
         let own = plan.baseline_of(cell, self.view.against(claim))?;
         if own.index == cell.index {
             return None;
@@ -310,7 +311,7 @@ fn caption(view: &View<'_>, chart: &Chart) -> String {
     }
     if chart.kind == ChartKind::Bars
         && chart.measure == THROUGHPUT
-        && !view.results.spec.paper.is_empty()
+        && view.results.spec.paper.iter().any(Claim::is_of_throughput)
     {
         parts.push("◆ the paper's ratio times our own baseline.".to_owned());
     }

@@ -35,6 +35,7 @@ use workahead_study::throughput::Unit;
 mod answer;
 mod balance;
 mod chart;
+mod cheaper;
 mod claims;
 mod compare;
 mod csv;

@@ -10,7 +10,7 @@ use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::unshown::unshown;
 use crate::view::View;
-use crate::{balance, claims, date, number, plans, rows, samples, words};
+use crate::{balance, cheaper, claims, date, number, plans, rows, samples, words};
 
 /// The page, in the order a reader wants it.
 #[derive(Debug, Serialize)]
@@ -49,6 +49,8 @@ pub(crate) struct Page {
     pub(crate) plans_sentence: Option<String>,
     /// Plans that differ, side by side.
     pub(crate) plans: Vec<plans::Pair>,
+    /// Those of steps that were faster than ideal, with the times of operators.
+    pub(crate) cheaper: Vec<plans::Pair>,
     /// Whether techniques of ours are compared, rather than settings.
     pub(crate) compares_techniques: bool,
     /// The raw tables.
@@ -104,6 +106,7 @@ impl Page {
             outlier_rule: OUTLIER_RULE,
             plans_sentence: plans::sentence(&view),
             plans: plans::pairs(&view),
+            cheaper: cheaper::pairs(&view),
             compares_techniques: view.compares_techniques(),
             downloads: download::tables(results),
             claims: claims::rows(&view),

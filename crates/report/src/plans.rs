@@ -7,6 +7,7 @@ use serde::Serialize;
 use workahead_study::plans::{Label, PlanText, Side, diff};
 use workahead_study::results::Results;
 
+use crate::number;
 use crate::view::View;
 use crate::words;
 
@@ -27,15 +28,27 @@ pub(crate) struct Pair {
     pub(crate) lines: Vec<Line>,
     /// Lines that differ.
     pub(crate) changes: usize,
+    /// What the two show, in words.
+    pub(crate) says: Option<String>,
+    /// Whether it is there to be read at once.
+    pub(crate) open: bool,
 }
 
 /// One line of both.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
-    pub(crate) left: String,
-    pub(crate) right: String,
+    pub(crate) left: Operator,
+    pub(crate) right: Operator,
     /// Class: `same`, `changed`, `gone`, `new`.
     pub(crate) class: &'static str,
+}
+
+/// An operator of one plan; empty where only the other one has it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Operator {
+    pub(crate) words: String,
+    /// Time and rows, where it was run with a clock.
+    pub(crate) spent: Option<String>,
 }
 
 /// What is said of all plans, in a sentence; nothing where none is known.
@@ -66,7 +79,8 @@ pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
     let compared = view.cells().iter().filter_map(|cell| {
         let label = view.finding(cell).plan.filter(|label| *label != Label::Same)?;
         let base = results.plan.baseline_of(cell, baseline)?;
-        let plans = (results.plan_of(base.index)?, results.plan_of(cell.index)?);
+        let plan = |cell: usize| results.timed_plan_of(cell).or_else(|| results.plan_of(cell));
+        let plans = (plan(base.index)?, plan(cell.index)?);
         let left = view.place(base, &[]);
         Some(Compared { plans, label, place: view.place(cell, &[]), left })
     });
@@ -125,17 +139,16 @@ fn pair(one: &Compared<'_>, places: &[String]) -> Pair {
         right: one.place.clone(),
         changes: lines.iter().filter(|line| line.class != "same").count(),
         lines,
+        says: None,
+        open: false,
     }
 }
 
-fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
+/// Both plans, line by line.
+pub(crate) fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
     let (Ok(left_tree), Ok(right_tree)) = (left.tree(), right.tree()) else {
-        let line = |left: &str, right: &str| Line {
-            left: left.to_owned(),
-            right: right.to_owned(),
-            class: "changed",
-        };
-        return vec![line(&left.text, &right.text)];
+        let whole = |plan: &PlanText| Operator { words: plan.text.clone(), spent: None };
+        return vec![Line { left: whole(left), right: whole(right), class: "changed" }];
     };
     let line = |row: workahead_study::plans::Row| Line {
         class: match (&row.left, &row.right) {
@@ -150,6 +163,13 @@ fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
     diff(&left_tree, &right_tree).into_iter().map(line).collect()
 }
 
-fn words_of(side: &Side) -> String {
-    format!("{}{}", "\u{a0}\u{a0}".repeat(side.depth), side.line)
+fn words_of(side: &Side) -> Operator {
+    let words = format!("{}{}", "\u{a0}\u{a0}".repeat(side.depth), side.line);
+    let rows = side.rows.map(|rows| words::counted(rows.round() as usize, "row"));
+    let spent = side.time_ms.map(|time_ms| number::seconds(time_ms * 1e-3));
+    Operator {
+        words,
+        spent: spent
+            .map(|spent| [Some(spent), rows].into_iter().flatten().collect::<Vec<_>>().join(", ")),
+    }
 }

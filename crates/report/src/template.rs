@@ -14,6 +14,8 @@ const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
 const COMPARISON: &str = include_str!("../templates/comparison.html");
 const REPRODUCTION: &str = include_str!("../templates/reproduction.html");
+/// Pairs of plans, a part of pages.
+const PLANS: &str = include_str!("../templates/plans.html");
 const STYLE: &str = include_str!("../templates/style.css");
 
 /// The page as HTML.
@@ -36,6 +38,7 @@ pub(crate) fn reproduction(page: &Reproduced) -> Result<String, ReportError> {
 fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
+    environment.add_template("plans.html", PLANS)?;
     environment.add_template("page.html", template)?;
     let style = Value::from_safe_string(STYLE.to_owned());
     Ok(environment.get_template("page.html")?.render(context! { page, style })?)

@@ -15,14 +15,18 @@ pub struct Claim {
     /// The cells it speaks of.
     #[serde(default, rename = "where")]
     pub cells: Settings,
-    /// Its ratio of throughputs, this cell over the baseline. Without one there is nothing to
-    /// compare but the `direction`.
+    /// Its ratio of throughputs, this cell over the baseline, or of `measure`. Without one there is
+    /// nothing to compare but the `direction`.
     pub ratio: Option<f64>,
     /// Which side of 1, where the paper gives a curve or words only.
     pub direction: Option<Direction>,
     /// The baseline of the ratio, where it is not the method's.
     #[serde(default)]
     pub against: Settings,
+    /// What the ratio is of, where not of throughputs: `cpu_s`. A `direction` is then spelt
+    /// `more`, `less`, `same`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<String>,
     /// In its words, short.
     pub says: String,
     /// What it takes to judge it, beside what the study needs.
@@ -30,13 +34,22 @@ pub struct Claim {
     pub needs: Vec<Requirement>,
 }
 
+impl Claim {
+    /// Whether it gives a ratio that charts of throughput can show.
+    pub fn is_of_throughput(&self) -> bool {
+        self.ratio.is_some() && self.measure.is_none()
+    }
+}
+
 /// Which side of 1 a ratio lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Above the baseline.
+    #[serde(alias = "more")]
     Faster,
     /// Below it.
+    #[serde(alias = "less")]
     Slower,
     /// Neither.
     Same,

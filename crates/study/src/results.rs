@@ -160,8 +160,13 @@ impl Results {
     /// Throughput of a cell over the throughput of the cell that differs by `baseline`, paired by
     /// repetition. None for the baseline itself and without one.
     pub fn ratio(&self, cell: &Cell, baseline: &Settings) -> Option<Ratio> {
+        self.ratio_of(cell, baseline, THROUGHPUT)
+    }
+
+    /// The same of any measure.
+    pub fn ratio_of(&self, cell: &Cell, baseline: &Settings, measure: &str) -> Option<Ratio> {
         let base = self.other(cell, baseline)?;
-        Ratio::paired(&self.paired(cell.index, base.index, THROUGHPUT))
+        Ratio::paired(&self.paired(cell.index, base.index, measure))
     }
 
     /// The cell that a cell is compared with, unless that is itself.
@@ -191,6 +196,12 @@ impl Results {
     /// The plan of a cell: the first that was kept.
     pub fn plan_of(&self, cell: usize) -> Option<&PlanText> {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref())
+    }
+
+    /// A cell's plan with the time that every operator took, where it was run for that.
+    pub fn timed_plan_of(&self, cell: usize) -> Option<&PlanText> {
+        let mut plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
+        plans.find(|plan| plan.tree().is_ok_and(|tree| tree.is_timed()))
     }
 
     /// Whether a cell kept the plan that it began with.
@@ -272,8 +283,9 @@ impl Results {
                 self.plan.baseline_of(cell, baseline).is_none_or(|base| base.index != cell.index)
             })
             .collect();
-        let cells: Vec<(usize, Option<Ratio>)> =
-            meant.iter().map(|cell| (cell.index, self.ratio(cell, baseline))).collect();
+        let measure = claim.measure.as_deref().unwrap_or(THROUGHPUT);
+        let ratio = |cell: &&Cell| (cell.index, self.ratio_of(cell, baseline, measure));
+        let cells: Vec<(usize, Option<Ratio>)> = meant.iter().map(ratio).collect();
         let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
         let missing = verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance());
         let (word, reason) = match missing {

@@ -16,6 +16,7 @@ use super::database::Pages;
 use super::trial::Clients;
 use super::work::Work;
 use crate::given::Given;
+use crate::server::Explain;
 
 /// Most processes for one query: what PostgreSQL's planner may be told at most.
 const PARALLEL_MAX: usize = 1024;
@@ -61,6 +62,8 @@ pub(super) struct Asked {
     pub(super) kill_at: Option<f64>,
     /// The most warehouses, where as many are wanted as the rate asks for.
     pub(super) scale_to_bound: Option<u32>,
+    /// How the plan is asked for, after the measured time.
+    pub(super) explain: Explain,
     /// The server's own settings.
     pub(super) server: BTreeMap<String, String>,
 }
@@ -126,6 +129,11 @@ impl Asked {
             loop_bytes: given.number("loop_bytes", SEED_BYTES, LOOP_BYTES)?,
             kill_at: kill_at(&given, amount)?,
             scale_to_bound,
+            explain: given.choice(
+                "explain",
+                Explain::Planned,
+                &[("planned", Explain::Planned), ("run", Explain::Run)],
+            )?,
             server: given.beginning("server."),
         };
         given.nothing_else()?;

@@ -12,7 +12,7 @@ use workahead_study::protocol::Protocol;
 use workahead_workloads::client::{Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
-use crate::door::Door;
+use crate::door::{Connection, Door};
 use crate::fill::{Filled, fill};
 
 /// How a server is to run; it is started anew when any of this changes.
@@ -140,8 +140,32 @@ pub(super) fn load(
     Ok(filled)
 }
 
-/// How often a look at the data is asked whether to stop.
+/// How often long statements are asked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Statements of minutes, ended when the run is asked to stop.
+pub(super) fn until_asked<T>(
+    connection: &mut dyn Connection,
+    stop: &Stop,
+    statements: impl FnOnce(&mut dyn Connection) -> T,
+) -> Result<T, EngineError> {
+    let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
+    let found = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                if stop.asked() {
+                    cancel();
+                }
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+        });
+        let found = statements(connection);
+        over.store(true, Ordering::Relaxed);
+        watch.thread().unpark();
+        found
+    });
+    if stop.asked() { Err(EngineError::Stopped) } else { Ok(found) }
+}
 
 /// Whether the database is as the workload says it must be.
 pub(super) fn holds(
@@ -152,25 +176,8 @@ pub(super) fn holds(
 ) -> Result<(), EngineError> {
     let failed = |error| EngineError::Failed(format!("look at the data: {error}"));
     let mut connection = door.open().map_err(failed)?;
-    let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
-    // A condition may be a query of minutes.
-    let conditions = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                if stop.asked() {
-                    cancel();
-                }
-                std::thread::park_timeout(LOOK_EVERY);
-            }
-        });
-        let conditions = workload.check(connection.session(), when);
-        over.store(true, Ordering::Relaxed);
-        watch.thread().unpark();
-        conditions
-    });
-    if stop.asked() {
-        return Err(EngineError::Stopped);
-    }
+    let conditions =
+        until_asked(connection.as_mut(), stop, |one| workload.check(one.session(), when))?;
     let broken =
         conditions.map_err(failed)?.into_iter().find_map(|condition| match condition.outcome {
             Outcome::Broken(found) => {

@@ -13,9 +13,9 @@ use workahead_workloads::session::Dialect;
 
 use super::asked::{Amount, Asked};
 use super::background::Background;
-use super::database::{Database, Seat, holds};
+use super::database::{Database, Seat, holds, until_asked};
 use super::reads::Reads;
-use crate::door::Door;
+use crate::door::{Connection, Door};
 use crate::load::{Driven, Edge, End, Load, Until};
 use crate::server::Explain;
 
@@ -77,7 +77,7 @@ pub(super) fn of(
     for (name, value) in asked.work.measures(&driven).into_iter().chain(loops.measures()?) {
         say(name, value);
     }
-    let planned = plan(door.as_ref(), (workload, database.dialect()))?;
+    let planned = plan(door.as_ref(), (workload, database.dialect()), asked.explain, stop)?;
     if let Some((plan, planning_ms)) = planned {
         say("planning_ms", planning_ms);
         sample.plan = Some(plan);
@@ -109,10 +109,13 @@ pub(super) fn load<'a>(
 }
 
 /// The plan of what the clients ran, where it has one, and how long a request for it took: reading
-/// the statement, planning, and a round trip, but no execution.
+/// the statement, planning, and a round trip, but no execution. Run once more for the times of its
+/// operators, where that is asked for.
 fn plan(
     door: &dyn Door,
     (workload, dialect): (&dyn Workload, Dialect),
+    how: Explain,
+    stop: &Stop,
 ) -> Result<Option<(PlanText, f64)>, EngineError> {
     let failed = |error| EngineError::Failed(format!("explain the query: {error}"));
     // One statement is what a cell is about; a mix of transactions has none of its own.
@@ -124,7 +127,15 @@ fn plan(
     }
     let begun = Instant::now();
     let plan = connection.plan(&statement.text, Explain::Planned).map_err(failed)?;
-    Ok(Some((plan, begun.elapsed().as_secs_f64() * 1e3)))
+    let planning_ms = begun.elapsed().as_secs_f64() * 1e3;
+    let plan = match how {
+        Explain::Planned => plan,
+        Explain::Run => {
+            let run = |one: &mut dyn Connection| one.plan(&statement.text, Explain::Run);
+            until_asked(connection.as_mut(), stop, run)?.map_err(failed)?
+        }
+    };
+    Ok(Some((plan, planning_ms)))
 }
 
 /// What is read at the edges of the measured part.

@@ -2,6 +2,7 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::method::Chart;
+use workahead_study::paper::Claim;
 use workahead_study::results::THROUGHPUT;
 
 use super::{Part, RATIO};
@@ -118,7 +119,7 @@ pub(super) fn keys(
     let has = |tone: Tone| cells.iter().any(|cell| view.tone(view.finding(cell)) == tone);
     let compared = view.baseline().is_some();
     let is_throughput = chart.measure == THROUGHPUT;
-    let claims = is_throughput && view.results.spec.paper.iter().any(|claim| claim.ratio.is_some());
+    let claims = is_throughput && view.results.spec.paper.iter().any(Claim::is_of_throughput);
     let limits = is_throughput && cells.iter().any(|cell| view.limit(cell).is_some());
     [
         (compared && has(Tone::Baseline), "baseline", "baseline"),

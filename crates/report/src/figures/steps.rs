@@ -56,7 +56,7 @@ pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
 }
 
 /// The axis of degrees, where the study has one of several whole numbers.
-pub(super) fn degrees<'a>(view: &'a View<'_>) -> Option<&'a str> {
+pub(crate) fn degrees<'a>(view: &'a View<'_>) -> Option<&'a str> {
     let known = ["parallel", "cpus", "threads"];
     let axes = view.results.plan.axes.iter().map(String::as_str);
     let mut degrees = axes.filter(|axis| known.contains(axis) && view.varies(axis));

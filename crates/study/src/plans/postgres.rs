@@ -1,7 +1,9 @@
 //! PostgreSQL: `EXPLAIN (FORMAT JSON)`, named as its text format names operators.
 //!
 //! `[{"Plan": {"Node Type": …, "Plans": […]}, "Execution Time": …}]`; DataFusion's `pgjson` has the
-//! same form. Rows and times are given per execution and worker ("Loops"), so they are multiplied.
+//! same form. Rows and times are given per execution and worker ("Loops"), so they are multiplied, and the
+//! inputs' times are taken off an operator's: what is left above workers who took longer together
+//! than their Gather waited for them is nothing.
 
 use serde_json::Value;
 
@@ -42,7 +44,8 @@ pub(super) fn parse(text: &str) -> Result<Node, String> {
 fn node(json: &Value) -> Result<Node, String> {
     let kind = text(json, "Node Type").ok_or("an operator has no \"Node Type\"")?;
     let loops = number(json, "Actual Loops").unwrap_or(1.0);
-    let inputs = json.get("Plans").and_then(Value::as_array).into_iter().flatten().map(node);
+    let inputs = json.get("Plans").and_then(Value::as_array).into_iter().flatten();
+    let taken: f64 = inputs.clone().filter_map(with_inputs_ms).sum();
     let object = ["Relation Name", "CTE Name", "Function Name", "Table Function Name"];
     let mut conditions: Vec<String> =
         CONDITIONS.iter().filter_map(|key| named(json, key)).collect();
@@ -56,9 +59,15 @@ fn node(json: &Value) -> Result<Node, String> {
         conditions,
         rows_estimated: number(json, "Plan Rows"),
         rows: number(json, "Actual Rows").map(|rows| rows * loops),
-        time_ms: number(json, "Actual Total Time").map(|time| time * loops),
-        inputs: inputs.collect::<Result<_, _>>()?,
+        time_ms: with_inputs_ms(json).map(|time| (time - taken).max(0.0)),
+        inputs: inputs.map(node).collect::<Result<_, _>>()?,
     })
+}
+
+/// The time that was counted for an operator and all below it.
+fn with_inputs_ms(json: &Value) -> Option<f64> {
+    let loops = number(json, "Actual Loops").unwrap_or(1.0);
+    number(json, "Actual Total Time").map(|time| time * loops)
 }
 
 fn role(json: &Value, kind: &str) -> Role {

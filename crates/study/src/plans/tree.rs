@@ -19,8 +19,8 @@ pub struct Node {
     pub rows_estimated: Option<f64>,
     /// Rows that there were, of all executions and workers together.
     pub rows: Option<f64>,
-    /// Time of all executions and workers together; whether inputs are in it, engines differ:
-    /// PostgreSQL counts them, the others do not (but for MariaDB's query as a whole).
+    /// Its own time, of all executions and workers together, without its inputs'; what workers wait
+    /// for each other counts where the engine takes it for work.
     pub time_ms: Option<f64>,
     /// Its inputs, in the engine's order.
     pub inputs: Vec<Node>,
@@ -89,6 +89,11 @@ impl Node {
             Role::Exchange | Role::Partial => inputs,
             _ => vec![Node { role: Role::Plain, inputs, ..self.clone() }],
         }
+    }
+
+    /// Whether it was run with a clock in its operators.
+    pub fn is_timed(&self) -> bool {
+        self.time_ms.is_some() || self.inputs.iter().any(Node::is_timed)
     }
 
     /// Calls with every operator and its depth, an operator before its inputs.
