@@ -30,6 +30,6 @@ pub(crate) use file::SpillFile;
 pub use file::{SpillDirectory, SpillError};
 pub(crate) use pair::{Pair, PairJoin};
 pub(crate) use partitions::{Partitions, SpilledPartition};
-pub(crate) use probed::ProbeFiles;
+pub(crate) use probed::{AllKept, ProbeFiles};
 pub(crate) use router::Router;
 pub(crate) use sizes::Sizes;

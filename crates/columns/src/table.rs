@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::resident::Resident;
 use crate::scattering::Gathered;
-use crate::spill::{Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
+use crate::spill::{AllKept, Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
 use crate::{Choice, HashJoin, JoinError, MemoryPool, Reservation, Side, SpillMetrics};
 
 /// A built table: for any number of [`Prober`](crate::Prober)s on any thread.
@@ -43,6 +43,8 @@ pub(crate) struct Spilled {
     bits_used: u32,
     /// By partition.
     which: Arc<[bool]>,
+    /// Of the probe side, what is on its way into files.
+    kept: Arc<AllKept>,
     files: Mutex<Vec<(Option<SpilledPartition>, Vec<SpillFile>)>>,
 }
 
@@ -54,7 +56,8 @@ impl Spilled {
     ) -> Self {
         let which = partitions.iter().map(Option::is_some).collect();
         let files = partitions.into_iter().map(|partition| (partition, Vec::new())).collect();
-        Self { sizes, depth, bits_used, which, files: Mutex::new(files) }
+        let kept = Arc::default();
+        Self { sizes, depth, bits_used, which, kept, files: Mutex::new(files) }
     }
 
     /// What a prober needs to put rows of these partitions by.
@@ -62,7 +65,7 @@ impl Spilled {
         let (join, context) = (&table.join, &table.context);
         let side = join.build_side.other();
         let router = Router::new(join, side, self.bits_used, self.sizes.bits);
-        let to = (self.sizes, context.reservation());
+        let to = (self.sizes, self.kept.clone());
         let directory = context.spill.as_ref()?;
         Some(ProbeFiles::new(join, context, directory, (router, self.which.clone()), to))
     }
@@ -151,7 +154,16 @@ impl JoinTable {
             return Ok(());
         }
         drop(room);
-        to.grow(more).map_err(|short| self.context.short(short))
+        while let Err(short) = to.grow(more) {
+            let made = match &self.spilled {
+                Some(spilled) => spilled.kept.make_room()?,
+                None => false,
+            };
+            if !made {
+                return Err(self.context.short(short));
+            }
+        }
+        Ok(())
     }
 
     /// Says how many probers will [`end`](crate::Prober::end): the last one gives the build rows

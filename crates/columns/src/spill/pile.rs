@@ -137,7 +137,8 @@ impl Pile {
     }
 }
 
-/// Adds a piece to one of the piles, spilling the largest while memory is short.
+/// Adds a piece to one of the piles, spilling the largest while memory is short. Nothing was added
+/// when there is none in memory any more, and the error says that memory is short.
 pub(crate) fn add(
     piles: &mut [Pile],
     at: usize,
@@ -148,6 +149,7 @@ pub(crate) fn add(
     let bytes = held.charged.add(&piece) + heads;
     while let Err(MemoryError { wanted, used, limit }) = held.memory.grow(bytes) {
         if !make_room(piles, (place, held))? {
+            held.charged.remove(&piece);
             return Err(JoinError::LimitTooSmall { wanted, used, limit });
         }
     }

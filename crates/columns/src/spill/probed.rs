@@ -1,6 +1,10 @@
-//! The probe side's rows of spilled partitions, on their way into files: those of one prober.
+//! The probe side's rows of spilled partitions, on their way into files.
+//!
+//! Each prober keeps those of its own batches, under a lock that only memory's lack contends for:
+//! who is short after all of its own is written has the others' written too. A prober that comes
+//! late finds all memory taken by those before it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_array::RecordBatch;
 use workahead_operators::walk::Row;
@@ -12,18 +16,62 @@ use super::sizes::Sizes;
 use crate::context::Context;
 use crate::join_type::Alone;
 use crate::memory::Held;
-use crate::{HashJoin, JoinError, Reservation, SpillDirectory};
+use crate::{HashJoin, JoinError, SpillDirectory};
 
-/// Rows by partition, in memory until they are worth a write.
+/// Rows by partition, in memory until they are worth a write: those of one prober.
 pub(crate) struct ProbeFiles {
-    place: Place,
     router: Router,
     /// By partition; none of those whose build rows are in memory.
     spilled: Arc<[bool]>,
-    piles: Vec<Pile>,
-    held: Held,
+    kept: Arc<Mutex<Kept>>,
+    all: Arc<AllKept>,
+    /// Beside the rows that are kept.
+    writing_bytes: usize,
     /// Whether rows that match nothing come out.
     keeps_keyless: bool,
+}
+
+/// What a prober keeps in memory, and where it goes.
+struct Kept {
+    place: Place,
+    piles: Vec<Pile>,
+    held: Held,
+}
+
+impl Kept {
+    fn add(&mut self, partition: usize, piece: RecordBatch) -> Result<(), JoinError> {
+        pile::add(&mut self.piles, partition, piece, (&self.place, &mut self.held))
+    }
+
+    fn bytes(&self) -> usize {
+        self.piles.iter().map(Pile::bytes).sum()
+    }
+}
+
+/// What all probers of a table keep in memory.
+#[derive(Default)]
+pub(crate) struct AllKept(Mutex<Vec<Weak<Mutex<Kept>>>>);
+
+impl AllKept {
+    fn register(&self, kept: &Arc<Mutex<Kept>>) {
+        lock(&self.0).push(Arc::downgrade(kept));
+    }
+
+    /// Writes the largest pile of the prober that keeps most. False when none keeps anything.
+    ///
+    /// Whoever asks holds none of the locks, and one at a time is taken: nobody waits in a circle.
+    pub(crate) fn make_room(&self) -> Result<bool, JoinError> {
+        let all: Vec<Arc<Mutex<Kept>>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let Some(most) = all.iter().max_by_key(|kept| lock(kept).bytes()) else { return Ok(false) };
+        let mut most = lock(most);
+        let Kept { place, piles, held } = &mut *most;
+        pile::make_room(piles, (place, held))
+    }
+}
+
+/// What a thread that panicked left behind goes with the join.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ProbeFiles {
@@ -32,16 +80,22 @@ impl ProbeFiles {
         context: &Context,
         directory: &Arc<SpillDirectory>,
         (router, spilled): (Router, Arc<[bool]>),
-        (sizes, memory): (Sizes, Reservation),
+        (sizes, all): (Sizes, Arc<AllKept>),
     ) -> Self {
         let probe = join.emits().probe;
         let schema = join.schema_of(join.build_side.other());
-        Self {
+        let kept = Arc::new(Mutex::new(Kept {
             place: Place::new(directory, context, schema, sizes),
-            router,
             piles: spilled.iter().map(|_| Pile::default()).collect(),
+            held: Held::new(context.reservation()),
+        }));
+        all.register(&kept);
+        Self {
+            router,
             spilled,
-            held: Held::new(memory),
+            kept,
+            all,
+            writing_bytes: sizes.writing_bytes(),
             keeps_keyless: matches!(probe, Alone::Unmatched | Alone::Marked),
         }
     }
@@ -59,8 +113,7 @@ impl ProbeFiles {
                 rest.extend_from_slice(rows);
                 continue;
             }
-            let piece = piece(&batch, rows.to_vec())?;
-            pile::add(&mut self.piles, partition, piece, (&self.place, &mut self.held))?;
+            self.keep(partition, &piece(&batch, rows.to_vec())?)?;
         }
         if self.keeps_keyless {
             rest.append(&mut self.router.keyless(batch.num_rows()));
@@ -76,19 +129,36 @@ impl ProbeFiles {
         Ok(Some(piece(&batch, rest)?))
     }
 
+    /// Adds a piece to a pile, while memory is short in turn with room made anywhere.
+    fn keep(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
+        loop {
+            let added = lock(&self.kept).add(partition, piece.clone());
+            match added {
+                Err(short @ JoinError::LimitTooSmall { .. }) => {
+                    if !self.all.make_room()? {
+                        return Err(short);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// Bytes beside those of the rows that are kept.
     pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
-        self.router.bytes(batch_rows) + self.place.sizes.writing_bytes()
+        self.router.bytes(batch_rows) + self.writing_bytes
     }
 
     /// The files, by partition.
-    pub(crate) fn finish(mut self) -> Result<Vec<Option<SpillFile>>, JoinError> {
+    pub(crate) fn finish(self) -> Result<Vec<Option<SpillFile>>, JoinError> {
+        let mut kept = lock(&self.kept);
+        let Kept { place, piles, held } = &mut *kept;
         let mut files = Vec::new();
-        for mut pile in self.piles {
+        for mut pile in std::mem::take(piles) {
             if pile.bytes() > 0 {
-                pile.spill(&self.place, &mut self.held)?;
+                pile.spill(place, held)?;
             }
-            files.push(pile.finish(&self.place)?);
+            files.push(pile.finish(place)?);
         }
         Ok(files)
     }

@@ -210,6 +210,56 @@ fn where_shares_are_too_small_fewer_do_the_work() {
     }
 }
 
+/// The first of two probers takes all batches but the last few; `None` when memory is too small.
+fn late(sides: &[Rows; 2], limit: usize, few: usize) -> Option<Vec<RecordBatch>> {
+    let (join, pool) = limited(sides, limit);
+    let run = || -> Result<Vec<RecordBatch>, JoinError> {
+        let table = table(&join, sides[0].batches())?;
+        table.expect_probers(2);
+        let probers = [Prober::new(table.clone()), Prober::new(table.clone())];
+        let (batches, mut outputs) = (sides[1].batches(), Vec::new());
+        let (before, after) = batches.split_at(batches.len() - few);
+        let mut ended = Vec::new();
+        for (mut prober, batches) in probers.into_iter().zip([before, after]) {
+            for batch in batches {
+                prober.probe(batch.clone())?;
+                outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
+            }
+            ended.push(prober);
+        }
+        for mut prober in ended {
+            let remaining = prober.end()?;
+            outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
+            drop(prober);
+            if let Some(mut remaining) = remaining {
+                while let Some(output) = remaining.next_output()? {
+                    outputs.push(output);
+                }
+            }
+        }
+        Ok(outputs)
+    };
+    let found = run();
+    assert_eq!(pool.used(), 0);
+    match found {
+        Err(JoinError::LimitTooSmall { .. }) => None,
+        outputs => Some(outputs.unwrap()),
+    }
+}
+
+#[test]
+fn a_prober_that_comes_late_finds_room() {
+    let sides = large(false);
+    let expected = super::oracle(&sides[0], &sides[1]);
+    let step = 4 << 10;
+    let least = (100 << 10..).step_by(step).find(|limit| late(&sides, *limit, 0).is_some());
+    let least = least.unwrap();
+    for limit in (least..least + 40 * step).step_by(step) {
+        let outputs = late(&sides, limit, 3).unwrap_or_else(|| panic!("{limit} bytes"));
+        assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+    }
+}
+
 #[test]
 fn dropped_at_any_point_everything_is_given_back() {
     let sides = large(true);
