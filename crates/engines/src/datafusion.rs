@@ -167,7 +167,7 @@ impl door::Connection for Connection {
         let plans = self.texts(&format!("{asked} {text}"), 1)?;
         let none = || SessionError::Failed(format!("there is no plan of `{text}`"));
         let text = plans.into_iter().next_back().ok_or_else(none)?;
-        Ok(PlanText { planner: Planner::Datafusion, text })
+        Ok(PlanText::new(Planner::Datafusion, text))
     }
 
     fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {

@@ -162,7 +162,7 @@ impl door::Connection for Connection {
     }
 
     fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
-        Ok(PlanText { planner: Planner::Duckdb, text: self.explain(text, how)? })
+        Ok(PlanText::new(Planner::Duckdb, self.explain(text, how)?))
     }
 
     /// All of it or nothing.

@@ -57,7 +57,7 @@ pub const USER: &str = "root";
 #[derive(Debug)]
 pub struct Server {
     // Stops before the lock of its home goes.
-    process: Process,
+    pub(crate) process: Process,
     home: Home,
     program: Program,
 }

@@ -73,7 +73,7 @@ const MAINTENANCE: &str = "postgres";
 #[derive(Debug)]
 pub struct Server {
     // Stops before the lock of its home goes.
-    process: Process,
+    pub(crate) process: Process,
     home: Home,
     program: Program,
     port: u16,

@@ -60,8 +60,8 @@ mod loaded;
 mod mariadb;
 mod postgres;
 mod private;
-mod reads;
 mod sample;
+mod told;
 mod trial;
 mod work;
 
@@ -205,7 +205,8 @@ impl Served {
         let cannot = cannot.or_else(|| {
             within.then(|| "a database in this process is scheduled as all of it is".to_owned())
         });
-        cannot.or_else(|| match self.running(asked) {
+        let killed = asked.kill_at.and(self.database.unkillable()).map(ToOwned::to_owned);
+        cannot.or(killed).or_else(|| match self.running(asked) {
             Ok(running) => self.database.impossible(&running, protocol),
             Err(error) => Some(error.to_string()),
         })

@@ -278,20 +278,24 @@ fn a_kernel_without_accounts_of_delay_says_nothing_of_it() {
 
 #[test]
 fn time_of_the_machine_and_pressure() {
-    let at = |steal: u64, waited_us: u64| {
+    let at = |steal: u64, waited_us: u64, khz: u64| {
         Fixture::from_text(&format!(
             "proc/stat = cpu  100 0 50 800 20 0 5 {steal} 0 0\\ncpu0 1 2 3\n\
              proc/pressure/cpu = some avg10=0.00 avg60=0.00 avg300=0.00 total={waited_us}\\n\
-             full avg10=0.00 avg60=0.00 avg300=0.00 total=9\n"
+             full avg10=0.00 avg60=0.00 avg300=0.00 total=9\n\
+             sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq = {khz}\n\
+             sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq = 3000000\n\
+             sys/devices/system/cpu/cpufreq/boost = 1\n"
         ))
     };
-    let (before, after) = (at(25, 1_000_000), at(125, 3_500_000));
+    let (before, after) = (at(25, 1_000_000, 2_000_000), at(125, 3_500_000, 2_800_000));
     let passed = Whole::look(&after.root()).since(&Whole::look(&before.root()));
     assert_eq!(passed.steal_s, Some(1.0));
     assert_eq!((passed.total_s, passed.idle_s), (Some(1.0), Some(0.0)));
     assert_eq!((passed.cpu_some_s, passed.io_some_s), (Some(2.5), None), "no file, no figure");
     let names: Vec<&str> = passed.measures().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["machine_cpu_s", "machine_idle_s", "steal_s", "psi_cpu_some_s"]);
+    assert_eq!(names, ["machine_cpu_s", "machine_idle_s", "steal_s", "psi_cpu_some_s", "cpu_ghz"]);
+    assert_eq!(passed.ghz, Some(2.7), "the mean of 2.5 and 2.9");
 }
 
 const VERSION_TWO: &str = "\

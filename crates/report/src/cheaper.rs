@@ -6,11 +6,11 @@
 //! can be seen what a serial plan would have to do in the same way.
 
 use workahead_study::classes::{self, Along, Class, Step};
-use workahead_study::plans::{PlanText, Row, diff};
+use workahead_study::plans::{Row, Side, diff};
 
 use crate::figures::steps;
 use crate::number;
-use crate::plans::{Pair, lines};
+use crate::plans::{Line, Pair, line};
 use crate::view::View;
 
 /// A pair of plans for every group of cells in the class of super-scaling.
@@ -29,9 +29,10 @@ fn pair(view: &View<'_>, one: &Along) -> Option<Pair> {
     let step = step.filter(|_| scaling.class == Class::SuperScaling)?;
     let at = scaling.steps.iter().position(|other| other == step)?;
     let (before, after) = (one.cells[at], one.cells[at + 1]);
-    let plans = (view.results.timed_plan_of(before)?, view.results.timed_plan_of(after)?);
+    let (left, right) = (view.results.timed_plan_of(before)?, view.results.timed_plan_of(after)?);
+    let rows = diff(&left, &right);
     let place = |cell: usize| view.place(&view.cells()[cell], &[]);
-    let lines = lines(plans.0, plans.1);
+    let lines: Vec<Line> = rows.iter().map(line).collect();
     Some(Pair {
         label: Class::SuperScaling.text(),
         cells: format!("{} ({})", one.label, scaling.reason),
@@ -39,14 +40,13 @@ fn pair(view: &View<'_>, one: &Along) -> Option<Pair> {
         right: place(after),
         changes: lines.iter().filter(|line| line.class != "same").count(),
         lines,
-        says: sentence(plans, step),
+        says: sentence(&rows, step),
         open: false,
     })
 }
 
 /// Where the time went, and where it was saved.
-fn sentence((before, after): (&PlanText, &PlanText), step: &Step) -> Option<String> {
-    let rows = diff(&before.tree().ok()?, &after.tree().ok()?);
+fn sentence(rows: &[Row], step: &Step) -> Option<String> {
     let (left, right): (f64, f64) =
         rows.iter().map(times_ms).fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     let saved = |row: &Row| times_ms(row).0 - times_ms(row).1;
@@ -72,8 +72,6 @@ fn sentence((before, after): (&PlanText, &PlanText), step: &Step) -> Option<Stri
 
 /// What a line's two operators took; nothing where one is missing.
 fn times_ms(row: &Row) -> (f64, f64) {
-    let of = |side: &Option<workahead_study::plans::Side>| {
-        side.as_ref().and_then(|side| side.time_ms).unwrap_or_default()
-    };
+    let of = |side: &Option<Side>| side.as_ref().and_then(|side| side.time_ms).unwrap_or_default();
     (of(&row.left), of(&row.right))
 }

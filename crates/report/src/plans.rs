@@ -4,7 +4,7 @@
 //! reader must be able to look. The same pair of plans is shown once, with the cells it is of.
 
 use serde::Serialize;
-use workahead_study::plans::{Label, PlanText, Side, diff};
+use workahead_study::plans::{Label, PlanText, Row, Side, diff};
 use workahead_study::results::Results;
 
 use crate::number;
@@ -79,8 +79,7 @@ pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
     let compared = view.cells().iter().filter_map(|cell| {
         let label = view.finding(cell).plan.filter(|label| *label != Label::Same)?;
         let base = results.plan.baseline_of(cell, baseline)?;
-        let plan = |cell: usize| results.timed_plan_of(cell).or_else(|| results.plan_of(cell));
-        let plans = (plan(base.index)?, plan(cell.index)?);
+        let plans = (results.plan_of(base.index)?, results.plan_of(cell.index)?);
         let left = view.place(base, &[]);
         Some(Compared { plans, label, place: view.place(cell, &[]), left })
     });
@@ -144,13 +143,17 @@ fn pair(one: &Compared<'_>, places: &[String]) -> Pair {
     }
 }
 
-/// Both plans, line by line.
-pub(crate) fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
+fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
     let (Ok(left_tree), Ok(right_tree)) = (left.tree(), right.tree()) else {
         let whole = |plan: &PlanText| Operator { words: plan.text.clone(), spent: None };
         return vec![Line { left: whole(left), right: whole(right), class: "changed" }];
     };
-    let line = |row: workahead_study::plans::Row| Line {
+    diff(&left_tree, &right_tree).iter().map(line).collect()
+}
+
+/// One line of two plans.
+pub(crate) fn line(row: &Row) -> Line {
+    Line {
         class: match (&row.left, &row.right) {
             _ if row.same => "same",
             (Some(_), Some(_)) => "changed",
@@ -159,8 +162,7 @@ pub(crate) fn lines(left: &PlanText, right: &PlanText) -> Vec<Line> {
         },
         left: row.left.as_ref().map(words_of).unwrap_or_default(),
         right: row.right.as_ref().map(words_of).unwrap_or_default(),
-    };
-    diff(&left_tree, &right_tree).into_iter().map(line).collect()
+    }
 }
 
 fn words_of(side: &Side) -> Operator {

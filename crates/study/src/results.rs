@@ -12,7 +12,7 @@ use crate::method::Mean;
 use crate::observation::{Observation, Outcome};
 use crate::paper::Claim;
 use crate::plan::Plan;
-use crate::plans::{Label, PlanText};
+use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
 use crate::setting::Settings;
 use crate::spec::Spec;
@@ -199,9 +199,8 @@ impl Results {
     }
 
     /// A cell's plan with the time that every operator took, where it was run for that.
-    pub fn timed_plan_of(&self, cell: usize) -> Option<&PlanText> {
-        let mut plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
-        plans.find(|plan| plan.tree().is_ok_and(|tree| tree.is_timed()))
+    pub fn timed_plan_of(&self, cell: usize) -> Option<Node> {
+        self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref()?.timed())
     }
 
     /// Whether a cell kept the plan that it began with.

@@ -21,7 +21,7 @@ impl Connection for Nothing {
         Ok("none".to_owned())
     }
     fn plan(&mut self, _: &str, _: Explain) -> Result<PlanText, SessionError> {
-        Ok(PlanText { planner: Planner::Postgres, text: String::new() })
+        Ok(PlanText::new(Planner::Postgres, String::new()))
     }
     fn fill_table(&mut self, _: &Table, _: Pour<'_>) -> Result<u64, SessionError> {
         Ok(0)

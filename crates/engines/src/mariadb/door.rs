@@ -16,7 +16,7 @@ impl door::Connection for Connection {
     }
 
     fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
-        Ok(PlanText { planner: Planner::Mariadb, text: self.explain(text, how)? })
+        Ok(PlanText::new(Planner::Mariadb, self.explain(text, how)?))
     }
 
     fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {

@@ -256,12 +256,8 @@ impl Database for Attached {
         self.seat
     }
 
-    fn last_words(&mut self) -> Option<String> {
-        None
-    }
-
-    fn kill(&mut self) -> Result<(), String> {
-        Err("the server is not ours to kill".to_owned())
+    fn unkillable(&self) -> Option<&'static str> {
+        Some("the server is not ours to kill")
     }
 
     /// It goes on without us.

@@ -111,7 +111,7 @@ fn killed(
     let meter = Mutex::new(Meter::of(database));
     let read = |edge| meter.lock().unwrap_or_else(PoisonError::into_inner).read(edge);
     let (tell, begun) = mpsc::channel();
-    let (driven, refused) = std::thread::scope(|scope| {
+    let driven = std::thread::scope(|scope| {
         let driving = scope.spawn(move || -> Result<Driven, LoadError> {
             load.drive(stop, &mut |edge| {
                 if edge == Edge::Begin {
@@ -121,7 +121,6 @@ fn killed(
                 }
             })
         });
-        let mut refused = None;
         // Without a beginning the clients have told why.
         if let Ok(begun) = begun.recv() {
             while begun.elapsed().as_secs_f64() < after_s && !driving.is_finished() {
@@ -129,15 +128,11 @@ fn killed(
             }
             read(Edge::End);
             if !driving.is_finished() {
-                refused = database.kill().err();
+                database.kill();
             }
         }
-        let driven = driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (driven, refused)
+        driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    if let Some(why) = refused {
-        return Err(EngineError::Failed(format!("setting `kill_at`: {why}")));
-    }
     let driven = driven?;
     let used = meter.into_inner().unwrap_or_else(PoisonError::into_inner).used();
     match (&driven.end, used) {
@@ -179,6 +174,7 @@ fn plus_whole(one: &Whole, other: Whole) -> Whole {
         memory_full_s: sum(one.memory_full_s, other.memory_full_s),
         io_some_s: sum(one.io_some_s, other.io_some_s),
         io_full_s: sum(one.io_full_s, other.io_full_s),
+        ghz: other.ghz,
     }
 }
 

@@ -120,10 +120,18 @@ pub(super) trait Database {
     fn seat(&self) -> Seat;
 
     /// Its last words, when it ended by itself.
-    fn last_words(&mut self) -> Option<String>;
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
 
-    /// Kills it at once, without a chance to write anything; why that can't be.
-    fn kill(&mut self) -> Result<(), String>;
+    /// Why it can't be killed.
+    fn unkillable(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Kills it at once, without a chance to write anything, unless it is
+    /// [unkillable](Self::unkillable).
+    fn kill(&mut self) {}
 
     /// Stops it.
     fn stop(&mut self);

@@ -137,12 +137,8 @@ impl Database for DataFusion {
         Seat::Within
     }
 
-    fn last_words(&mut self) -> Option<String> {
-        None
-    }
-
-    fn kill(&mut self) -> Result<(), String> {
-        Err("DataFusion is in this process, which would be killed with it".to_owned())
+    fn unkillable(&self) -> Option<&'static str> {
+        Some("DataFusion is in this process, which would be killed with it")
     }
 
     fn stop(&mut self) {

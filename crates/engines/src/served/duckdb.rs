@@ -179,12 +179,8 @@ impl Database for DuckDb {
         Seat::Within
     }
 
-    fn last_words(&mut self) -> Option<String> {
-        None
-    }
-
-    fn kill(&mut self) -> Result<(), String> {
-        Err("DuckDB is in this process, which would be killed with it".to_owned())
+    fn unkillable(&self) -> Option<&'static str> {
+        Some("DuckDB is in this process, which would be killed with it")
     }
 
     fn stop(&mut self) {

@@ -9,7 +9,7 @@ use super::private::{self, CURRENT};
 use crate::attach::Target;
 use crate::fill::Filled;
 use crate::mariadb::Server;
-use crate::server::{Error, Options};
+use crate::server::{Error, Options, Process};
 
 /// What lets so many threads work on one query.
 pub(super) fn parallel(processes: usize) -> Result<Vec<(String, String)>, String> {
@@ -68,23 +68,11 @@ impl private::Server for Server {
         Server::target(self, CURRENT)
     }
 
-    fn is_running(&mut self) -> bool {
-        Server::is_running(self)
-    }
-
-    fn last_words(&mut self) -> Error {
-        Server::last_words(self)
+    fn process(&mut self) -> &mut Process {
+        &mut self.process
     }
 
     fn pids(&self) -> Vec<u32> {
         Server::pids(self)
-    }
-
-    fn kill(&mut self) {
-        Server::kill(self);
-    }
-
-    fn stop(self) {
-        Server::stop(self);
     }
 }

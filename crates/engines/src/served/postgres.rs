@@ -9,7 +9,7 @@ use super::private::{self, CURRENT};
 use crate::attach::Target;
 use crate::fill::Filled;
 use crate::postgres::{Server, identifier, literal};
-use crate::server::{Error, Options};
+use crate::server::{Error, Options, Process};
 
 /// The database that is always there.
 const MAINTENANCE: &str = "postgres";
@@ -70,24 +70,12 @@ impl private::Server for Server {
         Server::target(self, CURRENT)
     }
 
-    fn is_running(&mut self) -> bool {
-        Server::is_running(self)
-    }
-
-    fn last_words(&mut self) -> Error {
-        Server::last_words(self)
+    fn process(&mut self) -> &mut Process {
+        &mut self.process
     }
 
     fn pids(&self) -> Vec<u32> {
         Server::pids(self)
-    }
-
-    fn kill(&mut self) {
-        Server::kill(self);
-    }
-
-    fn stop(self) {
-        Server::stop(self);
     }
 }
 

@@ -12,7 +12,7 @@ use super::files;
 use crate::attach::Target;
 use crate::door::Door;
 use crate::fill::Filled;
-use crate::server::{Error, Options};
+use crate::server::{Error, Options, Process};
 
 /// The database that clients use.
 pub(super) const CURRENT: &str = "current";
@@ -45,15 +45,9 @@ pub(super) trait Server: Sized {
 
     fn target(&self) -> Target;
 
-    fn is_running(&mut self) -> bool;
-
-    fn last_words(&mut self) -> Error;
+    fn process(&mut self) -> &mut Process;
 
     fn pids(&self) -> Vec<u32>;
-
-    fn kill(&mut self);
-
-    fn stop(self);
 }
 
 /// A database behind a server of our own.
@@ -89,8 +83,8 @@ impl<S: Server> Database for Private<S> {
     }
 
     fn pages(&self, pages: Pages) -> Result<Vec<(String, String)>, String> {
-        let pools = Machine::here().huge_pages.reserved;
-        if pages == Pages::Huge && pools.iter().all(|pool| pool.pages == 0) {
+        let reserved = || Machine::here().huge_pages.reserved.iter().any(|pool| pool.pages > 0);
+        if pages == Pages::Huge && !reserved() {
             return Err("no huge pages are reserved: `sysctl vm.nr_hugepages=N`".to_owned());
         }
         Ok(S::pages(pages))
@@ -108,7 +102,7 @@ impl<S: Server> Database for Private<S> {
             self.serving = Some((S::start(&options, stop)?, options));
             return Ok(());
         };
-        if *now != options || !server.is_running() {
+        if *now != options || !server.process().is_running() {
             server.restart(&options, stop)?;
             *now = options;
         }
@@ -117,7 +111,7 @@ impl<S: Server> Database for Private<S> {
 
     fn chill(&mut self, stop: &Stop) -> Result<(), EngineError> {
         let Some((server, options)) = self.serving.take() else { return Ok(()) };
-        server.stop();
+        drop(server);
         files::forget(&options.directory)?;
         self.serving = Some((S::start(&options, stop)?, options));
         Ok(())
@@ -144,20 +138,18 @@ impl<S: Server> Database for Private<S> {
     }
 
     fn last_words(&mut self) -> Option<String> {
-        let (server, _) = self.serving.as_mut()?;
-        (!server.is_running()).then(|| server.last_words().to_string())
+        let process = self.serving.as_mut()?.0.process();
+        (!process.is_running()).then(|| process.last_words().to_string())
     }
 
-    fn kill(&mut self) -> Result<(), String> {
+    fn kill(&mut self) {
         if let Some((server, _)) = &mut self.serving {
-            server.kill();
+            server.process().kill();
         }
-        Ok(())
     }
 
+    /// In good order, as every server is that is dropped.
     fn stop(&mut self) {
-        if let Some((server, _)) = self.serving.take() {
-            server.stop();
-        }
+        self.serving = None;
     }
 }

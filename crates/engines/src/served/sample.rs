@@ -14,7 +14,7 @@ use workahead_workloads::session::Dialect;
 use super::asked::{Amount, Asked};
 use super::background::Background;
 use super::database::{Database, Seat, holds, until_asked};
-use super::reads::Reads;
+use super::told::Told;
 use crate::door::{Connection, Door};
 use crate::load::{Driven, Edge, End, Load, Until};
 use crate::server::Explain;
@@ -48,7 +48,7 @@ pub(super) fn of(
     let door = database.door()?;
     let mut meter = Meter::of(database);
     let load = load(asked, (workload, door.as_ref()), clients);
-    let reads = Reads::begin(door.as_ref());
+    let told = Told::begin(door.as_ref());
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
@@ -69,12 +69,12 @@ pub(super) fn of(
             )));
         }
     }
-    let rows_read = reads.end(door.as_ref());
+    let told = told.end(door.as_ref());
     holds(door.as_ref(), workload, Moment::Drained, stop)?;
     let mut sample = meter.sample(&driven)?;
     let mut say = |name: &str, value: f64| sample.measures.insert(name.to_owned(), value);
-    rows_read.map(|rows| say("rows_read", rows as f64));
-    for (name, value) in asked.work.measures(&driven).into_iter().chain(loops.measures()?) {
+    let of_work = asked.work.measures(&driven);
+    for (name, value) in told.into_iter().chain(of_work).chain(loops.measures()?) {
         say(name, value);
     }
     let planned = plan(door.as_ref(), (workload, database.dialect()), asked.explain, stop)?;
@@ -126,15 +126,13 @@ fn plan(
         connection.session().run(text).map_err(failed)?;
     }
     let begun = Instant::now();
-    let plan = connection.plan(&statement.text, Explain::Planned).map_err(failed)?;
+    let mut plan = connection.plan(&statement.text, Explain::Planned).map_err(failed)?;
     let planning_ms = begun.elapsed().as_secs_f64() * 1e3;
-    let plan = match how {
-        Explain::Planned => plan,
-        Explain::Run => {
-            let run = |one: &mut dyn Connection| one.plan(&statement.text, Explain::Run);
-            until_asked(connection.as_mut(), stop, run)?.map_err(failed)?
-        }
-    };
+    if how == Explain::Run {
+        let run = |one: &mut dyn Connection| one.plan(&statement.text, Explain::Run);
+        let run = until_asked(connection.as_mut(), stop, run)?.map_err(failed)?;
+        plan.run = Some(run.text);
+    }
     Ok(Some((plan, planning_ms)))
 }
 

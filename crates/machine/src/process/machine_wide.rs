@@ -4,6 +4,10 @@
 //! wanted to run and the host ran something else. `/proc/pressure` counts, for CPU, memory and
 //! I/O, the time in which *some* task waited for it, and in which *all* did (psi in the kernel's
 //! documentation). Either may be missing.
+//!
+//! The CPUs' frequency is what cpufreq says they ran at of late (on x86 from APERF and MPERF), the
+//! mean of the two ends: a second thread that runs at another clock explains what no counter of
+//! time does. Virtual machines seldom have it.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +33,21 @@ pub struct Whole {
     pub io_some_s: Option<f64>,
     /// Everybody waited for I/O.
     pub io_full_s: Option<f64>,
+    /// Mean frequency of the CPUs that were looked at.
+    pub ghz: Option<f64>,
+}
+
+/// Of a large machine so many CPUs tell for all: each costs an interrupt of that CPU.
+const FREQUENCIES_MAX: usize = 8;
+
+/// What the CPUs run at, in GHz.
+fn ghz(root: &Root) -> Option<f64> {
+    const CPUS: &str = "sys/devices/system/cpu";
+    let cpus = root.numbered(CPUS, "cpu");
+    let every = cpus.len().div_ceil(FREQUENCIES_MAX).max(1);
+    let khz = |cpu: &usize| root.value::<f64>(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"));
+    let khz: Vec<f64> = cpus.iter().step_by(every).filter_map(khz).collect();
+    (!khz.is_empty()).then(|| khz.iter().sum::<f64>() / khz.len() as f64 / 1e6)
 }
 
 impl Whole {
@@ -60,10 +79,12 @@ impl Whole {
             memory_full_s: pressure("memory", "full"),
             io_some_s: pressure("io", "some"),
             io_full_s: pressure("io", "full"),
+            ghz: ghz(root),
         }
     }
 
-    /// What passed since an earlier reading; nothing where either does not know.
+    /// What passed since an earlier reading, and the mean of both frequencies; nothing where either
+    /// does not know.
     #[must_use]
     pub fn since(&self, before: &Whole) -> Whole {
         let passed = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
@@ -76,6 +97,7 @@ impl Whole {
             memory_full_s: passed(self.memory_full_s, before.memory_full_s),
             io_some_s: passed(self.io_some_s, before.io_some_s),
             io_full_s: passed(self.io_full_s, before.io_full_s),
+            ghz: self.ghz.zip(before.ghz).map(|(now, then)| (now + then) / 2.0),
         }
     }
 }

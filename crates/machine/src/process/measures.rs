@@ -39,6 +39,7 @@ impl Whole {
             ("psi_memory_full_s", self.memory_full_s),
             ("psi_io_some_s", self.io_some_s),
             ("psi_io_full_s", self.io_full_s),
+            ("cpu_ghz", self.ghz),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }

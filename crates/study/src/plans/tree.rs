@@ -91,11 +91,6 @@ impl Node {
         }
     }
 
-    /// Whether it was run with a clock in its operators.
-    pub fn is_timed(&self) -> bool {
-        self.time_ms.is_some() || self.inputs.iter().any(Node::is_timed)
-    }
-
     /// Calls with every operator and its depth, an operator before its inputs.
     pub fn visit<'a>(&'a self, depth: usize, see: &mut impl FnMut(usize, &'a Node)) {
         see(depth, self);
