@@ -80,6 +80,7 @@ impl<'a> Runner<'a> {
         if let Phase::Measuring(begun) = self.gate.next_phase() {
             let pace = self.pace(begun, self.load.until);
             let cpu_s = thread_cpu_s();
+            tally.began = Some(Instant::now());
             let worked = self.work(client.as_mut(), session.as_mut(), pace, tally);
             tally.cpu_s = thread_cpu_s() - cpu_s;
             tally.span = Some((begun, Instant::now()));

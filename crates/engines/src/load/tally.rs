@@ -13,6 +13,9 @@ const DIGITS: u8 = 3;
 pub struct Driven {
     /// From the beginning of the measured part to the end of its last transaction.
     pub wall_s: f64,
+    /// Of it, the time in which every client was at work: from the last one's start to the first
+    /// one's end.
+    pub all_at_work_s: f64,
     /// Every kind of the workload, in its order.
     pub kinds: Vec<Kind>,
     /// CPU time of the client threads in the measured part.
@@ -86,6 +89,8 @@ pub(super) struct Tally {
     kinds: Vec<Kind>,
     /// The measured part, as this client saw it.
     pub(super) span: Option<(Instant, Instant)>,
+    /// When it began its own work in it.
+    pub(super) began: Option<Instant>,
     pub(super) cpu_s: f64,
     pub(super) unserved: u64,
 }
@@ -93,7 +98,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(kinds: &[String]) -> Tally {
         let kinds = kinds.iter().map(|name| Kind::new(name)).collect();
-        Tally { kinds, span: None, cpu_s: 0.0, unserved: 0 }
+        Tally { kinds, span: None, began: None, cpu_s: 0.0, unserved: 0 }
     }
 
     pub(super) fn retry(&mut self, kind: usize) {
@@ -118,6 +123,8 @@ impl Tally {
 impl Driven {
     pub(super) fn merge(kinds: &[String], tallies: Vec<Tally>, end: End) -> Driven {
         let mut all = Tally::new(kinds);
+        let last_start = tallies.iter().filter_map(|tally| tally.began).max();
+        let first_end = tallies.iter().filter_map(|tally| Some(tally.span?.1)).min();
         for tally in tallies {
             for (sum, part) in all.kinds.iter_mut().zip(&tally.kinds) {
                 sum.merge(part);
@@ -130,8 +137,10 @@ impl Driven {
             };
         }
         let wall_s = all.span.map_or(0.0, |(from, to)| (to - from).as_secs_f64());
+        let all_at_work = first_end.zip(last_start).map(|(end, start)| end - start);
+        let all_at_work_s = all_at_work.map_or(0.0, |time| time.as_secs_f64());
         let Tally { kinds, cpu_s: client_cpu_s, unserved, .. } = all;
-        Driven { wall_s, kinds, client_cpu_s, unserved, end }
+        Driven { wall_s, all_at_work_s, kinds, client_cpu_s, unserved, end }
     }
 
     /// With what the same clients did afterwards; between the two no time goes by.
@@ -142,6 +151,7 @@ impl Driven {
         }
         Driven {
             wall_s: self.wall_s + after.wall_s,
+            all_at_work_s: self.all_at_work_s + after.all_at_work_s,
             kinds: self.kinds,
             client_cpu_s: self.client_cpu_s + after.client_cpu_s,
             unserved: self.unserved + after.unserved,

@@ -217,6 +217,7 @@ fn clients(driven: &Driven) -> BTreeMap<String, f64> {
     }
     driven.per_s().map(|per_s| say("per_s", per_s));
     say("retries", driven.retries() as f64);
+    say("all_at_work_share", driven.all_at_work_s / driven.wall_s);
     if driven.unserved > 0 {
         say("unserved", driven.unserved as f64);
     }

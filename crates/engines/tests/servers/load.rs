@@ -92,6 +92,8 @@ fn every_transaction_is_in_the_database_of_postgres() {
     let driven = load.drive(&Stop::new(), &mut |_| {}).unwrap();
     assert_eq!((driven.done(), driven.end.clone()), (2000, End::Done));
     assert!(driven.client_cpu_s > 0.0 && driven.client_cpu_s < driven.wall_s * 4.0);
+    assert!(driven.all_at_work_s > 0.3 * driven.wall_s, "{driven:?}");
+    assert!(driven.all_at_work_s <= driven.wall_s);
     assert_eq!(session.texts("SELECT sum(n)::text FROM t"), Ok(vec!["4000".to_owned()]));
 }
 

@@ -1,9 +1,9 @@
 //! PostgreSQL: `EXPLAIN (FORMAT JSON)`, named as its text format names operators.
 //!
 //! `[{"Plan": {"Node Type": …, "Plans": […]}, "Execution Time": …}]`; DataFusion's `pgjson` has the
-//! same form. Rows and times are given per execution and worker ("Loops"), so they are multiplied, and the
-//! inputs' times are taken off an operator's: what is left above workers who took longer together
-//! than their Gather waited for them is nothing.
+//! same form. Rows and times are given per execution and worker ("Loops"), so they are multiplied,
+//! and the inputs' times are taken off an operator's own. Workers take longer together than their
+//! Gather waits for them: of that nothing is left.
 
 use serde_json::Value;
 

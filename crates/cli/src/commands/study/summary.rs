@@ -12,6 +12,9 @@ use workahead_study::throughput::Unit;
 /// Longer tables are for the report; here each block then has one row, its fastest cell.
 const ROWS_MAX: usize = 40;
 
+/// Characters of a reason in a table.
+const REASON_MAX: usize = 60;
+
 /// A line below the header and nothing else: easy on the eyes, and on `grep` and `awk`.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -168,10 +171,10 @@ fn ratio(finding: &Finding) -> String {
 
 fn remark(finding: &Finding) -> String {
     if let Some(failure) = &finding.failure {
-        return format!("failed: {failure}");
+        return format!("failed: {}", short(failure));
     }
     if let Some(why) = &finding.impossible {
-        return format!("not here: {why}");
+        return format!("not here: {}", short(why));
     }
     let shown = finding.ratio.filter(|ratio| ratio.interval.is_some()).map(|ratio| ratio.shown());
     let mut remarks = Vec::new();
@@ -185,6 +188,16 @@ fn remark(finding: &Finding) -> String {
     remarks.join("; ")
 }
 
+/// A reason that fits a column; the whole of a longer one stands under the table.
+fn short(reason: &str) -> String {
+    let line = reason.lines().next().unwrap_or_default();
+    match line.char_indices().nth(REASON_MAX) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None if line.len() < reason.len() => format!("{line} …"),
+        None => line.to_owned(),
+    }
+}
+
 /// What holds for many cells, each once under the table instead of in every row.
 fn remarks_of_all(findings: &[Finding]) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -193,6 +206,18 @@ fn remarks_of_all(findings: &[Finding]) -> Option<String> {
     }
     let told = |(reason, cells): (&str, usize)| format!("{}: {reason}", count(cells, "cell"));
     let mut lines: Vec<String> = reasons.into_iter().map(told).collect();
+    for (word, reason) in [
+        ("failed", (|finding| finding.failure.as_deref()) as fn(&Finding) -> Option<&str>),
+        ("not here", |finding| finding.impossible.as_deref()),
+    ] {
+        let mut long: BTreeMap<&str, usize> = BTreeMap::new();
+        let cut = |reason: &&str| short(reason) != **reason;
+        for reason in findings.iter().filter_map(reason).filter(cut) {
+            *long.entry(reason).or_default() += 1;
+        }
+        let told = |(why, cells): (&str, usize)| format!("{}, {word}: {why}", count(cells, "cell"));
+        lines.extend(long.into_iter().map(told));
+    }
     if findings.iter().any(|finding| finding.p_adjusted.is_some()) {
         lines.push(
             "p: adjusted for all ratios together (Holm 1979); the interval of each decides"
@@ -230,5 +255,18 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     match bytes {
         bytes if bytes < 10 << 20 => format!("{} KiB", bytes.div_ceil(1 << 10)),
         bytes => format!("{} MiB", bytes >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_fits_its_column() {
+        assert_eq!(short("the server went away"), "the server went away");
+        assert_eq!(short("it ended; its log:\n  line"), "it ended; its log: …");
+        let long = format!("{} {}", "é".repeat(REASON_MAX - 1), "end");
+        assert_eq!(short(&long), format!("{}…", "é".repeat(REASON_MAX - 1)));
     }
 }
