@@ -68,7 +68,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,6 +79,7 @@ use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, Root};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::Workload;
 
@@ -106,8 +107,8 @@ pub struct Served {
     data: Option<String>,
     /// Numbers that were found by trying, by cell.
     found: BTreeMap<String, u32>,
-    /// Cells whose plan was run for its operators' times: once is enough.
-    explained: BTreeSet<String>,
+    /// Plans that were run for their operators' times, by cell: once is enough.
+    explained: BTreeMap<String, PlanText>,
 }
 
 impl Served {
@@ -147,7 +148,7 @@ impl Served {
     fn of(database: Box<dyn Database>) -> Self {
         let home = std::env::temp_dir().join("workahead");
         let machine = Machine::here();
-        let (found, explained) = (BTreeMap::new(), BTreeSet::new());
+        let (found, explained) = (BTreeMap::new(), BTreeMap::new());
         Self { database, machine, home, controls: None, open: None, data: None, found, explained }
     }
 
@@ -241,6 +242,18 @@ impl Served {
         }
         self.machine = Machine::here();
         Ok(())
+    }
+
+    /// Keeps a plan that was run, or gives one the run of the same plan: the sample of a warm-up is
+    /// nobody's.
+    fn with_run(&mut self, cell: String, plan: &mut PlanText) {
+        if plan.run.is_some() {
+            self.explained.insert(cell, plan.clone());
+        } else if let Some(before) = self.explained.get(&cell)
+            && before.fingerprint() == plan.fingerprint()
+        {
+            plan.run.clone_from(&before.run);
+        }
     }
 
     fn workload(&mut self, work: &Work) -> Result<Arc<dyn Workload>, EngineError> {
@@ -361,17 +374,22 @@ impl Engine for Served {
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let mut asked = self.tried(Asked::read(cell)?, stop)?;
-        if asked.explain == Explain::Run && !self.explained.insert(format!("{asked:?}")) {
+        let name = format!("{asked:?}");
+        if self.explained.contains_key(&name) {
             asked.explain = Explain::Planned;
         }
         let workload = self.workload(&asked.work)?;
         let sample = self.measured(&asked, workload.as_ref(), stop);
-        sample.map_err(|error| match error {
+        let mut sample = sample.map_err(|error| match error {
             EngineError::Failed(says) if !self.database.may_write() && refuses_writes(&says) => {
                 EngineError::Failed(format!("{says}: --allow-writes lets the run write"))
             }
             other => other,
-        })
+        })?;
+        if let Some(plan) = &mut sample.plan {
+            self.with_run(name, plan);
+        }
+        Ok(sample)
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use workahead_machine::Machine;
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
-use workahead_workloads::session::Dialect;
+use workahead_workloads::session::{Dialect, SessionError};
 
 use super::database::{Database, Pages, Running, Seat};
 use super::files;
@@ -65,6 +65,11 @@ fn stopped() -> EngineError {
     EngineError::Failed("the server was not started".to_owned())
 }
 
+/// Clients may see a server's death before the system says that its process ended.
+fn answers(server: &mut impl Server) -> bool {
+    server.process().is_running() && !matches!(server.target().open(), Err(SessionError::Gone(_)))
+}
+
 impl<S: Server> Database for Private<S> {
     fn name(&self) -> &'static str {
         S::NAME
@@ -102,7 +107,7 @@ impl<S: Server> Database for Private<S> {
             self.serving = Some((S::start(&options, stop)?, options));
             return Ok(());
         };
-        if *now != options || !server.process().is_running() {
+        if *now != options || !answers(server) {
             server.restart(&options, stop)?;
             *now = options;
         }
