@@ -60,13 +60,13 @@ fn sentence(rows: &[Row], step: &Step) -> Option<String> {
         step.to
     );
     let name = most.left.as_ref().or(most.right.as_ref())?.line.split(" [").next()?.to_owned();
-    Some(match saved(most) > 0.0 {
+    Some(match right < left {
         true => {
             let (left, right) = times_ms(most);
             let (left, right) = (seconds(left), seconds(right));
             format!("{all} Most was saved in {name}: {left} to {right}.")
         }
-        false => format!("{all} No operator took less: what was saved is not in them."),
+        false => format!("{all} What was saved is not in them."),
     })
 }
 
