@@ -183,12 +183,11 @@ impl Served {
     }
 
     fn running(&self, asked: &Asked) -> Result<Running, EngineError> {
-        let failed = |Cannot(why)| EngineError::Failed(why);
+        let cpus = self.cpus(asked).map_err(|Cannot(why)| EngineError::Failed(why))?;
         let parallel = self.database.parallel(asked.parallel).map_err(EngineError::Failed)?;
         let pages = self.database.pages(asked.pages).map_err(EngineError::Failed)?;
         let mut settings: BTreeMap<_, _> = parallel.into_iter().chain(pages).collect();
         settings.extend(asked.server.clone());
-        let cpus = self.cpus(asked).map_err(failed)?;
         Ok(Running { settings, cpus, policy: asked.policy })
     }
 
@@ -199,18 +198,18 @@ impl Served {
             SmtAxis::OffHotplug => smt::can_switch(&root).err(),
             _ => None,
         };
-        let cannot = smt.or_else(|| self.cpus(asked).err()).map(|Cannot(why)| why);
-        let cannot = cannot.or_else(|| self.database.parallel(asked.parallel).err());
-        let cannot = cannot.or_else(|| self.database.pages(asked.pages).err());
-        let within = self.database.seat() == Seat::Within && asked.policy != Policy::Other;
-        let cannot = cannot.or_else(|| {
-            within.then(|| "a database in this process is scheduled as all of it is".to_owned())
-        });
-        let killed = asked.kill_at.and(self.database.unkillable()).map(ToOwned::to_owned);
-        cannot.or(killed).or_else(|| match self.running(asked) {
-            Ok(running) => self.database.impossible(&running, protocol),
-            Err(error) => Some(error.to_string()),
-        })
+        if let Some(Cannot(why)) = smt {
+            return Some(why);
+        }
+        let running = match self.running(asked) {
+            Ok(running) => running,
+            Err(error) => return Some(error.to_string()),
+        };
+        if self.database.seat() == Seat::Within && asked.policy != Policy::Other {
+            return Some("a database in this process is scheduled as all of it is".to_owned());
+        }
+        let unkillable = asked.kill_at.and(self.database.unkillable()).map(ToOwned::to_owned);
+        unkillable.or_else(|| self.database.impossible(&running, protocol))
     }
 
     /// What this machine can't show of a cell that is run all the same.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use workahead_machine::CpuSet;
 use workahead_machine::scheduling::Policy;
+use workahead_machine::{CpuSet, Machine, pin};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_study::protocol::Protocol;
 use workahead_workloads::client::{Moment, Outcome, Workload};
@@ -24,6 +24,14 @@ pub(super) struct Running {
     pub(super) cpus: Option<CpuSet>,
     /// How the system schedules it.
     pub(super) policy: Policy,
+}
+
+impl Running {
+    /// Keeps what this thread starts on the CPUs, until the guard goes.
+    pub(super) fn pin(&self) -> Result<Option<pin::Pinned>, workahead_machine::Error> {
+        let pin = |cpus| pin::among(cpus, Machine::here().allowed_cpus());
+        self.cpus.as_ref().map(pin).transpose()
+    }
 }
 
 /// Where a database's work is done, as far as it can be counted from here.

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use workahead_machine::{Machine, pin};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::Dialect;
@@ -40,9 +39,8 @@ fn not_started() -> EngineError {
 
 /// Opens a directory; the threads that this starts are born on the CPUs they are to have.
 fn open(directory: &Path, running: &Running) -> Result<datafusion::Database, EngineError> {
-    let pinned = running.cpus.as_ref().map(|cpus| pin::among(cpus, Machine::here().allowed_cpus()));
-    let _born_there =
-        pinned.transpose().map_err(|error| failed("keep DataFusion on its CPUs", &error))?;
+    let pinned = running.pin();
+    let _born_there = pinned.map_err(|error| failed("keep DataFusion on its CPUs", &error))?;
     datafusion::open(directory, &running.settings)
         .map_err(|error| failed(&format!("open {}", directory.display()), &error))
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use workahead_duckdb::{Database as Opened, Library};
-use workahead_machine::{CpuSet, Machine, pin};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::{Dialect, Session};
@@ -64,17 +63,13 @@ impl DuckDb {
 
 /// Opens a file; the threads that this starts are born on the CPUs they are to have.
 fn open(file: &Path, running: &Running) -> Result<Opened, EngineError> {
-    let _born_there = running.cpus.as_ref().map(born_on).transpose()?;
+    let pinned = running.pin();
+    let _born_there = pinned.map_err(|error| failed("keep the database on its CPUs", &error))?;
     let library = DuckDb::library()?;
     let opened = Opened::open(library, file, &[]);
     let opened = opened.map_err(|error| failed(&format!("open {}", file.display()), &error))?;
     set(&opened, &BTreeMap::new(), &running.settings)?;
     Ok(opened)
-}
-
-fn born_on(cpus: &CpuSet) -> Result<pin::Pinned, EngineError> {
-    let allowed = Machine::here().allowed_cpus().clone();
-    pin::among(cpus, &allowed).map_err(|error| failed("keep the database on its CPUs", &error))
 }
 
 /// Brings settings from what they are to what they are to be.
