@@ -35,16 +35,20 @@ fn a_server_is_started_restarted_killed_and_gone_when_dropped() {
     assert_eq!(show(&server, "listen_addresses"), "");
     assert_eq!(show(&server, "fsync"), "on");
     server.connect("postgres").unwrap().run("CREATE TABLE t AS SELECT 1 AS a").unwrap();
+    // The process of a connection that was closed may end while we look.
     let pids = server.pids();
-    assert!(pids.len() > 3 && pids.iter().all(|pid| alive(*pid)), "{pids:?}");
+    assert!(pids.iter().filter(|pid| alive(**pid)).count() > 3, "{pids:?}");
 
     let last = workahead_machine::pin::affinity().unwrap().iter().last().unwrap();
     let mut other = with_settings(directory.path(), &[("work_mem", "12345kB")]);
     other.cpus = Some(CpuSet::from_iter([last]));
     server.restart(&other, &Stop::new()).unwrap();
     assert_eq!(show(&server, "work_mem"), "12345kB");
-    for pid in server.pids() {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let statuses: Vec<String> = (server.pids().iter())
+        .filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/status")).ok())
+        .collect();
+    assert!(statuses.len() > 3, "{statuses:?}");
+    for status in statuses {
         assert!(status.contains(&format!("Cpus_allowed_list:\t{last}\n")), "{status}");
     }
 
