@@ -25,6 +25,7 @@ pub mod native;
 pub mod postgres;
 pub mod served;
 pub mod server;
+mod stream;
 pub mod sysbench;
 
 use attach::{Access, Target};

@@ -17,10 +17,11 @@ use workahead_workloads::session::{
 
 use super::login::{Key, login};
 use super::statement::{Cell, Prepared, parse, texts};
-use super::wire::{Message, Patience, Stream, Wire, garbled};
+use super::wire::{Message, Wire, garbled};
 use super::{copy, refusal};
 use crate::address::Address;
 use crate::blame;
+use crate::stream::{Patience, Stream};
 
 /// A connection.
 pub struct Connection {
@@ -39,9 +40,8 @@ impl Connection {
     /// [`SessionError::Failed`] with what the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
         let mut wire = Wire::new(Stream::dial(&address.place)?);
-        wire.patience(Patience::Short)?;
         let key = login(&mut wire, address)?;
-        wire.patience(Patience::Endless)?;
+        wire.set_patience(Patience::Endless);
         let (address, statements, cells) = (address.clone(), Vec::new(), Vec::new());
         Ok(Connection { wire, address, key, statements, cells })
     }
@@ -337,7 +337,7 @@ impl Canceller {
         let mut request = bytes::BytesMut::new();
         frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
         // There is no answer to it; the server closes the connection.
-        let _ = stream.write_all(&request);
+        let _ = stream.send(&request);
     }
 }
 
