@@ -9,12 +9,16 @@
 //! A template is a copy of the whole data directory of a stopped server: InnoDB has no other way to
 //! give a database back as it was that leaves its pages where they were.
 
+mod answer;
 mod bulk;
 mod connection;
 mod door;
 mod explain;
+mod login;
 mod refusal;
 mod row;
+mod statement;
+mod wire;
 
 pub use bulk::Bulk;
 pub use connection::{Canceller, Connection};

@@ -38,7 +38,7 @@ impl Connection {
         self.run("SET unique_checks = 0, foreign_key_checks = 0")?;
         self.begin()?;
         let head = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-        let backslashes = !self.conn().no_backslash_escape();
+        let backslashes = self.has_backslash_escapes();
         let text = String::with_capacity(STATEMENT_BYTES + STATEMENT_BYTES / 8);
         let columns = columns.len();
         Ok(Bulk { connection: self, head, text, columns, rows: 0, backslashes, open: true })

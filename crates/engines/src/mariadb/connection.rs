@@ -1,39 +1,59 @@
-//! One client's connection to MariaDB, over the `mysql` crate: blocking, statements prepared on the
-//! server, rows that were found counted (the client flag FOUND_ROWS).
+//! One client's connection to MariaDB: a thin blocking client, because what it costs is in every
+//! measurement.
+//!
+//! ```text
+//! prepare  COM_STMT_PREPARE ─► number, types of columns, kept
+//! execute  COM_STMT_EXECUTE ─► rows in binary form …, done
+//! run      COM_QUERY        ─► as many results as the text has statements, rows as texts
+//! ```
 
-use std::time::Duration;
+use mysql_common::constants::StatusFlags;
+use workahead_workloads::session::{Dialect, OnRow, Session, SessionError, StatementId, Value};
 
-use mysql::consts::CapabilityFlags;
-use mysql::prelude::{Protocol, Queryable};
-use mysql::{Conn, OptsBuilder, Params, QueryResult, Statement};
-use workahead_workloads::session::{
-    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
-};
-
-use super::row::{Fields, given};
-use super::{identifier, refusal};
-use crate::address::{Address, Place};
+use super::answer::Answer;
+use super::identifier;
+use super::login::{Terms, login};
+use super::row::Cells;
+use super::statement::Prepared;
+use super::wire::Wire;
+use crate::address::Address;
 use crate::blame;
+use crate::stream::{Patience, Stream};
+
+const QUIT: u8 = 0x01;
+const QUERY: u8 = 0x03;
 
 /// A connection.
 pub struct Connection {
-    conn: Conn,
+    wire: Wire,
+    terms: Terms,
     address: Address,
-    statements: Vec<(Statement, String)>,
+    statements: Vec<Prepared>,
+    cells: Cells,
+    /// The server's state after the last statement, [`StatusFlags`].
+    status: u16,
 }
 
 impl Connection {
-    /// Connects and logs in.
+    /// Connects and logs in; rows that an update found count, changed or not.
     ///
     /// # Errors
     /// [`SessionError::Gone`] when nothing answers, otherwise [`SessionError::Failed`] with what
     /// the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
-        let conn = dial(address)?;
-        let (address, statements) = (address.clone(), Vec::new());
-        let mut connection = Connection { conn, address, statements };
-        for (name, value) in &address_settings(&connection.address) {
-            connection.run(&format!("SET SESSION {name} = {value}"))?;
+        let mut wire = Wire::new(Stream::dial(&address.place)?);
+        let terms = login(&mut wire, address)?;
+        wire.set_patience(Patience::Endless);
+        let mut connection = Connection {
+            wire,
+            terms,
+            address: address.clone(),
+            statements: Vec::new(),
+            cells: Cells::default(),
+            status: terms.status,
+        };
+        for (name, value) in &address.settings {
+            connection.run(&format!("SET SESSION {} = {value}", identifier(name)))?;
         }
         Ok(connection)
     }
@@ -44,11 +64,7 @@ impl Connection {
     /// # Errors
     /// See [`SessionError`]; what follows a statement that fails is not run.
     pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
-        let answered = self.conn.query_iter(text).map_err(refusal::read);
-        answered
-            .and_then(|mut result| read(&mut result, row))
-            .map(|(rows, _)| rows)
-            .map_err(|error| blame::on(text, error))
+        self.command(text, row).map(|answer| answer.rows).map_err(|error| blame::on(text, error))
     }
 
     /// The values of the first column of what [`ask`](Self::ask) gives.
@@ -66,11 +82,21 @@ impl Connection {
 
     /// What ends the statement that this connection runs, from another thread.
     pub fn canceller(&self) -> Canceller {
-        Canceller { address: self.address.clone(), connection: self.conn.connection_id() }
+        Canceller { address: self.address.clone(), connection: self.terms.connection }
     }
 
-    pub(super) fn conn(&self) -> &Conn {
-        &self.conn
+    /// Whether a backslash in a quoted text means what follows it.
+    pub(super) fn has_backslash_escapes(&self) -> bool {
+        self.status & StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() == 0
+    }
+
+    fn command(&mut self, text: &str, row: OnRow<'_>) -> Result<Answer, SessionError> {
+        let Self { wire, terms, cells, status, .. } = self;
+        wire.command(QUERY).extend(text.as_bytes());
+        wire.send()?;
+        let answer = Answer::read(wire, terms, None, cells, row)?;
+        *status = answer.done.status;
+        Ok(answer)
     }
 
     fn exchange(
@@ -78,49 +104,20 @@ impl Connection {
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<(u64, u64), SessionError> {
-        let Self { conn, statements, .. } = self;
-        let (prepared, text) = statements.get(statement.0 as usize).ok_or_else(|| {
+    ) -> Result<Answer, SessionError> {
+        let Self { wire, terms, statements, cells, .. } = self;
+        let prepared = statements.get_mut(statement.0 as usize).ok_or_else(|| {
             let says = format!("statement {} was not prepared on this connection", statement.0);
             SessionError::Failed(says)
         })?;
-        let values = match values {
-            [] => Params::Empty,
-            values => Params::Positional(values.iter().map(given).collect()),
-        };
-        let answered = conn.exec_iter(prepared, values).map_err(refusal::read);
-        answered
-            .and_then(|mut result| read(&mut result, row))
-            .map_err(|error| blame::on(text, error))
+        let answered = prepared
+            .execute(wire, values)
+            .and_then(|()| Answer::read(wire, terms, Some(&mut prepared.columns), cells, row));
+        answered.map_err(|error| {
+            prepared.forget_types();
+            blame::on(&prepared.text, error)
+        })
     }
-
-    /// A statement of the protocol's own.
-    fn command(&mut self, text: &str) -> Result<(), SessionError> {
-        self.conn.query_drop(text).map_err(refusal::read)
-    }
-}
-
-/// Hands over the rows of all result sets to their end; how many there were, and how many the last
-/// statement changed.
-fn read<P: Protocol>(
-    result: &mut QueryResult<'_, '_, '_, P>,
-    row: OnRow<'_>,
-) -> Result<(u64, u64), SessionError> {
-    let (mut rows, mut changed, mut error) = (0, 0, None);
-    loop {
-        // Read before the set is gone through: that moves on to the next.
-        let counted = result.affected_rows();
-        let Some(set) = result.iter() else { break };
-        changed = counted;
-        for came in set {
-            let came = came.map_err(refusal::read)?;
-            rows += 1;
-            if error.is_none() {
-                error = row(Row::new(&Fields(&came))).err();
-            }
-        }
-    }
-    error.map_or(Ok((rows, changed)), Err)
 }
 
 impl Session for Connection {
@@ -133,9 +130,8 @@ impl Session for Connection {
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
-        let prepared = self.conn.prep(text).map_err(refusal::read);
-        let prepared = prepared.map_err(|error| blame::on(text, error))?;
-        self.statements.push((prepared, text.to_owned()));
+        let prepared = Prepared::new(&mut self.wire, &self.terms, text);
+        self.statements.push(prepared.map_err(|error| blame::on(text, error))?);
         Ok(StatementId(self.statements.len() as u32 - 1))
     }
 
@@ -145,7 +141,7 @@ impl Session for Connection {
         values: &[Value<'_>],
         row: OnRow<'_>,
     ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, row).map(|(rows, _)| rows)
+        self.exchange(statement, values, row).map(|answer| answer.rows)
     }
 
     fn execute(
@@ -153,64 +149,28 @@ impl Session for Connection {
         statement: StatementId,
         values: &[Value<'_>],
     ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, &mut |_| Ok(())).map(|(_, changed)| changed)
+        self.exchange(statement, values, &mut |_| Ok(())).map(|answer| answer.done.changed)
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {
-        self.command("BEGIN")
+        self.command("BEGIN", &mut |_| Ok(())).map(drop)
     }
 
     fn commit(&mut self) -> Result<(), SessionError> {
-        self.command("COMMIT")
+        self.command("COMMIT", &mut |_| Ok(())).map(drop)
     }
 
     fn rollback(&mut self) -> Result<(), SessionError> {
-        self.command("ROLLBACK")
+        self.command("ROLLBACK", &mut |_| Ok(())).map(drop)
     }
 }
 
-/// How long a host may take to answer a stranger.
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-
-/// The server speaks first in this protocol; one of another kind may wait in silence, and the
-/// library with it. A thread of its own does, then.
-fn dial(address: &Address) -> Result<Conn, SessionError> {
-    let options = options(address);
-    let Place::Host(..) = &address.place else {
-        return Conn::new(options).map_err(refusal::read);
-    };
-    let (done, dialled) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        // Nobody listens any more when it took too long.
-        let _ = done.send(Conn::new(options));
-    });
-    let silent = |_| {
-        let (place, limit_s) = (&address.place, ANSWER_LIMIT.as_secs());
-        SessionError::Gone(format!("{place} says nothing for {limit_s} s"))
-    };
-    dialled.recv_timeout(ANSWER_LIMIT).map_err(silent)?.map_err(refusal::read)
-}
-
-fn options(address: &Address) -> OptsBuilder {
-    let options = OptsBuilder::new()
-        .user(Some(&address.user))
-        .pass(address.password.as_deref())
-        .db_name(Some(&address.database).filter(|name| !name.is_empty()))
-        // A statement is prepared once, by us.
-        .stmt_cache_size(0)
-        // A server that is reached through a port stays reached through it.
-        .prefer_socket(false)
-        .tcp_nodelay(true)
-        .tcp_connect_timeout(Some(ANSWER_LIMIT))
-        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
-    match &address.place {
-        Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
-        Place::Host(host, port) => options.ip_or_hostname(Some(host)).tcp_port(*port),
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.wire.command(QUIT);
+        // The server may be gone; then it needs no goodbye.
+        let _ = self.wire.send();
     }
-}
-
-fn address_settings(address: &Address) -> Vec<(String, String)> {
-    address.settings.iter().map(|(name, value)| (identifier(name), value.clone())).collect()
 }
 
 /// Ends what a connection runs, whichever statement that is by then.

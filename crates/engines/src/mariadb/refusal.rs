@@ -1,27 +1,28 @@
 //! What a server refuses, and which of a client's three ways on that leaves.
 
-use mysql::{DriverError, Error};
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::ErrPacket;
 use workahead_workloads::session::SessionError;
 
-/// An error of the client library as a session's.
-pub(super) fn read(error: Error) -> SessionError {
-    match error {
-        Error::MySqlError(refusal) => {
-            let says = refusal.message.split_whitespace().collect::<Vec<_>>().join(" ");
-            way(refusal.code)(format!("{says} (error {})", refusal.code))
+use super::wire::garbled;
+
+/// A packet that begins with 0xff as a session's error.
+pub(super) fn read(packet: &[u8]) -> SessionError {
+    // Who is refused before the greeting is told without a state of the standard's.
+    let capabilities = match packet.get(3) {
+        Some(b'#') => CapabilityFlags::CLIENT_PROTOCOL_41,
+        _ => CapabilityFlags::empty(),
+    };
+    match ParseBuf(packet).parse(capabilities) {
+        Ok(ErrPacket::Error(refusal)) => {
+            let code = refusal.error_code();
+            let says = refusal.message_str();
+            let says = says.split_whitespace().collect::<Vec<_>>().join(" ");
+            way(code)(format!("{says} (error {code})"))
         }
-        // The two that clients of the C library know as 2006 and 2013.
-        Error::IoError(error) => SessionError::Gone(error.to_string()),
-        Error::DriverError(DriverError::CouldNotConnect(why)) => {
-            let says = why.map_or_else(String::new, |(place, why, _)| format!("{place}: {why}"));
-            SessionError::Gone(format!("nothing answers at {says}"))
-        }
-        Error::CodecError(error) => SessionError::Gone(error.to_string()),
-        Error::DriverError(DriverError::UnknownAuthPlugin(name)) => SessionError::Failed(format!(
-            "the server asks for a way to log in that is not known here ({name}): use a user with \
-             a password (mysql_native_password)"
-        )),
-        other => SessionError::Failed(other.to_string()),
+        Ok(ErrPacket::Progress(_)) => garbled("progress that nobody asked for"),
+        Err(error) => garbled(error),
     }
 }
 
@@ -44,17 +45,21 @@ mod tests {
 
     #[test]
     fn numbers_decide_what_a_client_does() {
-        let of = |code| {
-            let (state, message) = ("HY000".to_owned(), "why".to_owned());
-            read(Error::MySqlError(mysql::MySqlError { state, message, code }))
+        let of = |code: u16| {
+            read(&[&[0xff], code.to_le_bytes().as_slice(), b"#HY000why\n  not"].concat())
         };
         for code in [1205, 1213] {
-            assert_eq!(of(code), SessionError::Retry(format!("why (error {code})")));
+            assert_eq!(of(code), SessionError::Retry(format!("why not (error {code})")));
         }
-        assert_eq!(of(1053), SessionError::Gone("why (error 1053)".to_owned()));
-        assert_eq!(of(1146), SessionError::Failed("why (error 1146)".to_owned()));
-        assert_eq!(of(1062), SessionError::Duplicate("why (error 1062)".to_owned()));
-        let lost = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        assert!(matches!(read(Error::IoError(lost)), SessionError::Gone(_)));
+        assert_eq!(of(1053), SessionError::Gone("why not (error 1053)".to_owned()));
+        assert_eq!(of(1146), SessionError::Failed("why not (error 1146)".to_owned()));
+        assert_eq!(of(1062), SessionError::Duplicate("why not (error 1062)".to_owned()));
+    }
+
+    #[test]
+    fn who_is_refused_at_the_door_is_told_why() {
+        let says = read(b"\xff\x10\x04Too many connections");
+        assert_eq!(says, SessionError::Failed("Too many connections (error 1040)".to_owned()));
+        assert!(matches!(read(b"\xff\x10"), SessionError::Gone(_)));
     }
 }

@@ -93,7 +93,7 @@ fn a_session_goes_on_after_an_error() {
     assert!(says.starts_with("Table 'merrors.nowhere' doesn't exist (error 1146), in: "), "{says}");
     assert!(failed(session.prepare("SELECT colour")).contains("(error 1054)"));
     let add = session.prepare("SELECT 1 + ?").unwrap();
-    assert!(failed(session.execute(add, &[])).contains("takes 1 parameters but 0"));
+    assert!(failed(session.execute(add, &[])).contains("has 1 values, 0 were given"));
     let no_statement = workahead_workloads::session::StatementId(99);
     assert!(failed(session.execute(no_statement, &[])).contains("not prepared"));
     let many = session.prepare("SELECT seq FROM seq_1_to_1000").unwrap();
@@ -109,6 +109,122 @@ fn a_session_goes_on_after_an_error() {
     let says = failed(session.query(unsigned, &[], &mut |row| row.value(1).map(drop)));
     assert!(says.contains("cast it to char"), "{says}");
     assert_eq!(first(&mut session, add, &[Value::Int(1)], |row| row.int(0)), Ok(Some(2)));
+}
+
+#[test]
+fn values_may_change_their_types() {
+    let (_server, mut session) = database("mtypes");
+    let typed = session.prepare("SELECT concat(?, ''), ?").unwrap();
+    let given = [
+        (Value::Int(12), Value::Text("a")),
+        (Value::Int(-1), Value::Text("")),
+        (Value::Text("12"), Value::Null),
+        (Value::Null, Value::Int(i64::MIN)),
+        (Value::Real(0.5), Value::Real(-0.25)),
+    ];
+    let expected = [("12", "a"), ("-1", ""), ("12", "-"), ("-", "-9223372036854775808")];
+    for ((one, other), texts) in given.into_iter().zip(expected) {
+        let told = first(&mut session, typed, &[one, other], |row| {
+            let told = |column: usize| match row.value(column)? {
+                Value::Null => Ok("-".to_owned()),
+                Value::Int(int) => Ok(int.to_string()),
+                _ => row.text(column).map(str::to_owned),
+            };
+            Ok((told(0)?, told(1)?))
+        });
+        let (one, other) = texts;
+        assert_eq!(told, Ok(Some((one.to_owned(), other.to_owned()))));
+    }
+    let (one, other) = given[4];
+    let told = first(&mut session, typed, &[one, other], |row| Ok((row.real(0)?, row.real(1)?)));
+    assert_eq!(told, Ok(Some((0.5, -0.25))));
+}
+
+#[test]
+fn columns_that_have_changed_are_read_as_they_are_now() {
+    let (_server, mut session) = database("mcolumns");
+    session.run("CREATE TABLE t (a int); INSERT INTO t VALUES (7)").unwrap();
+    let select = session.prepare("SELECT * FROM t").unwrap();
+    for _ in 0..2 {
+        assert_eq!(first(&mut session, select, &[], |row| row.int(0)), Ok(Some(7)));
+    }
+    session.run("ALTER TABLE t MODIFY a varchar(9), ADD b tinyint DEFAULT -3").unwrap();
+    for _ in 0..2 {
+        let both = first(&mut session, select, &[], |row| {
+            Ok((row.text(0)?.to_owned(), row.int(1)?, row.columns()))
+        });
+        assert_eq!(both, Ok(Some(("7".to_owned(), -3, 2))));
+    }
+    session.run("DROP TABLE t").unwrap();
+    assert!(failed(session.query(select, &[], &mut |_| Ok(()))).contains("(error 1146)"));
+    session.run("CREATE TABLE t (a double); INSERT INTO t VALUES (0.5)").unwrap();
+    assert_eq!(first(&mut session, select, &[], |row| row.real(0)), Ok(Some(0.5)));
+}
+
+#[test]
+fn all_results_of_a_text_and_of_a_procedure_are_read() {
+    let (_server, mut session) = database("mresults");
+    session
+        .run(
+            "CREATE TABLE t (a int, b text); \
+             CREATE PROCEDURE p(n int) BEGIN SELECT n; SELECT n + 1, 'x'; UPDATE t SET a = 0; END",
+        )
+        .unwrap();
+    let mut seen = Vec::new();
+    let text = "INSERT INTO t VALUES (1, NULL), (2, ''); SELECT b, a FROM t ORDER BY a; CALL p(4)";
+    let rows = session.ask(text, &mut |row| {
+        let told: Result<Vec<String>, SessionError> = (0..row.columns())
+            .map(|column| match row.value(column)? {
+                Value::Null => Ok("-".to_owned()),
+                _ => row.text(column).map(str::to_owned),
+            })
+            .collect();
+        seen.push(told?.join(" "));
+        Ok(())
+    });
+    assert_eq!(rows, Ok(4));
+    assert_eq!(seen, ["- 1", " 2", "4", "5 x"]);
+    let call = session.prepare("CALL p(?)").unwrap();
+    for n in [8, 9] {
+        let mut seen = Vec::new();
+        let rows = session.query(call, &[Value::Int(n)], &mut |row| {
+            seen.push(row.int(0)?);
+            Ok(())
+        });
+        assert_eq!((rows, seen), (Ok(2), vec![n, n + 1]));
+    }
+}
+
+#[test]
+fn what_is_longer_than_a_packet_goes_in_several() {
+    let (server, mut session) = database("mlong");
+    session.run("SET GLOBAL max_allowed_packet = 67108864").unwrap();
+    let mut session = {
+        drop(session);
+        server.connect("mlong").unwrap()
+    };
+    let length = session.prepare("SELECT length(?), ?").unwrap();
+    // A packet holds 2^24 - 1 bytes: below, at and beyond one and two of them.
+    for bytes in [0xff_ff00, 0xff_ffff - 4, 0xff_ffff, 0x100_0000, 0x200_0100] {
+        let given = "a".repeat(bytes);
+        let values = [Value::Text(&given), Value::Int(1)];
+        let told = first(&mut session, length, &values, |row| row.int(0));
+        assert_eq!(told, Ok(Some(bytes as i64)));
+        let told = session.texts(&format!("SELECT repeat('b', {bytes})")).unwrap();
+        assert!(told[0].len() == bytes && told[0].bytes().all(|byte| byte == b'b'), "{bytes}");
+    }
+    assert_eq!(session.texts("SELECT 1"), Ok(vec!["1".to_owned()]));
+}
+
+#[test]
+fn who_is_a_gone_server_s_client_is_told_so() {
+    let (server, mut session) = database("mgone");
+    let select = session.prepare("SELECT 1").unwrap();
+    let id = session.texts("SELECT connection_id()").unwrap().concat();
+    server.connect("mgone").unwrap().run(&format!("KILL {id}")).unwrap();
+    let ended = session.query(select, &[], &mut |_| Ok(()));
+    assert!(matches!(ended, Err(SessionError::Gone(_))), "{ended:?}");
+    assert!(matches!(session.run("SELECT 1"), Err(SessionError::Gone(_))));
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! Packets to and from a server (MariaDB manual, "Clients & Server Protocol").
+//!
+//! ```text
+//! length, 3 bytes │ number in the exchange, 1 byte │ payload      longest: the next one continues it
+//! ```
+
+use std::fmt::Display;
+
+use workahead_workloads::session::SessionError;
+
+use crate::stream::{Patience, Stream};
+
+const HEADER_BYTES: usize = 4;
+/// A payload of this length or longer goes in several packets, of which only the last is shorter.
+pub(super) const PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
+
+/// Both directions of a connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: Stream,
+    /// A header's room, and the payload that is being written.
+    out: Vec<u8>,
+    /// A payload that came in several packets.
+    long: Vec<u8>,
+    /// The next packet's number.
+    number: u8,
+}
+
+impl Wire {
+    pub(super) fn new(stream: Stream) -> Wire {
+        Wire { stream, out: Vec::new(), long: Vec::new(), number: 0 }
+    }
+
+    /// Waits from now on as long as this.
+    pub(super) fn set_patience(&mut self, patience: Patience) {
+        self.stream.set_patience(patience);
+    }
+
+    /// Whether what is sent never leaves the machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.stream.is_local()
+    }
+
+    /// Begins an exchange: what follows the command is to be added to what this gives.
+    pub(super) fn command(&mut self, command: u8) -> &mut Vec<u8> {
+        self.number = 0;
+        let payload = self.reply();
+        payload.push(command);
+        payload
+    }
+
+    /// Goes on with an exchange: the payload is to be added to what this gives.
+    pub(super) fn reply(&mut self) -> &mut Vec<u8> {
+        self.out.clear();
+        self.out.extend([0; HEADER_BYTES]);
+        &mut self.out
+    }
+
+    /// Sends what was written.
+    pub(super) fn send(&mut self) -> Result<(), SessionError> {
+        let bytes = self.out.len() - HEADER_BYTES;
+        if bytes < PAYLOAD_BYTES_MAX {
+            let header = self.header(bytes);
+            self.out[..HEADER_BYTES].copy_from_slice(&header);
+            return self.stream.send(&self.out);
+        }
+        let mut sent = HEADER_BYTES;
+        loop {
+            let part = sent..self.out.len().min(sent + PAYLOAD_BYTES_MAX);
+            sent = part.end;
+            let header = self.header(part.len());
+            self.stream.send(&header)?;
+            self.stream.send(&self.out[part.clone()])?;
+            if part.len() < PAYLOAD_BYTES_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    fn header(&mut self, bytes: usize) -> [u8; HEADER_BYTES] {
+        let [low, middle, high, _] = (bytes as u32).to_le_bytes();
+        let header = [low, middle, high, self.number];
+        self.number = self.number.wrapping_add(1);
+        header
+    }
+
+    /// The payload of what comes next, when all of it is here; it may be empty.
+    pub(super) fn receive(&mut self) -> Result<&[u8], SessionError> {
+        let bytes = self.announced()?;
+        if bytes < PAYLOAD_BYTES_MAX {
+            return self.stream.take(bytes);
+        }
+        self.long.clear();
+        let mut part = bytes;
+        loop {
+            self.long.extend_from_slice(self.stream.take(part)?);
+            if part < PAYLOAD_BYTES_MAX {
+                return Ok(&self.long);
+            }
+            part = self.announced()?;
+        }
+    }
+
+    /// Takes a header: how many bytes follow.
+    fn announced(&mut self) -> Result<usize, SessionError> {
+        let header = self.stream.take(HEADER_BYTES)?;
+        let bytes = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+        self.number = header[3].wrapping_add(1);
+        Ok(bytes)
+    }
+}
+
+/// The other side does not speak the protocol: there is nothing to go on with.
+pub(super) fn garbled(error: impl Display) -> SessionError {
+    SessionError::Gone(format!("its answer is not MariaDB's protocol ({error})"))
+}
+
+/// What ends before it should.
+pub(super) fn short() -> SessionError {
+    garbled("a packet ends too early")
+}
