@@ -1,7 +1,7 @@
 //! A prepared statement, and values as the server takes them.
 //!
-//! Numbers go in the server's binary form; texts, decimals and days as texts, which the server turns
-//! into what it needs.
+//! Numbers go in the server's binary form; texts, decimals and days as texts, which the server
+//! turns into what it needs.
 
 use mysql_common::constants::ColumnType;
 use mysql_common::io::ParseBuf;

@@ -1,7 +1,7 @@
 //! Packets to and from a server (MariaDB manual, "Clients & Server Protocol").
 //!
 //! ```text
-//! length, 3 bytes │ number in the exchange, 1 byte │ payload      longest: the next one continues it
+//! length, 3 bytes │ number in the exchange, 1 byte │ payload     longest: the next continues it
 //! ```
 
 use std::fmt::Display;
