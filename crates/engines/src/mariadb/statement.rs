@@ -4,7 +4,7 @@
 //! turns into what it needs.
 
 use mysql_common::constants::ColumnType;
-use mysql_common::io::ParseBuf;
+use mysql_common::io::{BufMutExt, ParseBuf};
 use mysql_common::packets::StmtPacket;
 use workahead_workloads::session::{SessionError, Value};
 
@@ -108,25 +108,9 @@ fn write(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Null => {}
         Value::Int(int) => out.extend(int.to_le_bytes()),
         Value::Real(real) => out.extend(real.to_le_bytes()),
-        Value::Text(text) => write_text(text, out),
-        Value::Decimal(decimal) => write_text(&decimal.to_string(), out),
-        Value::Date(date) => write_text(&date.to_string(), out),
-        Value::Timestamp(moment) => write_text(&moment.to_string(), out),
+        Value::Text(text) => out.put_lenenc_str(text.as_bytes()),
+        Value::Decimal(decimal) => out.put_lenenc_str(decimal.to_string().as_bytes()),
+        Value::Date(date) => out.put_lenenc_str(date.to_string().as_bytes()),
+        Value::Timestamp(moment) => out.put_lenenc_str(moment.to_string().as_bytes()),
     }
-}
-
-/// A text behind its length, of 1, 3, 4 or 9 bytes.
-fn write_text(text: &str, out: &mut Vec<u8>) {
-    let length = text.len() as u64;
-    let bytes = length.to_le_bytes();
-    match length {
-        0..=0xfa => out.push(bytes[0]),
-        ..=0xffff => out.extend([0xfc, bytes[0], bytes[1]]),
-        ..=0xff_ffff => out.extend([0xfd, bytes[0], bytes[1], bytes[2]]),
-        _ => {
-            out.push(0xfe);
-            out.extend(bytes);
-        }
-    }
-    out.extend(text.as_bytes());
 }
