@@ -11,8 +11,9 @@ mod packaged;
 #[path = "clients/select.rs"]
 mod select;
 
+use std::cell::RefCell;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use packaged::{Packaged, Ran, number_after};
 use select::Select;
@@ -26,7 +27,7 @@ use workahead_machine::Root;
 use workahead_machine::process::Tree;
 use workahead_machine::process::machine_wide::Whole;
 use workahead_study::engine::Stop;
-use workahead_study::statistics::Ratio;
+use workahead_study::statistics::{Ratio, Summary};
 use workahead_workloads::client::Workload;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
@@ -51,8 +52,9 @@ impl Asked {
             words.get(at + 1)?.parse::<f64>().ok()
         };
         let small = !has("--bench");
-        let blocks = after("--blocks").map_or(if small { 1 } else { 10 }, |n| n as usize);
-        let seconds = after("--seconds").unwrap_or(if small { 0.5 } else { 5.0 });
+        // Many short blocks: what else the machine does changes within seconds.
+        let blocks = after("--blocks").map_or(if small { 1 } else { 20 }, |n| n as usize);
+        let seconds = after("--seconds").unwrap_or(if small { 0.5 } else { 3.0 });
         Asked { small, json: has("--json"), blocks, seconds }
     }
 
@@ -67,7 +69,7 @@ fn main() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     open(directory.path());
     let mut rows = Vec::new();
-    of_postgres(&asked, directory.path(), &mut rows);
+    let look_s = of_postgres(&asked, directory.path(), &mut rows);
     of_sysbench(&asked, directory.path(), &mut rows);
     let notes = [
         format!(
@@ -79,9 +81,13 @@ fn main() {
         "`cpu_ratio`: CPU time of the client's threads for a transaction, ours to theirs; theirs \
          includes connecting and starting the program."
             .to_owned(),
-        "In the row of a study's look `ours` reads the server's processes, the machine and its \
-         pressure at both ends, and `theirs` nothing: the same clients otherwise."
-            .to_owned(),
+        format!(
+            "In the row of a study's look `ours` reads the server's processes, the machine and \
+             its pressure at both ends, and `theirs` nothing: the same clients otherwise. Both \
+             looks of a run take {:.1} ms together (median), {:.2} % of one CPU's time in the run.",
+            look_s * 1e3,
+            look_s / asked.theirs() as f64 * 100.0
+        ),
     ];
     let title = "Our clients beside the packaged ones";
     let result = json!({ "title": title, "rows": rows, "notes": notes });
@@ -106,8 +112,9 @@ fn options(directory: &Path, settings: &[(&str, &str)]) -> Options {
     Options { directory: directory.to_owned(), settings: pairs.collect(), ..Options::default() }
 }
 
-/// A single row by its key, the shortest statement there is: nearly all of it is the client.
-fn of_postgres(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) {
+/// A single row by its key, the shortest statement there is: nearly all of it is the client. How
+/// many seconds a study's looks take.
+fn of_postgres(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) -> f64 {
     let settings = [("shared_buffers", "512MB"), ("autovacuum", "off")];
     let options = options(&directory.join("postgres"), &settings);
     let server = postgres::Server::start(&options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
@@ -137,7 +144,9 @@ fn of_postgres(asked: &Asked, directory: &Path, rows: &mut Vec<Value>) {
     for clients in [1, 8] {
         rows.push(compare(asked, &pgbench, (&ours, &target), clients));
     }
-    rows.push(observed(asked, (&ours, &target), server.pids()[0]));
+    let (row, look_s) = observed(asked, (&ours, &target), server.pids()[0]);
+    rows.push(row);
+    look_s
 }
 
 /// The transactions that sysbench is known for, on both servers. Commits are not flushed one by
@@ -218,22 +227,33 @@ fn compare(
     blocks(asked, &name, (&theirs, &|| drive(asked, (workload, target), clients, &mut |_| {})))
 }
 
-/// Ours with everything read that a study reads, beside ours without.
-fn observed(asked: &Asked, (workload, target): (&dyn Workload, &Target), server: u32) -> Value {
+/// Ours with everything read that a study reads, beside ours without; and how many seconds the
+/// reading takes in a run.
+fn observed(
+    asked: &Asked,
+    (workload, target): (&dyn Workload, &Target),
+    server: u32,
+) -> (Value, f64) {
     let clients = 8;
     let name = format!("a study's look at the server, on beside off, {clients} clients");
     let bare = || drive(asked, (workload, target), clients, &mut |_| {});
+    let taken_s = RefCell::new(Vec::new());
     let seen = || {
         let (root, mut tree) = (Root::live(), Tree::of(server));
         let mut looks = Vec::new();
+        let mut look_s = 0.0;
         let ran = drive(asked, (workload, target), clients, &mut |_| {
+            let begun = Instant::now();
             looks.push((tree.look(&root), Whole::look(&root)));
+            look_s += begun.elapsed().as_secs_f64();
         });
         let [before, after] = looks.as_slice() else { panic!("two edges") };
         assert!(after.0.since(&before.0).cpu_s > 0.0);
+        taken_s.borrow_mut().push(look_s);
         ran
     };
-    blocks(asked, &name, (&bare, &seen))
+    let row = blocks(asked, &name, (&bare, &seen));
+    (row, Summary::of(&taken_s.borrow(), 0).expect("runs with looks").median)
 }
 
 /// Our clients at work for the time of a run.
