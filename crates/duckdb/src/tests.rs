@@ -133,13 +133,17 @@ fn a_statement_is_interrupted_from_another_thread() {
     let mut connection = memory();
     let interrupter = connection.interrupter();
     let begun = Instant::now();
+    let (done, ended) = std::sync::mpsc::channel();
+    // Again and again: on a busy machine the first may come before the statement.
     let other = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(100));
-        interrupter.interrupt();
+        while ended.recv_timeout(Duration::from_millis(100)).is_err() {
+            interrupter.interrupt();
+        }
     });
     let error = connection
         .run("select count(*) from range(10000000) a, range(10000000) b where a.range < b.range")
         .unwrap_err();
+    done.send(()).unwrap();
     other.join().unwrap();
     assert!(matches!(error, Error::Refused { why: Why::Interrupted, .. }), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(60));

@@ -336,8 +336,10 @@ impl Canceller {
         let Ok(mut stream) = Stream::dial(&self.address.place) else { return };
         let mut request = bytes::BytesMut::new();
         frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
-        // There is no answer to it; the server closes the connection.
-        let _ = stream.send(&request);
+        // There is no answer to it: once the server has passed it on, it closes the connection.
+        if stream.send(&request).is_ok() {
+            let _ = stream.peek(1);
+        }
     }
 }
 

@@ -129,12 +129,16 @@ fn a_server_that_is_killed_leaves_what_was_acknowledged() {
     let mut server =
         postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     server.create_database("killed").unwrap();
-    server.connect("killed").unwrap().run(TABLE).unwrap();
+    let mut watching = server.connect("killed").unwrap();
+    watching.run(TABLE).unwrap();
     let (target, workload) = (server.target("killed"), Adding { wrong: false });
     let load = load(&workload, &target, Until::Time(Duration::from_secs(60)));
     let driven = std::thread::scope(|scope| {
         let driven = scope.spawn(|| load.drive(&Stop::new(), &mut |_| {}));
-        std::thread::sleep(Duration::from_millis(400));
+        // In the middle of work: once there is something to lose.
+        while watching.texts("SELECT 1 WHERE (SELECT sum(n) FROM t) > 100").unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         server.kill();
         driven.join().unwrap().unwrap()
     });

@@ -278,11 +278,15 @@ fn plans_come_as_json() {
 fn a_statement_is_cancelled_from_another_thread() {
     let (_server, mut session) = database("cancels");
     let canceller = session.canceller();
+    let (done, ended) = std::sync::mpsc::channel();
+    // Again and again: on a busy machine the first may come before the statement.
     let other = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        canceller.cancel();
+        while ended.recv_timeout(std::time::Duration::from_millis(100)).is_err() {
+            canceller.cancel();
+        }
     });
     let says = failed(session.run("SELECT pg_sleep(60)"));
+    done.send(()).unwrap();
     assert!(says.contains("SQLSTATE 57014"), "{says}");
     other.join().unwrap();
     assert_eq!(session.run("SELECT 1"), Ok(()));
