@@ -16,7 +16,7 @@ use workahead_sql::session::{Session as Engine, SessionError as Refusal};
 use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::Table;
 use workahead_workloads::session::{
-    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
+    Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
 use crate::blame;
@@ -83,20 +83,6 @@ impl Connection {
         });
         asked.map(|_| all).map_err(|error| blame::on(text, error))
     }
-
-    fn exchange(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-        row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        let Some(text) = self.texts.get(statement.0 as usize) else {
-            let says = format!("statement {} was not prepared on this connection", statement.0);
-            return Err(SessionError::Failed(says));
-        };
-        let text = literal::filled(text, values)?;
-        self.ask(&text, row).map_err(|error| blame::on(&text, error))
-    }
 }
 
 impl Session for Connection {
@@ -117,13 +103,19 @@ impl Session for Connection {
         Ok(StatementId(self.texts.len() as u32 - 1))
     }
 
-    fn query(
+    fn exchange(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, row)
+    ) -> Result<Counts, SessionError> {
+        let Some(text) = self.texts.get(statement.0 as usize) else {
+            let says = format!("statement {} was not prepared on this connection", statement.0);
+            return Err(SessionError::Failed(says));
+        };
+        let text = literal::filled(text, values)?;
+        let rows = self.ask(&text, row).map_err(|error| blame::on(&text, error))?;
+        Ok(Counts { rows, changed: 0 })
     }
 
     fn execute(

@@ -14,7 +14,7 @@ use workahead_duckdb::{Cell, Database, Error, StatementId as TheirId, Why};
 use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::Table;
 use workahead_workloads::session::{
-    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
+    Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
 use crate::blame;
@@ -87,27 +87,6 @@ impl Connection {
         pour(&mut |values| appender.row(values.iter().map(given)).map_err(refused))?;
         appender.finish().map_err(refused)
     }
-
-    fn exchange(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-        row: OnRow<'_>,
-    ) -> Result<(u64, u64), SessionError> {
-        let Self { connection, texts } = self;
-        let text = texts.get(statement.0 as usize).map_or("", String::as_str);
-        let cells: Vec<Cell<'_>> = values.iter().map(given).collect();
-        let answered = connection.execute(TheirId(statement.0), &cells);
-        let mut answer = answered.map_err(|error| blame::on(text, refused(error)))?;
-        let (mut rows, changed) = (0, answer.changed());
-        while let Some(chunk) = answer.next_chunk() {
-            for at in 0..chunk.rows() {
-                row(Row::new(&Place { chunk: &chunk, row: at }))?;
-            }
-            rows += chunk.rows() as u64;
-        }
-        Ok((rows, changed))
-    }
 }
 
 impl Session for Connection {
@@ -126,21 +105,25 @@ impl Session for Connection {
         Ok(StatementId(number))
     }
 
-    fn query(
+    fn exchange(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, row).map(|(rows, _)| rows)
-    }
-
-    fn execute(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, &mut |_| Ok(())).map(|(_, changed)| changed)
+    ) -> Result<Counts, SessionError> {
+        let Self { connection, texts } = self;
+        let text = texts.get(statement.0 as usize).map_or("", String::as_str);
+        let cells: Vec<Cell<'_>> = values.iter().map(given).collect();
+        let answered = connection.execute(TheirId(statement.0), &cells);
+        let mut answer = answered.map_err(|error| blame::on(text, refused(error)))?;
+        let mut counts = Counts { rows: 0, changed: answer.changed() };
+        while let Some(chunk) = answer.next_chunk() {
+            for at in 0..chunk.rows() {
+                row(Row::new(&Place { chunk: &chunk, row: at }))?;
+            }
+            counts.rows += chunk.rows() as u64;
+        }
+        Ok(counts)
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {

@@ -42,6 +42,16 @@ pub struct StatementId(pub u32);
 /// Takes one row of an answer; an error ends the query and is handed on.
 pub type OnRow<'a> = &'a mut dyn FnMut(Row<'_>) -> Result<(), SessionError>;
 
+/// What a statement came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Rows that it answered with.
+    pub rows: u64,
+    /// Rows that it changed. On MariaDB rows that were found count, whether or not their values
+    /// differ (the client flag FOUND_ROWS).
+    pub changed: u64,
+}
+
 /// A connection of one client.
 pub trait Session: Send {
     /// The dialect its texts are to be in.
@@ -59,20 +69,32 @@ pub trait Session: Send {
     /// See [`SessionError`].
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError>;
 
-    /// Runs a prepared statement that answers with rows; how many there were. All rows have
-    /// arrived when it returns, also after an error of `row`.
+    /// Runs a prepared statement. All rows of its answer have arrived when it returns, also after
+    /// an error of `row`.
     ///
     /// # Errors
     /// See [`SessionError`]; and whatever `row` returned.
+    fn exchange(
+        &mut self,
+        statement: StatementId,
+        values: &[Value<'_>],
+        row: OnRow<'_>,
+    ) -> Result<Counts, SessionError>;
+
+    /// Runs a prepared statement that answers with rows; how many there were.
+    ///
+    /// # Errors
+    /// As [`exchange`](Self::exchange).
     fn query(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError>;
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, row).map(|counts| counts.rows)
+    }
 
-    /// Runs a prepared statement that changes rows; how many there were. On MariaDB rows that were
-    /// found count, whether or not their values differ (the client flag FOUND_ROWS).
+    /// Runs a prepared statement that changes rows; how many there were.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -80,7 +102,9 @@ pub trait Session: Send {
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
-    ) -> Result<u64, SessionError>;
+    ) -> Result<u64, SessionError> {
+        self.exchange(statement, values, &mut |_| Ok(())).map(|counts| counts.changed)
+    }
 
     /// Begins a transaction at the session's isolation level.
     ///

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::{Client, Condition, Done, Moment, Next, RowSink, Table};
-use workahead_workloads::session::{Dialect, OnRow, Session, StatementId, Value};
+use workahead_workloads::session::{Counts, Dialect, OnRow, Session, StatementId, Value};
 
 use super::*;
 use crate::door::{Cancel, Connection, Pour};
@@ -47,16 +47,13 @@ impl Session for Nothing {
     fn prepare(&mut self, _: &str) -> Result<StatementId, SessionError> {
         Ok(StatementId(0))
     }
-    fn query(
+    fn exchange(
         &mut self,
         _: StatementId,
         _: &[Value<'_>],
         _: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        Ok(0)
-    }
-    fn execute(&mut self, _: StatementId, _: &[Value<'_>]) -> Result<u64, SessionError> {
-        Ok(0)
+    ) -> Result<Counts, SessionError> {
+        Ok(Counts::default())
     }
     fn begin(&mut self) -> Result<(), SessionError> {
         Ok(())

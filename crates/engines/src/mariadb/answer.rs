@@ -9,7 +9,7 @@
 use mysql_common::constants::StatusFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
-use workahead_workloads::session::{OnRow, Row, SessionError};
+use workahead_workloads::session::{Counts, OnRow, Row, SessionError};
 
 use super::login::Terms;
 use super::refusal;
@@ -53,10 +53,10 @@ impl Done {
 /// What came of a text or a prepared statement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Answer {
-    /// Rows of all results.
-    pub(super) rows: u64,
-    /// How the last statement ended.
-    pub(super) done: Done,
+    /// Rows of all results, and those that the last statement changed.
+    pub(super) counts: Counts,
+    /// The server's state after it.
+    pub(super) status: u16,
 }
 
 impl Answer {
@@ -76,17 +76,16 @@ impl Answer {
         let mut refused = None;
         loop {
             let packet = wire.receive()?;
-            answer.done = match packet {
+            let done = match packet {
                 [0x00, ..] => Done::read(packet)?,
                 [0xff, ..] => return Err(refusal::read(packet)),
                 _ => {
                     let (width, described) = width(packet, terms)?;
-                    let come = match described {
-                        true => Some(describe(wire, terms, width)?),
-                        false => None,
-                    };
-                    if let (Some(known), Some(come)) = (columns.as_deref_mut(), come) {
-                        *known = come;
+                    if described {
+                        let come = describe(wire, terms, width)?;
+                        if let Some(known) = columns.as_deref_mut() {
+                            *known = come;
+                        }
                     }
                     let forms = columns.as_deref().map(Vec::as_slice);
                     if forms.is_some_and(|forms| forms.len() != width) {
@@ -100,7 +99,7 @@ impl Answer {
                             [0xfe, ..] if packet.len() < PAYLOAD_BYTES_MAX => {
                                 break Done { changed: 0, ..Done::behind_rows(packet, terms)? };
                             }
-                            _ => answer.rows += 1,
+                            _ => answer.counts.rows += 1,
                         }
                         if refused.is_none() {
                             let fields = cells.split(packet, forms, width)?;
@@ -109,7 +108,11 @@ impl Answer {
                     }
                 }
             };
-            if answer.done.status & StatusFlags::SERVER_MORE_RESULTS_EXISTS.bits() == 0 {
+            answer = Answer {
+                counts: Counts { changed: done.changed, ..answer.counts },
+                status: done.status,
+            };
+            if done.status & StatusFlags::SERVER_MORE_RESULTS_EXISTS.bits() == 0 {
                 return refused.map_or(Ok(answer), Err);
             }
         }

@@ -8,7 +8,9 @@
 //! ```
 
 use mysql_common::constants::StatusFlags;
-use workahead_workloads::session::{Dialect, OnRow, Session, SessionError, StatementId, Value};
+use workahead_workloads::session::{
+    Counts, Dialect, OnRow, Session, SessionError, StatementId, Value,
+};
 
 use super::answer::Answer;
 use super::identifier;
@@ -64,7 +66,9 @@ impl Connection {
     /// # Errors
     /// See [`SessionError`]; what follows a statement that fails is not run.
     pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
-        self.command(text, row).map(|answer| answer.rows).map_err(|error| blame::on(text, error))
+        self.command(text, row)
+            .map(|answer| answer.counts.rows)
+            .map_err(|error| blame::on(text, error))
     }
 
     /// The values of the first column of what [`ask`](Self::ask) gives.
@@ -95,28 +99,8 @@ impl Connection {
         wire.command(QUERY).extend(text.as_bytes());
         wire.send()?;
         let answer = Answer::read(wire, terms, None, cells, row)?;
-        *status = answer.done.status;
+        *status = answer.status;
         Ok(answer)
-    }
-
-    fn exchange(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-        row: OnRow<'_>,
-    ) -> Result<Answer, SessionError> {
-        let Self { wire, terms, statements, cells, .. } = self;
-        let prepared = statements.get_mut(statement.0 as usize).ok_or_else(|| {
-            let says = format!("statement {} was not prepared on this connection", statement.0);
-            SessionError::Failed(says)
-        })?;
-        let answered = prepared
-            .execute(wire, values)
-            .and_then(|()| Answer::read(wire, terms, Some(&mut prepared.columns), cells, row));
-        answered.map_err(|error| {
-            prepared.forget_types();
-            blame::on(&prepared.text, error)
-        })
     }
 }
 
@@ -135,21 +119,24 @@ impl Session for Connection {
         Ok(StatementId(self.statements.len() as u32 - 1))
     }
 
-    fn query(
+    fn exchange(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, row).map(|answer| answer.rows)
-    }
-
-    fn execute(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, &mut |_| Ok(())).map(|answer| answer.done.changed)
+    ) -> Result<Counts, SessionError> {
+        let Self { wire, terms, statements, cells, .. } = self;
+        let prepared = statements.get_mut(statement.0 as usize).ok_or_else(|| {
+            let says = format!("statement {} was not prepared on this connection", statement.0);
+            SessionError::Failed(says)
+        })?;
+        let answered = prepared
+            .execute(wire, values)
+            .and_then(|()| Answer::read(wire, terms, Some(&mut prepared.columns), cells, row));
+        answered.map(|answer| answer.counts).map_err(|error| {
+            prepared.forget_types();
+            blame::on(&prepared.text, error)
+        })
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {

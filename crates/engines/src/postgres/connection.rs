@@ -12,7 +12,7 @@
 
 use postgres_protocol::message::{backend, frontend};
 use workahead_workloads::session::{
-    Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
+    Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
 use super::login::{Key, login};
@@ -110,21 +110,7 @@ impl Connection {
         })
     }
 
-    /// Sends a bound statement and reads its answer: how many rows came, and how many were changed.
-    fn exchange(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-        row: OnRow<'_>,
-    ) -> Result<(u64, u64), SessionError> {
-        self.prepared(statement)?;
-        let exchanged = self.exchange_unnamed(statement, values, row).and_then(|answer| {
-            let changed = answer.changed;
-            Ok((answer.end()?, changed))
-        });
-        exchanged.map_err(|error| blame::on(&self.statements[statement.0 as usize].text, error))
-    }
-
+    /// Sends a bound statement and reads its answer.
     fn exchange_unnamed(
         &mut self,
         statement: StatementId,
@@ -213,21 +199,18 @@ impl Session for Connection {
         Ok(StatementId(number as u32))
     }
 
-    fn query(
+    fn exchange(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, row).map(|(rows, _)| rows)
-    }
-
-    fn execute(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-    ) -> Result<u64, SessionError> {
-        self.exchange(statement, values, &mut |_| Ok(())).map(|(_, changed)| changed)
+    ) -> Result<Counts, SessionError> {
+        self.prepared(statement)?;
+        let exchanged = self.exchange_unnamed(statement, values, row).and_then(|answer| {
+            let changed = answer.changed;
+            Ok(Counts { rows: answer.end()?, changed })
+        });
+        exchanged.map_err(|error| blame::on(&self.statements[statement.0 as usize].text, error))
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {

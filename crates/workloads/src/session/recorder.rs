@@ -1,6 +1,6 @@
 //! A session for tests that writes down what it is asked and answers what the test says.
 
-use super::{Columns, Dialect, OnRow, Row, Session, SessionError, StatementId, Value};
+use super::{Columns, Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value};
 
 /// What a session was asked, with the values as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,26 +57,20 @@ impl Session for Recorder {
         self.texts.push(text.to_owned());
         Ok(StatementId(self.texts.len() as u32 - 1))
     }
-    fn query(
+    fn exchange(
         &mut self,
         statement: StatementId,
         values: &[Value<'_>],
         row: OnRow<'_>,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Counts, SessionError> {
         let rows = self.statement(statement, values)?;
         for values in &rows {
             let values: &[Value<'_>] = values;
             let columns: &dyn Columns = &values;
             row(Row::new(columns))?;
         }
-        Ok(rows.len() as u64)
-    }
-    fn execute(
-        &mut self,
-        statement: StatementId,
-        values: &[Value<'_>],
-    ) -> Result<u64, SessionError> {
-        Ok(self.statement(statement, values)?.len() as u64)
+        let rows = rows.len() as u64;
+        Ok(Counts { rows, changed: rows })
     }
     fn begin(&mut self) -> Result<(), SessionError> {
         self.asked(Asked::Begin).map(drop)
