@@ -26,6 +26,8 @@ pub(crate) struct Bars {
     pub(crate) description: String,
     /// The unit of the axis: `Mtuples/s`.
     pub(crate) unit: String,
+    /// Whether the ratios are of speed while the bars are of something else.
+    pub(crate) aside: bool,
     /// One row each, from the top.
     pub(crate) bars: Vec<Bar>,
 }
@@ -160,7 +162,8 @@ impl Bars {
         let middle = (plan.scale.from + plan.scale.to) / 2.0;
         drawing.push(label("unit", (middle, bottom + 31.0), "middle", &self.unit));
         if plan.layout == Layout::Wide {
-            for (x, text) in [(836.0, self.unit.as_str()), (898.0, "ratio")] {
+            let compared = if self.aside { "speed" } else { "ratio" };
+            for (x, text) in [(836.0, self.unit.as_str()), (898.0, compared)] {
                 drawing.push(label("head", (x, plan.head - 10.0), "end", text));
             }
             drawing.push(label("head", (908.0, plan.head - 10.0), "start", "95 % interval"));

@@ -31,7 +31,8 @@ pub(super) fn bars(part: &Part<'_>) -> Bars {
         merge_limit(&bars, &mut bar);
         bars.push(bar);
     }
-    Bars { description: part.description.clone(), unit: part.unit(), bars }
+    let aside = ![THROUGHPUT, RATIO].contains(&part.chart.measure.as_str());
+    Bars { description: part.description.clone(), unit: part.unit(), aside, bars }
 }
 
 fn same(one: &Cell, other: &Cell, axis: &str) -> bool {

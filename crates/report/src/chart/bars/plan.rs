@@ -20,6 +20,8 @@ pub(super) struct Plan {
     pub(super) layout: Layout,
     pub(super) ticks: Ticks,
     pub(super) scale: Scale,
+    /// Whether the ratios are of speed while the bars are of something else.
+    aside: bool,
     /// The height of what stands above the first row.
     pub(super) head: f64,
     /// The top of each row.
@@ -48,7 +50,7 @@ impl Plan {
             tops.push(y);
             y += row_height(layout) + PAPER_HEIGHT * bar.papers().count() as f64;
         }
-        Self { layout, ticks, scale, head, tops, height: y + FOOT_HEIGHT }
+        Self { layout, ticks, scale, aside: chart.aside, head, tops, height: y + FOOT_HEIGHT }
     }
 
     pub(super) fn bottom(&self) -> f64 {
@@ -105,6 +107,7 @@ impl Plan {
                 let y = top + 12.0;
                 let words = match bar.ratio.is_empty() {
                     true => figure,
+                    false if self.aside => format!("{figure} · {} speed", bar.ratio),
                     false => format!("{figure} · {}", bar.ratio),
                 };
                 let room = 330.0 - width_px(&words, 12.0 * BOLDER) - 8.0;
@@ -136,7 +139,8 @@ impl Plan {
             title.push_str(&format!(", 95 % interval {ends}"));
         }
         if !bar.ratio.is_empty() {
-            title.push_str(&format!("; {} the baseline", bar.ratio));
+            let of = if self.aside { "the speed of the baseline" } else { "the baseline" };
+            title.push_str(&format!("; {} {of}", bar.ratio));
         }
         let shape = Element::new("rect").class(bar.tone.class()).at("x", self.scale.from);
         let shape = shape.at("y", y).at("width", (end - self.scale.from).max(1.0));

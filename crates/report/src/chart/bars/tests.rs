@@ -18,7 +18,7 @@ fn bar(name: &str, value: f64, ratio: f64) -> Bar {
 }
 
 fn chart(bars: Vec<Bar>) -> Bars {
-    Bars { description: "a chart".to_owned(), unit: "Mtuples/s".to_owned(), bars }
+    Bars { description: "a chart".to_owned(), unit: "Mtuples/s".to_owned(), aside: false, bars }
 }
 
 pub(crate) fn sample() -> Bars {
@@ -50,6 +50,16 @@ fn a_bar_is_drawn_to_scale_and_named() {
     assert!(drawn.contains(shape), "{drawn}");
     assert!(drawn.contains("<line class=\"limit\" x1=\"670.2\""), "{drawn}");
     assert!(drawn.contains(">limit, 1 thread: 41.5</text>"), "{drawn}");
+}
+
+#[test]
+fn a_ratio_of_speed_beside_another_measure_is_called_so() {
+    let mut aside = chart(vec![bar("a", 30.0, 2.0)]);
+    aside.aside = true;
+    let drawn = aside.draw(Layout::Wide);
+    assert!(drawn.contains(">speed</text>") && !drawn.contains(">ratio</text>"), "{drawn}");
+    assert!(drawn.contains("2.00× the speed of the baseline</title>"), "{drawn}");
+    assert!(aside.draw(Layout::Narrow).contains("30.0 · 2.00× speed</text>"));
 }
 
 #[test]
