@@ -81,11 +81,9 @@ impl Answer {
                 [0xff, ..] => return Err(refusal::read(packet)),
                 _ => {
                     let (width, described) = width(packet, terms)?;
-                    if described {
-                        let come = describe(wire, terms, width)?;
-                        if let Some(known) = columns.as_deref_mut() {
-                            *known = come;
-                        }
+                    let come = describe(wire, terms, if described { width } else { 0 })?;
+                    if let (true, Some(known)) = (described, columns.as_deref_mut()) {
+                        *known = come;
                     }
                     let forms = columns.as_deref().map(Vec::as_slice);
                     if forms.is_some_and(|forms| forms.len() != width) {
@@ -128,7 +126,7 @@ fn width(packet: &[u8], terms: &Terms) -> Result<(usize, bool), SessionError> {
     Ok((width as usize, described))
 }
 
-/// Reads the descriptions of columns, or of a prepared statement's parameters.
+/// Reads the descriptions of columns, or of a prepared statement's parameters, and their end.
 pub(super) fn describe(
     wire: &mut Wire,
     terms: &Terms,
@@ -140,7 +138,7 @@ pub(super) fn describe(
             Ok(Form::of(&column))
         })
         .collect();
-    if count > 0 && !terms.without_eof {
+    if !terms.without_eof {
         wire.receive()?;
     }
     forms

@@ -7,14 +7,14 @@
 //! run      COM_QUERY        ─► as many results as the text has statements, rows as texts
 //! ```
 
-use mysql_common::constants::StatusFlags;
+use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use workahead_workloads::session::{
     Counts, Dialect, OnRow, Session, SessionError, StatementId, Value,
 };
 
 use super::answer::Answer;
 use super::identifier;
-use super::login::{Terms, login};
+use super::login::{self, Terms};
 use super::row::Cells;
 use super::statement::Prepared;
 use super::wire::Wire;
@@ -43,8 +43,12 @@ impl Connection {
     /// [`SessionError::Gone`] when nothing answers, otherwise [`SessionError::Failed`] with what
     /// the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
+        Connection::able(address, login::all())
+    }
+
+    fn able(address: &Address, able: CapabilityFlags) -> Result<Connection, SessionError> {
         let mut wire = Wire::new(Stream::dial(&address.place)?);
-        let terms = login(&mut wire, address)?;
+        let terms = login::login(&mut wire, address, able)?;
         wire.set_patience(Patience::Endless);
         let mut connection = Connection {
             wire,
@@ -174,5 +178,51 @@ impl Canceller {
             // It may have ended by itself.
             let _ = other.run(&format!("KILL QUERY {}", self.connection));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use workahead_study::engine::Stop;
+
+    use super::*;
+    use crate::mariadb::Server;
+    use crate::server::Options;
+
+    /// A server of before 2015, or a proxy, ends the columns and the rows by packets of another
+    /// form; one of today does so for a client that knows no other.
+    #[test]
+    fn the_old_ends_of_columns_and_rows_are_understood() {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let options = Options { directory: home.path().to_owned(), ..Options::default() };
+        let server = Server::start(&options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+        server.create_database("d").unwrap();
+        let mut able = login::all();
+        able.remove(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        let mut session = Connection::able(&server.address("d"), able).unwrap();
+        assert!(!session.terms.without_eof);
+        let texts =
+            session.texts("SELECT 1; SELECT seq FROM seq_1_to_3; SELECT 1 LIMIT 0").unwrap();
+        assert_eq!(texts, ["1", "1", "2", "3"]);
+        session.run("CREATE TABLE t (a int, b text)").unwrap();
+        let insert = session.prepare("INSERT INTO t VALUES (?, ?)").unwrap();
+        for a in 1..=3 {
+            assert_eq!(session.execute(insert, &[Value::Int(a), Value::Null]), Ok(1));
+        }
+        let select = session.prepare("SELECT a, b FROM t WHERE a > ?").unwrap();
+        for above in [0, 1, 3, 1] {
+            let mut sum = 0;
+            let rows = session.query(select, &[Value::Int(above)], &mut |row| {
+                assert!(row.is_null(1)?);
+                sum += row.int(0)?;
+                Ok(())
+            });
+            assert_eq!((rows, sum), (Ok(3 - above as u64), (above + 1..=3).sum()));
+        }
+        assert!(session.run("SELECT 1; SELECT colour").is_err());
+        assert_eq!(session.texts("SELECT max(a) FROM t").unwrap(), ["3"]);
     }
 }

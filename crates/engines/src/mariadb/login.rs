@@ -28,7 +28,7 @@ pub(super) struct Terms {
 }
 
 /// What this client can do. It reads no local files for the server.
-fn wanted() -> CapabilityFlags {
+pub(super) fn all() -> CapabilityFlags {
     CapabilityFlags::CLIENT_PROTOCOL_41
         | CapabilityFlags::CLIENT_SECURE_CONNECTION
         | CapabilityFlags::CLIENT_LONG_PASSWORD
@@ -44,8 +44,12 @@ fn wanted() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_FOUND_ROWS
 }
 
-/// Introduces the client of `address`, and answers whatever is asked.
-pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Terms, SessionError> {
+/// Introduces the client of `address`, who can do this, and answers whatever is asked.
+pub(super) fn login(
+    wire: &mut Wire,
+    address: &Address,
+    able: CapabilityFlags,
+) -> Result<Terms, SessionError> {
     let packet = wire.receive()?;
     if packet.first() == Some(&0xff) {
         return Err(refusal::read(packet));
@@ -55,7 +59,7 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Terms, Session
     if greeting.protocol_version() != 10 || !offered.contains(CapabilityFlags::CLIENT_PROTOCOL_41) {
         return Err(garbled("a version of before 2004"));
     }
-    let capabilities = offered & wanted();
+    let capabilities = offered & able;
     // A MariaDB is known by not saying that it is a MySQL; only then the further bits are its own.
     let extended = match offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
         true => MariadbCapabilities::empty(),
@@ -200,13 +204,13 @@ mod tests {
             settings: Vec::new(),
         };
         let mut wire = Wire::new(Stream::dial(&address.place).unwrap());
-        let terms = login(&mut wire, &address);
+        let terms = login(&mut wire, &address, all());
         drop(wire);
         (terms, server.join().unwrap())
     }
 
     fn greeting(plugin: &str) -> Vec<u8> {
-        let mut capabilities = wanted();
+        let mut capabilities = all();
         capabilities.insert(CapabilityFlags::CLIENT_CONNECT_WITH_DB);
         let packet = HandshakePacket::new(
             10,

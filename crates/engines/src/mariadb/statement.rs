@@ -45,10 +45,15 @@ impl Prepared {
             return Err(refusal::read(packet));
         }
         let prepared: StmtPacket = ParseBuf(packet).parse(()).map_err(garbled)?;
-        let width = usize::from(prepared.num_params());
-        describe(wire, terms, width)?;
-        let columns = describe(wire, terms, usize::from(prepared.num_columns()))?;
         let (id, text) = (prepared.statement_id(), text.to_owned());
+        let [width, columns] = [prepared.num_params(), prepared.num_columns()].map(usize::from);
+        // Where there is nothing to describe, there is no end of it either.
+        let mut described = |count| match count {
+            0 => Ok(Vec::new()),
+            count => describe(wire, terms, count),
+        };
+        described(width)?;
+        let columns = described(columns)?;
         Ok(Prepared { id, text, width, columns, types: Vec::new() })
     }
 
