@@ -1,6 +1,6 @@
 //! A statement that fails is named in its error, so that whoever reads it knows where to look.
 
-use workahead_workloads::session::SessionError;
+use workahead_workloads::session::{SessionError, StatementId};
 
 /// As much of a statement as an error shows.
 const SHOWN_CHARS: usize = 160;
@@ -12,6 +12,11 @@ pub(crate) fn on(text: &str, error: SessionError) -> SessionError {
         SessionError::Duplicate(says) => SessionError::Duplicate(named(&says, text)),
         other => other,
     }
+}
+
+/// What a statement is told that another connection prepared, or none.
+pub(crate) fn unprepared(statement: StatementId) -> SessionError {
+    SessionError::Failed(format!("statement {} was not prepared on this connection", statement.0))
 }
 
 fn named(says: &str, text: &str) -> String {

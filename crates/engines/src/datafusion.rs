@@ -109,10 +109,8 @@ impl Session for Connection {
         values: &[Value<'_>],
         row: OnRow<'_>,
     ) -> Result<Counts, SessionError> {
-        let Some(text) = self.texts.get(statement.0 as usize) else {
-            let says = format!("statement {} was not prepared on this connection", statement.0);
-            return Err(SessionError::Failed(says));
-        };
+        let text = self.texts.get(statement.0 as usize);
+        let text = text.ok_or_else(|| blame::unprepared(statement))?;
         let text = literal::filled(text, values)?;
         let rows = self.ask(&text, row).map_err(|error| blame::on(&text, error))?;
         Ok(Counts { rows, changed: 0 })

@@ -32,8 +32,6 @@ pub struct Connection {
     address: Address,
     statements: Vec<Prepared>,
     cells: Cells,
-    /// The server's state after the last statement, [`StatusFlags`].
-    status: u16,
 }
 
 impl Connection {
@@ -56,7 +54,6 @@ impl Connection {
             address: address.clone(),
             statements: Vec::new(),
             cells: Cells::default(),
-            status: terms.status,
         };
         for (name, value) in &address.settings {
             connection.run(&format!("SET SESSION {} = {value}", identifier(name)))?;
@@ -95,15 +92,15 @@ impl Connection {
 
     /// Whether a backslash in a quoted text means what follows it.
     pub(super) fn has_backslash_escapes(&self) -> bool {
-        self.status & StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() == 0
+        self.terms.status & StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES.bits() == 0
     }
 
     fn command(&mut self, text: &str, row: OnRow<'_>) -> Result<Answer, SessionError> {
-        let Self { wire, terms, cells, status, .. } = self;
+        let Self { wire, terms, cells, .. } = self;
         wire.command(QUERY).extend(text.as_bytes());
         wire.send()?;
         let answer = Answer::read(wire, terms, None, cells, row)?;
-        *status = answer.status;
+        terms.status = answer.status;
         Ok(answer)
     }
 }
@@ -130,10 +127,8 @@ impl Session for Connection {
         row: OnRow<'_>,
     ) -> Result<Counts, SessionError> {
         let Self { wire, terms, statements, cells, .. } = self;
-        let prepared = statements.get_mut(statement.0 as usize).ok_or_else(|| {
-            let says = format!("statement {} was not prepared on this connection", statement.0);
-            SessionError::Failed(says)
-        })?;
+        let prepared = statements.get_mut(statement.0 as usize);
+        let prepared = prepared.ok_or_else(|| blame::unprepared(statement))?;
         let answered = prepared
             .execute(wire, values)
             .and_then(|()| Answer::read(wire, terms, Some(&mut prepared.columns), cells, row));

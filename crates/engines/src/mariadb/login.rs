@@ -14,7 +14,7 @@ use super::refusal;
 use super::wire::{Wire, garbled};
 use crate::address::Address;
 
-/// What both sides agreed on.
+/// What both sides agreed on, and how the server is set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// The connection's number, by which another one ends its statements.
@@ -23,7 +23,7 @@ pub(super) struct Terms {
     pub(super) without_eof: bool,
     /// Whether the columns of a prepared statement's answer come only when they have changed.
     pub(super) cached_columns: bool,
-    /// The server's state at the beginning.
+    /// The server's state after the last text, `StatusFlags`.
     pub(super) status: u16,
 }
 

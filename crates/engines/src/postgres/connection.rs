@@ -104,10 +104,7 @@ impl Connection {
     }
 
     fn prepared(&self, statement: StatementId) -> Result<&Prepared, SessionError> {
-        self.statements.get(statement.0 as usize).ok_or_else(|| {
-            let says = format!("statement {} was not prepared on this connection", statement.0);
-            SessionError::Failed(says)
-        })
+        self.statements.get(statement.0 as usize).ok_or_else(|| blame::unprepared(statement))
     }
 
     /// Sends a bound statement and reads its answer.
