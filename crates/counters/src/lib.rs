@@ -1,0 +1,21 @@
+//! What the machine says while it works: events counted, and the cycles they account for.
+//!
+//! ```text
+//!   table (events, formulas) ──► groups ──► rotation over slots ──► stream of readings
+//!                                              ▲ Source: live, recorded, mock
+//!   stream ──reduce──► rates per instruction ──formulas──► metrics ──► CPI, decomposed
+//!
+//!   sampler ──► stacks ──symbols──► function profile, flame graph        every 10 ms of CPU time
+//!   cachegrind, callgrind ──► instructions and misses by function        counted by a model: tier D
+//! ```
+//!
+//! The method is that of Keeton et al. (1998, section 2.5): few counters, many events, one group of
+//! events at a time on all CPUs at once, every value normalised by the instructions of its own
+//! slot. Nothing that was not counted is ever a zero: an absent value carries its reason.
+//!
+//! Deliberately absent: this crate knows no database and no study, and it never prints.
+
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod source;

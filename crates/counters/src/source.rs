@@ -1,0 +1,110 @@
+//! Where counts come from: the machine, a recording, or a mock that fails on purpose.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, Privilege};
+
+/// Whom to count.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A process with the threads and children that it makes from now on.
+    Process(u32),
+    /// One thread.
+    Thread(u32),
+    /// A logical CPU, whoever runs there.
+    Cpu(u32),
+    /// A logical CPU while a control group runs there: the per-processor columns of Hassanein et
+    /// al. (2008) for one server only.
+    CpuOfGroup {
+        /// The logical CPU.
+        cpu: u32,
+        /// The control group's directory.
+        group: PathBuf,
+    },
+}
+
+/// Opens groups of events.
+pub trait Source {
+    /// Takes counters for a group, not counting yet. All of the group counts at the same time or
+    /// none of it.
+    ///
+    /// # Errors
+    /// If the machine does not have an event, has no counter left, or forbids it.
+    fn open(
+        &mut self,
+        group: &[Event],
+        privilege: Privilege,
+        target: &Target,
+    ) -> Result<Box<dyn Counting>, CountError>;
+}
+
+/// A group that has its counters.
+pub trait Counting {
+    /// Sets it to zero and lets it count.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn begin(&mut self) -> Result<(), CountError>;
+
+    /// Stops it.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    fn end(&mut self) -> Result<Reading, CountError>;
+}
+
+/// What a group counted between begin and end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Nanoseconds in which it was to count: for a process, those on a CPU.
+    pub enabled_ns: u64,
+    /// Nanoseconds in which it had its counters. Less than `enabled_ns` means that the kernel gave
+    /// them to somebody else in between, and that the values are no counts of the whole time.
+    pub running_ns: u64,
+    /// One value per event of the group, in its order.
+    pub values: Vec<u64>,
+}
+
+/// Why nothing was counted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CountError {
+    /// The machine has no such event, or shows none to a virtual machine (ENOENT, EOPNOTSUPP,
+    /// ENXIO).
+    #[error("this machine does not count {event}: {why}")]
+    NoSuchEvent {
+        /// The event.
+        event: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The system forbids it (EACCES, EPERM).
+    #[error(
+        "counting {event} is forbidden: write 0 to /proc/sys/kernel/perf_event_paranoid, or grant \
+         CAP_PERFMON"
+    )]
+    Forbidden {
+        /// The event.
+        event: String,
+    },
+    /// The group has more events than counters (EINVAL of a group's member, ENOSPC).
+    #[error("{events} events do not fit the counters of this machine at once")]
+    DoesNotFit {
+        /// How many were asked for.
+        events: usize,
+    },
+    /// No more files may be open (EMFILE, ENFILE).
+    #[error("too many open files: raise the limit with `ulimit -n`")]
+    TooManyFiles,
+    /// Another program holds the counters (EBUSY).
+    #[error("another program holds the counters: end it, or try again later")]
+    Busy,
+    /// Who was to be counted is gone (ESRCH).
+    #[error("{0} is gone")]
+    Gone(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
