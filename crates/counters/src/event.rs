@@ -73,9 +73,7 @@ pub enum Place {
 }
 
 /// Whose work is counted. A counter counts one of them at a time, so each is a slot of its own.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privilege {
     /// Programs: the database, in Keeton's words.

@@ -18,4 +18,11 @@
 #![forbid(unsafe_code)]
 
 pub mod event;
+pub mod group;
+pub mod live;
+pub mod mock;
+pub mod recorded;
+pub mod rotation;
 pub mod source;
+pub mod stream;
+pub mod whom;

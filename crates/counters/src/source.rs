@@ -1,5 +1,6 @@
 //! Where counts come from: the machine, a recording, or a mock that fails on purpose.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,14 @@ use crate::event::{Event, Privilege};
 pub enum Target {
     /// A process with the threads and children that it makes from now on.
     Process(u32),
-    /// One thread.
-    Thread(u32),
+    /// One thread while it is on one CPU, with the threads and children that it makes from now on:
+    /// what a server does, by logical CPU, where no control group can be made for it.
+    ThreadOnCpu {
+        /// The thread.
+        thread: u32,
+        /// The logical CPU.
+        cpu: u32,
+    },
     /// A logical CPU, whoever runs there.
     Cpu(u32),
     /// A logical CPU while a control group runs there: the per-processor columns of Hassanein et
@@ -24,6 +31,32 @@ pub enum Target {
         /// The control group's directory.
         group: PathBuf,
     },
+}
+
+impl Target {
+    /// The logical CPU, unless it is all of them.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        match self {
+            Target::Process(_) => None,
+            Target::ThreadOnCpu { cpu, .. } | Target::Cpu(cpu) | Target::CpuOfGroup { cpu, .. } => {
+                Some(*cpu)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Process(pid) => write!(out, "process {pid}"),
+            Target::ThreadOnCpu { thread, cpu } => write!(out, "thread {thread} on CPU {cpu}"),
+            Target::Cpu(cpu) => write!(out, "CPU {cpu}"),
+            Target::CpuOfGroup { cpu, group } => {
+                write!(out, "control group {} on CPU {cpu}", group.display())
+            }
+        }
+    }
 }
 
 /// Opens groups of events.

@@ -90,6 +90,16 @@ impl Snapshot {
         self.processes.keys().filter_map(number).collect()
     }
 
+    /// The numbers of all their threads, smallest first.
+    #[must_use]
+    pub fn threads(&self) -> Vec<u32> {
+        let threads = self.processes.values().flat_map(|process| process.threads.keys());
+        let mut threads: Vec<u32> =
+            threads.filter_map(|thread| u32::try_from(*thread).ok()).collect();
+        threads.sort_unstable();
+        threads
+    }
+
     /// How many processes run; one that has ended and is not waited for does not.
     #[must_use]
     pub fn running(&self) -> usize {

@@ -1,0 +1,178 @@
+//! Many events on few counters: one group at a time, on all CPUs at once, in an order that differs
+//! from repetition to repetition (Keeton et al. 1998, section 2.5; S2.4).
+//!
+//! ```text
+//!   slot      0    1    2    3    4    5    6    7 …      a round visits every group once,
+//!   group     2    0    1    3  │ 0    3    1    2 …      in an order drawn for that round
+//!   CPU 0     ▓▓▓▓ ▓▓▓▓ ▓▓▓▓ ▓▓▓▓ …                       the same group on all CPUs
+//!   CPU 1     ▓▓▓▓ ▓▓▓▓ ▓▓▓▓ ▓▓▓▓ …
+//! ```
+//!
+//! The kernel could share counters out by itself (multiplexing), and would then extrapolate. Here a
+//! group has its counters for the whole of a slot, or the slot is thrown away and counted as such.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::source::{CountError, Counting, Reading, Source, Target};
+use crate::stream::{Group, OnCpu, Slot, Spoilt};
+use crate::whom::Whom;
+
+/// No count of 48-bit counters is larger, however they wrap.
+const COUNT_MAX: u64 = 1 << 48;
+
+/// How much of a slot a group may be without its counters: what the system call itself takes.
+const ABSENT_MAX: f64 = 0.001;
+
+/// A rotation over groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rotation {
+    /// What is counted together.
+    pub groups: Vec<Group>,
+    /// How long each is counted.
+    pub slot_s: f64,
+    /// Of the order.
+    pub seed: u64,
+}
+
+/// The time of a rotation.
+pub trait Pace {
+    /// Seconds since any moment, never less than before.
+    fn now_s(&self) -> f64;
+
+    /// Waits until then; false if the rotation is to end now.
+    fn wait_until(&mut self, then_s: f64) -> bool;
+}
+
+impl Rotation {
+    /// The same with slots such that a window holds whole rounds, as near to the length as that
+    /// allows: then every event is observed equally often. A window shorter than half a round keeps
+    /// the length, and later repetitions go on where it stopped.
+    #[must_use]
+    pub fn fitted(mut self, window_s: f64) -> Self {
+        let round_s = self.groups.len() as f64 * self.slot_s;
+        let rounds = (window_s / round_s).round();
+        if rounds >= 1.0 {
+            self.slot_s = window_s / (rounds * self.groups.len() as f64);
+        }
+        self
+    }
+
+    /// Which group the `position`th slot of all repetitions counts.
+    #[must_use]
+    pub fn group_at(&self, position: u64) -> usize {
+        let groups = self.groups.len() as u64;
+        let (round, place) = (position / groups, position % groups);
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        // A stream of its own for each round: no round depends on how many were drawn before it.
+        let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
+        draws.set_stream(round);
+        order.shuffle(&mut draws);
+        order[usize::try_from(place).expect("less than the number of groups")]
+    }
+
+    /// Counts slot after slot until the pace says that it is over. `first` is the position that
+    /// this repetition begins at. A slot that is cut off is kept: its values are normalised by its
+    /// own instructions. Returns why it ended early, if it did.
+    pub fn run(
+        &self,
+        first: u64,
+        source: &mut dyn Source,
+        whom: &mut dyn Whom,
+        pace: &mut dyn Pace,
+        keep: &mut dyn FnMut(Slot),
+    ) -> Option<CountError> {
+        let begun_s = pace.now_s();
+        for position in first.. {
+            let group = self.group_at(position);
+            let slot_begun_s = pace.now_s();
+            let counted = count(&self.groups[group], source, &whom.targets(), || {
+                // By the plan, not by the last end: what opening takes does not add up.
+                let end_s = begun_s + (position - first + 1) as f64 * self.slot_s;
+                pace.wait_until(end_s.max(slot_begun_s + self.slot_s / 2.0))
+            });
+            let wall_s = pace.now_s() - slot_begun_s;
+            let (counted, goes_on) = match counted {
+                Ok((cpus, goes_on)) => (Ok(cpus), goes_on),
+                // Another slot may have more luck; the same refusal for ever is an end.
+                Err(CountError::Busy) => {
+                    let end_s = slot_begun_s + self.slot_s;
+                    (Err(CountError::Busy), pace.wait_until(end_s))
+                }
+                Err(error) => return Some(error),
+            };
+            let (cpus, spoilt) = match counted {
+                Ok(cpus) => {
+                    let spoilt = cpus.iter().find_map(|on| fault(&on.reading));
+                    (cpus, spoilt)
+                }
+                Err(error) => (Vec::new(), Some(Spoilt::Refused(error.to_string()))),
+            };
+            keep(Slot { group, begun_s: slot_begun_s - begun_s, wall_s, cpus, spoilt });
+            if !goes_on {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// Opens a group everywhere, lets it count for a slot, reads it everywhere.
+fn count(
+    group: &Group,
+    source: &mut dyn Source,
+    targets: &[Target],
+    wait: impl FnOnce() -> bool,
+) -> Result<(Vec<OnCpu>, bool), CountError> {
+    let mut opened: Vec<(Option<u32>, Box<dyn Counting>)> = Vec::with_capacity(targets.len());
+    for target in targets {
+        match source.open(&group.events, group.privilege, target) {
+            Ok(counting) => opened.push((target.cpu(), counting)),
+            // It ended between being listed and being counted.
+            Err(CountError::Gone(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for (_, counting) in &mut opened {
+        counting.begin()?;
+    }
+    let goes_on = wait();
+    let mut cpus: Vec<OnCpu> = Vec::new();
+    for (cpu, counting) in &mut opened {
+        let reading = counting.end()?;
+        match cpus.iter_mut().find(|on| on.cpu == *cpu) {
+            Some(on) => on.reading.add(&reading),
+            None => cpus.push(OnCpu { cpu: *cpu, reading }),
+        }
+    }
+    Ok((cpus, goes_on))
+}
+
+/// What is wrong with a reading.
+fn fault(reading: &Reading) -> Option<Spoilt> {
+    let Reading { enabled_ns, running_ns, values } = reading;
+    let short_ns = enabled_ns.saturating_sub(*running_ns) as f64;
+    match () {
+        // Whoever is counted was not there at all: nothing was missed.
+        () if *enabled_ns == 0 => None,
+        () if *running_ns == 0 => Some(Spoilt::NeverRan),
+        () if short_ns > *enabled_ns as f64 * ABSENT_MAX => Some(Spoilt::Multiplexed),
+        () if values.iter().any(|value| *value >= COUNT_MAX) => Some(Spoilt::Wrapped),
+        () => None,
+    }
+}
+
+impl Reading {
+    /// Adds what was counted of somebody else at the same time.
+    fn add(&mut self, other: &Reading) {
+        self.enabled_ns += other.enabled_ns;
+        self.running_ns += other.running_ns;
+        for (value, more) in self.values.iter_mut().zip(&other.values) {
+            *value = value.saturating_add(*more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

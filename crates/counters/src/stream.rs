@@ -1,0 +1,215 @@
+//! What was counted, slot by slot, as it is kept: raw, so that everything else can be derived
+//! again.
+//!
+//! A recording is a file of JSON lines: the header first, then a line a slot. One that was made by
+//! hand, for a machine that nobody here has, says so in its header, and so does everything that is
+//! derived from it.
+
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, Privilege};
+use crate::source::Reading;
+
+/// Everything that one run counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// What was to be counted, on what.
+    #[serde(flatten)]
+    pub header: Header,
+    /// In the order of time.
+    pub slots: Vec<Slot>,
+}
+
+/// What was to be counted, on what.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The machine's table of events, if it has one of its own.
+    pub table: Option<String>,
+    /// The processor, in words.
+    pub machine: String,
+    /// Logical CPUs that share a core, each core's in one list.
+    #[serde(default)]
+    pub cores: Vec<Vec<u32>>,
+    /// Whom was counted, in words: a control group, the threads of a server, all of the machine.
+    pub whom: String,
+    /// How it came to be, where no machine was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constructed: Option<String>,
+    /// The groups; slots name them by their place in this list.
+    pub groups: Vec<Group>,
+    /// How long a slot was to be.
+    pub slot_s: f64,
+    /// Why there is no hardware event in the groups, or why counting ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+    /// Events that were asked for and are in no group, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An event that could not be counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub event: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Events that are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Those that are always counted first.
+    pub events: Vec<Event>,
+    /// Whose work.
+    pub privilege: Privilege,
+}
+
+/// A while in which one group was counted on all CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Which group.
+    pub group: usize,
+    /// When it began, seconds after the first.
+    pub begun_s: f64,
+    /// How long it was.
+    pub wall_s: f64,
+    /// What was counted, by CPU.
+    pub cpus: Vec<OnCpu>,
+    /// Why nothing of it may be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoilt: Option<Spoilt>,
+}
+
+/// What was counted on one CPU, or on all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnCpu {
+    /// Its number; none for all together.
+    pub cpu: Option<u32>,
+    /// The counts, of everyone who was counted there.
+    #[serde(flatten)]
+    pub reading: Reading,
+}
+
+/// Why a slot is thrown away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spoilt {
+    /// The kernel gave the counters to somebody else for a part of it.
+    Multiplexed,
+    /// The group never had its counters.
+    NeverRan,
+    /// A count went backward or is impossibly large: a counter wrapped.
+    Wrapped,
+    /// The system refused, with the reason.
+    Refused(String),
+}
+
+impl Spoilt {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Spoilt::Multiplexed => "the counters were shared with another program".to_owned(),
+            Spoilt::NeverRan => "another program or the NMI watchdog held the counters".to_owned(),
+            Spoilt::Wrapped => "a counter wrapped".to_owned(),
+            Spoilt::Refused(why) => why.clone(),
+        }
+    }
+}
+
+/// Why a recording can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The file can't be read.
+    #[error("the recording can't be read: {0}")]
+    Read(#[from] std::io::Error),
+    /// A line is none of a recording.
+    #[error("line {line} is not a recording's: {why}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Stream {
+    /// Slots that may be used.
+    pub fn usable(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| slot.spoilt.is_none())
+    }
+
+    /// How many slots were thrown away.
+    #[must_use]
+    pub fn spoilt(&self) -> usize {
+        self.slots.len() - self.usable().count()
+    }
+
+    /// How often each group was counted in slots that may be used.
+    #[must_use]
+    pub fn visits(&self) -> Vec<usize> {
+        let mut visits = vec![0; self.header.groups.len()];
+        self.usable().for_each(|slot| visits[slot.group] += 1);
+        visits
+    }
+
+    /// Writes it as a recording.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        serde_json::to_writer(&mut *out, &self.header)?;
+        out.write_all(b"\n")?;
+        for slot in &self.slots {
+            serde_json::to_writer(&mut *out, slot)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// If it can't be read, or a line is none of a recording.
+    pub fn read(from: &mut dyn BufRead) -> Result<Self, RecordingError> {
+        let mut lines = from.lines().enumerate();
+        let wrong = |index: usize, why: String| RecordingError::Line { line: index + 1, why };
+        let header: Header = match lines.next() {
+            Some((_, line)) => {
+                serde_json::from_str(&line?).map_err(|error| wrong(0, error.to_string()))?
+            }
+            None => return Err(wrong(0, "the file is empty".to_owned())),
+        };
+        let mut stream = Self { header, slots: Vec::new() };
+        for (index, line) in lines {
+            let line = line?;
+            if line.is_empty() {
+                continue;
+            }
+            let slot: Slot =
+                serde_json::from_str(&line).map_err(|error| wrong(index, error.to_string()))?;
+            stream.check(&slot).map_err(|why| wrong(index, why))?;
+            stream.slots.push(slot);
+        }
+        Ok(stream)
+    }
+
+    /// Whether a slot is one of this stream's.
+    fn check(&self, slot: &Slot) -> Result<(), String> {
+        let Some(group) = self.header.groups.get(slot.group) else {
+            return Err(format!("there is no group {}", slot.group));
+        };
+        let wanted = group.events.len();
+        match slot.cpus.iter().find(|on| on.reading.values.len() != wanted) {
+            Some(on) if slot.spoilt.is_none() => Err(format!(
+                "group {} has {wanted} events, and {} values are given",
+                slot.group,
+                on.reading.values.len()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
