@@ -19,6 +19,7 @@
 
 pub mod event;
 pub mod group;
+pub mod held;
 pub mod live;
 pub mod mock;
 pub mod recorded;

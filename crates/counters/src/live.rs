@@ -1,16 +1,14 @@
 //! Counting on this machine: perf_event_open(2), through the crate `perf-event2`.
 //!
-//! A group is opened under a leader that counts nothing, so that it can be read as a whole and its
-//! members keep their order. Members are pinned to nothing: a group that does not get its counters
-//! is not multiplexed by choice of ours but shows `running` below `enabled`, and is thrown away by
-//! those who read it.
+//! Groups are not pinned: one that does not get its counters shows `running` below `enabled`, and
+//! is thrown away by those who read it.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use perf_event::events::{Raw, Software as Kernel};
-use perf_event::{Builder, Counter, Group as Opened, ReadFormat};
+use perf_event::{Builder, Counter, ReadFormat};
 
 use crate::event::{Code, Event, Privilege, Software};
 use crate::source::{CountError, Counting, Reading, Source, Target};
@@ -21,27 +19,12 @@ const SOURCES: &str = "/sys/bus/event_source/devices";
 /// Sources of cores by name, the usual one first: `cpu_core` is the large cores of a hybrid.
 const CORES: [&str; 3] = ["cpu", "cpu_core", "armv8_pmuv3_0"];
 
+/// The pipeline slots of Intel's fixed counter 3.
+const SLOTS: Code = Code::Core { config: 0x0400, config1: 0 };
+
 /// This machine's counters.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Live {
-    /// Groups of a new process count from its `exec` on.
-    from_exec: bool,
-}
-
-impl Live {
-    /// Counts from `begin` on.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Counts from `begin` on or, whichever comes first, from the `exec` of whom it counts: for a
-    /// command that is about to be started.
-    #[must_use]
-    pub fn from_exec() -> Self {
-        Self { from_exec: true }
-    }
-}
+pub struct Live;
 
 impl Source for Live {
     fn open(
@@ -56,26 +39,38 @@ impl Source for Live {
             })?),
             _ => None,
         };
-        let aim = Aim { privilege, target, of_group: of_group.as_ref(), from_exec: self.from_exec };
-        let mut leader = Builder::new(Kernel::DUMMY);
-        leader.read_format(
-            ReadFormat::GROUP
-                | ReadFormat::TOTAL_TIME_ENABLED
-                | ReadFormat::TOTAL_TIME_RUNNING
-                | ReadFormat::ID,
-        );
-        aim.at(&mut leader);
-        let opened = leader.build_group();
-        let mut opened = opened.map_err(|error| refused(&error, "nothing", group, target))?;
-        let mut members = Vec::with_capacity(group.len());
-        for event in group {
+        let aim = Aim { privilege, target, of_group: of_group.as_ref() };
+        let mut opened: Vec<Option<Counter>> = group.iter().map(|_| None).collect();
+        let mut leader: Option<usize> = None;
+        for index in order(group) {
+            let event = &group[index];
             let mut builder = encoded(event)?;
+            builder.read_format(
+                ReadFormat::GROUP
+                    | ReadFormat::TOTAL_TIME_ENABLED
+                    | ReadFormat::TOTAL_TIME_RUNNING
+                    | ReadFormat::ID,
+            );
             aim.at(&mut builder);
-            let member = opened.add(&builder);
-            members.push(member.map_err(|error| refused(&error, &event.name, group, target))?);
+            let counter = match leader.and_then(|leader| opened[leader].as_mut()) {
+                None => builder.build(),
+                Some(leader) => builder.build_with_group(leader),
+            };
+            let counter = counter.map_err(|error| refused(&error, &event.name, group, target))?;
+            opened[index] = Some(counter);
+            leader.get_or_insert(index);
         }
-        Ok(Box::new(Group { opened, members }))
+        let leader = leader.ok_or_else(|| CountError::Failed("an empty group".to_owned()))?;
+        Ok(Box::new(Group { leader, counters: opened.into_iter().flatten().collect() }))
     }
+}
+
+/// The order in which a group is opened: the first leads it. The kernel wants the event that counts
+/// pipeline slots to lead those that divide them up (arch/x86/events/intel/core.c).
+fn order(group: &[Event]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..group.len()).collect();
+    order.sort_by_key(|index| group[*index].code != SLOTS);
+    order
 }
 
 /// Whom a group counts, as builders want it.
@@ -83,7 +78,6 @@ struct Aim<'a> {
     privilege: Privilege,
     target: &'a Target,
     of_group: Option<&'a File>,
-    from_exec: bool,
 }
 
 impl<'a> Aim<'a> {
@@ -96,7 +90,6 @@ impl<'a> Aim<'a> {
         match *self.target {
             Target::Process(pid) => {
                 builder.observe_pid(pid.cast_signed()).any_cpu().inherit(true);
-                builder.enable_on_exec(self.from_exec);
             }
             Target::ThreadOnCpu { thread, cpu } => {
                 builder.observe_pid(thread.cast_signed()).one_cpu(cpu as usize).inherit(true);
@@ -113,20 +106,21 @@ impl<'a> Aim<'a> {
 }
 
 struct Group {
-    opened: Opened,
-    members: Vec<Counter>,
+    leader: usize,
+    counters: Vec<Counter>,
 }
 
 impl Counting for Group {
     fn begin(&mut self) -> Result<(), CountError> {
-        self.opened.reset().and_then(|()| self.opened.enable()).map_err(unreadable)
+        let leader = &mut self.counters[self.leader];
+        leader.reset_group().and_then(|()| leader.enable_group()).map_err(unreadable)
     }
 
     fn end(&mut self) -> Result<Reading, CountError> {
-        self.opened.disable().map_err(unreadable)?;
-        let data = self.opened.read().map_err(unreadable)?;
-        let values = self.members.iter().map(|member| data.get(member).map(|entry| entry.value()));
-        let values: Option<Vec<u64>> = values.collect();
+        let leader = &mut self.counters[self.leader];
+        let data = leader.disable_group().and_then(|()| leader.read_group()).map_err(unreadable)?;
+        let value = |counter: &Counter| data.get(counter).map(|entry| entry.value());
+        let values: Option<Vec<u64>> = self.counters.iter().map(value).collect();
         let nanoseconds = |time: Option<std::time::Duration>| {
             time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
         };

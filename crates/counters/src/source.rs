@@ -11,7 +11,8 @@ use crate::event::{Event, Privilege};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// A process with the threads and children that it makes from now on.
+    /// A process by its main thread, with the threads and children that it makes from now on: all
+    /// of a command that is about to begin.
     Process(u32),
     /// One thread while it is on one CPU, with the threads and children that it makes from now on:
     /// what a server does, by logical CPU, where no control group can be made for it.
