@@ -6,7 +6,7 @@
 //!   stream ──reduce──► rates per instruction ──formulas──► metrics ──► CPI, decomposed
 //!
 //!   sampler ──► stacks ──symbols──► function profile, flame graph        every 10 ms of CPU time
-//!   cachegrind, callgrind ──► instructions and misses by function        counted by a model: tier D
+//!   cachegrind, callgrind ──► instructions and misses by function        by a model: tier D
 //! ```
 //!
 //! The method is that of Keeton et al. (1998, section 2.5): few counters, many events, one group of
@@ -20,6 +20,7 @@
 pub mod event;
 pub mod group;
 pub mod held;
+pub mod instrumented;
 pub mod live;
 pub mod mock;
 pub mod recorded;

@@ -1,0 +1,80 @@
+//! The program that is counted: what to start, as whom, with what input.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A program to run to its end.
+///
+/// ```
+/// use workahead_counters::instrumented::Program;
+/// let mut sort = Program::new("sort", ["-n"]);
+/// sort.input = b"3\n1\n2\n".to_vec();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The program: a path, or a name to be found on the `PATH`.
+    pub program: PathBuf,
+    /// Its words.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Environment,
+    /// What it reads from its standard input.
+    pub input: Vec<u8>,
+    /// The folder it starts in; this process's own when `None`.
+    pub folder: Option<PathBuf>,
+    /// Whom it runs as; ourselves when `None`. Only root may name another.
+    pub user: Option<User>,
+}
+
+/// Variables of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Environment {
+    /// Ours, and these.
+    OursAnd(Vec<(OsString, OsString)>),
+    /// These alone.
+    Only(Vec<(OsString, OsString)>),
+}
+
+/// Somebody of this machine, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// The user.
+    pub uid: u32,
+    /// The user's group.
+    pub gid: u32,
+}
+
+impl Program {
+    /// A program with words, our environment and no input.
+    #[must_use]
+    pub fn new<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            environment: Environment::OursAnd(Vec::new()),
+            input: Vec::new(),
+            folder: None,
+            user: None,
+        }
+    }
+
+    /// All but the program itself, onto the command that runs it.
+    pub(super) fn prepare(&self, command: &mut Command) {
+        use std::os::unix::process::CommandExt;
+        match &self.environment {
+            Environment::OursAnd(variables) => command.envs(variables.iter().cloned()),
+            Environment::Only(variables) => command.env_clear().envs(variables.iter().cloned()),
+        };
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        if let Some(user) = self.user {
+            // With a user the standard library also drops root's other groups.
+            command.uid(user.uid).gid(user.gid);
+        }
+    }
+}

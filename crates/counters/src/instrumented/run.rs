@@ -1,0 +1,251 @@
+//! Runs a program below valgrind to its end, and reads what was counted.
+//!
+//! Everything goes through files in a folder of its own that is gone afterwards: no pipe can fill
+//! up, and the program may write as much as it likes.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tempfile::TempDir;
+
+use super::valgrind::{COUNTS, REMARKS};
+use super::{Counted, Error, Instrumented, Processes, Program, Span, Tool, Valgrind};
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The counts.
+    pub counted: Counted,
+    /// What the program wrote to its standard output: its first MiB, enough to check an answer.
+    pub output: Vec<u8>,
+    /// The last lines that it wrote to its error output; empty when it wrote none.
+    pub errors: String,
+}
+
+/// How often a running program is looked at: little beside a second of start-up.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A program that is asked to end may put its files in order; below valgrind that takes its time.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// What is kept of an output.
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+/// Files of large servers have a few MiB.
+const COUNTS_BYTES_MAX: u64 = 256 << 20;
+/// What errors show of an error output.
+const TAIL_LINES: usize = 8;
+const TAIL_BYTES: u64 = 8 << 10;
+
+impl Instrumented {
+    /// Runs a program to its end and counts it. `stop` ends it early: it and all of its process
+    /// group are asked to end, and killed when they don't.
+    ///
+    /// # Errors
+    /// If there is no valgrind, the program does not start or does not end well, counts can't be
+    /// read, or `stop` was set.
+    pub fn run(&self, program: &Program, stop: &AtomicBool) -> Result<Outcome, Error> {
+        self.run_with(&Valgrind::find()?, program, stop)
+    }
+
+    /// As [`run`](Self::run), with this valgrind.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_with(
+        &self,
+        valgrind: &Valgrind,
+        program: &Program,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, Error> {
+        if let (Tool::Cachegrind, Span::Inside(functions)) = (self.tool, &self.span) {
+            let why = "only callgrind can do that";
+            return Err(Error::Inside { functions: functions.join(", "), why });
+        }
+        let files = Files::make(program)?;
+        let mut command = self.command(valgrind, program, files.path());
+        command
+            .process_group(0)
+            .stdin(files.input(&program.input)?)
+            .stdout(files.create("output")?)
+            .stderr(files.create("errors")?);
+        let child = command.spawn();
+        let child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
+        let pid = child.id();
+        let status = wait(child, stop, &valgrind.path)?;
+        if !status.success() {
+            return Err(Error::Ended {
+                program: program.program.clone(),
+                tool: self.tool,
+                how: how(status),
+                said: files.last_words(pid),
+            });
+        }
+        let counted = self.read(&files, pid)?;
+        Ok(Outcome { counted, output: files.output()?, errors: files.tail("errors") })
+    }
+
+    fn read(&self, files: &Files, pid: u32) -> Result<Counted, Error> {
+        let mut counted = self.checked(files.counts(&files.of_process(COUNTS, pid), self.tool)?)?;
+        if self.processes == Processes::All {
+            for path in files.of_others(pid)? {
+                let other = self.checked(files.counts(&path, self.tool)?)?;
+                counted = counted.plus(&other)?;
+            }
+        }
+        match &self.span {
+            Span::Inside(functions) if counted.totals.iter().all(|&total| total == 0) => {
+                let why = "the program never came there; are these names in its table of symbols?";
+                Err(Error::Inside { functions: functions.join(", "), why })
+            }
+            _ => Ok(counted),
+        }
+    }
+
+    fn checked(&self, counted: Counted) -> Result<Counted, Error> {
+        if counted.geometry == Some(self.geometry) {
+            return Ok(counted);
+        }
+        let caches = counted.geometry.map_or("none".to_owned(), |geometry| geometry.to_string());
+        Err(Error::OtherCaches { tool: self.tool, caches })
+    }
+}
+
+/// Waits for the end of all of its group. The first process is left unreaped until the others are
+/// gone: while it is, no stranger can get the group's number.
+fn wait(mut child: Child, stop: &AtomicBool, path: &Path) -> Result<ExitStatus, Error> {
+    let pid = Pid::from_child(&child);
+    let mut asked: Option<Instant> = None;
+    while !has_ended(pid) {
+        match asked {
+            None if stop.load(Ordering::Relaxed) => {
+                // One that ended this moment needs no signal.
+                let _ = kill_process_group(pid, Signal::TERM);
+                asked = Some(Instant::now());
+            }
+            Some(since) if since.elapsed() > END_LIMIT => {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            _ => {}
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    // What it left behind belongs to nobody.
+    let _ = kill_process_group(pid, Signal::KILL);
+    let status = child.wait().map_err(|source| Error::system("wait for", path, source))?;
+    if asked.is_some() { Err(Error::Stopped) } else { Ok(status) }
+}
+
+fn has_ended(pid: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    // An error means that there is nothing to wait for.
+    !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
+}
+
+/// Words for an end, with the remedy where there is one.
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        // Signal 4, SIGILL.
+        (_, Some(4)) => "used an instruction that valgrind lacks (AVX-512?): compile it without \
+                         `-C target-cpu=native`"
+            .to_owned(),
+        (Some(code), _) => format!("ended with {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// The files of a run, gone when it is.
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    /// In a folder that only the program's user enters: valgrind writes there as that user.
+    fn make(program: &Program) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix("workahead-counts-").tempdir();
+        let temporary = std::env::temp_dir();
+        let folder = folder.map_err(|source| Error::system("write to", &temporary, source))?;
+        if let Some(user) = program.user {
+            let given = std::os::unix::fs::chown(folder.path(), Some(user.uid), Some(user.gid));
+            given.map_err(|source| Error::system("give away", folder.path(), source))?;
+        }
+        Ok(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn create(&self, name: &str) -> Result<File, Error> {
+        let path = self.path().join(name);
+        File::create(&path).map_err(|source| Error::system("create", &path, source))
+    }
+
+    fn input(&self, bytes: &[u8]) -> Result<File, Error> {
+        let path = self.path().join("input");
+        let written = self.create("input")?.write_all(bytes).and_then(|()| File::open(&path));
+        written.map_err(|source| Error::system("write", &path, source))
+    }
+
+    fn of_process(&self, prefix: &str, pid: u32) -> PathBuf {
+        self.path().join(format!("{prefix}{pid}"))
+    }
+
+    /// Files of other processes that counted; in the order of their numbers.
+    fn of_others(&self, pid: u32) -> Result<Vec<PathBuf>, Error> {
+        let entries = fs::read_dir(self.path());
+        let entries = entries.map_err(|source| Error::system("read", self.path(), source))?;
+        let number = |name: &str| name.strip_prefix(COUNTS)?.parse::<u32>().ok();
+        let names = entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?));
+        let mut numbers: Vec<u32> = names.filter(|other| *other != pid).collect();
+        numbers.sort_unstable();
+        Ok(numbers.into_iter().map(|pid| self.of_process(COUNTS, pid)).collect())
+    }
+
+    fn counts(&self, path: &Path, tool: Tool) -> Result<Counted, Error> {
+        let bytes = head(path, COUNTS_BYTES_MAX);
+        let bytes = bytes.map_err(|source| Error::system("read", path, source))?;
+        // Names of functions and files are in any encoding.
+        Counted::parse(tool, &String::from_utf8_lossy(&bytes))
+    }
+
+    fn output(&self) -> Result<Vec<u8>, Error> {
+        let path = self.path().join("output");
+        head(&path, OUTPUT_BYTES_MAX).map_err(|source| Error::system("read", &path, source))
+    }
+
+    /// What the program said last, or else valgrind.
+    fn last_words(&self, pid: u32) -> String {
+        let said = self.tail("errors");
+        let said = if said.is_empty() { self.tail(&format!("{REMARKS}{pid}")) } else { said };
+        if said.is_empty() { "it said nothing".to_owned() } else { said }
+    }
+
+    fn tail(&self, name: &str) -> String {
+        let bytes = tail(&self.path().join(name)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&bytes);
+        let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let mut lines: Vec<&str> = lines.collect();
+        lines.drain(..lines.len().saturating_sub(TAIL_LINES));
+        lines.join("\n")
+    }
+}
+
+fn head(path: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let end = file.metadata()?.len();
+    file.seek(SeekFrom::Start(end.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
