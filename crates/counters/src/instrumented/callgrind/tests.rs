@@ -97,8 +97,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("positions: line", "positions:", 11, "positions are"),
         ("part: 1", "parts: 1", 6, "unknown line `parts:`"),
         ("part: 1", "what is this", 6, "neither counts"),
-        ("totals: 106 13\n", "", 42, "cut short"),
-        ("totals: 106", "totals: 105", 43, "functions have 106 Ir, its sums say 105"),
+        ("totals: 106 13\n", "", 44, "cut short"),
+        ("totals: 106", "totals: 105", 45, "functions have 106 Ir, its sums say 105"),
     ] {
         let text = FILE.replacen(from, to, 1);
         assert_ne!(text, FILE, "{from}");
