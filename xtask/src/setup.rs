@@ -71,10 +71,10 @@ fn needs() -> Vec<Need> {
         },
         Need {
             name: "valgrind",
-            why: "memory checker for the unsafe leaves where there is no nightly",
+            why: "counts instructions and misses; checks memory where there is no nightly",
             present: || has_program("valgrind"),
             remedy: Remedy::Packages(&["valgrind"]),
-            weight: Weight::Useful,
+            weight: Weight::Required,
         },
         Need {
             name: "nightly Rust",

@@ -6,7 +6,7 @@
 //!   ob=(1) /bin/true           names once, `(1)` afterwards; one numbering each for objects,
 //!   fl=(1) main.c              files and functions
 //!   fn=(1) main
-//!   35 5 2                     counts of main itself; `+1`, `-3` and `*` count from the line before
+//!   35 5 2                     counts of main itself; `+1`, `-3`, `*`: from the line before
 //!   cfn=(2) work               what main calls next ...
 //!   calls=3 70                 ... three times ...
 //!   36 400 90 12               ... with what that cost, in all: not main's own

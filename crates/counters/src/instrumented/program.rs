@@ -11,6 +11,18 @@ use std::process::Command;
 /// let mut sort = Program::new("sort", ["-n"]);
 /// sort.input = b"3\n1\n2\n".to_vec();
 /// ```
+///
+/// A single backend of PostgreSQL, which refuses root: as the owner of its data, here 101. With
+/// `-j` a statement ends with a semicolon and an empty line, without it with its line.
+///
+/// ```
+/// use workahead_counters::instrumented::{Program, User};
+/// let words = ["--single", "-j", "-D", "/srv/data", "postgres"];
+/// let mut backend = Program::new("/usr/lib/postgresql/15/bin/postgres", words);
+/// backend.input = b"select count(*)\nfrom orders;\n\n".to_vec();
+/// backend.folder = Some("/".into());
+/// backend.user = Some(User { uid: 101, gid: 104 });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The program: a path, or a name to be found on the `PATH`.

@@ -151,7 +151,8 @@ impl Sheet {
                 add(counts.inclusive.get_or_insert_default(), &counts.counts)?;
             }
             let most = files.into_iter().max_by_key(|(_, first)| *first);
-            counts.file = most.map(|(file, _)| file);
+            // All that has no symbol is in no one file.
+            counts.file = most.map(|(file, _)| file).filter(|_| counts.name != UNKNOWN);
             functions.push(counts);
         }
         if let Some(at) = (0..width).find(|&at| sums[at] != totals[at]) {

@@ -1,3 +1,5 @@
+//! A file with one of everything, the same file spoilt in one place, and lines at random.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -19,7 +21,10 @@ fn=leaf
 4 1 1 1
 fl=???
 fn=???
-0 100 2 3
+0 90 2 3
+fl=memmove.S
+fn=???
+7 10
 
 summary: 133 4 10
 ";
@@ -59,8 +64,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("events: Ir I1mr Dr\n", "", 7, "before the line of events"),
         ("events: Ir I1mr Dr", "events: Ir Ir", 5, "event Ir twice"),
         ("events: Ir I1mr Dr", "events:", 5, "0 events"),
-        ("summary: 133 4 10\n", "", 18, "cut short"),
-        ("summary: 133", "summary: 134", 19, "functions have 133 Ir, its sums say 134"),
+        ("summary: 133 4 10\n", "", 21, "cut short"),
+        ("summary: 133", "summary: 134", 22, "functions have 133 Ir, its sums say 134"),
     ] {
         let text = FILE.replacen(from, to, 1);
         assert_ne!(text, FILE, "{from}");

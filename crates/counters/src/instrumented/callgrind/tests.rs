@@ -1,3 +1,5 @@
+//! A file with one of everything, the same file spoilt in one place, and lines at random.
+
 use proptest::prelude::*;
 
 use super::*;

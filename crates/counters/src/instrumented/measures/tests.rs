@@ -1,3 +1,5 @@
+//! Ratios reckoned by hand from round counts, and what is absent rather than zero.
+
 use super::*;
 use crate::instrumented::counted::tests::counted;
 use crate::instrumented::{FunctionCounts, Tool};
