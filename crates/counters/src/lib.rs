@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod event;
+pub mod formula;
 pub mod group;
 pub mod held;
 pub mod instrumented;
