@@ -17,15 +17,18 @@
 
 #![forbid(unsafe_code)]
 
+mod nearest;
 pub mod event;
 pub mod formula;
 pub mod group;
 pub mod held;
 pub mod instrumented;
 pub mod live;
+pub mod metric;
 pub mod mock;
 pub mod recorded;
 pub mod rotation;
 pub mod source;
 pub mod stream;
+pub mod table;
 pub mod whom;
