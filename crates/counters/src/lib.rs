@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod nearest;
+pub mod cycles;
 pub mod event;
 pub mod formula;
 pub mod group;

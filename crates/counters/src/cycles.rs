@@ -1,0 +1,34 @@
+//! Where cycles go: the arithmetic from counts to CPI and its parts.
+//!
+//! ```text
+//! computed CPI     = computation + resource stalls + instruction-related stalls        Breakdown
+//! computation      = µops per instruction x sum over widths k of f_k / k            computation_ucpi
+//! non-overlapped   = computation + sum of misses per instruction x penalty + ...     NonOverlapped
+//! overlap          = measured CPI / non-overlapped CPI: lower hides more
+//! stall component  = penalty x misses / instructions, per logical CPU                     Stalls
+//! observations     -> trimmed mean, deviation, noise                                    reduce
+//! ```
+//!
+//! After Keeton et al. (1998, sections 2.5, 3.1, 5.1, 5.3) and Hassanein et al. (2008, sections 4.6
+//! and 5.6). Functions are pure, and take and give [`Value`]s: what was not counted stays absent,
+//! with the reason it came with, and never turns into a zero.
+
+mod absent;
+mod breakdown;
+mod computation;
+mod memory;
+mod overlap;
+mod profile;
+mod reduce;
+mod stalls;
+
+pub use absent::{Absent, Value, counted, missing, ratio};
+pub use breakdown::{Breakdown, mix_by_time, time_share};
+pub use computation::{Reciprocals, computation_cpi, computation_ucpi};
+pub use memory::{
+    LineStates, SHARES_TOLERANCE, bus_utilisation, dirty_share, memory_latency_cycles,
+};
+pub use overlap::{Component, NonOverlapped, Origin};
+pub use profile::{Profile, speculative_factor};
+pub use reduce::{NOISY_SHARE, Reduced, Rule, Unreduced, reduce};
+pub use stalls::{Denominator, LogicalCpu, Penalty, Series, StallCause, Stalls};
