@@ -1,0 +1,55 @@
+//! What the two papers with counters print, as data, and what their figures say of each other.
+//!
+//! ```text
+//! published/keeton.toml     tables 1 to 18, figures 2, 3, 8 ──► Paper ─┬► tables, claims: beside ours
+//! published/hassanein.toml  tables 1, 2, and the text's bounds         ├► reference lines (quoted)
+//!                                                                      └► derived: recomputed figures
+//!                                                        those that disagree ──► contradictions
+//! ```
+//!
+//! A printed figure is an interval: 0.66 is anything that rounds to it. A recomputed one disagrees
+//! with what is printed only if no values within the rounding of its inputs give it. So a 2.90
+//! where the paper prints 2.89 is no contradiction, and a 14 where it prints 11 is one.
+
+mod claim;
+mod contradiction;
+mod derived;
+mod paper;
+mod printed;
+mod sums;
+
+use std::sync::OnceLock;
+
+pub use claim::{Claim, Direction};
+pub use contradiction::{Contradiction, contradictions};
+pub use derived::{Agreement, Derived, Input, Nature, derived};
+pub use paper::{Access, Cell, Column, Configuration, Metric, Paper, Row, Stage, State, Table};
+pub use printed::{NotPrinted, Printed, Quantity};
+
+static KEETON: &str = include_str!("../published/keeton.toml");
+static HASSANEIN: &str = include_str!("../published/hassanein.toml");
+
+/// Keeton, Patterson, He, Raphael, Baker (1998): on-line transactions on a quad Pentium Pro.
+pub fn keeton() -> &'static Paper {
+    static PAPER: OnceLock<Paper> = OnceLock::new();
+    PAPER.get_or_init(|| read(KEETON))
+}
+
+/// Hassanein, Rashid, Hammad (2008): PostgreSQL on a Pentium 4 with and without SMT.
+pub fn hassanein() -> &'static Paper {
+    static PAPER: OnceLock<Paper> = OnceLock::new();
+    PAPER.get_or_init(|| read(HASSANEIN))
+}
+
+/// What either paper quotes from others, to stand beside a result as a line: never as a claim of
+/// the paper's own.
+pub fn reference_lines() -> impl Iterator<Item = &'static Claim> {
+    keeton().reference_lines().chain(hassanein().reference_lines())
+}
+
+fn read(text: &str) -> Paper {
+    toml::from_str(text).expect("the tests read the same text")
+}
+
+#[cfg(test)]
+mod tests;
