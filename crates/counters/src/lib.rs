@@ -27,6 +27,7 @@ pub mod instrumented;
 pub mod live;
 pub mod metric;
 pub mod mock;
+pub mod profile;
 pub mod published;
 pub mod recorded;
 pub mod rotation;

@@ -1,0 +1,69 @@
+//! The files whose code runs, each read once whoever maps it.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::image::Image;
+
+/// A module by its place in [`Modules`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ModuleId(u32);
+
+/// A file, or what stands in its place.
+#[derive(Debug)]
+pub(super) struct Module {
+    /// Its name without folders: `postgres`.
+    pub(super) name: String,
+    /// Where it lies, if the file there is the one that was mapped.
+    pub(super) path: Option<PathBuf>,
+    /// What it says about its code.
+    pub(super) image: Option<Image>,
+}
+
+/// Every module met so far.
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    all: Vec<Module>,
+    by_file: HashMap<(String, Option<u64>), ModuleId>,
+}
+
+impl Modules {
+    /// The module that a process mapped, by its path and the file's number as the kernel gave them.
+    /// A path whose file has been deleted or replaced since gives a module without code: its
+    /// addresses would get the names of another file.
+    pub(super) fn of(&mut self, path: &str, inode: Option<u64>) -> ModuleId {
+        let key = (path.to_owned(), inode);
+        if let Some(known) = self.by_file.get(&key) {
+            return *known;
+        }
+        let id = ModuleId(u32::try_from(self.all.len()).expect("fewer files than 2^32"));
+        self.all.push(Module::read(path, inode));
+        self.by_file.insert(key, id);
+        id
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, id: ModuleId) -> &Module {
+        &self.all[id.0 as usize]
+    }
+}
+
+impl Module {
+    fn read(path: &str, inode: Option<u64>) -> Self {
+        if path == "[vdso]" {
+            return Self { name: "[vdso]".into(), path: None, image: Image::of_vdso() };
+        }
+        let file = Path::new(path);
+        if !file.is_absolute() || path.starts_with("//") {
+            let name = if path.starts_with('[') { path } else { "[anonymous]" };
+            return Self { name: name.into(), path: None, image: None };
+        }
+        let name = file.file_name().map_or(path.into(), |name| name.to_string_lossy());
+        let same = |meta: &std::fs::Metadata| inode.is_none_or(|inode| meta.ino() == inode);
+        let current = file.metadata().is_ok_and(|meta| meta.is_file() && same(&meta));
+        let path = current.then(|| file.to_owned());
+        let image = path.as_deref().and_then(Image::of_file);
+        Self { name: name.into_owned(), path, image }
+    }
+}

@@ -1,0 +1,77 @@
+//! Names for addresses, from files rather than from processes: these may have ended.
+
+use std::path::Path;
+
+use blazesym::MaybeDefault;
+use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+
+use super::modules::{Module, Modules};
+use super::stacks::Address;
+use super::table::{Frame, Kind};
+
+/// Gives names.
+pub(super) struct Namer<'a> {
+    symbolizer: Symbolizer,
+    modules: &'a Modules,
+}
+
+impl<'a> Namer<'a> {
+    /// Over the modules that the addresses lie in.
+    pub(super) fn new(modules: &'a Modules) -> Self {
+        // Functions only: lines and inlined calls need debug information that takes longer to read
+        // than most runs to sample.
+        let symbolizer = Symbolizer::builder().enable_code_info(false).build();
+        Self { symbolizer, modules }
+    }
+
+    /// The function at an address.
+    pub(super) fn frame(&self, address: Address) -> Frame {
+        match address {
+            Address::Code { module, address } => self.code(self.modules.get(module), address),
+            Address::Kernel(address) => self.kernel(address),
+            Address::Unmapped => Frame::new("[unknown]", "[unknown]", Kind::Unresolved),
+            Address::Cut => Frame::cut(),
+        }
+    }
+
+    fn code(&self, module: &Module, address: u64) -> Frame {
+        let own = module.image.as_ref();
+        if let Some(name) = own.and_then(|image| image.symbol(address)) {
+            return Frame::new(name, &module.name, Kind::User);
+        }
+        let debug = own.into_iter().flat_map(|image| &image.debug_files);
+        for file in module.path.iter().chain(debug) {
+            if let Some(name) = self.symbol(file, address) {
+                return Frame::new(&name, &module.name, Kind::User);
+            }
+        }
+        let start = own.and_then(|image| image.function_start(address)).unwrap_or(address);
+        let name = format!("{}+{start:#x}", module.name);
+        Frame::new(&name, &module.name, Kind::Unresolved)
+    }
+
+    /// From the symbol tables of a file. Those tell where a function ends, so that code between
+    /// exported functions of a stripped file is not taken for theirs.
+    fn symbol(&self, file: &Path, address: u64) -> Option<String> {
+        let mut elf = Elf::new(file);
+        elf.debug_syms = false;
+        self.single(&Source::Elf(elf), Input::VirtOffset(address))
+    }
+
+    fn kernel(&self, address: u64) -> Frame {
+        let kernel = Kernel { vmlinux: MaybeDefault::None, ..Kernel::default() };
+        match self.single(&Source::Kernel(kernel), Input::AbsAddr(address)) {
+            Some(name) => Frame::new(&name, "[kernel]", Kind::Kernel),
+            // Its address says nothing after the next start, and must not be known.
+            None => Frame::new("[kernel]", "[kernel]", Kind::Unresolved),
+        }
+    }
+
+    fn single(&self, source: &Source<'_>, input: Input<u64>) -> Option<String> {
+        match self.symbolizer.symbolize_single(source, input) {
+            Ok(Symbolized::Sym(symbol)) => Some(symbol.name.into_owned()),
+            Ok(Symbolized::Unknown(_)) | Err(_) => None,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Rings of samples: one per CPU where the system allows it, else one per thread.
+//!
+//! A ring per CPU sees every process from its first instruction; those of strangers are left out
+//! afterwards. That needs `perf_event_paranoid` at 0 or CAP_PERFMON. A ring per thread is allowed
+//! for one's own processes; the kernel maps no ring for an event that children inherit on any CPU,
+//! so threads made later are looked for, and their first tenth of a second may be missed.
+
+use std::collections::{HashMap, HashSet};
+
+use perf_event::{Builder, SampleSkid, Sampler};
+use workahead_machine::CpuSet;
+
+use super::members::Members;
+use super::record::{self, Timed};
+use super::{Clock, Options};
+use crate::source::CountError;
+use ask::{Asked, refusal};
+
+mod ask;
+
+/// The open rings.
+pub(super) struct Rings {
+    builder: Builder<'static>,
+    pub(super) clock: Clock,
+    /// Whether the kernel's part is sampled too.
+    pub(super) sees_kernel: bool,
+    ring_bytes: usize,
+    open: Open,
+}
+
+enum Open {
+    /// One per CPU.
+    Cpus(Vec<Sampler>),
+    /// One per thread.
+    Threads {
+        rings: HashMap<u32, Sampler>,
+        /// Threads for which there was no ring.
+        refused: HashSet<u32>,
+        /// Threads that have ended and whose rings were read for the last time.
+        ended: Vec<u32>,
+    },
+}
+
+/// What a ring is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Cpus,
+    Threads,
+}
+
+/// Scopes, and whether the kernel is sampled too: what tells most comes first.
+pub(super) const IN_TURN: [(Scope, bool); 3] =
+    [(Scope::Cpus, true), (Scope::Threads, true), (Scope::Threads, false)];
+
+impl Rings {
+    /// Opens rings that do not fill yet: of all CPUs, or of no thread so far.
+    pub(super) fn open(options: &Options, scopes: &[(Scope, bool)]) -> Result<Self, CountError> {
+        ask::check(options)?;
+        let cpus = online()?;
+        let mut why = CountError::Failed("nothing was tried".into());
+        for asked in ask::in_turn(&options.by) {
+            for (scope, sees_kernel) in scopes {
+                match Self::attempt(&asked, options, *scope, *sees_kernel, &cpus) {
+                    Ok(rings) => return Ok(rings),
+                    Err(error) => why = error,
+                }
+            }
+        }
+        // The last attempt asked for the least.
+        Err(why)
+    }
+
+    fn attempt(
+        asked: &Asked,
+        options: &Options,
+        scope: Scope,
+        sees_kernel: bool,
+        cpus: &CpuSet,
+    ) -> Result<Self, CountError> {
+        let clock = &asked.clock;
+        let mut builder = asked.builder(options, sees_kernel)?;
+        let first = cpus.first().unwrap_or_default();
+        // Precise samples name the instruction that missed, not one behind it; not all machines
+        // and events have them.
+        let precise = probe(builder.precise_ip(SampleSkid::RequestZero), scope, first);
+        if precise.is_err() {
+            probe(builder.precise_ip(SampleSkid::Arbitrary), scope, first)
+                .map_err(|error| refusal(&error, clock))?;
+        }
+        let ring_bytes = match scope {
+            Scope::Cpus => ask::ring_bytes(options, 0.5),
+            // A user may lock little memory, and a thread runs on one CPU at a time.
+            Scope::Threads => ask::ring_bytes(options, 0.08),
+        };
+        let open = match scope {
+            Scope::Cpus => {
+                let ring = |cpu| {
+                    let counter = builder.clone().any_pid().one_cpu(cpu).build()?;
+                    counter.sampled(ring_bytes)
+                };
+                let rings: std::io::Result<Vec<Sampler>> = cpus.iter().map(ring).collect();
+                Open::Cpus(rings.map_err(|error| refusal(&error, clock))?)
+            }
+            Scope::Threads => {
+                Open::Threads { rings: HashMap::new(), refused: HashSet::new(), ended: Vec::new() }
+            }
+        };
+        Ok(Self { builder, clock: clock.clone(), sees_kernel, ring_bytes, open })
+    }
+
+    /// Lets the rings of CPUs fill; those of threads fill from when they are opened.
+    pub(super) fn begin(&mut self) -> Result<(), CountError> {
+        let Open::Cpus(rings) = &mut self.open else { return Ok(()) };
+        let mut enable = rings.iter_mut().map(|ring| ring.enable());
+        enable.try_for_each(|done| done.map_err(|error| refusal(&error, &self.clock)))
+    }
+
+    /// Takes a ring for every thread of the members that has none.
+    ///
+    /// # Errors
+    /// If there is still none at all.
+    pub(super) fn follow(&mut self, members: &Members, own: u32) -> Result<(), CountError> {
+        let Open::Threads { rings, refused, .. } = &mut self.open else { return Ok(()) };
+        let mut why = CountError::Gone("the process to sample".into());
+        for tid in members.iter().flat_map(threads) {
+            if tid == own || rings.contains_key(&tid) || refused.contains(&tid) {
+                continue;
+            }
+            let Ok(pid) = i32::try_from(tid) else { continue };
+            let counter = self.builder.clone().observe_pid(pid).any_cpu().enabled(true).build();
+            match counter.and_then(|counter| counter.sampled(self.ring_bytes)) {
+                Ok(ring) => drop(rings.insert(tid, ring)),
+                Err(error) => {
+                    why = refusal(&error, &self.clock);
+                    // One that ended meanwhile was not refused.
+                    if !matches!(why, CountError::Gone(_)) {
+                        refused.insert(tid);
+                    }
+                }
+            }
+        }
+        if rings.is_empty() { Err(why) } else { Ok(()) }
+    }
+
+    /// Reads all that is in the rings.
+    pub(super) fn read(&mut self, into: &mut Vec<Timed>) {
+        match &mut self.open {
+            Open::Cpus(rings) => rings.iter_mut().for_each(|ring| drain(ring, into)),
+            Open::Threads { rings, ended, .. } => {
+                rings.values_mut().for_each(|ring| drain(ring, into));
+                for tid in ended.drain(..) {
+                    rings.remove(&tid);
+                }
+            }
+        }
+    }
+
+    /// A thread has ended: its ring is given back after it has been read once more.
+    pub(super) fn exited(&mut self, tid: u32) {
+        if let Open::Threads { ended, refused, .. } = &mut self.open {
+            ended.push(tid);
+            refused.remove(&tid);
+        }
+    }
+
+    /// Stops the rings and says how many threads had none.
+    pub(super) fn end(&mut self) -> u64 {
+        // A ring that can't be stopped is closed with the others right after.
+        match &mut self.open {
+            Open::Cpus(rings) => {
+                rings.iter_mut().for_each(|ring| drop(ring.disable()));
+                0
+            }
+            Open::Threads { rings, refused, .. } => {
+                rings.values_mut().for_each(|ring| drop(ring.disable()));
+                refused.len() as u64
+            }
+        }
+    }
+}
+
+fn probe(builder: &mut Builder<'static>, scope: Scope, cpu: usize) -> std::io::Result<()> {
+    let one = match scope {
+        Scope::Cpus => builder.any_pid().one_cpu(cpu),
+        Scope::Threads => builder.observe_self().any_cpu(),
+    };
+    one.build().map(drop)
+}
+
+/// The logical CPUs that run something.
+fn online() -> Result<CpuSet, CountError> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online");
+    let text = text.map_err(|error| CountError::Failed(format!("no CPUs are listed: {error}")))?;
+    text.trim().parse().map_err(|error| CountError::Failed(format!("{error}")))
+}
+
+fn threads(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let names = tasks.into_iter().flatten().flatten().map(|task| task.file_name());
+    names.filter_map(|name| name.to_str()?.parse().ok()).collect()
+}
+
+fn drain(ring: &mut Sampler, into: &mut Vec<Timed>) {
+    let config = ring.config().clone();
+    while let Some(record) = ring.next_record() {
+        into.extend(record::read(&record, &config));
+    }
+}

@@ -1,0 +1,174 @@
+//! How the kernel is asked for samples, and what its refusals mean.
+
+use std::io;
+
+use perf_event::events::{Hardware, Raw, Software};
+use perf_event::{Builder, SampleFlag};
+use rustix::io::Errno;
+
+use crate::event::{self, Code};
+use crate::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, STACK_BYTES_MAX, unwind};
+use crate::source::CountError;
+
+/// What to sample by, and how the kernel knows it.
+pub(super) struct Asked {
+    pub(super) clock: Clock,
+    code: Option<Code>,
+}
+
+/// What to try, the best first.
+pub(super) fn in_turn(by: &By) -> Vec<Asked> {
+    match by {
+        By::Time => [Clock::Cycles, Clock::CpuClock]
+            .map(|clock| Asked { clock, code: None })
+            .into_iter()
+            .collect(),
+        By::Event(event) => {
+            let clock = Clock::Event(event.name.clone());
+            vec![Asked { clock, code: Some(event.code.clone()) }]
+        }
+    }
+}
+
+impl Asked {
+    /// An event with all that a sample is to hold, for nobody yet.
+    pub(super) fn builder(
+        &self,
+        options: &Options,
+        sees_kernel: bool,
+    ) -> Result<Builder<'static>, CountError> {
+        let mut builder = match (&self.clock, &self.code) {
+            (_, Some(Code::Software(software))) => Builder::new(counted_by_kernel(*software)),
+            (_, Some(Code::Core { config, config1 })) => {
+                Builder::new(Raw::new(*config).config1(*config1))
+            }
+            (_, Some(Code::Other { source, config, config1 })) => {
+                let mut builder = Builder::new(Raw::new(*config).config1(*config1));
+                builder.attrs_mut().type_ = source_number(source)?;
+                builder
+            }
+            (Clock::Cycles, None) => Builder::new(Hardware::CPU_CYCLES),
+            (_, None) => Builder::new(Software::CPU_CLOCK),
+        };
+        builder
+            .sample_frequency(u64::from(options.frequency_hz))
+            .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::PERIOD)
+            .sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER)
+            .sample_regs_user(unwind::register_mask())
+            .sample_stack_user(options.stack_bytes.next_multiple_of(8))
+            .exclude_kernel(!sees_kernel)
+            // The timer ticks in the idle loop too; cycles do not, and some machines refuse the
+            // flag for them.
+            .exclude_idle(self.clock == Clock::CpuClock)
+            .sample_id_all(true)
+            .task(true)
+            .comm(true)
+            .comm_exec(true)
+            .mmap(true)
+            .mmap2(true);
+        if sees_kernel {
+            builder.sample(SampleFlag::CALLCHAIN).exclude_callchain_user(true);
+        }
+        Ok(builder)
+    }
+}
+
+fn counted_by_kernel(event: event::Software) -> Software {
+    match event {
+        event::Software::TaskClock => Software::TASK_CLOCK,
+        event::Software::CpuClock => Software::CPU_CLOCK,
+        event::Software::PageFaults => Software::PAGE_FAULTS,
+        event::Software::MinorFaults => Software::PAGE_FAULTS_MIN,
+        event::Software::MajorFaults => Software::PAGE_FAULTS_MAJ,
+        event::Software::ContextSwitches => Software::CONTEXT_SWITCHES,
+        event::Software::CpuMigrations => Software::CPU_MIGRATIONS,
+    }
+}
+
+fn source_number(source: &str) -> Result<u32, CountError> {
+    let file = format!("/sys/bus/event_source/devices/{source}/type");
+    let number = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+    number.ok_or_else(|| CountError::NoSuchEvent {
+        event: source.to_owned(),
+        why: format!("no number in {file}"),
+    })
+}
+
+/// Whether the kernel could take these options.
+pub(super) fn check(options: &Options) -> Result<(), CountError> {
+    let Options { frequency_hz, stack_bytes, .. } = options;
+    let limits = 1..=FREQUENCY_MAX_HZ;
+    if limits.contains(frequency_hz) && *stack_bytes <= STACK_BYTES_MAX {
+        return Ok(());
+    }
+    Err(CountError::Failed(format!(
+        "can't sample {frequency_hz} times a second with {stack_bytes} bytes of stack: use 1 to \
+         {FREQUENCY_MAX_HZ} and at most {STACK_BYTES_MAX}"
+    )))
+}
+
+/// The size of a ring that holds the samples of so many seconds: a power of two, as the kernel
+/// wants.
+pub(super) fn ring_bytes(options: &Options, seconds: f64) -> usize {
+    // Registers, call chain in the kernel and the rest of a sample.
+    const BESIDE_THE_STACK: u32 = 1 << 10;
+    const LEAST: usize = 128 << 10;
+    const MOST: usize = 8 << 20;
+    let sample = f64::from(options.stack_bytes + BESIDE_THE_STACK);
+    let bytes = sample * f64::from(options.frequency_hz) * seconds;
+    (bytes as usize).next_power_of_two().clamp(LEAST, MOST)
+}
+
+/// What a refusal of the kernel means (perf_event_open(2), section "Errors").
+pub(super) fn refusal(error: &io::Error, clock: &Clock) -> CountError {
+    let event = match clock {
+        Clock::Cycles => "cycles".to_owned(),
+        Clock::CpuClock => "cpu-clock".to_owned(),
+        Clock::Event(name) => name.clone(),
+    };
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT | Errno::OPNOTSUPP | Errno::NXIO | Errno::NODEV) => {
+            CountError::NoSuchEvent { event, why: error.to_string() }
+        }
+        Some(Errno::ACCESS | Errno::PERM) => CountError::Forbidden { event },
+        Some(Errno::MFILE | Errno::NFILE) => CountError::TooManyFiles,
+        Some(Errno::BUSY) => CountError::Busy,
+        Some(Errno::SRCH) => CountError::Gone("the process to sample".into()),
+        _ => CountError::Failed(format!("can't sample by {event}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_powers_of_two_within_limits() {
+        let of = |frequency_hz, stack_bytes| {
+            let options = Options { frequency_hz, stack_bytes, ..Options::default() };
+            ring_bytes(&options, 0.5)
+        };
+        assert_eq!(of(99, 16 << 10), 1 << 20);
+        assert_eq!(of(1, 0), 128 << 10);
+        assert_eq!(of(1000, 48 << 10), 8 << 20);
+    }
+
+    #[test]
+    fn what_a_record_cannot_hold_is_refused() {
+        let with = |frequency_hz, stack_bytes| {
+            check(&Options { frequency_hz, stack_bytes, ..Options::default() })
+        };
+        assert_eq!(with(99, 16 << 10), Ok(()));
+        assert!(matches!(with(0, 8), Err(CountError::Failed(_))));
+        assert!(matches!(with(99, 64 << 10), Err(CountError::Failed(_))));
+        assert!(matches!(with(5000, 8), Err(CountError::Failed(_))));
+    }
+
+    #[test]
+    fn refusals_name_their_remedy() {
+        let of = |errno: Errno| refusal(&errno.into(), &Clock::CpuClock).to_string();
+        assert!(of(Errno::ACCESS).contains("perf_event_paranoid"));
+        assert!(of(Errno::NOENT).contains("does not count cpu-clock"));
+        assert!(of(Errno::MFILE).contains("ulimit"));
+    }
+}

@@ -1,0 +1,106 @@
+//! The functions of Hassanein et al. (2008, sections 4.7, 5.7 and 5.8) and what became of them.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::{Frame, Kind, Profile};
+
+/// A function that the paper names.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SeedFunction {
+    /// Its name in PostgreSQL 8.1.
+    pub name: String,
+    /// What it does.
+    pub role: String,
+    /// The functions that do it in PostgreSQL 15 to 18.
+    pub today: Vec<String>,
+    /// What a reader should know.
+    pub note: Option<String>,
+    /// The workloads whose most time consuming functions it is among.
+    pub seen_in: Vec<String>,
+    /// What the paper's text prints of it.
+    #[serde(default)]
+    pub shares: Vec<Published>,
+}
+
+/// A share that the paper prints.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Published {
+    /// Of what: `time`, `l2-misses`, `dtlb-misses`.
+    pub of: String,
+    /// 0 to 100.
+    pub percent: f64,
+    /// `uTPC-C`, `uSS`, `uNJ`.
+    pub workload: String,
+    /// With Hyper-Threading or without, and how many clients.
+    pub setting: String,
+    /// Where the paper says it.
+    pub source: String,
+}
+
+/// A function of the paper in a profile of today.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeedRow {
+    /// The function of the paper.
+    pub seed: &'static SeedFunction,
+    /// Functions of today that were seen, with their share of events of their own, 0 to 1.
+    pub found: Vec<(Frame, f64)>,
+    /// Their sum; `None` where none was seen: no sample fell there, the compiler has put it into
+    /// its caller, or it has no name in a stripped file.
+    pub share: Option<f64>,
+    /// Other functions of the paper whose work is part of the same share.
+    pub with: Vec<&'static str>,
+}
+
+static SEED: LazyLock<Vec<SeedFunction>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct File {
+        function: Vec<SeedFunction>,
+    }
+    let file: File = toml::from_str(include_str!("../../published/functions.toml"))
+        .expect("a test reads the file that is built in");
+    file.function
+});
+
+/// The functions of the paper, in the order in which it names them.
+#[must_use]
+pub fn seed_names() -> &'static [SeedFunction] {
+    &SEED
+}
+
+impl Profile {
+    /// What each function of the paper takes today. Only meant for PostgreSQL.
+    #[must_use]
+    pub fn seed_rows(&self) -> Vec<SeedRow> {
+        SEED.iter().map(|seed| self.seed_row(seed)).collect()
+    }
+
+    fn seed_row(&self, seed: &'static SeedFunction) -> SeedRow {
+        let is_it = |frame: &Frame| {
+            frame.kind == Kind::User && seed.today.iter().any(|name| *name == plain(&frame.name))
+        };
+        let hits = self.functions.iter().filter(|function| is_it(&function.frame));
+        let share = |events: u64| events as f64 / self.events as f64;
+        let found: Vec<(Frame, f64)> = hits
+            .filter(|function| function.self_events > 0)
+            .map(|function| (function.frame.clone(), share(function.self_events)))
+            .collect();
+        let sum = found.iter().map(|(_, share)| share).sum();
+        let shares_work = |other: &&SeedFunction| {
+            other.name != seed.name && other.today.iter().any(|name| seed.today.contains(name))
+        };
+        let with = SEED.iter().filter(shares_work).map(|other| other.name.as_str()).collect();
+        SeedRow { seed, share: (!found.is_empty()).then_some(sum), found, with }
+    }
+}
+
+/// A compiler names its copies of a function `name.isra.0`, `name.constprop.1`, `name.cold`.
+fn plain(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests;

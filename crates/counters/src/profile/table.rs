@@ -1,0 +1,267 @@
+//! A profile: functions with their shares, and the stacks they were seen in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::Clock;
+use count::{added, functions, prune, unique};
+
+mod count;
+
+/// Where the samples of a run fell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Profile {
+    /// What a share is a share of.
+    pub clock: Clock,
+    /// Samples a second of work that were asked for.
+    pub frequency_hz: u32,
+    /// From begin to end. Nothing else is timed meanwhile.
+    pub duration_s: f64,
+    /// Samples of the processes in question.
+    pub samples: u64,
+    /// Events of the clock that they stand for.
+    pub events: u64,
+    /// Those taken in the kernel; `None` where only programs may be sampled.
+    pub kernel_samples: Option<u64>,
+    /// Records that the kernel or its reader had to drop, of any process: a lower bound.
+    pub lost: u64,
+    /// Samples whose stack was not unwound to its outermost call.
+    pub truncated: u64,
+    /// Threads that the system did not let us sample.
+    pub unsampled_threads: u64,
+    /// Every function that was seen, the one with the most events of its own first.
+    pub functions: Vec<Function>,
+    /// The names that stacks refer to.
+    pub frames: Vec<Frame>,
+    /// Every stack with a share of at least 0.05 %; what was below is in its callers' stacks.
+    pub stacks: Vec<Stack>,
+}
+
+/// A function with its samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Function {
+    /// The function.
+    #[serde(flatten)]
+    pub frame: Frame,
+    /// Samples in the function itself.
+    pub self_samples: u64,
+    /// Samples in it or in what it called.
+    pub total_samples: u64,
+    /// Events that the samples in the function itself stand for.
+    pub self_events: u64,
+    /// Events in it or in what it called.
+    pub total_events: u64,
+}
+
+/// A function as a frame of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Frame {
+    /// Its name; `module+0x1234` where there is none, by the function's begin if that is known.
+    pub name: String,
+    /// The file it is from, without folders; `[kernel]`, `[vdso]`.
+    pub module: String,
+    /// What it is part of.
+    pub kind: Kind,
+}
+
+/// What a frame is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A program or a library.
+    User,
+    /// The operating system.
+    Kernel,
+    /// Code whose name is not known: a stripped, deleted or replaced file.
+    Unresolved,
+    /// No code: what is above was called by something that was not unwound.
+    Cut,
+}
+
+/// A stack with its samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Stack {
+    /// Places in [`Profile::frames`], the outermost call first.
+    pub frames: Vec<u32>,
+    /// Samples in its innermost function.
+    pub samples: u64,
+    /// Events that they stand for.
+    pub events: u64,
+}
+
+/// The functions with the largest shares. The rows, the rest and the unresolved make 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Top {
+    /// The largest first.
+    pub rows: Vec<TopRow>,
+    /// Share of all other functions that have a name.
+    pub rest: f64,
+    /// Share of code without a name.
+    pub unresolved: f64,
+}
+
+/// A function's shares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopRow {
+    /// The function.
+    pub frame: Frame,
+    /// Share of events in the function itself, 0 to 1.
+    pub share: f64,
+    /// Share of events in it or in what it called.
+    pub total_share: f64,
+    /// Samples that the share rests on.
+    pub samples: u64,
+}
+
+/// How a function's share differs between two profiles. A share of 0 says that no sample fell
+/// there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delta {
+    /// The function.
+    pub frame: Frame,
+    /// Its share in the first.
+    pub before: f64,
+    /// Its share in the second.
+    pub after: f64,
+}
+
+impl Frame {
+    /// A frame.
+    pub(super) fn new(name: &str, module: &str, kind: Kind) -> Self {
+        Self { name: name.into(), module: module.into(), kind }
+    }
+
+    /// In place of what was not unwound.
+    pub(super) fn cut() -> Self {
+        Self::new("[truncated]", "", Kind::Cut)
+    }
+}
+
+impl Profile {
+    /// Counts stacks. Frames and stacks may repeat; stacks may not be empty of frames that exist.
+    pub(super) fn of(clock: Clock, frames: Vec<Frame>, stacks: Vec<Stack>) -> Self {
+        let (frames, stacks) = unique(frames, stacks);
+        let samples = stacks.iter().map(|stack| stack.samples).sum();
+        let events = stacks.iter().map(|stack| stack.events).sum();
+        let functions = functions(&frames, &stacks);
+        let (frames, stacks) = prune(frames, stacks, events);
+        Self {
+            clock,
+            frequency_hz: 0,
+            duration_s: 0.0,
+            samples,
+            events,
+            kernel_samples: None,
+            lost: 0,
+            truncated: 0,
+            unsampled_threads: 0,
+            functions,
+            frames,
+            stacks,
+        }
+    }
+
+    /// Share of the events in code without a name; `None` without samples.
+    #[must_use]
+    pub fn unresolved(&self) -> Option<f64> {
+        let unnamed = self.functions.iter().filter(|f| f.frame.kind == Kind::Unresolved);
+        let events: u64 = unnamed.map(|function| function.self_events).sum();
+        (self.events > 0).then(|| events as f64 / self.events as f64)
+    }
+
+    /// The `n` functions with the largest shares; `None` without samples.
+    #[must_use]
+    pub fn top(&self, n: usize) -> Option<Top> {
+        let unresolved = self.unresolved()?;
+        let share = |events| events as f64 / self.events as f64;
+        let named = || self.functions.iter().filter(|f| f.frame.kind != Kind::Unresolved);
+        let rows = named().take(n).map(|function| TopRow {
+            frame: function.frame.clone(),
+            share: share(function.self_events),
+            total_share: share(function.total_events),
+            samples: function.self_samples,
+        });
+        let rest: u64 = named().skip(n).map(|function| function.self_events).sum();
+        Some(Top { rows: rows.collect(), rest: share(rest), unresolved })
+    }
+
+    /// Both runs as one; `None` if their clocks differ.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Option<Self> {
+        if self.clock != other.clock {
+            return None;
+        }
+        let shift = u32::try_from(self.frames.len()).ok()?;
+        let frames = self.frames.iter().chain(&other.frames).cloned().collect();
+        let shifted = other.stacks.iter().map(|stack| Stack {
+            frames: stack.frames.iter().map(|frame| frame + shift).collect(),
+            ..*stack
+        });
+        let stacks = self.stacks.iter().cloned().chain(shifted).collect();
+        let both = Self::of(self.clock.clone(), frames, stacks);
+        let kernel = self.kernel_samples.zip(other.kernel_samples);
+        Some(Self {
+            frequency_hz: self.frequency_hz.max(other.frequency_hz),
+            duration_s: self.duration_s + other.duration_s,
+            kernel_samples: kernel.map(|(one, two)| one + two),
+            lost: self.lost + other.lost,
+            truncated: self.truncated + other.truncated,
+            unsampled_threads: self.unsampled_threads + other.unsampled_threads,
+            // What was cut from the stacks is still in these.
+            functions: added(&self.functions, &other.functions),
+            ..both
+        })
+    }
+
+    /// The stacks as lines `outermost;inner;innermost samples`, which other tools draw flame graphs
+    /// from (Gregg, "The Flame Graph", CACM 2016).
+    #[must_use]
+    pub fn folded(&self) -> String {
+        let mut text = String::new();
+        for stack in &self.stacks {
+            let names = stack.frames.iter().map(|&frame| {
+                let Frame { name, kind, .. } = &self.frames[frame as usize];
+                let mark = if *kind == Kind::Kernel { "_[k]" } else { "" };
+                format!("{}{mark}", name.replace(';', ":").replace('\n', " "))
+            });
+            let names: Vec<String> = names.collect();
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{} {}", names.join(";"), stack.samples);
+        }
+        text
+    }
+
+    /// How the share of every named function differs in another profile, the largest difference
+    /// first; `None` if their clocks differ or one has no samples.
+    #[must_use]
+    pub fn compare(&self, after: &Self) -> Option<Vec<Delta>> {
+        if self.clock != after.clock || self.events == 0 || after.events == 0 {
+            return None;
+        }
+        let mut shares: BTreeMap<&Frame, (f64, f64)> = BTreeMap::new();
+        for function in &self.functions {
+            let share = function.self_events as f64 / self.events as f64;
+            shares.entry(&function.frame).or_default().0 = share;
+        }
+        for function in &after.functions {
+            let share = function.self_events as f64 / after.events as f64;
+            shares.entry(&function.frame).or_default().1 = share;
+        }
+        let named = shares.into_iter().filter(|(frame, _)| frame.kind != Kind::Unresolved);
+        let mut deltas: Vec<Delta> = named
+            .map(|(frame, (before, after))| Delta { frame: frame.clone(), before, after })
+            .collect();
+        let size = |delta: &Delta| (delta.after - delta.before).abs();
+        deltas.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        Some(deltas)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

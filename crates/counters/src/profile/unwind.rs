@@ -1,0 +1,121 @@
+//! From registers and a copy of the stack to the calls that led there.
+
+use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
+use framehop::{Error, UnwindRegsNative};
+
+use super::space::Unwinder;
+
+/// Rules already worked out, by address; shared by all processes.
+pub(super) type Cache = CacheNative<MayAllocateDuringUnwind>;
+
+/// Deeper stacks are cut. Recursion of a planner or of a regular expression goes that deep.
+const FRAMES_MAX: usize = 256;
+
+/// The registers that unwinding starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Registers {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    fp: u64,
+    #[cfg(target_arch = "aarch64")]
+    lr: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+mod native {
+    use super::{Registers, UnwindRegsNative};
+
+    // asm/perf_regs.h: BP, SP and IP.
+    pub(super) const NUMBERS: [u32; 3] = [6, 7, 8];
+
+    pub(super) fn registers(values: &[u64]) -> Option<Registers> {
+        let &[fp, sp, pc] = values else { return None };
+        Some(Registers { pc, sp, fp })
+    }
+
+    impl Registers {
+        pub(super) fn native(&self) -> UnwindRegsNative {
+            UnwindRegsNative::new(self.pc, self.sp, self.fp)
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod native {
+    use super::{Registers, UnwindRegsNative};
+    use framehop::aarch64::PtrAuthMask;
+
+    // asm/perf_regs.h: X29, LR, SP and PC.
+    pub(super) const NUMBERS: [u32; 4] = [29, 30, 31, 32];
+
+    pub(super) fn registers(values: &[u64]) -> Option<Registers> {
+        let &[fp, lr, sp, pc] = values else { return None };
+        Some(Registers { pc, sp, fp, lr })
+    }
+
+    impl Registers {
+        pub(super) fn native(&self) -> UnwindRegsNative {
+            // Linux gives programs 48 bits of address; the rest of a return address is its
+            // signature.
+            let mask = PtrAuthMask(u64::MAX >> 16);
+            UnwindRegsNative::new_with_ptr_auth_mask(mask, self.lr, self.sp, self.fp)
+        }
+    }
+}
+
+/// The registers to ask the kernel for, as `attr.sample_regs_user` wants them.
+pub(super) fn register_mask() -> u64 {
+    native::NUMBERS.iter().fold(0, |mask, number| mask | 1 << number)
+}
+
+impl Registers {
+    /// From what the kernel copied for [`register_mask`].
+    pub(super) fn from_sample(values: &[u64]) -> Option<Self> {
+        native::registers(values)
+    }
+}
+
+/// The calls of one stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Calls {
+    /// Addresses inside the calls, the innermost first.
+    pub(super) addresses: Vec<u64>,
+    /// Whether the outermost was not reached.
+    pub(super) truncated: bool,
+}
+
+/// Walks a stack whose bytes from the stack pointer on are `stack`. Where a file has no unwind
+/// tables, the unwinder follows frame pointers.
+pub(super) fn unwind(
+    unwinder: &Unwinder,
+    cache: &mut Cache,
+    registers: &Registers,
+    stack: &[u8],
+    is_code: impl Fn(u64) -> bool,
+) -> Calls {
+    let mut read = |address: u64| {
+        let at = usize::try_from(address.checked_sub(registers.sp).ok_or(())?).map_err(drop)?;
+        let bytes = stack.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(())?;
+        Ok(u64::from_le_bytes(*bytes))
+    };
+    let mut frames = unwinder.iter_frames(registers.pc, registers.native(), cache, &mut read);
+    let mut addresses = Vec::new();
+    loop {
+        match frames.next() {
+            Ok(Some(frame)) => {
+                let address = frame.address_for_lookup();
+                let known =
+                    matches!(frame, FrameAddress::InstructionPointer(_)) || is_code(address);
+                if !known || addresses.len() == FRAMES_MAX {
+                    return Calls { addresses, truncated: true };
+                }
+                addresses.push(address);
+            }
+            // The outermost function has nowhere to return to.
+            Ok(None) | Err(Error::ReturnAddressIsNull) => {
+                return Calls { addresses, truncated: false };
+            }
+            Err(_) => return Calls { addresses, truncated: true },
+        }
+    }
+}
