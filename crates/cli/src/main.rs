@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod counting;
 mod errors;
 mod interrupt;
 mod memory;

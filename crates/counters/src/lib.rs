@@ -17,7 +17,7 @@
 
 #![forbid(unsafe_code)]
 
-mod nearest;
+pub mod counter;
 pub mod cycles;
 pub mod event;
 pub mod formula;
@@ -26,9 +26,12 @@ pub mod held;
 pub mod instrumented;
 pub mod live;
 pub mod metric;
+pub mod metrics;
 pub mod mock;
+mod nearest;
 pub mod profile;
 pub mod published;
+pub mod rates;
 pub mod recorded;
 pub mod rotation;
 pub mod source;

@@ -27,6 +27,9 @@ pub struct Stream {
 pub struct Header {
     /// The machine's table of events, if it has one of its own.
     pub table: Option<String>,
+    /// Groups of metrics that were asked for.
+    #[serde(default)]
+    pub metrics: Vec<String>,
     /// The processor, in words.
     pub machine: String,
     /// Logical CPUs that share a core, each core's in one list.

@@ -20,7 +20,7 @@ mod processor;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ pub struct Table {
     pub source: String,
     /// The licence of that.
     pub licence: String,
+    /// The event that tells how much was done, by which all others are normalised: instructions, or
+    /// time where nothing counts those.
+    pub work: String,
     /// How many general counters a thread has.
     pub general_counters: GeneralCounters,
     processors: processor::Processors,
@@ -175,6 +178,16 @@ impl Table {
         Self::for_processor(&vendor, family, model)
     }
 
+    /// The table of this machine's processor.
+    pub fn here() -> Option<&'static Self> {
+        Self::for_cpuinfo(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
+    }
+
+    /// What the kernel counts itself, on every machine.
+    pub fn software() -> &'static Self {
+        Self::all().last().expect("the software table is embedded")
+    }
+
     /// Reads a table and checks it.
     ///
     /// # Errors
@@ -217,6 +230,27 @@ impl Table {
             matches!(described.event.place, Place::Fixed(_)) && described.leader.is_none()
         };
         self.events.iter().filter(own).map(|described| &described.event).collect()
+    }
+
+    /// The events that belong into every group: what CPI is made of, and the nominal clock where it
+    /// has a counter of its own.
+    pub fn always(&self) -> Vec<Event> {
+        let names = |metric: &str| match self.metric(metric) {
+            Some(Definition::Formula(formula)) => formula.names(),
+            Some(Definition::Absent { .. }) | None => BTreeSet::new(),
+        };
+        let (cpi, clock) = (names("cpi"), names("frequency_ratio"));
+        let fixed = self.fixed();
+        let belongs = |event: &&Event| {
+            let name = event.name.as_str();
+            name == self.work || cpi.contains(name) || clock.contains(name) && fixed.contains(event)
+        };
+        self.events().filter(belongs).cloned().collect()
+    }
+
+    /// How many general counters a group may use, the same with siblings on and off.
+    pub fn counters(&self) -> u8 {
+        self.general_counters.smt_on.min(self.general_counters.smt_off)
     }
 
     /// How it gives a metric of the catalogue; None for a name that the catalogue does not have.

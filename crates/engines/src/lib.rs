@@ -27,6 +27,7 @@ pub mod served;
 pub mod server;
 mod stream;
 pub mod sysbench;
+mod watcher;
 
 use attach::{Access, Target};
 use workahead_study::engine::{Engine, EngineError};

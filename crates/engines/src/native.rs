@@ -213,7 +213,7 @@ impl Native {
         }
         let Ran { wall_s, cpu_s, probed, answer, .. } = ran;
         let cpu_s = Some(cpu_s);
-        Sample { wall_s, cpu_s, tuples: probed as u64, answer, measures, plan: None }
+        Sample { wall_s, cpu_s, tuples: probed as u64, answer, measures, ..Sample::default() }
     }
 }
 

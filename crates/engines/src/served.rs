@@ -27,6 +27,7 @@
 //! | `loops`, `loop_bytes` | loops beside, on the server's CPUs: how many or `per-cpu`; 1 MiB each |
 //! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
 //! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
+//! | `watched` | `on`; or `off`: no counters, no profile in this cell, to see what they cost |
 //! | `server.NAME` | the server's own setting of that name |
 //!
 //! A cold start, of the method's protocol, is a server started anew and its files out of the
@@ -72,6 +73,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use workahead_counters::event::Privilege;
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
@@ -81,17 +83,19 @@ use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
+use workahead_study::watch as study;
 use workahead_workloads::client::Workload;
 
 use asked::Asked;
 use background::Background;
 use database::{Database, Running, Seat};
 use private::Private;
-use sample::Beside;
+use sample::{Beside, Watch};
 use work::Work;
 
 use crate::attach::{Access, Target};
 use crate::server::Explain;
+use crate::watcher::Watcher;
 
 /// What a server takes beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
@@ -109,6 +113,8 @@ pub struct Served {
     found: BTreeMap<String, u32>,
     /// Plans that were run for their operators' times, by cell: once is enough.
     explained: BTreeMap<String, PlanText>,
+    /// What is watched beside time, where a study asks for it.
+    watcher: Option<Watcher>,
 }
 
 impl Served {
@@ -149,7 +155,17 @@ impl Served {
         let home = std::env::temp_dir().join("workahead");
         let machine = Machine::here();
         let (found, explained) = (BTreeMap::new(), BTreeMap::new());
-        Self { database, machine, home, controls: None, open: None, data: None, found, explained }
+        Self {
+            database,
+            machine,
+            home,
+            controls: None,
+            open: None,
+            data: None,
+            found,
+            explained,
+            watcher: None,
+        }
     }
 
     /// The CPUs of the server; none where it may use all.
@@ -311,7 +327,13 @@ impl Served {
             _ => self.client_cpus(asked),
         };
         let loops = Background::new(asked.loops, asked.loop_bytes, running.cpus.clone());
-        let beside = Beside { clients, loops, stop };
+        let watched_cpus = running.cpus.clone();
+        let watch = self.watcher.as_mut().filter(|_| asked.watched).map(|watcher| Watch {
+            watcher,
+            cell: format!("{asked:?}"),
+            cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+        });
+        let beside = Beside { clients, loops, stop, watch };
         let database = self.database.as_mut();
         let mut sample = match asked.crash() {
             None => sample::of(database, asked, workload, beside)?,
@@ -338,6 +360,12 @@ impl Engine for Served {
 
     fn keep_in(&mut self, home: &Path) {
         self.home = home.join(self.database.folder());
+    }
+
+    fn watch(&mut self, watch: &study::Watch) -> Result<(), EngineError> {
+        let sides = [Privilege::User, Privilege::Kernel];
+        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &sides));
+        Ok(())
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {

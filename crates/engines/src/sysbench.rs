@@ -98,7 +98,7 @@ fn sample(options: &Options, ran: &Ran) -> Sample {
         // Who made how many passes is chance in 0.4; how many there were is not.
         answer: Answer { rows: passes, checksum: ran.checksum },
         measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        plan: None,
+        ..Sample::default()
     }
 }
 

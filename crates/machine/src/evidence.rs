@@ -40,6 +40,10 @@ pub struct Counters {
     pub sources: Vec<String>,
     /// `perf_event_paranoid`; `None` when the kernel has no performance events at all.
     pub paranoid: Option<i64>,
+    /// Whether the kernel's watchdog for stuck CPUs holds a counter of each
+    /// (`/proc/sys/kernel/nmi_watchdog`).
+    #[serde(default)]
+    pub watchdog: bool,
     /// The tier of figures taken here.
     pub tier: EvidenceTier,
     /// Why the tier is not A, and what would raise it.
@@ -100,7 +104,9 @@ impl Counters {
             ),
             (false, Leave::Machine) => (CounterState::Present, EvidenceTier::A, "all counters"),
         };
-        Self { state, sources, paranoid, tier, reason: reason.to_owned() }
+        let watchdog = state == CounterState::Present
+            && root.value::<u32>("proc/sys/kernel/nmi_watchdog").is_some_and(|on| on != 0);
+        Self { state, sources, paranoid, watchdog, tier, reason: reason.to_owned() }
     }
 }
 

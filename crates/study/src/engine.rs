@@ -11,6 +11,7 @@ use workahead_machine::limits::Limits;
 use crate::cell::Cell;
 use crate::nearest;
 use crate::plans::PlanText;
+use crate::watch::{Watch, Watched};
 
 /// Runs cells. The runner calls, for every block, `prepare` before each `run`; `finish` at the end,
 /// also after an error. Before all of it the engine may `learn` what the machine can do.
@@ -27,6 +28,21 @@ pub trait Engine {
 
     /// Takes note of a directory in which data may be kept between runs.
     fn keep_in(&mut self, _home: &Path) {}
+
+    /// Takes note of what to watch in every sample beside its time.
+    ///
+    /// # Errors
+    /// When it can't watch anything, or not that.
+    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
+        match watch.is_nothing() {
+            true => Ok(()),
+            false => Err(EngineError::Failed(format!(
+                "engine `{}` counts and profiles nothing: leave `counters` and `profile_hz` out of \
+                 the study's method",
+                self.name()
+            ))),
+        }
+    }
 
     /// Refuses unknown settings and values before anything is run, and says what the cell needs.
     fn check(&self, cell: &Cell) -> Result<Need, EngineError>;
@@ -63,7 +79,7 @@ impl Need {
 }
 
 /// What one repetition gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Elapsed time.
     pub wall_s: f64,
@@ -81,6 +97,9 @@ pub struct Sample {
     /// so an engine may ask for it once only, and need not.
     #[serde(rename = "query_plan", default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanText>,
+    /// What was watched beside time, where a study asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Box<Watched>>,
 }
 
 /// The answer of a query, short.

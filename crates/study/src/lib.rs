@@ -45,3 +45,4 @@ pub mod table;
 pub mod testing;
 pub mod throughput;
 pub mod verdict;
+pub mod watch;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Before, Start};
 use crate::setting::Settings;
+use crate::watch::Watch;
 
 /// The method of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,12 @@ pub struct Method {
     pub restart: Before,
     /// When data is brought back to what it was after loading.
     pub restore: Before,
+    /// Groups of metrics to count in every sample, such as `cpi` and `l2`; `all` is every one.
+    pub counters: Vec<String>,
+    /// How long each group of events is counted before the next has its turn.
+    pub slot_s: f64,
+    /// Samples a second of each CPU's time, for a profile of functions; none where 0.
+    pub profile_hz: u32,
     /// The axes that change the data, outermost first. All of them when not given; `case` never
     /// unless named.
     pub blocks: Option<Vec<String>>,
@@ -43,12 +50,23 @@ impl Default for Method {
             protocol: Start::Warm,
             restart: Before::WhenNeeded,
             restore: Before::WhenNeeded,
+            counters: Vec::new(),
+            slot_s: 1.0,
+            profile_hz: 0,
             blocks: None,
             baseline: Settings::new(),
             mean: Mean::Median,
             tuples: "tuples".to_owned(),
             charts: Vec::new(),
         }
+    }
+}
+
+impl Method {
+    /// What engines are to watch.
+    pub fn watch(&self) -> Watch {
+        let Method { counters, slot_s, profile_hz, .. } = self;
+        Watch { counters: counters.clone(), slot_s: *slot_s, profile_hz: *profile_hz }
     }
 }
 

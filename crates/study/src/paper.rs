@@ -27,6 +27,10 @@ pub struct Claim {
     /// `more`, `less`, `same`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
+    /// The other measure of the same cell, where the ratio is of two of them and not of two cells:
+    /// `cpi_kernel` over `cpi_user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// In its words, short.
     pub says: String,
     /// What it takes to judge it, beside what the study needs.

@@ -23,6 +23,7 @@ use crate::method::Order;
 use crate::protocol::{Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
+use crate::watch::Watch;
 
 /// The axis, or setting of a case, that goes before the method's protocol.
 pub(crate) const PROTOCOL: &str = "protocol";
@@ -48,6 +49,9 @@ pub struct Plan {
     /// The order inside a block.
     #[serde(default, skip_serializing_if = "Order::is_abba")]
     pub order: Order,
+    /// What is watched in every sample.
+    #[serde(default, skip_serializing_if = "Watch::is_nothing")]
+    pub watch: Watch,
     /// Indices of cells that can't be run here: they are in the plan and never visited.
     #[serde(skip)]
     pub skipped: BTreeSet<usize>,
@@ -109,6 +113,7 @@ impl Plan {
             repetitions: spec.method.repetitions,
             warmup: spec.method.warmup,
             order: spec.method.order,
+            watch: spec.method.watch(),
             skipped: BTreeSet::new(),
         }
     }

@@ -169,6 +169,12 @@ impl Results {
         Ratio::paired(&self.paired(cell.index, base.index, measure))
     }
 
+    /// One measure of a cell over another of its own, paired by repetition.
+    pub fn ratio_within(&self, cell: usize, measure: &str, over: &str) -> Option<Ratio> {
+        let pair = |seen: &Observation| Some((seen.measure(measure)?, seen.measure(over)?));
+        Ratio::paired(&self.of_cell(cell).filter_map(pair).collect::<Vec<_>>())
+    }
+
     /// The cell that a cell is compared with, unless that is itself.
     fn other(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         self.plan.baseline_of(cell, baseline).filter(|base| base.index != cell.index)
@@ -277,13 +283,19 @@ impl Results {
             false => &claim.against,
         };
         let meant = self.plan.cells.iter().filter(|cell| self.plan.means(&claim.cells, cell));
-        let meant: Vec<&Cell> = meant
-            .filter(|cell| {
-                self.plan.baseline_of(cell, baseline).is_none_or(|base| base.index != cell.index)
-            })
-            .collect();
+        let is_other = |cell: &&Cell| {
+            let base = self.plan.baseline_of(cell, baseline);
+            claim.over.is_some() || base.is_none_or(|base| base.index != cell.index)
+        };
+        let meant: Vec<&Cell> = meant.filter(is_other).collect();
         let measure = claim.measure.as_deref().unwrap_or(THROUGHPUT);
-        let ratio = |cell: &&Cell| (cell.index, self.ratio_of(cell, baseline, measure));
+        let ratio = |cell: &&Cell| {
+            let ratio = match &claim.over {
+                Some(over) => self.ratio_within(cell.index, measure, over),
+                None => self.ratio_of(cell, baseline, measure),
+            };
+            (cell.index, ratio)
+        };
         let cells: Vec<(usize, Option<Ratio>)> = meant.iter().map(ratio).collect();
         let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
         let missing = verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance());

@@ -123,7 +123,14 @@ impl Engine for Mock {
         let speed = cell.get("speed").and_then(Setting::as_number).unwrap_or(1.0);
         let wall_s = rows as f64 * 1e-7 / speed * wobble;
         let measures = BTreeMap::from([("table_bytes".to_owned(), rows as f64 * 16.0)]);
-        Ok(Sample { wall_s, cpu_s: Some(wall_s), tuples: rows, answer, measures, plan: None })
+        Ok(Sample {
+            wall_s,
+            cpu_s: Some(wall_s),
+            tuples: rows,
+            answer,
+            measures,
+            ..Sample::default()
+        })
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {

@@ -14,6 +14,7 @@ use workahead_machine::topology::{CoreKind, Smt};
 use workahead_machine::virtualisation::VirtualKind;
 use workahead_machine::{Machine, Root};
 
+use crate::counting::{self, Tried};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +41,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         let is_this = args.root.is_none();
         let limits = is_this.then(|| Store::of_user().load(&machine)).flatten();
         let probed = limits.as_ref().map(|limits| &limits.siblings);
-        output::text(&description(&machine, probed))?;
+        let tried = match is_this {
+            true => counting::tried(&machine),
+            false => Tried::not(&machine),
+        };
+        output::text(&description(&machine, probed, &tried))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -48,7 +53,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 const UNKNOWN: &str = "unknown";
 
 /// Lines of a label and what is known under it.
-fn description(machine: &Machine, probed: Option<&Siblings>) -> String {
+fn description(machine: &Machine, probed: Option<&Siblings>, tried: &Tried) -> String {
     let lines = [
         ("Processor", vec![processor(machine)]),
         ("Machine", vec![reality(machine)]),
@@ -59,8 +64,8 @@ fn description(machine: &Machine, probed: Option<&Siblings>) -> String {
         ("TLB (data)", tlb(machine)),
         ("Memory", vec![memory(machine)]),
         ("Huge pages", vec![huge_pages(machine)]),
-        ("Counters", vec![counters(machine)]),
-        ("Evidence tier", vec![format!("{:?}", machine.counters.tier)]),
+        ("Counters", counters(machine, tried)),
+        ("Evidence tier", vec![format!("{:?}", tried.tier)]),
     ];
     let mut text = String::new();
     for (label, values) in lines {
@@ -222,12 +227,17 @@ fn huge_pages(machine: &Machine) -> String {
     }
 }
 
-fn counters(machine: &Machine) -> String {
+fn counters(machine: &Machine, tried: &Tried) -> Vec<String> {
     let counters = &machine.counters;
-    match counters.state {
-        CounterState::Present => format!("{}; {}", counters.sources.join(", "), counters.reason),
-        _ => format!("none: {}", counters.reason),
+    let mut lines = match counters.state {
+        CounterState::Present => vec![format!("{}; {}", counters.sources.join(", "), tried.reason)],
+        _ => vec![format!("none: {}", counters.reason)],
+    };
+    if counters.watchdog {
+        let remedy = "write 0 to /proc/sys/kernel/nmi_watchdog to count with all of them";
+        lines.push(format!("the NMI watchdog holds one: {remedy}"));
     }
+    lines
 }
 
 /// `512 KiB`, `1.25 MiB`, `23.5 GiB`: three digits, without zeros at the end.

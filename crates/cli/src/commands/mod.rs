@@ -1,6 +1,7 @@
 //! The subcommands, one file each: arguments, and `run`.
 
 mod completions;
+mod counters;
 mod data;
 mod join;
 mod limits;
@@ -20,6 +21,8 @@ use std::process::ExitCode;
 pub(crate) enum Command {
     /// What this computer is: topology, caches, siblings, pages, counters
     Machine(machine::Args),
+    /// What can be counted here; what a program does, and where its time goes
+    Counters(counters::Args),
     /// What its memory can do, measured: latency, random lines per second, bandwidth
     Limits(limits::Args),
     /// Generate data to join, as Parquet
@@ -41,6 +44,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Machine(args) => machine::run(args),
+            Self::Counters(args) => counters::run(args),
             Self::Limits(args) => limits::run(args),
             Self::Data(args) => data::run(args),
             Self::Join(args) => join::run(args),

@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use workahead_counters::counter::ALL;
 use workahead_machine::Machine;
 use workahead_report::{Reproduced, State, Study};
 use workahead_study::error::StudyError;
 use workahead_study::ledger::{SEEDS, Seed};
 use workahead_study::reproduction::{self, Ran};
+use workahead_study::watch::Watch;
 use workahead_study::{directory, file};
 
 use super::study::chosen::Kept;
@@ -82,7 +84,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     check_scale(seed, args.scale.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| directory_of(seed, &args));
     let machine = Machine::here();
-    let here = host::host(&machine)?;
+    let everything = Watch { counters: vec![ALL.to_owned()], ..Watch::default() };
+    let here = host::host(&machine, &everything)?;
     let mut ran: Vec<(Ran, State)> = Vec::new();
     let stop = host::stop()?;
     for id in seed.studies() {

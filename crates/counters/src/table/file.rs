@@ -23,6 +23,8 @@ struct File {
     layout: Layout,
     source: String,
     licence: String,
+    /// The event that tells how much was done.
+    work: String,
     general_counters: GeneralCounters,
     /// The reason for every metric that the file does not mention.
     otherwise: Option<String>,
@@ -97,6 +99,7 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
         title: file.title,
         source: file.source,
         licence: file.licence,
+        work: file.work,
         general_counters: file.general_counters,
         processors: Processors::new(file.vendor, file.family, file.models),
         events,

@@ -64,6 +64,8 @@ pub(super) struct Asked {
     pub(super) scale_to_bound: Option<u32>,
     /// How the plan is asked for, after the measured time.
     pub(super) explain: Explain,
+    /// Whether what the study watches is watched in this cell.
+    pub(super) watched: bool,
     /// The server's own settings.
     pub(super) server: BTreeMap<String, String>,
 }
@@ -134,6 +136,7 @@ impl Asked {
                 Explain::Planned,
                 &[("planned", Explain::Planned), ("run", Explain::Run)],
             )?,
+            watched: given.choice("watched", true, &[("on", true), ("off", false)])?,
             server: given.beginning("server."),
         };
         given.nothing_else()?;
@@ -149,6 +152,14 @@ impl Asked {
                 bytes / u64::from(begin) * u64::from(most.max(begin))
             }
             _ => bytes,
+        }
+    }
+
+    /// How long a repetition will be measured, where that is known.
+    pub(super) fn window_s(&self) -> Option<f64> {
+        match self.amount {
+            Amount::Seconds(seconds) => Some(seconds),
+            Amount::Count(_) => None,
         }
     }
 

@@ -156,6 +156,10 @@ fn seat(place: &Place) -> Seat {
 }
 
 impl Database for Attached {
+    fn is_ours(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         match self.target {
             Target::Postgres(_) => "postgres",

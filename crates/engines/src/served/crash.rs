@@ -46,7 +46,7 @@ impl Crash {
         (home, running): (&Path, &Running),
         beside: Beside<'_>,
     ) -> Result<Sample, EngineError> {
-        let Beside { clients, mut loops, stop } = beside;
+        let Beside { clients, mut loops, stop, .. } = beside;
         let after_s = self.seconds * self.share;
         loops.begin();
         let door = database.door()?;

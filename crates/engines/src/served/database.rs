@@ -101,6 +101,11 @@ pub(super) trait Database {
         None
     }
 
+    /// Whether we started it: then its processes may be put into a control group.
+    fn is_ours(&self) -> bool {
+        true
+    }
+
     /// Whether anything may be written to it.
     fn may_write(&self) -> bool {
         true

@@ -18,6 +18,7 @@ use super::told::Told;
 use crate::door::{Connection, Door};
 use crate::load::{Driven, Edge, End, Load, Until};
 use crate::server::Explain;
+use crate::watcher::{Watchee, Watcher, Watching};
 
 /// Latencies that are told.
 const QUANTILES: [(&str, f64); 4] = [
@@ -35,6 +36,17 @@ pub(super) struct Beside<'a> {
     pub(super) loops: Background,
     /// A request to stop.
     pub(super) stop: &'a Stop,
+    /// What is watched of the server.
+    pub(super) watch: Option<Watch<'a>>,
+}
+
+/// What is watched of a server while its clients work.
+pub(super) struct Watch<'a> {
+    pub(super) watcher: &'a mut Watcher,
+    /// Names the cell: its rotation goes on from sample to sample.
+    pub(super) cell: String,
+    /// The server's CPUs.
+    pub(super) cpus: CpuSet,
 }
 
 /// Lets the clients of a cell work.
@@ -44,18 +56,24 @@ pub(super) fn of(
     workload: &dyn Workload,
     beside: Beside<'_>,
 ) -> Result<Sample, EngineError> {
-    let Beside { clients, mut loops, stop } = beside;
+    let Beside { clients, mut loops, stop, mut watch } = beside;
     let door = database.door()?;
     let mut meter = Meter::of(database);
     let load = load(asked, (workload, door.as_ref()), clients);
     let told = Told::begin(door.as_ref());
+    let watchee = watchee(database);
+    let (mut watching, mut watched) = (None, None);
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
+            if let Some(Watch { watcher, cell, cpus }) = &mut watch {
+                watching = Some(watcher.begin((cell, asked.window_s()), watchee, cpus));
+            }
             meter.read(edge);
         }
         Edge::End => {
             meter.read(edge);
+            watched = watching.take().map(Watching::end);
             loops.end();
         }
     })?;
@@ -82,10 +100,23 @@ pub(super) fn of(
         say("planning_ms", planning_ms);
         sample.plan = Some(plan);
     }
+    if let Some((Watch { watcher, cell, .. }, watched)) = watch.zip(watched) {
+        watcher.keep(&cell, watched, &mut sample);
+    }
     if let Some(answered) = workload.answer() {
         sample.answer = Answer { rows: answered.rows, checksum: answered.checksum };
     }
     Ok(sample)
+}
+
+/// Whose processes are the server's.
+fn watchee(database: &dyn Database) -> Watchee {
+    match (database.seat(), database.is_ours()) {
+        (Seat::Process(pid), true) => Watchee::Ours(pid),
+        (Seat::Process(pid), false) => Watchee::Theirs(pid),
+        (Seat::Within, _) => Watchee::Theirs(std::process::id()),
+        (Seat::Unseen, _) => Watchee::Unseen,
+    }
 }
 
 /// What a cell's clients do, all of it.
@@ -202,7 +233,7 @@ pub(super) fn sample(driven: &Driven, (used, whole): (Option<Used>, Whole), seat
         // How often each input comes up is chance; each answer was checked by its client.
         answer: Answer::default(),
         measures,
-        plan: None,
+        ..Sample::default()
     }
 }
 

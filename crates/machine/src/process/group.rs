@@ -58,6 +58,13 @@ impl Group {
         format!("cgroup v{version} /{}", self.directory)
     }
 
+    /// The group's directory, where the kernel can count events of groups by it: those of version
+    /// 2 (perf_event_open(2), `PERF_FLAG_PID_CGROUP`).
+    #[must_use]
+    pub fn for_events(&self, root: &Root) -> Option<std::path::PathBuf> {
+        (self.version == Version::Two).then(|| root.path(&self.directory))
+    }
+
     /// CPU time of everything in the group and below it.
     #[must_use]
     pub fn cpu(&self, root: &Root) -> Option<GroupCpu> {

@@ -146,7 +146,7 @@ fn sample(cell: &Cell, repetition: u32, mtuples_per_s: f64) -> Sample {
         tuples,
         answer: Answer { rows: tuples, checksum: 0x5EED ^ (cell.block as u64) << 40 },
         measures: BTreeMap::from(measures.map(|(name, value)| (name.to_owned(), value))),
-        plan: None,
+        ..Sample::default()
     }
 }
 

@@ -57,6 +57,7 @@ fn sample(cell: &Cell, seen: &Observation) -> Sample {
         answer: Answer::default(),
         measures: BTreeMap::from(measures.map(|(name, value)| (name.to_owned(), value))),
         plan: (seen.repetition == 0).then(|| plan(cell)),
+        ..Sample::default()
     }
 }
 

@@ -1,7 +1,12 @@
 //! What serde cannot see: names that must exist elsewhere in the document, values that must differ.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
+use workahead_counters::counter::ALL;
+use workahead_counters::metric;
+
+use crate::method::Method;
 use crate::nearest;
 use crate::plan::PROTOCOL;
 use crate::protocol::Start;
@@ -10,6 +15,12 @@ use crate::spec::Spec;
 
 /// More repetitions than this are a slip of the finger.
 const REPETITIONS_MAX: u32 = 10_000;
+
+/// Shorter slots are mostly opening and closing; longer ones leave nothing to average.
+const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;
+
+/// Faster sampling would be most of what is sampled.
+const PROFILE_HZ_MAX: u32 = 10_000;
 
 /// More cells than this are a slip of the finger, and more than anyone reads.
 const CELLS_MAX: usize = 100_000;
@@ -85,6 +96,7 @@ fn check_method(spec: &Spec) -> Result<(), String> {
     if method.warmup > REPETITIONS_MAX {
         return Err(format!("method.warmup must lie between 0 and {REPETITIONS_MAX}"));
     }
+    check_watch(method)?;
     for name in method.blocks.iter().flatten() {
         check_axis(spec, name, "method.blocks")?;
     }
@@ -92,6 +104,24 @@ fn check_method(spec: &Spec) -> Result<(), String> {
         return Err(format!("method.blocks names `{twice}` twice: remove one"));
     }
     check_baseline(spec, &method.baseline, "method.baseline")
+}
+
+fn check_watch(method: &Method) -> Result<(), String> {
+    if !SLOT_S.contains(&method.slot_s) {
+        let (from, to) = (SLOT_S.start(), SLOT_S.end());
+        return Err(format!("method.slot_s must lie between {from} and {to} seconds"));
+    }
+    if method.profile_hz > PROFILE_HZ_MAX {
+        return Err(format!("method.profile_hz must lie between 0 and {PROFILE_HZ_MAX}"));
+    }
+    let known: Vec<&str> = metric::groups().into_iter().chain([ALL]).collect();
+    match method.counters.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let remedy = nearest::remedy(name, &known);
+            Err(format!("method.counters has no group `{name}`: {remedy}"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_charts(spec: &Spec) -> Result<(), String> {
@@ -110,10 +140,14 @@ fn check_paper(spec: &Spec) -> Result<(), String> {
         let at = format!("paper {}", claim.row);
         check_cells(spec, &claim.cells, &at)?;
         check_baseline(spec, &claim.against, &format!("{at}: against"))?;
+        if claim.over.is_some() && claim.measure.is_none() {
+            return Err(format!("{at} has `over` but no `measure`: say what is over it"));
+        }
         match claim.ratio {
             Some(ratio) if !(ratio.is_finite() && ratio > 0.0) => {
                 return Err(format!("{at}: ratio must be above 0"));
             }
+            Some(_) if claim.over.is_some() => {}
             Some(_) if method_has_no_baseline(spec) && claim.against.is_empty() => {
                 return Err(format!("{at} has a ratio but no baseline: add method.baseline"));
             }

@@ -6,16 +6,22 @@ use workahead_machine::limits::siblings::Seen;
 use workahead_machine::{EvidenceTier, Machine};
 use workahead_study::engine::Stop;
 use workahead_study::record::Host;
+use workahead_study::watch::Watch;
 
+use crate::counting::{self, Tried};
 use crate::interrupt;
 
-/// What this machine is to a run that takes times and reads no counters.
-pub(crate) fn host(machine: &Machine) -> anyhow::Result<Host> {
-    // Time is tier C at best, however much more the machine could tell.
-    let tier = machine.counters.tier.max(EvidenceTier::C);
-    let tier_reason = match tier == machine.counters.tier {
-        true => machine.counters.reason.clone(),
-        false => "studies take times only and read no counters yet".to_owned(),
+/// What this machine is to a run that watches so much of it.
+pub(crate) fn host(machine: &Machine, watch: &Watch) -> anyhow::Result<Host> {
+    let (counters, tier, tier_reason) = match (watch.counters.is_empty(), counting::tried(machine))
+    {
+        // Time is tier C at best, however much more the machine could tell.
+        (true, _) if machine.counters.tier < EvidenceTier::C => {
+            let reason = "this study takes times only and reads no counters".to_owned();
+            (false, EvidenceTier::C, reason)
+        }
+        (true, _) => (false, machine.counters.tier, machine.counters.reason.clone()),
+        (false, Tried { tier, reason }) => (tier < EvidenceTier::C, tier, reason),
     };
     let processor = machine.processor.as_deref().unwrap_or("unknown processor");
     let cpus = machine.allowed_cpus().len();
@@ -25,7 +31,7 @@ pub(crate) fn host(machine: &Machine) -> anyhow::Result<Host> {
         tier: format!("{tier:?}"),
         tier_reason,
         siblings: has_siblings(machine, None),
-        counters: false,
+        counters,
         description: serde_json::to_value(machine).context("can't describe the machine as JSON")?,
     })
 }

@@ -57,6 +57,7 @@ pub(crate) fn continued(
     let plan = Plan::new(&spec).skipping(&record.needs);
     let mut engine = engine(&spec)?;
     engine.keep_in(&ground.home);
+    engine.watch(&plan.watch)?;
     let version = engine.version();
     if version != record.engine_version {
         bail!(

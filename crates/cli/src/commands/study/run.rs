@@ -73,6 +73,7 @@ pub(crate) fn begin(
 ) -> anyhow::Result<Begun> {
     let plan = Plan::new(&spec);
     engine.keep_in(&ground.home);
+    engine.watch(&plan.watch)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
@@ -81,7 +82,7 @@ pub(crate) fn begin(
     progress::opening(&spec, &plan, &dir, ground.json);
     let record = Record {
         repetitions,
-        host: host::host(&machine)?,
+        host: host::host(&machine, &plan.watch)?,
         needs,
         ..record(&spec, &plan, engine.as_ref())
     };

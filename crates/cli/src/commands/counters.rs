@@ -1,0 +1,45 @@
+//! `workahead counters`: what can be counted here, what something does, where its time goes.
+
+mod list;
+mod profile;
+mod stat;
+mod told;
+mod whom;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Examples:
+  workahead counters list                        every metric, and whether this machine has it
+  workahead counters list --table intel/sapphire-rapids
+  workahead counters stat -- sort big.txt        what a command does, until it ends
+  workahead counters stat --metrics all --pid 4711 --seconds 60
+  workahead counters profile --pid 4711 --seconds 10 --html profile.html
+
+Without hardware counters there are still software events and a profile by the CPU's timer; what is
+empty says why.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Metrics and events, and which of them this machine counts
+    List(list::Args),
+    /// Count a command, a process, a control group, or the whole machine
+    Stat(stat::Args),
+    /// Sample which functions the time goes to
+    Profile(profile::Args),
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.what {
+        What::List(args) => list::run(args),
+        What::Stat(args) => stat::run(args),
+        What::Profile(args) => profile::run(args),
+    }
+}

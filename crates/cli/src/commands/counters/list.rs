@@ -1,0 +1,136 @@
+//! `workahead counters list`.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use workahead_counters::metric::{self, Metric};
+use workahead_counters::table::{Definition, Table};
+
+use super::super::study::summary;
+use crate::errors::WrongUse;
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Of another machine's table; `all` names the tables
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Only metrics of this group
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+    /// The table's events instead, with their codes
+    #[arg(long)]
+    events: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// A metric for programs.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    metric: &'static Metric,
+    formula: Option<String>,
+    why: Option<String>,
+    instead: Option<String>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.table.as_deref() == Some("all") {
+        return tables(args.json);
+    }
+    let table = match &args.table {
+        Some(name) => Table::named(name).map_err(|error| WrongUse::error(error.to_string()))?,
+        None => Table::here().unwrap_or(Table::software()),
+    };
+    if args.events {
+        return events(table, args.json);
+    }
+    let metrics = match &args.group {
+        Some(group) => {
+            metric::of_group(group).map_err(|error| WrongUse::error(error.to_string()))?
+        }
+        None => metric::catalogue().iter().collect(),
+    };
+    let listed: Vec<Listed> = metrics.into_iter().map(|metric| listed(metric, table)).collect();
+    match args.json {
+        true => output::json(&listed)?,
+        false => output::text(&text(&listed, table))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(metric: &'static Metric, table: &Table) -> Listed {
+    let (formula, why) = match table.metric(&metric.name) {
+        Some(Definition::Formula(formula)) => (Some(formula.to_string()), None),
+        Some(Definition::Absent { why, .. }) => (None, Some(why.clone())),
+        None => (None, Some("the table does not have it".to_owned())),
+    };
+    let instead = table.instead(&metric.name).map(str::to_owned);
+    Listed { metric, formula, why, instead }
+}
+
+fn text(listed: &[Listed], table: &Table) -> String {
+    let mut rows = summary::table(&["metric", "unit", "groups", "how, or why not", "note"]);
+    for one in listed {
+        let how = match (&one.formula, &one.why) {
+            (Some(formula), _) => formula.clone(),
+            (None, Some(why)) => format!("– {why}"),
+            (None, None) => String::new(),
+        };
+        rows.add_row([
+            one.metric.name.clone(),
+            one.metric.unit.to_string(),
+            one.metric.groups.join(", "),
+            how,
+            one.instead.clone().unwrap_or_default(),
+        ]);
+    }
+    let Table { title, name, source, licence, .. } = table;
+    format!("{title} (table {name}; {source}; {licence})\n\n{}", summary::lines(rows))
+}
+
+fn tables(json: bool) -> anyhow::Result<ExitCode> {
+    #[derive(Serialize)]
+    struct One {
+        table: &'static str,
+        title: &'static str,
+        source: &'static str,
+        here: bool,
+    }
+    let here = Table::here().map(|table| table.name.as_str());
+    let all: Vec<One> = Table::all()
+        .iter()
+        .map(|table| One {
+            table: &table.name,
+            title: &table.title,
+            source: &table.source,
+            here: here == Some(&table.name),
+        })
+        .collect();
+    if json {
+        output::json(&all)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = summary::table(&["table", "processors", "here", "source"]);
+    for one in all {
+        let here = if one.here { "this machine" } else { "" };
+        rows.add_row([one.table, one.title, here, one.source]);
+    }
+    output::text(&summary::lines(rows))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn events(table: &Table, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        output::json(&table.events().collect::<Vec<_>>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = summary::table(&["event", "what it counts"]);
+    for event in table.events() {
+        rows.add_row([event.name.as_str(), table.says(&event.name).unwrap_or_default()]);
+    }
+    output::text(&summary::lines(rows))?;
+    Ok(ExitCode::SUCCESS)
+}

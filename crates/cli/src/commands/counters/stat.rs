@@ -1,0 +1,170 @@
+//! `workahead counters stat`.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+
+use anyhow::Context;
+use serde::Serialize;
+use workahead_counters::counter::{Choice, Counter};
+use workahead_counters::event::Privilege;
+use workahead_counters::live::Live;
+use workahead_counters::metric;
+use workahead_counters::metrics::{Metrics, Valued};
+use workahead_counters::stream::Stream;
+use workahead_counters::table::Table;
+use workahead_counters::whom::{Command, ControlGroup, Machine as All, Processes, Whom};
+use workahead_machine::Machine;
+use workahead_study::file;
+
+use super::whom::Subject;
+use super::{told, whom};
+use crate::errors::WrongUse;
+use crate::{interrupt, output};
+
+const HELP: &str = "\
+Examples:
+  workahead counters stat -- sort big.txt
+  workahead counters stat --metrics cpi,l2,branch --sides -- ./program
+  workahead counters stat --metrics all --all --seconds 60 --record minute.jsonl
+  workahead counters stat --recorded minute.jsonl
+
+Where the events do not fit the counters at once they take turns, a slot each. A slot in which
+another program had the counters is thrown away and counted, never extrapolated; every value is told
+for the instructions of its own slot.";
+
+/// A slot that lasts as long as what is counted, where nothing takes turns.
+const WHOLE_S: f64 = 1e9;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    whom: whom::Args,
+    /// Groups of metrics, by comma; `all` is every one
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', default_value = "cpi")]
+    metrics: Vec<String>,
+    /// User and kernel apart, each in slots of its own
+    #[arg(long)]
+    sides: bool,
+    /// Each CPU by itself too
+    #[arg(long)]
+    per_cpu: bool,
+    /// How long each group of events is counted before the next has its turn, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    slot: f64,
+    /// Keep what was counted, slot by slot
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Count nothing, show what was recorded
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "command", "pid"])]
+    recorded: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.recorded {
+        let mut stream = read(path)?;
+        if !stream.header.metrics.is_empty() {
+            stream.header.metrics.clone_from(&args.metrics);
+        }
+        show(&args, &stream)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    check(&args)?;
+    let stop = interrupt::listen()?;
+    let (stream, status) = count(&args, stop)?;
+    if let Some(path) = &args.record {
+        let mut bytes = Vec::new();
+        stream.write(&mut bytes).context("can't write the recording")?;
+        file::write_whole(path, &bytes)?;
+    }
+    show(&args, &stream)?;
+    told::status(status)
+}
+
+fn check(args: &Args) -> anyhow::Result<()> {
+    if !(args.slot.is_finite() && args.slot >= 0.01) {
+        return Err(WrongUse::error("--slot must be at least 0.01 seconds"));
+    }
+    for group in args.metrics.iter().filter(|group| *group != "all") {
+        metric::of_group(group).map_err(|error| WrongUse::error(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Stream> {
+    let open = || format!("can't open {}", path.display());
+    let stream = Stream::read(&mut BufReader::new(File::open(path).with_context(open)?));
+    stream.with_context(|| path.display().to_string())
+}
+
+fn count(
+    args: &Args,
+    stop: &std::sync::atomic::AtomicBool,
+) -> anyhow::Result<(Stream, Option<ExitStatus>)> {
+    let machine = Machine::here();
+    let privileges = match args.sides {
+        true => vec![Privilege::User, Privilege::Kernel],
+        false => vec![Privilege::Both],
+    };
+    let choice = Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0 };
+    let mut counter = Counter::plan(&choice, Table::here(), &mut Live, &machine);
+    let mut subject = args.whom.subject()?;
+    let takes_turns = counter.header().groups.len() > 1;
+    if !takes_turns {
+        counter = counter.fitted(WHOLE_S);
+    }
+    let whom = counted(&subject, &machine, takes_turns || args.per_cpu);
+    let running = counter.begin(0, whom, Box::new(Live)).context("no thread to count on")?;
+    running.begun();
+    let status = subject.attend(args.whom.seconds(), stop)?;
+    Ok((running.end(), status))
+}
+
+/// Whom the counters are opened for. A command whose events all fit is counted from its first
+/// instruction to its last; whatever takes turns is looked up anew for each slot.
+fn counted(subject: &Subject, machine: &Machine, by_cpu: bool) -> Box<dyn Whom> {
+    let cpus = || machine.cpus.online.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+    match subject {
+        Subject::Command(held) if !by_cpu => Box::new(Command { pid: held.id() }),
+        Subject::Command(held) => Box::new(Processes::of(held.id(), cpus())),
+        Subject::Process(pid) => Box::new(Processes::of(*pid, cpus())),
+        Subject::Group(directory) => {
+            Box::new(ControlGroup { directory: directory.clone(), cpus: cpus() })
+        }
+        Subject::Machine => Box::new(All { cpus: cpus() }),
+    }
+}
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    machine: &'a str,
+    table: &'a Option<String>,
+    constructed: &'a Option<String>,
+    whom: &'a str,
+    slots: usize,
+    slots_thrown_away: usize,
+    lacks: &'a Option<String>,
+    metrics: &'a [Valued],
+}
+
+fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
+    let metrics = Metrics::of(stream);
+    if !args.json {
+        return output::text(&told::stat(stream, &metrics, args.per_cpu));
+    }
+    output::json(&Facts {
+        machine: &stream.header.machine,
+        table: &stream.header.table,
+        constructed: &stream.header.constructed,
+        whom: &stream.header.whom,
+        slots: stream.slots.len(),
+        slots_thrown_away: stream.spoilt(),
+        lacks: &stream.header.lacks,
+        metrics: &metrics.values,
+    })
+}

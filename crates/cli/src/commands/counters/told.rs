@@ -1,0 +1,190 @@
+//! What the `counters` commands print.
+
+use std::process::{ExitCode, ExitStatus};
+
+use comfy_table::CellAlignment;
+use workahead_counters::event::Privilege;
+use workahead_counters::metrics::{Metrics, PRIVILEGES, Valued};
+use workahead_counters::profile::{Clock, Kind, Profile};
+use workahead_counters::stream::Stream;
+
+use super::super::study::summary;
+
+/// The status of a command that was counted: its own where it has one, as `time` and `perf` do.
+pub(crate) fn status(status: Option<ExitStatus>) -> anyhow::Result<ExitCode> {
+    let code = status.and_then(|status| status.code()).unwrap_or(0);
+    Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// All metrics, a row each, and what is missing with its reason.
+pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String {
+    let mut parts = vec![head(stream)];
+    let places = places(metrics, per_cpu);
+    let mut header = vec!["metric".to_owned()];
+    header.extend(places.iter().map(|place| name(*place)));
+    header.extend(["unit", "slots", "note"].map(str::to_owned));
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = summary::table(&header);
+    let mut empty: Vec<(&str, &str)> = Vec::new();
+    for of_metric in metrics.values.chunk_by(|one, other| one.metric.name == other.metric.name) {
+        let first = &of_metric[0];
+        if let (true, Some(why)) = (of_metric.iter().all(|one| one.value.is_none()), &first.why) {
+            empty.push((&first.metric.name, why));
+            continue;
+        }
+        table.add_row(row(of_metric, &places));
+    }
+    for column in 1..=places.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    if table.row_iter().next().is_some() {
+        parts.push(summary::lines(table));
+    }
+    parts.extend(nothing(&empty));
+    parts.join("\n\n")
+}
+
+/// Whose work, and where.
+type Place = (Privilege, Option<u32>);
+
+fn places(metrics: &Metrics, per_cpu: bool) -> Vec<Place> {
+    let is_there = |place: &Place| {
+        let at = |one: &&Valued| (one.privilege, one.cpu) == *place && one.value.is_some();
+        metrics.values.iter().any(|one| at(&one))
+    };
+    let cpus: std::collections::BTreeSet<Option<u32>> =
+        metrics.values.iter().map(|one| one.cpu).filter(|cpu| per_cpu || cpu.is_none()).collect();
+    let all = PRIVILEGES.into_iter().flat_map(|side| cpus.iter().map(move |cpu| (side, *cpu)));
+    all.filter(is_there).collect()
+}
+
+fn name((privilege, cpu): Place) -> String {
+    let side = match privilege {
+        Privilege::User => "user",
+        Privilege::Kernel => "kernel",
+        Privilege::Both => "all",
+    };
+    match cpu {
+        None => side.to_owned(),
+        Some(cpu) => format!("{side}, CPU {cpu}"),
+    }
+}
+
+fn row(of_metric: &[Valued], places: &[Place]) -> Vec<String> {
+    let first = &of_metric[0];
+    let mut row = vec![first.metric.words.clone()];
+    for place in places {
+        let at = of_metric.iter().find(|one| (one.privilege, one.cpu) == *place);
+        let value = at.and_then(|one| Some((one.value?, one.noisy)));
+        row.push(match value {
+            Some((value, noisy)) => format!("{}{}", figure(value), if noisy { " ~" } else { "" }),
+            None => "–".to_owned(),
+        });
+    }
+    let slots = of_metric.iter().filter(|one| one.value.is_some()).map(|one| one.slots).min();
+    row.push(first.metric.unit.to_string());
+    row.push(slots.map(|slots| slots.to_string()).unwrap_or_default());
+    row.push(of_metric.iter().find_map(|one| one.instead.clone()).unwrap_or_default());
+    row
+}
+
+/// Four digits.
+fn figure(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+fn head(stream: &Stream) -> String {
+    let header = &stream.header;
+    let table = header.table.as_deref().unwrap_or("no table of its own");
+    let mut lines = vec![format!("{} ({table}): {}", header.machine, header.whom)];
+    if let Some(constructed) = &header.constructed {
+        lines.push(format!("constructed, not counted: {constructed}"));
+    }
+    if let Some(lacks) = &header.lacks {
+        lines.push(format!("no hardware counters: {lacks}"));
+    }
+    let (slots, spoilt) = (stream.slots.len(), stream.spoilt());
+    let plural = if slots == 1 { "" } else { "s" };
+    let mut counted = format!("{slots} slot{plural} of {} groups", header.groups.len());
+    if header.groups.len() == 1 {
+        counted = "all events at once".to_owned();
+    }
+    if spoilt > 0 {
+        let why = stream.slots.iter().find_map(|slot| slot.spoilt.as_ref());
+        let why = why.map(|why| why.words()).unwrap_or_default();
+        counted.push_str(&format!("; {spoilt} thrown away, e.g. {why}"));
+    }
+    lines.push(counted);
+    lines.join("\n")
+}
+
+/// What has no value, by reason.
+fn nothing(empty: &[(&str, &str)]) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, why) in empty {
+        match by_reason.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => by_reason.push((why, vec![name])),
+        }
+    }
+    let line =
+        |(why, names): (&str, Vec<&str>)| format!("not counted: {}\n  {why}", names.join(", "));
+    by_reason.into_iter().map(line).collect()
+}
+
+/// The functions with the largest shares.
+pub(crate) fn profile(profile: &Profile, top: usize) -> String {
+    let mut table = summary::table(&["self", "with callees", "function", "in"]);
+    let Some(top) = profile.top(top) else { return "no sample was taken".to_owned() };
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    for row in &top.rows {
+        let mark = match row.frame.kind {
+            Kind::Kernel => " [k]",
+            _ => "",
+        };
+        table.add_row([
+            percent(row.share),
+            percent(row.total_share),
+            format!("{}{mark}", row.frame.name),
+            row.frame.module.clone(),
+        ]);
+    }
+    table.add_row([percent(top.rest), String::new(), "other functions".to_owned(), String::new()]);
+    table.add_row([
+        percent(top.unresolved),
+        String::new(),
+        "without a name".to_owned(),
+        String::new(),
+    ]);
+    for column in 0..2 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let by = match &profile.clock {
+        Clock::Cycles => "by cycles".to_owned(),
+        Clock::CpuClock => {
+            "by the CPU's timer, as there are no cycles to count: kernel functions that hold \
+             interrupts off are blamed on whoever lets them in again"
+                .to_owned()
+        }
+        Clock::Event(name) => format!("by {name}"),
+    };
+    let Profile { samples, frequency_hz, lost, truncated, .. } = profile;
+    let mut foot = format!("{samples} samples at {frequency_hz} Hz {by}");
+    if *lost > 0 {
+        foot.push_str(&format!("; {lost} lost"));
+    }
+    if *truncated > 0 {
+        foot.push_str(&format!("; {truncated} stacks cut short"));
+    }
+    format!("{}\n\n{foot}", summary::lines(table))
+}

@@ -1,0 +1,312 @@
+//! Counting as a whole: which events a choice of metrics takes, in which groups they are counted
+//! here, and a thread that does it while others work.
+//!
+//! ```text
+//!   metrics ──table──► events ──tried on this machine──► groups ──► rotation ──► stream
+//!                                │ no such event: left out, with the reason
+//!                                │ does not fit (a watchdog holds a counter): smaller groups
+//!                                └ none at all: software events only, and why
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use workahead_machine::Machine;
+use workahead_machine::topology::Core;
+
+use crate::event::{Code, Event, Privilege};
+use crate::group;
+use crate::metric::{self, Metric};
+use crate::rotation::{Pace, Rotation};
+use crate::source::{CountError, Source, Target};
+use crate::stream::{Group, Header, LeftOut, Stream};
+use crate::table::Table;
+use crate::whom::Whom;
+
+/// What is to be counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Groups of metrics; `all` is every one.
+    pub metrics: Vec<String>,
+    /// Whose work.
+    pub privileges: Vec<Privilege>,
+    /// How long each group of events is counted.
+    pub slot_s: f64,
+    /// Of the order.
+    pub seed: u64,
+}
+
+/// What is counted on one machine.
+#[derive(Debug, Clone)]
+pub struct Counter {
+    header: Header,
+    rotation: Rotation,
+}
+
+impl Counter {
+    /// Finds out what of a choice can be counted here. Nothing is refused: what can't be counted is
+    /// left out with its reason.
+    #[must_use]
+    pub fn plan(
+        choice: &Choice,
+        table: Option<&Table>,
+        source: &mut dyn Source,
+        machine: &Machine,
+    ) -> Self {
+        let (tried, lacks) = match table {
+            Some(table) => match Tried::of(choice, table, source) {
+                Ok(tried) => (tried, None),
+                Err(error) => (Tried::default(), Some(error.to_string())),
+            },
+            None => (Tried::default(), Some("no table of events for this processor".to_owned())),
+        };
+        let with = |events: &Vec<Event>, privilege: &Privilege| Group {
+            events: events.clone(),
+            privilege: *privilege,
+        };
+        let mut groups: Vec<Group> = choice
+            .privileges
+            .iter()
+            .flat_map(|privilege| tried.groups.iter().map(|events| with(events, privilege)))
+            .collect();
+        let is_system = |name: &String| name == SYSTEM || name == ALL;
+        if groups.is_empty() || choice.metrics.iter().any(is_system) {
+            groups.push(with(&Table::software().events().cloned().collect(), &Privilege::Both));
+        }
+        let header = Header {
+            table: table.map(|table| table.name.clone()),
+            metrics: choice.metrics.clone(),
+            machine: machine.processor.clone().unwrap_or_else(|| "unknown processor".to_owned()),
+            cores: cores(machine),
+            groups: groups.clone(),
+            slot_s: choice.slot_s,
+            lacks,
+            left_out: tried.left_out,
+            ..Header::default()
+        };
+        let rotation = Rotation { groups, slot_s: choice.slot_s, seed: choice.seed };
+        Self { header, rotation }
+    }
+
+    /// Slots of such a length that a window holds whole rounds.
+    #[must_use]
+    pub fn fitted(mut self, window_s: f64) -> Self {
+        self.rotation = self.rotation.fitted(window_s);
+        self.header.slot_s = self.rotation.slot_s;
+        self
+    }
+
+    /// What is counted in which groups.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Counts from now on, on a thread of its own, beginning with the `first` slot of all.
+    ///
+    /// # Errors
+    /// If there is no thread to be had.
+    pub fn begin(
+        &self,
+        first: u64,
+        mut whom: Box<dyn Whom>,
+        mut source: Box<dyn Source + Send>,
+    ) -> std::io::Result<Running> {
+        let over = Arc::new(Over::default());
+        let mut pace = Real { begun: Instant::now(), over: Arc::clone(&over) };
+        let Self { mut header, rotation } = self.clone();
+        header.whom = whom.words();
+        let run = move || {
+            let mut stream = Stream { header, slots: Vec::new() };
+            let mut keep = |slot| stream.slots.push(slot);
+            let ended = rotation.run(first, &mut *source, &mut *whom, &mut pace, &mut keep);
+            pace.over.counts();
+            if let Some(error) = ended {
+                stream.header.lacks = Some(format!("counting ended early: {error}"));
+            }
+            stream
+        };
+        let thread = std::thread::Builder::new().name("counters".to_owned()).spawn(run)?;
+        Ok(Running { thread, over })
+    }
+}
+
+/// The group of metrics that the kernel counts everywhere.
+const SYSTEM: &str = "system";
+
+/// Every group of metrics.
+pub const ALL: &str = "all";
+
+/// What a machine was found to count.
+#[derive(Default)]
+struct Tried {
+    groups: Vec<Vec<Event>>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Tried {
+    /// Opens every group once, on this process, until all that is left can be counted.
+    fn of(choice: &Choice, table: &Table, source: &mut dyn Source) -> Result<Self, CountError> {
+        let always = table.always();
+        let own = Target::Process(std::process::id());
+        let privilege = choice.privileges.first().copied().unwrap_or(Privilege::User);
+        // Without cycles and instructions there is nothing to normalise by.
+        source.open(&always, privilege, &own)?;
+        let (mut events, mut left_out) = events(choice, table);
+        let mut counters = table.counters();
+        loop {
+            let packed = group::pack(&events, &always, counters);
+            if !packed.misfits.is_empty() {
+                let why = format!("only {counters} counters are free, and it needs another");
+                leave_out(&packed.misfits, &why, &mut events, &mut left_out);
+                continue;
+            }
+            let refused = packed.groups.iter().find_map(|group| {
+                let error = source.open(group, privilege, &own).err()?;
+                Some((group.clone(), error))
+            });
+            match refused {
+                None => return Ok(Self { groups: packed.groups, left_out }),
+                Some((group, CountError::NoSuchEvent { event, why })) => {
+                    let gone: Vec<Event> =
+                        group.into_iter().filter(|one| one.name == event).collect();
+                    leave_out(&gone, &why, &mut events, &mut left_out);
+                }
+                Some((_, CountError::DoesNotFit { .. })) if counters > 1 => counters -= 1,
+                Some((_, error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The events of a choice that are not always counted, and those that can't be counted so.
+fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
+    let always: BTreeSet<String> = table.always().into_iter().map(|event| event.name).collect();
+    let needed = table.needed(&chosen(&choice.metrics));
+    let (mut events, mut left_out) = (Vec::new(), Vec::new());
+    for event in needed.into_iter().filter(|event| !always.contains(&event.name)) {
+        match event.code {
+            // Counted by the kernel all the time, in a group of their own.
+            Code::Software(_) => {}
+            Code::Other { .. } => left_out.push(LeftOut {
+                event: event.name.clone(),
+                why: "several CPUs share its counter: it can't be told whose work it counts"
+                    .to_owned(),
+            }),
+            _ => events.push(event.clone()),
+        }
+    }
+    (events, left_out)
+}
+
+/// Logical CPUs by core.
+fn cores(machine: &Machine) -> Vec<Vec<u32>> {
+    let of_core =
+        |core: &Core| core.cpus.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+    machine.cores.iter().map(of_core).collect()
+}
+
+/// The metrics of some groups; `all` is every one. A name that is none of them chooses nothing.
+#[must_use]
+pub fn chosen(groups: &[String]) -> Vec<&'static Metric> {
+    let is_chosen = |group: &String| groups.iter().any(|name| name == group || name == ALL);
+    metric::catalogue().iter().filter(|metric| metric.groups.iter().any(is_chosen)).collect()
+}
+
+fn leave_out(gone: &[Event], why: &str, events: &mut Vec<Event>, left_out: &mut Vec<LeftOut>) {
+    events.retain(|event| !gone.contains(event));
+    let because = |event: &Event| LeftOut { event: event.name.clone(), why: why.to_owned() };
+    left_out.extend(gone.iter().map(because));
+}
+
+/// Counting that goes on.
+#[derive(Debug)]
+pub struct Running {
+    thread: JoinHandle<Stream>,
+    over: Arc<Over>,
+}
+
+impl Running {
+    /// Waits until the first slot counts, or nothing will.
+    pub fn begun(&self) {
+        self.over.await_counting();
+    }
+
+    /// Ends it, the current slot cut off: everything that was counted.
+    #[must_use]
+    pub fn end(self) -> Stream {
+        self.over.say();
+        self.thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+    }
+}
+
+/// Says to a rotation that it is over, at once; and to whoever waits for it that it counts.
+#[derive(Debug, Default)]
+struct Over {
+    state: Mutex<State>,
+    told: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counts: bool,
+    is_over: bool,
+}
+
+impl Over {
+    fn say(&self) {
+        if let Ok(mut state) = self.state.lock() {
+            state.is_over = true;
+        }
+        self.told.notify_all();
+    }
+
+    fn counts(&self) {
+        if let Ok(mut state) = self.state.lock() {
+            state.counts = true;
+        }
+        self.told.notify_all();
+    }
+
+    fn await_counting(&self) {
+        let Ok(mut state) = self.state.lock() else { return };
+        while !state.counts {
+            match self.told.wait(state) {
+                Ok(guard) => state = guard,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// The machine's own time (CLOCK_MONOTONIC, never that of the counters: virtual machines are known
+/// to get the latter wrong).
+struct Real {
+    begun: Instant,
+    over: Arc<Over>,
+}
+
+impl Pace for Real {
+    fn now_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn wait_until(&mut self, then_s: f64) -> bool {
+        // Who waits has opened its counters.
+        self.over.counts();
+        let Ok(mut state) = self.over.state.lock() else { return false };
+        loop {
+            let left_s = then_s - self.now_s();
+            if state.is_over || left_s <= 0.0 {
+                return !state.is_over;
+            }
+            let left = Duration::from_secs_f64(left_s);
+            match self.over.told.wait_timeout(state, left) {
+                Ok((guard, _)) => state = guard,
+                Err(_) => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a stream says: every metric of its machine's table, for user, kernel and both, on each CPU
+//! and over all of them. One that has no value has a reason.
+
+use serde::Serialize;
+
+use crate::counter::chosen;
+use crate::event::Privilege;
+use crate::formula::Formula;
+use crate::metric::Metric;
+use crate::rates::Rates;
+use crate::stream::{Header, Stream};
+use crate::table::{Definition, Table};
+
+/// All metrics of a stream.
+#[derive(Debug, Clone, Serialize)]
+pub struct Metrics {
+    /// In the catalogue's order; for each metric user, kernel, both; for each of them all CPUs
+    /// together and then one by one.
+    pub values: Vec<Valued>,
+}
+
+/// A metric with its value or the reason why there is none.
+#[derive(Debug, Clone, Serialize)]
+pub struct Valued {
+    /// The metric.
+    pub metric: &'static Metric,
+    /// Whose work.
+    pub privilege: Privilege,
+    /// On which CPU; none for all of them together.
+    pub cpu: Option<u32>,
+    /// The value, in the metric's unit.
+    pub value: Option<f64>,
+    /// Why there is none.
+    pub why: Option<String>,
+    /// What it is made of on this machine, where that is not what its name says elsewhere.
+    pub instead: Option<String>,
+    /// Slots that the least observed of its events was counted in.
+    pub slots: usize,
+    /// Whether one of its events scatters by more than a tenth of its mean (S2.5).
+    pub noisy: bool,
+}
+
+/// Whose work, in the order in which it is told.
+pub const PRIVILEGES: [Privilege; 3] = [Privilege::User, Privilege::Kernel, Privilege::Both];
+
+impl Metrics {
+    /// Of a stream, by the table that it names; software events by their own.
+    #[must_use]
+    pub fn of(stream: &Stream) -> Self {
+        let header = &stream.header;
+        let own = header.table.as_deref().and_then(|name| Table::named(name).ok());
+        let software = Table::software();
+        let rates = |table: &Table| Rates::of(stream, &table.work);
+        let of_own = own.map(|table| (table, rates(table)));
+        let of_software = (software, rates(software));
+        let mut values = Vec::new();
+        for metric in chosen(&header.metrics) {
+            let is_software = matches!(software.metric(&metric.name), Some(Definition::Formula(_)));
+            match (is_software, &of_own) {
+                (true, _) => values.extend(valued(metric, &of_software, stream)),
+                (false, Some(own)) => values.extend(valued(metric, own, stream)),
+                (false, None) => {
+                    let why = "no table of events knows this processor";
+                    values.push(Valued::absent(metric, Privilege::Both, None, why.to_owned()));
+                }
+            }
+        }
+        Self { values }
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, name: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&Valued> {
+        self.values.iter().find(|valued| {
+            valued.metric.name == name && valued.privilege == privilege && valued.cpu == cpu
+        })
+    }
+
+    /// The values over all CPUs by name, for a study's samples: `cpi`, `cpi_user`, `cpi_kernel`.
+    #[must_use]
+    pub fn measures(&self) -> Vec<(String, f64)> {
+        let named = self.values.iter().filter(|valued| valued.cpu.is_none()).filter_map(|valued| {
+            let name = &valued.metric.name;
+            let name = match valued.privilege {
+                Privilege::Both => name.clone(),
+                Privilege::User => format!("{name}_user"),
+                Privilege::Kernel => format!("{name}_kernel"),
+            };
+            Some((name, valued.value?))
+        });
+        named.collect()
+    }
+}
+
+impl Valued {
+    fn absent(
+        metric: &'static Metric,
+        privilege: Privilege,
+        cpu: Option<u32>,
+        why: String,
+    ) -> Self {
+        let (value, instead) = (None, None);
+        Self { metric, privilege, cpu, value, why: Some(why), instead, slots: 0, noisy: false }
+    }
+}
+
+/// One metric for everybody and everywhere it was counted; once with its reason, where it was not.
+fn valued(
+    metric: &'static Metric,
+    (table, rates): &(&Table, Rates),
+    stream: &Stream,
+) -> Vec<Valued> {
+    let formula = match table.metric(&metric.name) {
+        Some(Definition::Formula(formula)) => formula,
+        Some(Definition::Absent { why, instead }) => {
+            let absent = Valued::absent(metric, Privilege::Both, None, why.clone());
+            return vec![Valued { instead: instead.clone(), ..absent }];
+        }
+        None => return Vec::new(),
+    };
+    let missing = missing(formula, stream);
+    if let Some(why) = missing {
+        return vec![Valued::absent(metric, Privilege::Both, None, why)];
+    }
+    let places: Vec<Option<u32>> =
+        std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
+    let counted = PRIVILEGES.into_iter().filter(|privilege| {
+        let of = |group: &crate::stream::Group| group.privilege == *privilege;
+        *privilege == Privilege::Both || stream.header.groups.iter().any(of)
+    });
+    let at = |(privilege, cpu)| {
+        let count = |name: &str| rates.per_unit(name, &table.work, privilege, cpu);
+        let seen =
+            formula.names().into_iter().filter_map(|name| sides(rates, name, privilege, cpu));
+        let (slots, noisy) = seen.fold((usize::MAX, false), |(least, noisy), (slots, is)| {
+            (least.min(slots), noisy || is)
+        });
+        match formula.eval(&count) {
+            Ok(value) => Valued {
+                value: Some(value),
+                why: None,
+                instead: table.instead(&metric.name).map(str::to_owned),
+                slots,
+                noisy,
+                ..Valued::absent(metric, privilege, cpu, String::new())
+            },
+            Err(absent) => Valued::absent(metric, privilege, cpu, absent.to_string()),
+        }
+    };
+    counted.flat_map(|privilege| places.iter().map(move |cpu| (privilege, *cpu))).map(at).collect()
+}
+
+/// Slots that an event was counted in, and whether it scatters: the lesser side of user and kernel
+/// where both are put together.
+fn sides(
+    rates: &Rates,
+    name: &str,
+    privilege: Privilege,
+    cpu: Option<u32>,
+) -> Option<(usize, bool)> {
+    let of = |privilege| {
+        let seen = &rates.rate(name, privilege, cpu)?.per_unit;
+        Some((seen.n + seen.dropped.len(), seen.noisy == Some(true)))
+    };
+    of(privilege).or_else(|| {
+        let (user, kernel) = (of(Privilege::User)?, of(Privilege::Kernel)?);
+        Some((user.0.min(kernel.0), user.1 || kernel.1))
+    })
+}
+
+/// Why a formula has no counts at all: an event of it was left out, or its turn never came.
+fn missing(formula: &Formula, stream: &Stream) -> Option<String> {
+    let header = &stream.header;
+    let in_groups = |name: &str| {
+        header.groups.iter().any(|group| group.events.iter().any(|event| event.name == name))
+    };
+    let visited = |name: &str| {
+        stream
+            .usable()
+            .any(|slot| header.groups[slot.group].events.iter().any(|event| event.name == name))
+    };
+    formula.names().into_iter().find_map(|name| match () {
+        () if in_groups(name) && visited(name) => None,
+        () if in_groups(name) && stream.spoilt() > 0 => {
+            Some(format!("every slot of {name} was thrown away"))
+        }
+        () if in_groups(name) => Some(format!("the turn of {name} did not come: count longer")),
+        () => Some(left_out(header, name)),
+    })
+}
+
+fn left_out(header: &Header, name: &str) -> String {
+    let left = header.left_out.iter().find(|left| left.event == name);
+    match (left, &header.lacks) {
+        (Some(left), _) => format!("{name}: {}", left.why),
+        (None, Some(lacks)) => lacks.clone(),
+        (None, None) => format!("{name} was not counted"),
+    }
+}

@@ -1,0 +1,160 @@
+//! From slots to rates: every count over the instructions of its own slot, trimmed, by CPU.
+//!
+//! ```text
+//!   slot: events of one group on CPU c     count ÷ instructions of that slot and CPU
+//!   all slots of an event on a CPU         trimmed mean (S2.5)                     ──► by CPU
+//!   all CPUs                               mean over those that did anything       ──► overall
+//!   user and kernel                        weighted by instructions, so that times mix (S2.6)
+//! ```
+//!
+//! Two events of different groups were never counted together; what makes them comparable is that
+//! each is told for the same amount of work. Where nothing counts instructions, work is told in
+//! nanoseconds on a CPU.
+
+use std::collections::BTreeMap;
+
+use crate::cycles::{Reduced, Rule, reduce};
+use crate::event::Privilege;
+use crate::stream::{Slot, Stream};
+
+/// Rates of everything that a stream counted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rates {
+    /// By event, whose work, and CPU; none for all CPUs together.
+    rates: BTreeMap<Key, Rate>,
+}
+
+type Key = (String, Privilege, Option<u32>);
+
+/// How often something happens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rate {
+    /// For each instruction, or for each nanosecond on a CPU where nothing counts instructions.
+    pub per_unit: Reduced,
+    /// In a second of the slots' time.
+    pub per_s: Reduced,
+}
+
+impl Rates {
+    /// Of the slots that may be used; `unit` is the event that tells the work.
+    #[must_use]
+    pub fn of(stream: &Stream, unit: &str) -> Self {
+        let mut seen: BTreeMap<Key, Seen> = BTreeMap::new();
+        for slot in stream.usable() {
+            see(stream, slot, unit, &mut seen);
+        }
+        let mut rates: BTreeMap<Key, Rate> =
+            seen.iter().filter_map(|(key, seen)| Some((key.clone(), seen.rate()?))).collect();
+        rates.extend(over_cpus(&rates));
+        Self { rates }
+    }
+
+    /// A rate, on one CPU or over all of them.
+    #[must_use]
+    pub fn rate(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&Rate> {
+        self.rates.get(&(event.to_owned(), privilege, cpu))
+    }
+
+    /// The CPUs that anything was counted on.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<u32> {
+        let cpus: std::collections::BTreeSet<u32> =
+            self.rates.keys().filter_map(|(_, _, cpu)| *cpu).collect();
+        cpus.into_iter().collect()
+    }
+
+    /// How often an event happens in a unit of work of user and kernel together: where it was not
+    /// counted so, each side's rate, weighted by how much of the work is its own. `unit` is the
+    /// event that tells the work. For cycles this is S2.6's mix by shares of time,
+    /// `1 / (f / CPI_user + (1 - f) / CPI_kernel)`.
+    #[must_use]
+    pub fn per_unit(
+        &self,
+        event: &str,
+        unit: &str,
+        privilege: Privilege,
+        cpu: Option<u32>,
+    ) -> Option<f64> {
+        let of = |event: &str, privilege| self.rate(event, privilege, cpu);
+        let own = of(event, privilege).map(|rate| rate.per_unit.mean);
+        if privilege != Privilege::Both || own.is_some() {
+            return own;
+        }
+        let side = |privilege| {
+            let work_per_s = of(unit, privilege)?.per_s.mean;
+            Some((work_per_s, of(event, privilege)?.per_unit.mean))
+        };
+        let ((user_work, user), (kernel_work, kernel)) =
+            (side(Privilege::User)?, side(Privilege::Kernel)?);
+        let work = user_work + kernel_work;
+        (work > 0.0).then(|| (user_work * user + kernel_work * kernel) / work)
+    }
+}
+
+/// The values of one event on one CPU.
+#[derive(Default)]
+struct Seen {
+    per_unit: Vec<f64>,
+    per_s: Vec<f64>,
+}
+
+impl Seen {
+    fn rate(&self) -> Option<Rate> {
+        Some(Rate { per_unit: trimmed(&self.per_unit)?, per_s: trimmed(&self.per_s)? })
+    }
+}
+
+/// The trimmed mean, and the plain one of so few slots that nothing can be dropped.
+fn trimmed(values: &[f64]) -> Option<Reduced> {
+    reduce(values, Rule::Trimmed).or_else(|_| reduce(values, Rule::Plain)).ok()
+}
+
+fn see(stream: &Stream, slot: &Slot, unit: &str, seen: &mut BTreeMap<Key, Seen>) {
+    let group = &stream.header.groups[slot.group];
+    let of_unit = group.events.iter().position(|event| event.name == unit);
+    for on in &slot.cpus {
+        let work = of_unit.map_or(0, |of_unit| on.reading.values[of_unit]);
+        // A CPU on which nothing ran says nothing about what running does.
+        if work == 0 {
+            continue;
+        }
+        for (event, value) in group.events.iter().zip(&on.reading.values) {
+            let key = (event.name.clone(), group.privilege, on.cpu);
+            let of_event = seen.entry(key).or_default();
+            of_event.per_unit.push(*value as f64 / work as f64);
+            of_event.per_s.push(*value as f64 / slot.wall_s);
+        }
+    }
+}
+
+/// The mean over the CPUs, each counting the same, as Keeton et al. print them; what happens in a
+/// second is added up.
+fn over_cpus(rates: &BTreeMap<Key, Rate>) -> Vec<(Key, Rate)> {
+    let mut by_event: BTreeMap<(&str, Privilege), Vec<&Rate>> = BTreeMap::new();
+    for ((event, privilege, cpu), rate) in rates {
+        if cpu.is_some() {
+            by_event.entry((event, *privilege)).or_default().push(rate);
+        }
+    }
+    let all = |((event, privilege), rates): ((&str, Privilege), Vec<&Rate>)| {
+        let per_unit: Vec<&Reduced> = rates.iter().map(|rate| &rate.per_unit).collect();
+        let per_s: Vec<&Reduced> = rates.iter().map(|rate| &rate.per_s).collect();
+        let cpus = rates.len() as f64;
+        let rate = Rate { per_unit: combined(&per_unit, cpus), per_s: combined(&per_s, 1.0) };
+        ((event.to_owned(), privilege, None), rate)
+    };
+    by_event.into_iter().map(all).collect()
+}
+
+/// The sum of independent means over a number.
+fn combined(parts: &[&Reduced], over: f64) -> Reduced {
+    let mean = parts.iter().map(|part| part.mean).sum::<f64>() / over;
+    let variance: Option<f64> = parts.iter().map(|part| part.sd.map(|sd| sd * sd)).sum();
+    Reduced {
+        mean,
+        sd: variance.map(|variance| variance.sqrt() / over),
+        n: parts.iter().map(|part| part.n).sum(),
+        dropped: parts.iter().flat_map(|part| part.dropped.iter().copied()).collect(),
+        noisy: parts.iter().map(|part| part.noisy).max().flatten(),
+    }
+}

@@ -1,0 +1,145 @@
+//! What an engine watches beside time: counters and a function profile, of a server or of this
+//! process, between two edges.
+//!
+//! ```text
+//!   server of ours      a control group of its own, where one can be made   by CPU
+//!   another, or ours    its processes, thread by thread                     by CPU
+//!   in this process     all threads of it, by CPU
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use workahead_counters::counter::{self, Choice, Counter};
+use workahead_counters::event::Privilege;
+use workahead_counters::live::Live;
+use workahead_counters::metrics::Metrics;
+use workahead_counters::profile::{self, Options, Sampler, Whom as Sampled};
+use workahead_counters::table::Table;
+use workahead_counters::whom::{ControlGroup, Processes, Whom};
+use workahead_machine::process::Tree;
+use workahead_machine::process::group::Own;
+use workahead_machine::{CpuSet, Machine, Root};
+use workahead_study::engine::Sample;
+use workahead_study::watch::{Watch, Watched};
+
+/// Watches samples of one engine.
+pub(crate) struct Watcher {
+    watch: Watch,
+    counter: Option<Counter>,
+    /// The control group of the server.
+    own: Option<Own>,
+    /// Where each cell's rotation goes on.
+    next: BTreeMap<String, u64>,
+}
+
+/// A sample's watching, while it goes on.
+pub(crate) struct Watching {
+    counts: Option<counter::Running>,
+    profile: Option<profile::Running>,
+    lacks: Vec<String>,
+}
+
+/// Whose processes are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watchee {
+    /// A server that we started, by its first process: it may be put into a group.
+    Ours(u32),
+    /// One that was there before, or this process itself.
+    Theirs(u32),
+    /// Out of sight.
+    Unseen,
+}
+
+impl Watcher {
+    /// Finds out what of a study's wishes can be watched on this machine.
+    pub(crate) fn new(watch: &Watch, privileges: &[Privilege]) -> Self {
+        let counter = (!watch.counters.is_empty()).then(|| {
+            let choice = Choice {
+                metrics: watch.counters.clone(),
+                privileges: privileges.to_vec(),
+                slot_s: watch.slot_s,
+                seed: 0,
+            };
+            Counter::plan(&choice, Table::here(), &mut Live, &Machine::here())
+        });
+        Self { watch: watch.clone(), counter, own: None, next: BTreeMap::new() }
+    }
+
+    /// Begins to watch a sample of a cell. `window_s` is how long it will take, where that is
+    /// known. What can't be watched is told with the sample and ends nothing.
+    pub(crate) fn begin(
+        &mut self,
+        (cell, window_s): (&str, Option<f64>),
+        watchee: Watchee,
+        cpus: &CpuSet,
+    ) -> Watching {
+        let mut watching = Watching { counts: None, profile: None, lacks: Vec::new() };
+        let (Watchee::Ours(pid) | Watchee::Theirs(pid)) = watchee else {
+            watching.lacks.push("the server is out of sight: nothing of it can be counted".into());
+            return watching;
+        };
+        if let Some(counter) = self.counter.clone() {
+            let counter = match window_s {
+                Some(window_s) => counter.fitted(window_s),
+                None => counter,
+            };
+            let whom = self.whom(watchee, pid, cpus);
+            let first = self.next.get(cell).copied().unwrap_or_default();
+            match counter.begin(first, whom, Box::new(Live)) {
+                Ok(running) => watching.counts = Some(running),
+                Err(error) => watching.lacks.push(format!("no thread to count on: {error}")),
+            }
+        }
+        if self.watch.profile_hz > 0 {
+            let options = Options { frequency_hz: self.watch.profile_hz, ..Options::default() };
+            match Sampler::begin(&Sampled::Trees(vec![pid]), &options) {
+                Ok(running) => watching.profile = Some(running),
+                Err(error) => watching.lacks.push(format!("no function profile: {error}")),
+            }
+        }
+        watching
+    }
+
+    /// Puts what was seen into a sample, figures by name among its measures.
+    pub(crate) fn keep(&mut self, cell: &str, watched: Watched, sample: &mut Sample) {
+        if let Some(counts) = &watched.counts {
+            *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
+            sample.measures.extend(Metrics::of(counts).measures());
+        }
+        sample.watched = Some(Box::new(watched));
+    }
+
+    fn whom(&mut self, watchee: Watchee, pid: u32, cpus: &CpuSet) -> Box<dyn Whom> {
+        let cpus: Vec<u32> = cpus.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+        match (watchee, self.group_of(watchee)) {
+            (Watchee::Ours(_), Some(directory)) => Box::new(ControlGroup { directory, cpus }),
+            _ => Box::new(Processes::of(pid, cpus)),
+        }
+    }
+
+    /// The control group with all of a server of ours in it.
+    fn group_of(&mut self, watchee: Watchee) -> Option<PathBuf> {
+        let Watchee::Ours(pid) = watchee else { return None };
+        let root = Root::live();
+        if self.own.is_none() {
+            self.own = Own::make(&root, "server").ok();
+        }
+        let own = self.own.as_ref()?;
+        let directory = own.group().for_events(&root)?;
+        let pids = Tree::of(pid).look(&root).pids();
+        pids.iter().try_for_each(|pid| own.take(*pid)).ok()?;
+        Some(directory)
+    }
+}
+
+impl Watching {
+    /// Ends it.
+    pub(crate) fn end(self) -> Watched {
+        Watched {
+            counts: self.counts.map(counter::Running::end),
+            profile: self.profile.map(profile::Running::end),
+            lacks: self.lacks,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What is watched of a cell beside its time: counters, and which functions its time goes to.
+
+use serde::{Deserialize, Serialize};
+use workahead_counters::profile::Profile;
+use workahead_counters::stream::Stream;
+
+/// What an engine is to watch in every sample.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Groups of metrics whose events are counted.
+    #[serde(default)]
+    pub counters: Vec<String>,
+    /// How long each group of events is counted before the next has its turn.
+    #[serde(default)]
+    pub slot_s: f64,
+    /// Samples of a function profile, a second of each CPU's time; none where 0.
+    #[serde(default)]
+    pub profile_hz: u32,
+}
+
+impl Watch {
+    /// Whether there is nothing to watch.
+    pub fn is_nothing(&self) -> bool {
+        self.counters.is_empty() && self.profile_hz == 0
+    }
+}
+
+/// What was seen in one sample.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// What was counted, slot by slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Stream>,
+    /// Where the time went. Kept with the first sample of a cell that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Why something that was asked for is not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
+}
