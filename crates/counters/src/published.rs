@@ -12,6 +12,7 @@
 //! where the paper prints 2.89 is no contradiction, and a 14 where it prints 11 is one.
 
 mod claim;
+mod configuration;
 mod contradiction;
 mod derived;
 mod paper;
@@ -21,9 +22,10 @@ mod sums;
 use std::sync::OnceLock;
 
 pub use claim::{Claim, Direction};
+pub use configuration::{Access, Configuration, Stage, State};
 pub use contradiction::{Contradiction, contradictions};
 pub use derived::{Agreement, Derived, Input, Nature, derived};
-pub use paper::{Access, Cell, Column, Configuration, Metric, Paper, Row, Stage, State, Table};
+pub use paper::{Cell, Column, Metric, Paper, Published, Row, Table};
 pub use printed::{NotPrinted, Printed, Quantity};
 
 static KEETON: &str = include_str!("../published/keeton.toml");

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::paper::{Configuration, Metric};
+use super::configuration::Configuration;
+use super::paper::Metric;
 use super::printed::{Printed, Quantity};
 
 /// One statement.

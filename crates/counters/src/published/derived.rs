@@ -111,7 +111,7 @@ impl Check {
 
     /// Against all of something: 100 %, and not less.
     pub(super) fn whole(mut self) -> Check {
-        self.printed = Some(Quantity::Exactly(Printed { value: 100.0, decimals: 12 }));
+        self.printed = Some(Quantity::Whole);
         self
     }
 

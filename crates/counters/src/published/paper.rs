@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
+use super::configuration::Configuration;
 use super::printed::Printed;
-use crate::event::Privilege;
 
 /// A paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,17 @@ impl Paper {
     /// The table of an id: `Table 10`.
     pub fn table(&self, id: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// Every figure of its tables that corresponds to a metric of ours.
+    pub fn of_metric<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = Published<'a>> {
+        let all = self.tables.iter().flat_map(|table| {
+            table.figures().map(move |(row, column, printed)| {
+                let at = table.configuration(row, column);
+                Published { table, row, column, printed, at }
+            })
+        });
+        all.filter(move |published| published.row.metric.name() == Some(metric))
     }
 
     /// What its text says, quoted lines included.
@@ -115,15 +126,28 @@ impl Table {
 
     /// Every figure with its row and column.
     pub fn figures(&self) -> impl Iterator<Item = (&Row, &Column, Printed)> {
-        let cells = |row: &'_ Row| row.values.clone();
         self.rows.iter().flat_map(move |row| {
-            let of_row = self.columns.iter().zip(cells(row));
-            of_row.filter_map(move |(column, cell)| match cell {
-                Cell::Figure(printed) => Some((row, column, printed)),
+            self.columns.iter().zip(&row.values).filter_map(move |(column, cell)| match cell {
+                Cell::Figure(printed) => Some((row, column, *printed)),
                 _ => None,
             })
         })
     }
+}
+
+/// A figure to stand beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Published<'a> {
+    /// Which table it is of.
+    pub table: &'a Table,
+    /// Its row there.
+    pub row: &'a Row,
+    /// Its column.
+    pub column: &'a Column,
+    /// The figure.
+    pub printed: Printed,
+    /// What it stands for.
+    pub at: Configuration,
 }
 
 /// One column.
@@ -210,103 +234,4 @@ impl From<Cell> for String {
             Cell::Words(words) => words,
         }
     }
-}
-
-/// What a figure stands for. What is absent, the paper does not vary there or does not say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Configuration {
-    /// Whose cycles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub privilege: Option<Privilege>,
-    /// Processors in use.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub processors: Option<u8>,
-    /// Size of the second-level cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub l2_kib: Option<u32>,
-    /// Bus transactions that a processor may have outstanding.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outstanding: Option<u8>,
-    /// Which accesses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
-    /// Which state the line was in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
-    /// Where in the pipeline.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<Stage>,
-    /// How many in a cycle.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub width: Option<u8>,
-    /// The work.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workload: Option<String>,
-    /// How many clients at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u8>,
-    /// Whether SMT is on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub smt: Option<bool>,
-    /// Which function of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-}
-
-impl Configuration {
-    fn or(self, outer: &Configuration) -> Configuration {
-        Configuration {
-            privilege: self.privilege.or(outer.privilege),
-            processors: self.processors.or(outer.processors),
-            l2_kib: self.l2_kib.or(outer.l2_kib),
-            outstanding: self.outstanding.or(outer.outstanding),
-            access: self.access.or(outer.access),
-            state: self.state.or(outer.state),
-            stage: self.stage.or(outer.stage),
-            width: self.width.or(outer.width),
-            workload: self.workload.or_else(|| outer.workload.clone()),
-            clients: self.clients.or(outer.clients),
-            smt: self.smt.or(outer.smt),
-            function: self.function.or_else(|| outer.function.clone()),
-        }
-    }
-}
-
-/// Accesses to a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Access {
-    /// Of instructions.
-    Fetch,
-    /// Of data, to read.
-    Load,
-    /// Of data, to write.
-    Store,
-}
-
-/// States of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// The only copy, and dirty.
-    Modified,
-    /// The only copy, and clean.
-    Exclusive,
-    /// Others may have it too.
-    Shared,
-    /// A miss.
-    Invalid,
-}
-
-/// Where in the pipeline a width is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// Instructions decoded.
-    Decode,
-    /// Instructions retired.
-    Retire,
-    /// µops retired.
-    UopRetire,
 }

@@ -12,6 +12,9 @@ pub struct Printed {
     pub decimals: i32,
 }
 
+/// All of something, in per cent.
+const WHOLE: f64 = 100.0;
+
 /// Not a figure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a printed figure: write digits, as in 2.90, or 9e1 for about 90")]
@@ -71,6 +74,8 @@ impl std::fmt::Display for Printed {
 pub enum Quantity {
     /// This much.
     Exactly(Printed),
+    /// All of something, in per cent: it was never rounded.
+    Whole,
     /// Somewhere in between.
     Between(Printed, Printed),
     /// This much or more.
@@ -84,6 +89,7 @@ impl Quantity {
     pub fn bounds(&self) -> (f64, f64) {
         match self {
             Quantity::Exactly(value) => (value.low(), value.high()),
+            Quantity::Whole => (WHOLE, WHOLE),
             Quantity::Between(low, high) => (low.low(), high.high()),
             Quantity::AtLeast(low) => (low.low(), f64::INFINITY),
             Quantity::AtMost(high) => (f64::NEG_INFINITY, high.high()),
@@ -94,6 +100,7 @@ impl Quantity {
     pub fn value(&self) -> Option<f64> {
         match self {
             Quantity::Exactly(printed) => Some(printed.value),
+            Quantity::Whole => Some(WHOLE),
             _ => None,
         }
     }
@@ -104,6 +111,7 @@ impl std::fmt::Display for Quantity {
         match self {
             Quantity::Exactly(value) if value.decimals < 0 => write!(f, "about {}", value.value),
             Quantity::Exactly(value) => write!(f, "{value}"),
+            Quantity::Whole => write!(f, "{WHOLE}"),
             Quantity::Between(low, high) => write!(f, "{low} to {high}"),
             Quantity::AtLeast(low) => write!(f, "at least {low}"),
             Quantity::AtMost(high) => write!(f, "at most {high}"),

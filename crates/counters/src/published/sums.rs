@@ -1,4 +1,7 @@
 //! All sums that the figures of both papers allow, by what they are about.
+//!
+//! The files come with the crate, and its tests run every sum: a name that is not there is a slip
+//! of this page, and panics.
 
 mod caches;
 mod cpi;
