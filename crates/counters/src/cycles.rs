@@ -1,12 +1,12 @@
 //! Where cycles go: the arithmetic from counts to CPI and its parts.
 //!
 //! ```text
-//! computed CPI     = computation + resource stalls + instruction-related stalls        Breakdown
-//! computation      = µops per instruction x sum over widths k of f_k / k            computation_ucpi
-//! non-overlapped   = computation + sum of misses per instruction x penalty + ...     NonOverlapped
+//! computed CPI     = computation + resource stalls + instruction-related stalls    Breakdown
+//! computation      = µops per instruction x sum over widths k of f_k / k           computation_*
+//! non-overlapped   = computation + sum of misses per instruction x penalty + …     NonOverlapped
 //! overlap          = measured CPI / non-overlapped CPI: lower hides more
-//! stall component  = penalty x misses / instructions, per logical CPU                     Stalls
-//! observations     -> trimmed mean, deviation, noise                                    reduce
+//! stall component  = penalty x misses / instructions, per logical CPU              Stalls
+//! observations     -> trimmed mean, deviation, noise                               reduce
 //! ```
 //!
 //! After Keeton et al. (1998, sections 2.5, 3.1, 5.1, 5.3) and Hassanein et al. (2008, sections 4.6

@@ -1,10 +1,10 @@
 //! What the two papers with counters print, as data, and what their figures say of each other.
 //!
 //! ```text
-//! published/keeton.toml     tables 1 to 18, figures 2, 3, 8 ──► Paper ─┬► tables, claims: beside ours
-//! published/hassanein.toml  tables 1, 2, and the text's bounds         ├► reference lines (quoted)
-//!                                                                      └► derived: recomputed figures
-//!                                                        those that disagree ──► contradictions
+//! published/keeton.toml     tables 1 to 18, figures 2, 3, 8 ─► Paper ─┬► tables and claims
+//! published/hassanein.toml  tables 1, 2, the text's bounds            ├► reference lines, quoted
+//!                                                                     └► derived: recomputed
+//!                                                those that disagree ──► contradictions
 //! ```
 //!
 //! A printed figure is an interval: 0.66 is anything that rounds to it. A recomputed one disagrees

@@ -181,7 +181,10 @@ mod tests {
         }
 
         #[test]
-        fn conversion_comes_back(parts in prop::array::uniform3(0.0..10.0f64), uops in 0.1..4.0f64) {
+        fn conversion_comes_back(
+            parts in prop::array::uniform3(0.0..10.0f64),
+            uops in 0.1..4.0f64,
+        ) {
             let breakdown = of(parts[0], parts[1], parts[2]);
             let back = breakdown.per_instruction(&Ok(uops)).per_uop(&Ok(uops));
             let (one, other) = (breakdown.computed().unwrap(), back.computed().unwrap());

@@ -1,4 +1,4 @@
-//! Stall components of each logical CPU, as Hassanein et al. (2008, sections 4.6 and 5.6) draw them.
+//! Stall components of each logical CPU, as Hassanein et al. (2008, sections 4.6, 5.6) draw them.
 //!
 //! A component is the penalty of a miss times the misses per instruction, nothing overlapped. The
 //! paper says that with SMT a component "is divided between both threads", but not whether by a
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn penalties() -> Vec<Penalty> {
-        // The P4 of the paper, as far as it gives them: memory and L2 by LMBench at 3.4 GHz, branch.
+        // The P4 of the paper: memory and L2 by LMBench at 3.4 GHz, and a mispredicted branch.
         let quoted = |cause, cycles| {
             let origin = Origin::Quoted("Hassanein et al. 2008, section 3.1".to_owned());
             Penalty { cause, cycles, origin }

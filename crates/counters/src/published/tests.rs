@@ -1,3 +1,6 @@
+//! The files: complete, named, and in step with the ledger. What their figures give is
+//! [`arithmetic`]'s.
+
 use std::collections::BTreeSet;
 
 use super::*;
