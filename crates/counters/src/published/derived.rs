@@ -157,13 +157,14 @@ impl Check {
 /// The least and the most over all corners; corners that can't be, such as shares of more than a
 /// whole, are none.
 fn range(inputs: &[Input], formula: impl Fn(&[f64]) -> Value, ours: f64) -> (f64, f64) {
-    let corners = (0u32..1 << inputs.len()).filter_map(|corner| {
-        let end = |(bit, input): (usize, &Input)| match corner >> bit & 1 {
-            _ if input.is_exact => input.printed.value,
-            0 => input.printed.low(),
-            _ => input.printed.high(),
-        };
-        formula(&inputs.iter().enumerate().map(end).collect::<Vec<f64>>()).ok()
+    let rounded: Vec<usize> = (0..inputs.len()).filter(|&index| !inputs[index].is_exact).collect();
+    let corners = (0u32..1 << rounded.len()).filter_map(|corner| {
+        let mut values: Vec<f64> = inputs.iter().map(|input| input.printed.value).collect();
+        for (bit, &index) in rounded.iter().enumerate() {
+            let printed = inputs[index].printed;
+            values[index] = if corner >> bit & 1 == 0 { printed.low() } else { printed.high() };
+        }
+        formula(&values).ok()
     });
     corners.fold((ours, ours), |(low, high), value| (low.min(value), high.max(value)))
 }
