@@ -60,10 +60,12 @@ impl Module {
             return Self { name: name.into(), path: None, image: None };
         }
         let name = file.file_name().map_or(path.into(), |name| name.to_string_lossy());
+        // The kernel's own words for a file that is there no more.
+        let name = name.trim_end_matches(" (deleted)").to_owned();
         let same = |meta: &std::fs::Metadata| inode.is_none_or(|inode| meta.ino() == inode);
         let current = file.metadata().is_ok_and(|meta| meta.is_file() && same(&meta));
         let path = current.then(|| file.to_owned());
         let image = path.as_deref().and_then(Image::of_file);
-        Self { name: name.into_owned(), path, image }
+        Self { name, path, image }
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use perf_event::{Builder, SampleSkid, Sampler};
+use rustix::io::Errno;
 use workahead_machine::CpuSet;
 
 use super::members::Members;
@@ -34,6 +35,8 @@ enum Open {
     /// One per thread.
     Threads {
         rings: HashMap<u32, Sampler>,
+        /// Their processes.
+        pids: HashSet<u32>,
         /// Threads for which there was no ring.
         refused: HashSet<u32>,
         /// Threads that have ended and whose rings were read for the last time.
@@ -101,9 +104,12 @@ impl Rings {
                 let rings: std::io::Result<Vec<Sampler>> = cpus.iter().map(ring).collect();
                 Open::Cpus(rings.map_err(|error| refusal(&error, clock))?)
             }
-            Scope::Threads => {
-                Open::Threads { rings: HashMap::new(), refused: HashSet::new(), ended: Vec::new() }
-            }
+            Scope::Threads => Open::Threads {
+                rings: HashMap::new(),
+                pids: HashSet::new(),
+                refused: HashSet::new(),
+                ended: Vec::new(),
+            },
         };
         Ok(Self { builder, clock: clock.clone(), sees_kernel, ring_bytes, open })
     }
@@ -115,31 +121,38 @@ impl Rings {
         enable.try_for_each(|done| done.map_err(|error| refusal(&error, &self.clock)))
     }
 
-    /// Takes a ring for every thread of the members that has none.
+    /// Takes a ring for every thread of the members that has none. Gives the processes that had
+    /// none before.
     ///
     /// # Errors
     /// If there is still none at all.
-    pub(super) fn follow(&mut self, members: &Members, own: u32) -> Result<(), CountError> {
-        let Open::Threads { rings, refused, .. } = &mut self.open else { return Ok(()) };
+    pub(super) fn follow(&mut self, members: &Members, own: u32) -> Result<Vec<u32>, CountError> {
+        let Open::Threads { rings, pids, refused, .. } = &mut self.open else {
+            return Ok(Vec::new());
+        };
         let mut why = CountError::Gone("the process to sample".into());
-        for tid in members.iter().flat_map(threads) {
-            if tid == own || rings.contains_key(&tid) || refused.contains(&tid) {
-                continue;
-            }
-            let Ok(pid) = i32::try_from(tid) else { continue };
-            let counter = self.builder.clone().observe_pid(pid).any_cpu().enabled(true).build();
-            match counter.and_then(|counter| counter.sampled(self.ring_bytes)) {
-                Ok(ring) => drop(rings.insert(tid, ring)),
-                Err(error) => {
-                    why = refusal(&error, &self.clock);
-                    // One that ended meanwhile was not refused.
-                    if !matches!(why, CountError::Gone(_)) {
-                        refused.insert(tid);
+        let mut new = Vec::new();
+        for pid in members.iter() {
+            for tid in threads(pid) {
+                if tid == own || rings.contains_key(&tid) || refused.contains(&tid) {
+                    continue;
+                }
+                match of_thread(&self.builder, self.ring_bytes, tid) {
+                    Ok(ring) => {
+                        rings.insert(tid, ring);
+                        new.extend(pids.insert(pid).then_some(pid));
+                    }
+                    Err(error) => {
+                        why = refusal(&error, &self.clock);
+                        // One that ended meanwhile was not refused.
+                        if !matches!(why, CountError::Gone(_)) {
+                            refused.insert(tid);
+                        }
                     }
                 }
             }
         }
-        if rings.is_empty() { Err(why) } else { Ok(()) }
+        if rings.is_empty() { Err(why) } else { Ok(new) }
     }
 
     /// Reads all that is in the rings.
@@ -185,6 +198,12 @@ fn probe(builder: &mut Builder<'static>, scope: Scope, cpu: usize) -> std::io::R
         Scope::Threads => builder.observe_self().any_cpu(),
     };
     one.build().map(drop)
+}
+
+fn of_thread(builder: &Builder<'static>, bytes: usize, tid: u32) -> std::io::Result<Sampler> {
+    let tid = i32::try_from(tid).map_err(|_| std::io::Error::from(Errno::SRCH))?;
+    let counter = builder.clone().observe_pid(tid).any_cpu().enabled(true).build()?;
+    counter.sampled(bytes)
 }
 
 /// The logical CPUs that run something.

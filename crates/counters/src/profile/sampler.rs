@@ -147,7 +147,11 @@ impl Watch {
     }
 
     fn follow(&mut self) -> Result<(), CountError> {
-        self.rings.follow(&self.members, self.own)
+        for pid in self.rings.follow(&self.members, self.own)? {
+            // What it mapped before it had a ring was told to nobody.
+            self.spaces.insert(pid, Space::of_process(pid, &mut self.modules));
+        }
+        Ok(())
     }
 
     fn pass(&mut self) {
@@ -208,9 +212,8 @@ impl Watch {
         if !self.members.contains(sample.pid) || sample.tid == self.own {
             return;
         }
-        let modules = &mut self.modules;
         let space = self.spaces.entry(sample.pid);
-        let space = space.or_insert_with(|| Space::of_process(sample.pid, modules));
+        let space = space.or_insert_with(|| Space::of_process(sample.pid, &mut self.modules));
         let calls = user_calls(sample, space, &mut self.cache, &self.modules);
         let mut stack = Vec::with_capacity(calls.addresses.len() + sample.kernel.len() + 1);
         if calls.truncated {

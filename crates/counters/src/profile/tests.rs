@@ -193,6 +193,7 @@ fn stripped(folder: &Path) -> PathBuf {
     let headers = u64::from_le_bytes(bytes[40..48].try_into().expect("eight")) as usize;
     let size = headers + 64 * number + 32;
     bytes[size..size + 8].fill(0);
+    bytes[size - 28..size - 24].fill(0);
     let copy = folder.join("stripped");
     std::fs::write(&copy, bytes).expect("written");
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -8,6 +8,9 @@ use super::{Frame, Function, Kind, Stack};
 /// Stacks with a smaller share are counted as their callers: a flame graph can't show them.
 const STACK_SHARE_LEAST: f64 = 0.0005;
 
+/// Samples and events by stack.
+type Counted = BTreeMap<Vec<u32>, (u64, u64)>;
+
 /// Each frame and each stack once, in an order of their own.
 pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec<Stack>) {
     let used: HashSet<u32> = stacks.iter().flat_map(|stack| &stack.frames).copied().collect();
@@ -19,7 +22,7 @@ pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec
         let at = kept.binary_search(by_number(number)).expect("every frame in use was kept");
         u32::try_from(at).expect("fewer than before")
     };
-    let mut counted: BTreeMap<Vec<u32>, (u64, u64)> = BTreeMap::new();
+    let mut counted = Counted::new();
     for stack in &stacks {
         let weight = counted.entry(stack.frames.iter().map(place).collect()).or_default();
         weight.0 += stack.samples;
@@ -90,7 +93,7 @@ pub(super) fn prune(
     events: u64,
 ) -> (Vec<Frame>, Vec<Stack>) {
     let least = events as f64 * STACK_SHARE_LEAST;
-    let mut by_depth: BTreeMap<Reverse<usize>, BTreeMap<Vec<u32>, (u64, u64)>> = BTreeMap::new();
+    let mut by_depth: BTreeMap<Reverse<usize>, Counted> = BTreeMap::new();
     for stack in stacks {
         let depth = by_depth.entry(Reverse(stack.frames.len())).or_default();
         depth.insert(stack.frames, (stack.samples, stack.events));
