@@ -28,7 +28,7 @@ mod table;
 mod unwind;
 
 pub use sampler::{Running, Sampler};
-pub use seed::{Published, SeedFunction, SeedRow, seed_names};
+pub use seed::{Published, SeedFunction, SeedRow, Together, seed_names, seed_together};
 pub use table::{Delta, Frame, Function, Kind, Profile, Stack, Top, TopRow};
 
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@
 //! Curves  a size on a doubling axis, one line per series, 1.0 drawn as the baseline's level
 //! Heat    a table with a number in every cell, coloured by its distance from 1
 //! Ratios  bars from 1, to both sides, each with its interval
+//! flame   who called whom, as wide as the share of samples
 //! ```
 //! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is
 //! left out and said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`]
@@ -16,6 +17,8 @@
 
 mod bars;
 mod curves;
+#[cfg_attr(not(test), expect(dead_code, reason = "no page has a profile yet"))]
+pub(crate) mod flame;
 pub(crate) mod heat;
 pub(crate) mod ratios;
 mod scale;

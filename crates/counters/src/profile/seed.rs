@@ -23,6 +23,15 @@ pub struct SeedFunction {
     /// What the paper's text prints of it.
     #[serde(default)]
     pub shares: Vec<Published>,
+    /// How these change with Hyper-Threading, in percent of what they were without.
+    #[serde(default)]
+    pub changes: Vec<Published>,
+    /// The workloads in which the paper says that it takes less time with Hyper-Threading.
+    #[serde(default)]
+    pub less_time_under_ht: Vec<String>,
+    /// Those in which it takes more.
+    #[serde(default)]
+    pub more_time_under_ht: Vec<String>,
 }
 
 /// A share that the paper prints.
@@ -31,12 +40,26 @@ pub struct SeedFunction {
 pub struct Published {
     /// Of what: `time`, `l2-misses`, `dtlb-misses`.
     pub of: String,
-    /// 0 to 100.
+    /// Up to 100; below zero only for what became less.
     pub percent: f64,
     /// `uTPC-C`, `uSS`, `uNJ`.
     pub workload: String,
-    /// With Hyper-Threading or without, and how many clients.
-    pub setting: String,
+    /// With Hyper-Threading or without, and how many clients; `None` where the paper says neither.
+    pub setting: Option<String>,
+    /// Where the paper says it.
+    pub source: String,
+}
+
+/// What the functions of a workload's figure take together.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Together {
+    /// `uSS`, `uNJ`.
+    pub workload: String,
+    /// How many there are in the figure.
+    pub functions: usize,
+    /// Their share of the time, 0 to 100.
+    pub percent: f64,
     /// Where the paper says it.
     pub source: String,
 }
@@ -55,27 +78,35 @@ pub struct SeedRow {
     pub with: Vec<&'static str>,
 }
 
-static SEED: LazyLock<Vec<SeedFunction>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct File {
-        function: Vec<SeedFunction>,
-    }
-    let file: File = toml::from_str(include_str!("../../published/functions.toml"))
-        .expect("a test reads the file that is built in");
-    file.function
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seed {
+    function: Vec<SeedFunction>,
+    together: Vec<Together>,
+}
+
+static SEED: LazyLock<Seed> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../published/functions.toml"))
+        .expect("a test reads the file that is built in")
 });
 
 /// The functions of the paper, in the order in which it names them.
 #[must_use]
 pub fn seed_names() -> &'static [SeedFunction] {
-    &SEED
+    &SEED.function
+}
+
+/// What the functions of a figure take together; the paper does not say it of uTPC-C.
+#[must_use]
+pub fn seed_together() -> &'static [Together] {
+    &SEED.together
 }
 
 impl Profile {
     /// What each function of the paper takes today. Only meant for PostgreSQL.
     #[must_use]
     pub fn seed_rows(&self) -> Vec<SeedRow> {
-        SEED.iter().map(|seed| self.seed_row(seed)).collect()
+        seed_names().iter().map(|seed| self.seed_row(seed)).collect()
     }
 
     fn seed_row(&self, seed: &'static SeedFunction) -> SeedRow {
@@ -92,7 +123,8 @@ impl Profile {
         let shares_work = |other: &&SeedFunction| {
             other.name != seed.name && other.today.iter().any(|name| seed.today.contains(name))
         };
-        let with = SEED.iter().filter(shares_work).map(|other| other.name.as_str()).collect();
+        let with =
+            seed_names().iter().filter(shares_work).map(|other| other.name.as_str()).collect();
         SeedRow { seed, share: (!found.is_empty()).then_some(sum), found, with }
     }
 }

@@ -19,6 +19,24 @@ fn the_file_reads_and_holds_what_the_paper_names() {
             assert!(seed.seen_in.contains(&share.workload), "{}", seed.name);
             assert!(share.percent > 0.0 && share.percent < 100.0);
         }
+        for workload in seed.less_time_under_ht.iter().chain(&seed.more_time_under_ht) {
+            assert!(seed.seen_in.contains(workload), "{}", seed.name);
+        }
+    }
+}
+
+#[test]
+fn shares_of_one_workload_fit_into_the_whole() {
+    for workload in ["uTPC-C", "uSS", "uNJ"] {
+        for of in ["time", "l2-misses", "dtlb-misses"] {
+            let shares = seed_names().iter().flat_map(|seed| &seed.shares);
+            let same = shares.filter(|share| share.workload == workload && share.of == of);
+            assert!(same.map(|share| share.percent).sum::<f64>() <= 100.0);
+        }
+    }
+    for together in seed_together() {
+        let seen = |seed: &&SeedFunction| seed.seen_in.contains(&together.workload);
+        assert_eq!(seed_names().iter().filter(seen).count(), together.functions);
     }
 }
 

@@ -1,0 +1,193 @@
+//! Who called whom, and for how long: a flame graph (Gregg, "The Flame Graph", CACM 2016).
+//!
+//! ```text
+//!             ┌innermost─┐
+//!   ┌called──┐┌called────┐┌kernel┐      as wide as its share of the samples
+//!   ┌caller──────────────────────┐      callers below what they called, in the order of names
+//!   └all samples─────────────────┘
+//! ```
+//! The page bears no script, so nothing zooms: a frame has its name where it fits, and its share
+//! shows while the pointer rests on it. Frames that would be thinner than half a pixel are left
+//! out and counted.
+
+use std::collections::BTreeMap;
+
+use workahead_counters::profile::{Frame, Kind, Profile};
+
+use super::Layout;
+use super::svg::{Element, label};
+use super::type_width::fitted;
+use crate::number;
+
+/// Height of a frame and its distance to the next.
+const ROW: f64 = 17.0;
+const GAP: f64 = 1.0;
+/// Thinner frames are left out.
+const THINNEST: f64 = 0.5;
+/// Thinner frames bear no name.
+const NAMED_FROM: f64 = 26.0;
+const TYPE: f64 = 11.0;
+/// Keys above the drawing, and what was left out below.
+const HEAD: f64 = 26.0;
+const FOOT: f64 = 24.0;
+
+/// The flame graph of a profile as one `<svg>`.
+pub(crate) fn flame(profile: &Profile) -> String {
+    let mut root = Node::default();
+    for stack in &profile.stacks {
+        let frames = stack.frames.iter().filter_map(|place| profile.frames.get(*place as usize));
+        root.add(frames, stack.events, stack.samples);
+    }
+    let layout = Layout::Wide;
+    let scale = if root.events == 0 { 0.0 } else { layout.width() / root.events as f64 };
+    let rows = root.rows(scale);
+    let bottom = HEAD + ROW * rows as f64;
+    let description = format!(
+        "Flame graph of {} samples by {}: callers below what they called, as wide as their share.",
+        number::count(profile.samples),
+        profile.clock.unit()
+    );
+    let mut drawing = layout.drawing(bottom + FOOT, &description);
+    keys(&mut drawing);
+    let mut painter = Painter { drawing, scale, bottom, whole: root.events, left_out: 0 };
+    painter.paint_root(&root);
+    let words = painter.foot(profile);
+    painter.drawing.push(label("tick", (0.0, bottom + 16.0), "start", &words));
+    painter.drawing.to_string()
+}
+
+/// What was called from one place.
+#[derive(Default)]
+struct Node<'a> {
+    events: u64,
+    samples: u64,
+    called: BTreeMap<&'a Frame, Node<'a>>,
+}
+
+impl<'a> Node<'a> {
+    fn add(&mut self, frames: impl Iterator<Item = &'a Frame>, events: u64, samples: u64) {
+        let mut node = self;
+        node.events += events;
+        node.samples += samples;
+        for frame in frames {
+            node = node.called.entry(frame).or_default();
+            node.events += events;
+            node.samples += samples;
+        }
+    }
+
+    /// How many rows are drawn, its own too.
+    fn rows(&self, scale: f64) -> usize {
+        let drawn = self.called.values().filter(|node| node.events as f64 * scale >= THINNEST);
+        1 + drawn.map(|node| node.rows(scale)).max().unwrap_or(0)
+    }
+
+    fn frames(&self) -> usize {
+        1 + self.called.values().map(Node::frames).sum::<usize>()
+    }
+}
+
+struct Painter {
+    drawing: Element,
+    scale: f64,
+    bottom: f64,
+    whole: u64,
+    left_out: usize,
+}
+
+impl Painter {
+    fn paint_root(&mut self, root: &Node<'_>) {
+        if root.events == 0 {
+            return;
+        }
+        let frame = Painted { class: "flame all", name: "all samples", of: "" };
+        self.paint(&frame, root, 0.0, 0);
+        self.paint_called(root, 0.0, 1);
+    }
+
+    fn paint_called(&mut self, node: &Node<'_>, mut x: f64, row: usize) {
+        for (frame, called) in &node.called {
+            let width = called.events as f64 * self.scale;
+            if width < THINNEST {
+                self.left_out += called.frames();
+            } else {
+                self.paint(&Painted::of(frame), called, x, row);
+                self.paint_called(called, x, row + 1);
+            }
+            x += width;
+        }
+    }
+
+    fn paint(&mut self, frame: &Painted<'_>, node: &Node<'_>, x: f64, row: usize) {
+        let width = node.events as f64 * self.scale;
+        let y = self.bottom - ROW * (row + 1) as f64;
+        let share = 100.0 * node.events as f64 / self.whole as f64;
+        let samples = number::count(node.samples);
+        let title =
+            format!("{}{}: {} %, {samples} samples", frame.name, frame.of, number::plain(share));
+        let gap = if width > 4.0 * GAP { GAP } else { 0.0 };
+        let shape = Element::new("rect").class(frame.class).at("x", x).at("y", y);
+        let shape = shape.at("width", width - gap).at("height", ROW - GAP);
+        self.drawing.push(shape.titled(&title));
+        if width >= NAMED_FROM {
+            let text = fitted(frame.name, TYPE, width - 6.0);
+            let name = label("flame-name", (x + 3.0, y + 12.0), "start", &text);
+            self.drawing.push(name.titled(&title));
+        }
+    }
+
+    /// What the drawing does not show, in words.
+    fn foot(&self, profile: &Profile) -> String {
+        if self.whole == 0 {
+            return "no samples".to_owned();
+        }
+        let samples = number::count(profile.samples);
+        let mut words = format!("{samples} samples by {}", profile.clock.unit());
+        let mut also = |count: u64, what: &str| {
+            if count > 0 {
+                words.push_str(&format!("; {} {what}", number::count(count)));
+            }
+        };
+        also(self.left_out as u64, "frames too thin to draw");
+        also(profile.truncated, "samples whose callers are not known");
+        also(profile.lost, "records lost");
+        words
+    }
+}
+
+/// A frame in the words and the class of the drawing.
+struct Painted<'a> {
+    class: &'static str,
+    name: &'a str,
+    of: &'a str,
+}
+
+impl<'a> Painted<'a> {
+    fn of(frame: &'a Frame) -> Self {
+        let (class, of) = match frame.kind {
+            Kind::User => ("flame user", ""),
+            Kind::Kernel => ("flame kernel", " (kernel)"),
+            Kind::Unresolved => ("flame unresolved", " (no name known)"),
+            Kind::Cut => ("flame cut", " (callers not known)"),
+        };
+        Self { class, name: &frame.name, of }
+    }
+}
+
+fn keys(drawing: &mut Element) {
+    let keys = [
+        ("flame user", "program"),
+        ("flame kernel", "kernel"),
+        ("flame unresolved", "no name known"),
+        ("flame cut", "callers not known"),
+    ];
+    for (index, (class, words)) in keys.into_iter().enumerate() {
+        let x = 130.0 * index as f64;
+        let square = Element::new("rect").class(class).at("x", x).at("y", 3.0);
+        drawing.push(square.at("width", 14.0).at("height", 12.0));
+        drawing.push(label("tick", (x + 20.0, 13.0), "start", words));
+    }
+}
+
+#[cfg(test)]
+mod tests;
