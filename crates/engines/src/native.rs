@@ -48,13 +48,16 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use workahead_counters::event::Privilege;
 use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_operators::isa::Detected;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::watch::Watch;
 
 use crate::given::Given;
+use crate::watcher::{Watchee, Watcher, Watching, by_role};
 use crew::{Crew, Ran, failed};
 use how::{How, References, Results};
 use operator::Operator;
@@ -71,6 +74,8 @@ pub struct Native {
     /// What the machine was measured to be able to do, if it was.
     limits: Option<Limits>,
     made: Option<(Shape, Box<dyn Operator>)>,
+    /// What is watched beside time, where a study asks for it.
+    watcher: Option<Watcher>,
 }
 
 /// Which data a cell is about.
@@ -162,7 +167,7 @@ impl Native {
     pub fn new() -> Self {
         let machine = Machine::here();
         let footprint = Footprint::of(&machine);
-        Self { machine, footprint, limits: None, made: None }
+        Self { machine, footprint, limits: None, made: None, watcher: None }
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
@@ -237,6 +242,12 @@ impl Engine for Native {
         self.limits = Some(limits.clone());
     }
 
+    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
+        // What the kernel does for a walk is page faults, and those are over when it is measured.
+        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &[Privilege::User]));
+        Ok(())
+    }
+
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how) = self.read(cell)?;
         let memory_bytes = shape.bytes(&how) + BESIDE_BYTES;
@@ -268,14 +279,28 @@ impl Engine for Native {
             return Err(EngineError::Stopped);
         }
         let rows = operator.probes();
-        let ran = operator.run(&how, &crew, 0..rows)?;
+        let name = format!("{:?}", cell.settings);
+        let own = Watchee::Theirs(std::process::id());
+        let cpus = self.machine.allowed_cpus();
+        let watching = self.watcher.as_mut().map(|watcher| watcher.begin((&name, None), own, cpus));
+        let ran = operator.run(&how, &crew, 0..rows);
+        let watched = watching.map(Watching::end);
+        let ran = ran?;
         let copies = if operator.shares_work() { 1 } else { how.threads.copies() };
         let expected = oracle::times(operator.answer(rows), copies);
         if ran.answer != expected {
             return Err(EngineError::WrongAnswer { got: ran.answer, expected });
         }
         let Some((_, operator)) = &self.made else { unreachable!("run just now") };
-        Ok(self.sample(&how, operator.as_ref(), ran))
+        let mut sample = self.sample(&how, operator.as_ref(), ran);
+        if let Some((watcher, watched)) = self.watcher.as_mut().zip(watched) {
+            if let Some(counts) = &watched.counts {
+                let roles = crew.roles(&how);
+                sample.measures.extend(by_role::measures(counts, &sample, &roles));
+            }
+            watcher.keep(&name, watched, &mut sample);
+        }
+        Ok(sample)
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {

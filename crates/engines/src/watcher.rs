@@ -7,6 +7,8 @@
 //!   in this process     all threads of it, by CPU
 //! ```
 
+pub(crate) mod by_role;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

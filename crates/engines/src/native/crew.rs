@@ -1,5 +1,6 @@
 //! The threads that run a cell: pinned, started together, timed, their results counted.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -19,6 +20,7 @@ use workahead_study::engine::{Answer, EngineError};
 use super::how::{How, Threads};
 use super::operator::Task;
 use super::oracle;
+use crate::watcher::by_role::Roles;
 
 /// Bytes of an output batch: written, read by whoever comes next, and written again, it should stay
 /// in the second-level cache beside what the operator preloads there (Zhou et al., §4.2).
@@ -77,6 +79,17 @@ impl Crew {
             helper_cpu: self.cpus[(mains + main) % self.cpus.len()],
             allowed: &self.allowed,
         }
+    }
+
+    /// The CPUs of main threads and of helpers. A CPU that has both tells nothing of either.
+    pub(super) fn roles(&self, how: &How) -> Roles {
+        let mains = how.threads.mains();
+        let number = |thread: usize| u32::try_from(self.cpus[thread % self.cpus.len()]).ok();
+        let of = |threads: Range<usize>| threads.filter_map(number).collect::<BTreeSet<u32>>();
+        let helpers = if how.technique.has_helper() { mains } else { 0 };
+        let (main, helper) = (of(0..mains), of(mains..mains + helpers));
+        let both: BTreeSet<u32> = main.intersection(&helper).copied().collect();
+        Roles { main: &main - &both, helper: &helper - &both }
     }
 
     /// Runs every main thread's part over its shares of the rows.
