@@ -60,7 +60,7 @@ pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {
         "native" => Ok(Box::new(native::Native::new())),
-        "sysbench" => Ok(Box::new(sysbench::Sysbench)),
+        "sysbench" => Ok(Box::new(sysbench::Sysbench::default())),
         "postgres" => Ok(Box::new(served::Served::postgres())),
         "mariadb" => Ok(Box::new(served::Served::mariadb())),
         "duckdb" => Ok(Box::new(served::Served::duckdb())),

@@ -57,7 +57,7 @@ use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 use workahead_study::watch::Watch;
 
 use crate::given::Given;
-use crate::watcher::{Watchee, Watcher, Watching, by_role};
+use crate::watcher::{self, Watcher, by_role};
 use crew::{Crew, Ran, failed};
 use how::{How, References, Results};
 use operator::Operator;
@@ -280,11 +280,8 @@ impl Engine for Native {
         }
         let rows = operator.probes();
         let name = format!("{:?}", cell.settings);
-        let own = Watchee::Theirs(std::process::id());
-        let cpus = self.machine.allowed_cpus();
-        let watching = self.watcher.as_mut().map(|watcher| watcher.begin((&name, None), own, cpus));
-        let ran = operator.run(&how, &crew, 0..rows);
-        let watched = watching.map(Watching::end);
+        let run = || operator.run(&how, &crew, 0..rows);
+        let (ran, watched) = watcher::around(&mut self.watcher, &name, run);
         let ran = ran?;
         let copies = if operator.shares_work() { 1 } else { how.threads.copies() };
         let expected = oracle::times(operator.answer(rows), copies);

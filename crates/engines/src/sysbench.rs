@@ -13,15 +13,18 @@
 //! | `between` | `go-on`, or `yield` after each block, as in Yamada et al. (2010) |
 //! | `pages` | `small`, `huge` |
 
+use workahead_counters::event::Privilege;
 use workahead_machine::pages::Pages;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
+use workahead_study::watch::Watch;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::memory::{
     self, Access, BetweenBlocks, Operation, Options, Ran, Scope,
 };
 
 use crate::given::Given;
+use crate::watcher::{self, Watcher};
 
 /// The forms as studies name them; also as a number that was written without quotes.
 pub(crate) const FORMS: [(&str, Flavour); 3] =
@@ -38,7 +41,10 @@ const TOTAL_BYTES: usize = 256 << 20;
 
 /// The engine.
 #[derive(Debug, Default)]
-pub struct Sysbench;
+pub struct Sysbench {
+    /// What is watched beside time, where a study asks for it.
+    watcher: Option<Watcher>,
+}
 
 fn read(cell: &Cell) -> Result<Options, EngineError> {
     let given = Given::new(cell);
@@ -111,6 +117,12 @@ impl Engine for Sysbench {
         format!("Workahead {} after sysbench 0.4 and 1.0", env!("CARGO_PKG_VERSION"))
     }
 
+    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
+        let sides = [Privilege::User, Privilege::Kernel];
+        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &sides));
+        Ok(())
+    }
+
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let options = read(cell)?;
         let threads_bytes = THREAD_BYTES * u64::from(options.threads);
@@ -123,12 +135,18 @@ impl Engine for Sysbench {
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let options = read(cell)?;
-        let ran = memory::run(&options, stop.flag());
+        let name = format!("{:?}", cell.settings);
+        let (ran, watched) =
+            watcher::around(&mut self.watcher, &name, || memory::run(&options, stop.flag()));
         let ran = ran.map_err(|error| EngineError::Failed(error.to_string()))?;
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
-        Ok(sample(&options, &ran))
+        let mut sample = sample(&options, &ran);
+        if let Some((watcher, watched)) = self.watcher.as_mut().zip(watched) {
+            watcher.keep(&name, watched, &mut sample);
+        }
+        Ok(sample)
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
@@ -154,7 +172,7 @@ mod tests {
 
     #[test]
     fn both_forms_make_the_passes_of_their_total_however_they_touch() {
-        let (mut engine, stop) = (Sysbench, Stop::new());
+        let (mut engine, stop) = (Sysbench::default(), Stop::new());
         for form in ["0.4", "1.0"] {
             for (scope, oper) in [("global", "write"), ("local", "read"), ("local", "none")] {
                 for between in ["go-on", "yield"] {
@@ -187,12 +205,12 @@ mod tests {
             ([("thread", 2.into())], "did you mean `threads`"),
             ([("form", "0.5".into())], "unknown form `0.5`"),
         ] {
-            let error = Sysbench.check(&cell(&settings)).unwrap_err().to_string();
+            let error = Sysbench::default().check(&cell(&settings)).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
         let stop = Stop::new();
         stop.ask();
-        let stopped = Sysbench.run(&cell(&[("block_bytes", 4096.into())]), &stop);
+        let stopped = Sysbench::default().run(&cell(&[("block_bytes", 4096.into())]), &stop);
         assert!(matches!(stopped, Err(EngineError::Stopped)));
     }
 }

@@ -17,6 +17,8 @@ use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::profile::{self, Options, Sampler, Whom as Sampled};
+use workahead_counters::rates::Rates;
+use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{ControlGroup, Processes, Whom};
 use workahead_machine::process::Tree;
@@ -26,6 +28,7 @@ use workahead_study::engine::Sample;
 use workahead_study::watch::{Watch, Watched};
 
 /// Watches samples of one engine.
+#[derive(Debug)]
 pub(crate) struct Watcher {
     watch: Watch,
     counter: Option<Counter>,
@@ -89,7 +92,10 @@ impl Watcher {
             let whom = self.whom(watchee, pid, cpus);
             let first = self.next.get(cell).copied().unwrap_or_default();
             match counter.begin(first, whom, Box::new(Live)) {
-                Ok(running) => watching.counts = Some(running),
+                Ok(running) => {
+                    running.begun();
+                    watching.counts = Some(running);
+                }
                 Err(error) => watching.lacks.push(format!("no thread to count on: {error}")),
             }
         }
@@ -108,6 +114,8 @@ impl Watcher {
         if let Some(counts) = &watched.counts {
             *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
             sample.measures.extend(Metrics::of(counts).measures());
+            let per_tuple = instructions_per_tuple(counts, sample);
+            sample.measures.extend(per_tuple.map(|n| ("instructions_per_tuple".to_owned(), n)));
         }
         sample.watched = Some(Box::new(watched));
     }
@@ -144,4 +152,26 @@ impl Watching {
             lacks: self.lacks,
         }
     }
+}
+
+/// Watches this process while something runs in it, where anything is to be watched.
+pub(crate) fn around<T>(
+    watcher: &mut Option<Watcher>,
+    cell: &str,
+    run: impl FnOnce() -> T,
+) -> (T, Option<Watched>) {
+    let own = Watchee::Theirs(std::process::id());
+    let cpus = || Machine::here().allowed_cpus().clone();
+    let watching = watcher.as_mut().map(|watcher| watcher.begin((cell, None), own, &cpus()));
+    (run(), watching.map(Watching::end))
+}
+
+/// Instructions of all CPUs for each tuple, user and kernel together where both were counted.
+fn instructions_per_tuple(counts: &Stream, sample: &Sample) -> Option<f64> {
+    let table = Table::named(counts.header.table.as_deref()?).ok()?;
+    let rates = Rates::of(counts, &table.work);
+    let of = |privilege| Some(rates.rate(&table.work, privilege, None)?.per_s.mean);
+    let user = of(Privilege::User)?;
+    let per_s = user + of(Privilege::Kernel).unwrap_or_default();
+    Some(per_s * sample.wall_s / sample.tuples as f64)
 }

@@ -119,3 +119,33 @@ pub(super) fn unwind(
         }
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    const SP: u64 = 0x7000;
+
+    /// Two calls by frame pointers: code at 0x400 called from 0x500, that from 0x600.
+    fn walk(stack_bytes: usize, is_code: impl Fn(u64) -> bool) -> Calls {
+        let words = [9, 9, SP + 40, 0x501, 9, 0, 0x601, 9];
+        let stack: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let registers = Registers { pc: 0x400, sp: SP, fp: SP + 16 };
+        let stack = &stack[..stack_bytes];
+        unwind(&Unwinder::default(), &mut Cache::new(), &registers, stack, is_code)
+    }
+
+    #[test]
+    fn without_tables_frame_pointers_are_followed() {
+        let calls = walk(64, |_| true);
+        assert_eq!(calls, Calls { addresses: vec![0x400, 0x500, 0x600], truncated: false });
+    }
+
+    #[test]
+    fn a_stack_that_ends_early_or_leads_nowhere_is_truncated() {
+        assert_eq!(walk(40, |_| true), Calls { addresses: vec![0x400, 0x500], truncated: true });
+        assert_eq!(walk(0, |_| true), Calls { addresses: vec![0x400], truncated: true });
+        let calls = walk(64, |address| address != 0x500);
+        assert_eq!(calls, Calls { addresses: vec![0x400], truncated: true });
+    }
+}

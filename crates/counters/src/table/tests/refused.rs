@@ -11,6 +11,7 @@ family = 0
 models = []
 layout = "intel"
 source = "nowhere"
+work = "I"
 licence = "none"
 general_counters = { smt_on = 4, smt_off = 4 }
 otherwise = "the small machine does not count it"

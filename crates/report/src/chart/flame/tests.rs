@@ -62,8 +62,8 @@ fn widths_are_shares_and_callers_lie_below() {
     let drawn = flame(&example());
     assert!(is_balanced(&drawn), "{drawn}");
     assert_eq!(place(&drawn, "main: 100 %"), (0.0, 999.0));
-    assert_eq!(place(&drawn, "scan&lt;T&gt;: 75 %").1, 749.0);
-    assert_eq!(place(&drawn, "read (kernel): 25 %").1, 249.0);
+    assert_eq!(place(&drawn, "scan&lt;T&gt;: 75.0 %").1, 749.0);
+    assert_eq!(place(&drawn, "read (kernel): 25.0 %").1, 249.0);
     assert!(place(&drawn, "postgres+0x12 (no name known)").1 > 248.0);
     // A frame begins where its caller does or later.
     let (scan, read) = (place(&drawn, "scan&lt;T&gt;").0, place(&drawn, "read").0);
