@@ -29,6 +29,7 @@ pub mod metric;
 pub mod metrics;
 pub mod mock;
 mod nearest;
+pub mod penalties;
 pub mod profile;
 pub mod published;
 pub mod rates;

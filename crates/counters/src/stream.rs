@@ -159,6 +159,21 @@ impl Stream {
         visits
     }
 
+    /// How often an event happened in a nanosecond of the fastest slot: of cycles, the clock of the
+    /// core in GHz. Slots in which the CPU was partly idle are slower.
+    #[must_use]
+    pub fn most_per_ns(&self, event: &str) -> Option<f64> {
+        let of_slot = |slot: &Slot| {
+            let group = &self.header.groups[slot.group];
+            let index = group.events.iter().position(|one| one.name == event)?;
+            let running = slot.cpus.iter().filter(|on| on.reading.running_ns > 0);
+            let per_ns =
+                running.map(|on| on.reading.values[index] as f64 / on.reading.running_ns as f64);
+            per_ns.max_by(f64::total_cmp)
+        };
+        self.usable().filter_map(of_slot).max_by(f64::total_cmp).filter(|per_ns| *per_ns > 0.0)
+    }
+
     /// Writes it as a recording.
     ///
     /// # Errors

@@ -248,6 +248,18 @@ impl Table {
         self.events().filter(belongs).cloned().collect()
     }
 
+    /// The event that counts cycles in which a thread runs: what CPI has beside the work.
+    pub fn cycles(&self) -> &str {
+        let names = match self.metric("cpi") {
+            Some(Definition::Formula(formula)) => formula.names(),
+            Some(Definition::Absent { .. }) | None => BTreeSet::new(),
+        };
+        let cycles = self
+            .events()
+            .find(|event| names.contains(event.name.as_str()) && event.name != self.work);
+        cycles.map_or("", |event| event.name.as_str())
+    }
+
     /// How many general counters a group may use, the same with siblings on and off.
     pub fn counters(&self) -> u8 {
         self.general_counters.smt_on.min(self.general_counters.smt_off)

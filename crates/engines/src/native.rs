@@ -240,6 +240,9 @@ impl Engine for Native {
     fn learn(&mut self, limits: &Limits) {
         self.footprint.learn(limits);
         self.limits = Some(limits.clone());
+        if let Some(watcher) = &mut self.watcher {
+            watcher.learn(limits);
+        }
     }
 
     fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {

@@ -77,6 +77,7 @@ use workahead_counters::event::Privilege;
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
+use workahead_machine::limits::Limits;
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, Root};
 use workahead_study::cell::Cell;
@@ -360,6 +361,12 @@ impl Engine for Served {
 
     fn keep_in(&mut self, home: &Path) {
         self.home = home.join(self.database.folder());
+    }
+
+    fn learn(&mut self, limits: &Limits) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.learn(limits);
+        }
     }
 
     fn watch(&mut self, watch: &study::Watch) -> Result<(), EngineError> {

@@ -16,11 +16,13 @@ use workahead_counters::counter::{self, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
+use workahead_counters::penalties::Penalties;
 use workahead_counters::profile::{self, Options, Sampler, Whom as Sampled};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{ControlGroup, Processes, Whom};
+use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
 use workahead_machine::{CpuSet, Machine, Root};
@@ -36,6 +38,8 @@ pub(crate) struct Watcher {
     own: Option<Own>,
     /// Where each cell's rotation goes on.
     next: BTreeMap<String, u64>,
+    /// What misses cost here, once the machine's limits are known.
+    penalties: Option<Penalties>,
 }
 
 /// A sample's watching, while it goes on.
@@ -68,7 +72,12 @@ impl Watcher {
             };
             Counter::plan(&choice, Table::here(), &mut Live, &Machine::here())
         });
-        Self { watch: watch.clone(), counter, own: None, next: BTreeMap::new() }
+        Self { watch: watch.clone(), counter, own: None, next: BTreeMap::new(), penalties: None }
+    }
+
+    /// Takes note of what misses cost on this machine.
+    pub(crate) fn learn(&mut self, limits: &Limits) {
+        self.penalties = Penalties::of(limits);
     }
 
     /// Begins to watch a sample of a cell. `window_s` is how long it will take, where that is
@@ -113,11 +122,28 @@ impl Watcher {
     pub(crate) fn keep(&mut self, cell: &str, watched: Watched, sample: &mut Sample) {
         if let Some(counts) = &watched.counts {
             *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
-            sample.measures.extend(Metrics::of(counts).measures());
+            let metrics = Metrics::of(counts);
+            sample.measures.extend(metrics.measures());
+            sample.measures.extend(self.non_overlapped(counts, &metrics));
             let per_tuple = instructions_per_tuple(counts, sample);
             sample.measures.extend(per_tuple.map(|n| ("instructions_per_tuple".to_owned(), n)));
         }
         sample.watched = Some(Box::new(watched));
+    }
+
+    /// What the CPI would be if nothing overlapped, by name (Keeton et al. 1998, figure 8).
+    fn non_overlapped(&self, counts: &Stream, metrics: &Metrics) -> Vec<(String, f64)> {
+        let table = counts.header.table.as_deref().and_then(|name| Table::named(name).ok());
+        let Some((penalties, table)) = self.penalties.zip(table) else { return Vec::new() };
+        let Some(ghz) = counts.most_per_ns(table.cycles()) else { return Vec::new() };
+        let sides = [("", Privilege::Both), ("_user", Privilege::User)];
+        let bar = |(suffix, side)| {
+            let cpi = penalties.non_overlapped(metrics, side, ghz).cpi().ok()?;
+            Some((format!("non_overlapped_cpi{suffix}"), cpi))
+        };
+        let mut measures: Vec<(String, f64)> = sides.into_iter().filter_map(bar).collect();
+        measures.push(("core_ghz".to_owned(), ghz));
+        measures
     }
 
     fn whom(&mut self, watchee: Watchee, pid: u32, cpus: &CpuSet) -> Box<dyn Whom> {
