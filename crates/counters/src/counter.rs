@@ -8,7 +8,11 @@
 //!                                └ none at all: software events only, and why
 //! ```
 
-use std::collections::BTreeSet;
+mod tried;
+
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,14 +20,15 @@ use std::time::{Duration, Instant};
 use workahead_machine::Machine;
 use workahead_machine::topology::Core;
 
-use crate::event::{Code, Event, Privilege};
-use crate::group;
+use crate::event::{Event, Privilege};
 use crate::metric::{self, Metric};
 use crate::rotation::{Pace, Rotation};
-use crate::source::{CountError, Source, Target};
-use crate::stream::{Group, Header, LeftOut, Stream};
+use crate::source::Source;
+use crate::stream::{Group, Header, Stream};
 use crate::table::Table;
 use crate::whom::Whom;
+
+use tried::Tried;
 
 /// What is to be counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,68 +144,6 @@ const SYSTEM: &str = "system";
 /// Every group of metrics.
 pub const ALL: &str = "all";
 
-/// What a machine was found to count.
-#[derive(Default)]
-struct Tried {
-    groups: Vec<Vec<Event>>,
-    left_out: Vec<LeftOut>,
-}
-
-impl Tried {
-    /// Opens every group once, on this process, until all that is left can be counted.
-    fn of(choice: &Choice, table: &Table, source: &mut dyn Source) -> Result<Self, CountError> {
-        let always = table.always();
-        let own = Target::Process(std::process::id());
-        let privilege = choice.privileges.first().copied().unwrap_or(Privilege::User);
-        // Without cycles and instructions there is nothing to normalise by.
-        source.open(&always, privilege, &own)?;
-        let (mut events, mut left_out) = events(choice, table);
-        let mut counters = table.counters();
-        loop {
-            let packed = group::pack(&events, &always, counters);
-            if !packed.misfits.is_empty() {
-                let why = format!("only {counters} counters are free, and it needs another");
-                leave_out(&packed.misfits, &why, &mut events, &mut left_out);
-                continue;
-            }
-            let refused = packed.groups.iter().find_map(|group| {
-                let error = source.open(group, privilege, &own).err()?;
-                Some((group.clone(), error))
-            });
-            match refused {
-                None => return Ok(Self { groups: packed.groups, left_out }),
-                Some((group, CountError::NoSuchEvent { event, why })) => {
-                    let gone: Vec<Event> =
-                        group.into_iter().filter(|one| one.name == event).collect();
-                    leave_out(&gone, &why, &mut events, &mut left_out);
-                }
-                Some((_, CountError::DoesNotFit { .. })) if counters > 1 => counters -= 1,
-                Some((_, error)) => return Err(error),
-            }
-        }
-    }
-}
-
-/// The events of a choice that are not always counted, and those that can't be counted so.
-fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
-    let always: BTreeSet<String> = table.always().into_iter().map(|event| event.name).collect();
-    let needed = table.needed(&chosen(&choice.metrics));
-    let (mut events, mut left_out) = (Vec::new(), Vec::new());
-    for event in needed.into_iter().filter(|event| !always.contains(&event.name)) {
-        match event.code {
-            // Counted by the kernel all the time, in a group of their own.
-            Code::Software(_) => {}
-            Code::Other { .. } => left_out.push(LeftOut {
-                event: event.name.clone(),
-                why: "several CPUs share its counter: it can't be told whose work it counts"
-                    .to_owned(),
-            }),
-            _ => events.push(event.clone()),
-        }
-    }
-    (events, left_out)
-}
-
 /// Logical CPUs by core.
 fn cores(machine: &Machine) -> Vec<Vec<u32>> {
     let of_core =
@@ -213,12 +156,6 @@ fn cores(machine: &Machine) -> Vec<Vec<u32>> {
 pub fn chosen(groups: &[String]) -> Vec<&'static Metric> {
     let is_chosen = |group: &String| groups.iter().any(|name| name == group || name == ALL);
     metric::catalogue().iter().filter(|metric| metric.groups.iter().any(is_chosen)).collect()
-}
-
-fn leave_out(gone: &[Event], why: &str, events: &mut Vec<Event>, left_out: &mut Vec<LeftOut>) {
-    events.retain(|event| !gone.contains(event));
-    let because = |event: &Event| LeftOut { event: event.name.clone(), why: why.to_owned() };
-    left_out.extend(gone.iter().map(because));
 }
 
 /// Counting that goes on.

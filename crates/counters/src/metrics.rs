@@ -1,6 +1,9 @@
 //! What a stream says: every metric of its machine's table, for user, kernel and both, on each CPU
 //! and over all of them. One that has no value has a reason.
 
+#[cfg(test)]
+mod tests;
+
 use serde::Serialize;
 
 use crate::counter::chosen;
@@ -8,7 +11,7 @@ use crate::event::Privilege;
 use crate::formula::Formula;
 use crate::metric::Metric;
 use crate::rates::Rates;
-use crate::stream::{Header, Stream};
+use crate::stream::{Group, Header, Slot, Stream};
 use crate::table::{Definition, Table};
 
 /// All metrics of a stream.
@@ -125,7 +128,7 @@ fn valued(
     let places: Vec<Option<u32>> =
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
     let counted = PRIVILEGES.into_iter().filter(|privilege| {
-        let of = |group: &crate::stream::Group| group.privilege == *privilege;
+        let of = |group: &Group| group.privilege == *privilege;
         *privilege == Privilege::Both || stream.header.groups.iter().any(of)
     });
     let at = |(privilege, cpu)| {
@@ -159,8 +162,8 @@ fn sides(
     cpu: Option<u32>,
 ) -> Option<(usize, bool)> {
     let of = |privilege| {
-        let seen = &rates.rate(name, privilege, cpu)?.per_unit;
-        Some((seen.n + seen.dropped.len(), seen.noisy == Some(true)))
+        let noisy = rates.rate(name, privilege, cpu)?.per_unit.noisy == Some(true);
+        Some((rates.slots(name, privilege, cpu)?, noisy))
     };
     of(privilege).or_else(|| {
         let (user, kernel) = (of(Privilege::User)?, of(Privilege::Kernel)?);
@@ -171,17 +174,12 @@ fn sides(
 /// Why a formula has no counts at all: an event of it was left out, or its turn never came.
 fn missing(formula: &Formula, stream: &Stream) -> Option<String> {
     let header = &stream.header;
-    let in_groups = |name: &str| {
-        header.groups.iter().any(|group| group.events.iter().any(|event| event.name == name))
-    };
-    let visited = |name: &str| {
-        stream
-            .usable()
-            .any(|slot| header.groups[slot.group].events.iter().any(|event| event.name == name))
-    };
+    let has = |group: &Group, name: &str| group.events.iter().any(|event| event.name == name);
+    let in_groups = |name: &str| header.groups.iter().any(|group| has(group, name));
+    let of = |slot: &&Slot, name: &str| has(&header.groups[slot.group], name);
     formula.names().into_iter().find_map(|name| match () {
-        () if in_groups(name) && visited(name) => None,
-        () if in_groups(name) && stream.spoilt() > 0 => {
+        () if stream.usable().any(|slot| of(&slot, name)) => None,
+        () if stream.slots.iter().any(|slot| of(&slot, name)) => {
             Some(format!("every slot of {name} was thrown away"))
         }
         () if in_groups(name) => Some(format!("the turn of {name} did not come: count longer")),

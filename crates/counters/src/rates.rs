@@ -11,6 +11,9 @@
 //! each is told for the same amount of work. Where nothing counts instructions, work is told in
 //! nanoseconds on a CPU.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use crate::cycles::{Reduced, Rule, reduce};
@@ -40,7 +43,7 @@ impl Rates {
     #[must_use]
     pub fn of(stream: &Stream, unit: &str) -> Self {
         let mut seen: BTreeMap<Key, Seen> = BTreeMap::new();
-        for slot in stream.usable() {
+        for slot in stream.usable().filter(|slot| slot.wall_s > 0.0) {
             see(stream, slot, unit, &mut seen);
         }
         let mut rates: BTreeMap<Key, Rate> =
@@ -53,6 +56,17 @@ impl Rates {
     #[must_use]
     pub fn rate(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&Rate> {
         self.rates.get(&(event.to_owned(), privilege, cpu))
+    }
+
+    /// In how many slots an event was counted: on one CPU, or on the one that has most of them.
+    #[must_use]
+    pub fn slots(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<usize> {
+        let on = |cpu| {
+            let seen = &self.rate(event, privilege, cpu)?.per_unit;
+            Some(seen.n + seen.dropped.len())
+        };
+        let places = self.cpus().into_iter().map(Some).filter(|_| cpu.is_none());
+        places.filter_map(on).max().or_else(|| on(cpu))
     }
 
     /// The CPUs that anything was counted on.
@@ -113,15 +127,16 @@ fn see(stream: &Stream, slot: &Slot, unit: &str, seen: &mut BTreeMap<Key, Seen>)
     let group = &stream.header.groups[slot.group];
     let of_unit = group.events.iter().position(|event| event.name == unit);
     for on in &slot.cpus {
-        let work = of_unit.map_or(0, |of_unit| on.reading.values[of_unit]);
-        // A CPU on which nothing ran says nothing about what running does.
-        if work == 0 {
-            continue;
-        }
+        let Some(work) = of_unit.map(|of_unit| on.reading.values[of_unit]) else { continue };
         for (event, value) in group.events.iter().zip(&on.reading.values) {
             let key = (event.name.clone(), group.privilege, on.cpu);
             let of_event = seen.entry(key).or_default();
-            of_event.per_unit.push(*value as f64 / work as f64);
+            // A CPU on which nothing ran says nothing about what running does, but how much it
+            // did in this second: nothing. Else a side that runs now and then would weigh as if it
+            // ran all the time.
+            if work > 0 {
+                of_event.per_unit.push(*value as f64 / work as f64);
+            }
             of_event.per_s.push(*value as f64 / slot.wall_s);
         }
     }

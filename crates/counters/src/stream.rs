@@ -64,7 +64,7 @@ pub struct LeftOut {
 /// Events that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Those that are always counted first.
+    /// Those that are always counted first, but for a leader of the others.
     pub events: Vec<Event>,
     /// Whose work.
     pub privilege: Privilege,
