@@ -5,6 +5,7 @@
 //!                                    ◆ the paper's figure
 //! Curves  a size on a doubling axis, one line per series, 1.0 drawn as the baseline's level
 //! Heat    a table with a number in every cell, coloured by its distance from 1
+//! Stacked parts of a whole, and the whole as it was measured
 //! Ratios  bars from 1, to both sides, each with its interval
 //! flame   who called whom, as wide as the share of samples
 //! ```
@@ -17,11 +18,11 @@
 
 mod bars;
 mod curves;
-#[cfg_attr(not(test), expect(dead_code, reason = "no page has a profile yet"))]
 pub(crate) mod flame;
 pub(crate) mod heat;
 pub(crate) mod ratios;
 mod scale;
+pub(crate) mod stacked;
 mod svg;
 mod type_width;
 

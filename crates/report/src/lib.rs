@@ -7,8 +7,8 @@
 //! ```
 //! For those who change the page:
 //!
-//! * What is said is decided in Rust (`answer`, `balance`, `figures`, `rows`, `claims`, `unshown`,
-//!   `facts`), where it can be tested; the templates only lay it out. A new part of the page is a
+//! * What is said is decided in Rust (`answer`, `balance`, `figures`, `rows`, `counted`,
+//!   `functions`, `claims`, `unshown`, `facts`), where it can be tested; the templates only lay it out. A new part of the page is a
 //!   field of `page::Page` and a few lines of both templates.
 //! * The page must open from a disk without a network, today and in ten years: no script, no font,
 //!   no link that is fetched; `tests/page.rs` refuses any, and tags left open.
@@ -26,6 +26,7 @@
 
 use std::path::{Path, PathBuf};
 
+use workahead_counters::profile::Profile;
 use workahead_study::comparison::Comparison;
 use workahead_study::directory::REPORT_FILE;
 use workahead_study::file;
@@ -38,15 +39,18 @@ mod chart;
 mod cheaper;
 mod claims;
 mod compare;
+mod counted;
 mod csv;
 mod date;
 mod download;
 mod error;
 mod facts;
 mod figures;
+mod functions;
 mod number;
 mod page;
 mod plans;
+mod profiled;
 mod reproduced;
 mod rows;
 mod samples;
@@ -118,4 +122,12 @@ pub fn comparison_in_words(compared: &Comparison) -> [String; 2] {
 /// Only if a template is broken.
 pub fn render_reproduction(reproduced: &Reproduced) -> Result<String, ReportError> {
     template::reproduction(reproduced)
+}
+
+/// A profile of functions on one page, with its flame graph.
+///
+/// # Errors
+/// Only if a template is broken.
+pub fn render_profile(profile: &Profile) -> Result<String, ReportError> {
+    template::profile(&profiled::Page::of(profile))
 }

@@ -5,9 +5,11 @@ use workahead_study::results::{self, Results, THROUGHPUT};
 use workahead_study::statistics::OUTLIER_RULE;
 
 use crate::answer::{Answer, answer};
+use crate::counted::{Counted, counted};
 use crate::download::{self, Download};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
+use crate::functions::{Functions, functions};
 use crate::unshown::unshown;
 use crate::view::View;
 use crate::{balance, cheaper, claims, date, number, plans, rows, samples, words};
@@ -41,6 +43,10 @@ pub(crate) struct Page {
     pub(crate) has_limits: bool,
     /// What every row has beside the usual figures: names of columns.
     pub(crate) extras: Vec<String>,
+    /// What was counted, where the study asks for it.
+    pub(crate) counted: Option<Counted>,
+    /// Where the time goes, where the study asks for it.
+    pub(crate) functions: Option<Functions>,
     /// Which means and intervals there are, cell by cell.
     pub(crate) samples: Vec<samples::Row>,
     /// By which rule outliers are named.
@@ -102,6 +108,8 @@ impl Page {
             groups: rows::groups(&view),
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
             extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
+            counted: counted(&view),
+            functions: functions(&view),
             samples: samples::rows(&view),
             outlier_rule: OUTLIER_RULE,
             plans_sentence: plans::sentence(&view),

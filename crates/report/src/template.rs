@@ -8,12 +8,20 @@ use minijinja::{AutoEscape, Environment, Value, context};
 use crate::compare;
 use crate::error::ReportError;
 use crate::page::Page;
+use crate::profiled;
 use crate::reproduced::Reproduced;
 
 const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
 const COMPARISON: &str = include_str!("../templates/comparison.html");
 const REPRODUCTION: &str = include_str!("../templates/reproduction.html");
+const PROFILE: &str = include_str!("../templates/profile.html");
+/// What was counted, a part of the page.
+const COUNTED: &str = include_str!("../templates/counted.html");
+/// Where the time goes, a part of the page.
+const FUNCTIONS: &str = include_str!("../templates/functions.html");
+/// One table of functions with its flame graph, a part of pages.
+const FUNCTIONS_OF: &str = include_str!("../templates/functions_of.html");
 /// Pairs of plans, a part of pages.
 const PLANS: &str = include_str!("../templates/plans.html");
 const STYLE: &str = include_str!("../templates/style.css");
@@ -33,12 +41,20 @@ pub(crate) fn reproduction(page: &Reproduced) -> Result<String, ReportError> {
     sheet(REPRODUCTION, Value::from(Serde(page)))
 }
 
+/// One profile as HTML.
+pub(crate) fn profile(page: &profiled::Page) -> Result<String, ReportError> {
+    sheet(PROFILE, Value::from(Serde(page)))
+}
+
 /// Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
 /// drawings, which escape for themselves.
 fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
     environment.add_template("plans.html", PLANS)?;
+    environment.add_template("counted.html", COUNTED)?;
+    environment.add_template("functions.html", FUNCTIONS)?;
+    environment.add_template("functions_of.html", FUNCTIONS_OF)?;
     environment.add_template("page.html", template)?;
     let style = Value::from_safe_string(STYLE.to_owned());
     Ok(environment.get_template("page.html")?.render(context! { page, style })?)

@@ -1,7 +1,7 @@
 //! What this machine, or this run, could not show, in words: a reader must not take silence for an
 //! answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use workahead_study::paper::Requirement;
 use workahead_study::verdict::{self, Word};
@@ -26,6 +26,7 @@ pub(crate) fn unshown(view: &View<'_>) -> Vec<String> {
         told.extend(of_host(view));
         told.extend(of_memory(view));
     }
+    told.extend(of_watch(view));
     told.extend(of_study(view));
     told.extend(of_cells(view));
     told.extend(of_run(view));
@@ -47,12 +48,58 @@ fn of_host(view: &View<'_>) -> Vec<String> {
             "" => String::new(),
             reason => format!(" ({reason})"),
         };
+        let shown = match is_counted(view) {
+            true => "time and what the kernel counts are shown",
+            false => "time is shown",
+        };
         told.push(format!(
-            "No hardware counters{why}: time is shown, cache misses and cycles per instruction are not. {}.",
+            "No hardware counters{why}: {shown}, cache misses and cycles per instruction are not. {}.",
             words::capital(&view.tier())
         ));
     }
     told
+}
+
+/// Whether the study asks for counters, and any cell has some counts.
+fn is_counted(view: &View<'_>) -> bool {
+    let asks = !view.results.spec.method.counters.is_empty();
+    asks && view.cells().iter().any(|cell| view.results.counts(cell.index).is_some())
+}
+
+/// What the study asks to be counted or sampled and is not there, each reason once.
+fn of_watch(view: &View<'_>) -> Vec<String> {
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut constructed: BTreeSet<String> = BTreeSet::new();
+    for cell in view.cells() {
+        for reason in view.results.unwatched(cell.index) {
+            reasons.entry(reason).or_default().push(view.place(cell, &[]));
+        }
+        let counts = view.results.counts(cell.index);
+        constructed.extend(counts.and_then(|counts| counts.header.constructed));
+    }
+    // The machine's own reason has been told.
+    reasons.remove(&view.results.record.host.tier_reason);
+    let everywhere = view.cells().len() - view.results.plan.skipped.len();
+    let sentence = |(reason, labels): (String, Vec<String>)| {
+        let reason = reason.trim_end_matches('.');
+        let tier = words::capital(&view.tier());
+        match labels.len() {
+            all if all >= everywhere => {
+                format!("Not all that the study asks for was watched, {reason}. {tier}.")
+            }
+            few if few <= NAMED_MAX => {
+                format!("Not all was watched of {}, {reason}. {tier}.", labels.join("; "))
+            }
+            many => {
+                let cells = words::counted(many, "cell");
+                format!("Not all was watched of {cells}, {reason}. {tier}.")
+            }
+        }
+    };
+    let constructed = constructed
+        .into_iter()
+        .map(|how| format!("Counts on this page are constructed, no machine was counted: {how}."));
+    constructed.chain(reasons.into_iter().map(sentence)).collect()
 }
 
 fn of_memory(view: &View<'_>) -> Vec<String> {

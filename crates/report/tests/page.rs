@@ -66,6 +66,95 @@ fn a_served_database() {
     assert!(html.contains("No difference between the two results"), "{html}");
 }
 
+/// Counts and profiles of a machine that has counters.
+#[test]
+fn what_was_watched() {
+    let html = page("watched", &sample::watched::watched());
+    for words in [
+        "<strong>Constructed, not counted:</strong> rates chosen for a test of this page",
+        "Counted: a control group on a machine of this test.",
+        "CPI by its parts",
+        "Slots of cycles, top-down",
+        "class=\"mark\"",
+        "Resource stalls: a lower bound: RESOURCE_STALLS.ANY is gone",
+        "<tr class=\"group\"><th colspan=\"12\" scope=\"rowgroup\">cpi</th></tr>",
+        "<span class=\"noisy\">~</span>",
+        "1 slot more was thrown away: the counters were shared with another program",
+        "Not counted: btb_mpki, btb_miss_ratio: BACLEARS.ANY: this machine does not count it.",
+        "evidence tier A",
+        "HeapTupleSatisfiesMVCC",
+        "<span class=\"tier\">kernel</span>",
+        "code without a name",
+        "by cycles of the core while it works",
+        "uss, siblings on against uss, siblings out",
+        "LWLockAcquire",
+        "14 % of the time of µSS, HT, 10 clients",
+        "9 functions take 56 % of the time of µSS (section 5.7)",
+        "No profile of uss, one CPU; unj, one CPU: no function profile: sampling is forbidden.",
+        "Counts on this page are constructed, no machine was counted",
+        "comparetup_heap&lt;long &amp; wide&gt;",
+        "The flame graph is of the first sample of the cell, ",
+    ] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    for words in ["No hardware counters", "NaN", "by the CPU’s timer"] {
+        assert!(!html.contains(words), "{words} is on the page");
+    }
+}
+
+/// A machine without counters shows what its kernel counts, and says what is not there and why.
+#[test]
+fn what_could_not_be_watched() {
+    let results = sample::watched::unwatched();
+    let html = page("unwatched", &results);
+    let lacks = sample::watched::LACKS;
+    for words in [
+        "context switches, per second on a CPU",
+        "page faults that waited for a disk",
+        &format!("No column for user, kernel: {lacks}"),
+        "No column for uss, siblings on; unj, siblings on: not here: the processor has no siblings",
+        "<td class=\"n\" title=\"3 slots\">164</td>",
+        "no table of events knows this processor",
+        "CPI by its parts: not drawn, no table of events knows this processor.",
+        "time and what the kernel counts are shown, cache misses",
+        &format!("Not all that the study asks for was watched, {lacks}. Evidence tier C"),
+        "by the CPU’s timer, as no cycles are counted here",
+        "blamed on the place that lets them in again",
+    ] {
+        let words = words.replace('\'', "&#x27;");
+        assert!(html.contains(&words), "{words} is not on the page");
+    }
+    for words in ["class=\"twins\"", "Constructed", "cpi_user"] {
+        assert!(!html.contains(words), "{words} is on the page");
+    }
+    let markdown = markdown(&results).unwrap();
+    assert!(markdown.contains("## Where the cycles go") && markdown.contains("164 |"));
+    assert!(markdown.contains("## Which functions the time goes to"));
+}
+
+/// A study that asks for nothing to be watched says nothing of it.
+#[test]
+fn nothing_was_to_be_watched() {
+    let html = page("quick", &sample::quick());
+    for words in ["Where the cycles go", "Which functions", "watched"] {
+        assert!(!html.contains(words), "{words} is on the page");
+    }
+}
+
+/// A profile on a page of its own.
+#[test]
+fn a_profile_alone() {
+    let results = sample::watched::watched();
+    let profile = results.stacks(0).unwrap();
+    let html = workahead_report::render_profile(profile).unwrap();
+    fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/profile.html"), &html).unwrap();
+    assert_eq!(alone::faults(&html), [""; 0]);
+    for words in ["Where cycles go, by function", "1,435 samples in 15.0 s", "aria-label=\"Flame"] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    assert!(!html.contains("The flame graph is of the first sample"));
+}
+
 /// A paper's rows, on a page of their own.
 #[test]
 fn a_reproduction() {

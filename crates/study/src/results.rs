@@ -20,6 +20,8 @@ use crate::statistics::{Overlap, Ratio, Summary, holm, mean};
 use crate::throughput::Unit;
 use crate::verdict::{self, Verdict, Word};
 
+mod watched;
+
 /// The measure that ratios are of.
 pub const THROUGHPUT: &str = "mtuples_per_s";
 

@@ -97,6 +97,8 @@ struct State {
     answers: HashMap<usize, Answer>,
     /// Fingerprint of the last plan that was kept, by cell.
     plans: HashMap<usize, String>,
+    /// Cells with a profile whose stacks were kept.
+    profiled: HashSet<usize>,
 }
 
 impl State {
@@ -113,6 +115,11 @@ impl State {
                 self.answers.entry(observation.cell).or_insert(sample.answer);
                 if let Some(plan) = &sample.plan {
                     self.plans.insert(observation.cell, plan.fingerprint());
+                }
+                let watched = sample.watched.as_ref();
+                let profile = watched.and_then(|watched| watched.profile.as_ref());
+                if profile.is_some_and(|profile| !profile.stacks.is_empty()) {
+                    self.profiled.insert(observation.cell);
                 }
             }
             Outcome::Failed { .. } => {
@@ -227,6 +234,12 @@ impl Running<'_> {
             .is_some_and(|new| self.state.plans.get(&cell.index) == Some(&new))
         {
             sample.plan = None;
+        }
+        // So are stacks, which are most of a profile; its functions stay with every sample.
+        let profile = sample.watched.as_mut().and_then(|watched| watched.profile.as_mut());
+        if let Some(profile) = profile.filter(|_| self.state.profiled.contains(&cell.index)) {
+            profile.stacks = Vec::new();
+            profile.frames = Vec::new();
         }
         Ok(sample)
     }

@@ -16,6 +16,7 @@ use crate::results::Results;
 use crate::runner::{self, Job};
 use crate::setting::Setting;
 use crate::spec::Spec;
+use crate::watch::Watched;
 
 /// What goes wrong, and at which run (counted from 0, warm-up included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Mock {
     pub prepared: usize,
     /// Whether `finish` was called.
     pub finished: bool,
+    /// What it says to have watched in each run of a cell, counted from 1.
+    pub watched: Option<fn(&Cell, u64) -> Watched>,
     block: Option<usize>,
     counts: BTreeMap<usize, u64>,
 }
@@ -61,6 +64,7 @@ impl Mock {
             ran: Vec::new(),
             prepared: 0,
             finished: false,
+            watched: None,
             block: None,
             counts: BTreeMap::new(),
         }
@@ -122,6 +126,7 @@ impl Engine for Mock {
         let wobble = 1.0 + ((*count * 7 + cell.index as u64 * 3) % 5) as f64 / 200.0;
         let speed = cell.get("speed").and_then(Setting::as_number).unwrap_or(1.0);
         let wall_s = rows as f64 * 1e-7 / speed * wobble;
+        let watched = self.watched.map(|watched| Box::new(watched(cell, *count)));
         let measures = BTreeMap::from([("table_bytes".to_owned(), rows as f64 * 16.0)]);
         Ok(Sample {
             wall_s,
@@ -129,6 +134,7 @@ impl Engine for Mock {
             tuples: rows,
             answer,
             measures,
+            watched,
             ..Sample::default()
         })
     }

@@ -31,7 +31,7 @@ pub struct Watched {
     /// What was counted, slot by slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Stream>,
-    /// Where the time went. Kept with the first sample of a cell that has one.
+    /// Where the time went. Its stacks are kept with the first sample of a cell that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
     /// Why something that was asked for is not there.

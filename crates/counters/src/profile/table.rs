@@ -209,6 +209,9 @@ impl Profile {
         Some(Self {
             frequency_hz: self.frequency_hz.max(other.frequency_hz),
             duration_s: self.duration_s + other.duration_s,
+            // Of one of them the stacks may not have been kept.
+            samples: self.samples + other.samples,
+            events: self.events + other.events,
             kernel_samples: kernel.map(|(one, two)| one + two),
             lost: self.lost + other.lost,
             truncated: self.truncated + other.truncated,

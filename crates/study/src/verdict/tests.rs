@@ -15,6 +15,7 @@ fn claim(ratio: Option<f64>, direction: Option<Direction>) -> Claim {
         against: Settings::new(),
         says: String::new(),
         needs: Vec::new(),
+        over: None,
     }
 }
 

@@ -102,5 +102,8 @@ fn write(args: &Args, profile: &Profile) -> anyhow::Result<()> {
     if let Some(path) = &args.folded {
         file::write_whole(path, profile.folded().as_bytes())?;
     }
+    if let Some(path) = &args.html {
+        file::write_whole(path, workahead_report::render_profile(profile)?.as_bytes())?;
+    }
     Ok(())
 }

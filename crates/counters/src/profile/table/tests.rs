@@ -80,6 +80,17 @@ fn a_comparison_begins_with_the_largest_difference() {
     assert_eq!(before.merge(&cycles), None);
 }
 
+/// The stacks of one of them may not have been kept; its samples count all the same.
+#[test]
+fn a_run_without_stacks_merges_with_its_functions() {
+    let (one, two) = (profile(&[("a;b", 30), ("a", 10)]), profile(&[("a;b", 20), ("c", 40)]));
+    let bare = Profile { stacks: Vec::new(), frames: Vec::new(), ..two.clone() };
+    let (whole, merged) = (one.merge(&two).unwrap(), one.merge(&bare).unwrap());
+    assert_eq!((merged.samples, merged.events), (100, whole.events));
+    assert_eq!(merged.functions, whole.functions);
+    assert_eq!(merged.stacks, one.stacks);
+}
+
 #[test]
 fn a_profile_survives_its_file() {
     let table = profile(&[("a;b", 50), ("a;K", 20), ("a;m+0x10", 20)]);

@@ -1,0 +1,260 @@
+//! Parts of a whole, one bar each, against what the whole was measured to be.
+//!
+//! ```text
+//!   computation ▓▓  resource stalls ▒▒  instruction stalls ░░      ┃ measured
+//!   one CPU                                      measured 2.31
+//!   ▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░          ┃
+//!                                          ╲     joined where bars lie along an axis
+//!   two CPUs                                ╲    measured 2.60
+//!   ▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒             ┃
+//!   without instruction stalls
+//! ```
+//! The shape of Keeton et al. (1998), figures 2, 3 and 5; with joined marks that of figure 8. A
+//! part without a value is named under its bar and takes no room: no bar is drawn for what was not
+//! counted, and a stack that ends before its mark says that something is missing or overlaps.
+
+use super::Layout;
+use super::scale::Ticks;
+use super::svg::{Element, label, line, polyline};
+use super::type_width::{fitted, width_px};
+use crate::number;
+
+/// Colours that the style sheet has for parts.
+const COLOURS: usize = 6;
+const KEY_ROW: f64 = 19.0;
+const TYPE: f64 = 12.0;
+const SMALL_TYPE: f64 = 11.5;
+const BAR: f64 = 18.0;
+/// A line of words over a bar or under it.
+const WORDS: f64 = 17.0;
+const GAP: f64 = 10.0;
+/// The axis under the bars.
+const AXIS: f64 = 38.0;
+/// Half of the first and of the last tick's number stands out beyond the axis.
+const SIDE: f64 = 14.0;
+
+/// A chart of stacked bars.
+#[derive(Debug, Clone)]
+pub(crate) struct Stacked {
+    /// What is drawn, for a reader who cannot see it.
+    pub(crate) description: String,
+    /// The unit of the axis.
+    pub(crate) unit: String,
+    /// Every part in the order of stacking, also those that no bar has.
+    pub(crate) names: Vec<String>,
+    /// What a mark is, in a word: `measured`.
+    pub(crate) mark: &'static str,
+    /// Whether the bars lie along an axis, so that a line may join the marks.
+    pub(crate) joined: bool,
+    /// From the top.
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub(crate) struct Bar {
+    /// What it is of.
+    pub(crate) label: String,
+    /// Parts by name; one that is not here has no value.
+    pub(crate) parts: Vec<(String, f64)>,
+    /// The whole as it was measured.
+    pub(crate) mark: Option<f64>,
+}
+
+impl Bar {
+    fn part(&self, name: &str) -> Option<f64> {
+        let part = self.parts.iter().find(|(other, _)| other == name);
+        part.map(|(_, value)| *value).filter(|value| value.is_finite())
+    }
+
+    fn mark(&self) -> Option<f64> {
+        self.mark.filter(|mark| mark.is_finite() && *mark >= 0.0)
+    }
+}
+
+impl Stacked {
+    /// The chart as one `<svg>`.
+    pub(crate) fn draw(&self, layout: Layout) -> String {
+        let width = layout.width();
+        let keys = self.keys(width);
+        let top = keys.last().map_or(0.0, |key| key.y) + KEY_ROW + 4.0;
+        let mut tops = Vec::with_capacity(self.bars.len());
+        let mut bottom = top;
+        for bar in &self.bars {
+            tops.push(bottom);
+            let words = if self.note(bar).is_empty() { WORDS } else { 2.0 * WORDS };
+            bottom += words + BAR + GAP;
+        }
+        let scale = Scale { ticks: self.ticks(layout), width };
+        let mut drawing = layout.drawing(bottom + AXIS, &self.description);
+        keys.iter().for_each(|key| key.draw(&mut drawing));
+        self.draw_axis(&scale, (top, bottom), &mut drawing);
+        for (bar, top) in self.bars.iter().zip(&tops) {
+            self.draw_bar(bar, *top, &scale, &mut drawing);
+        }
+        self.draw_marks(&tops, &scale, &mut drawing);
+        drawing.to_string()
+    }
+
+    fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.names.iter().map(String::as_str).enumerate()
+    }
+
+    /// Signs and their words, in as many rows as they need. A part that no bar has is not one.
+    fn keys(&self, width: f64) -> Vec<Key<'_>> {
+        let is_drawn = |name: &str| self.bars.iter().any(|bar| bar.part(name).is_some());
+        let parts = self.names().filter(|(_, name)| is_drawn(name));
+        let mut keys: Vec<Key<'_>> =
+            parts.map(|(index, name)| Key::new(Sign::Part(index), name)).collect();
+        if self.bars.iter().any(|bar| bar.mark().is_some()) {
+            keys.push(Key::new(Sign::Mark, self.mark));
+        }
+        let (mut x, mut y) = (0.0, 0.0);
+        for key in &mut keys {
+            let room = 20.0 + width_px(key.words, SMALL_TYPE) + 16.0;
+            if x > 0.0 && x + room > width {
+                (x, y) = (0.0, y + KEY_ROW);
+            }
+            (key.x, key.y) = (x, y);
+            x += room;
+        }
+        keys
+    }
+
+    fn draw_axis(&self, scale: &Scale, (top, bottom): (f64, f64), drawing: &mut Element) {
+        for tick in &scale.ticks.values {
+            let x = scale.x(*tick);
+            let class = if *tick == 0.0 { "axis" } else { "grid" };
+            drawing.push(line(class, (x, top), (x, bottom)));
+            let words = number::tick(*tick, scale.ticks.step);
+            drawing.push(label("tick", (x, bottom + 14.0), "middle", &words));
+        }
+        drawing.push(label("unit", (scale.width / 2.0, bottom + 31.0), "middle", &self.unit));
+    }
+
+    fn draw_bar(&self, bar: &Bar, top: f64, scale: &Scale, drawing: &mut Element) {
+        let told = bar.mark().map(|mark| format!("{} {}", self.mark, number::plain(mark)));
+        let told = told.unwrap_or_default();
+        let room = scale.width - width_px(&told, TYPE) - 10.0;
+        let name = label("name", (0.0, top + 12.0), "start", &fitted(&bar.label, TYPE, room));
+        drawing.push(name.titled(&bar.label));
+        drawing.push(label("figure", (scale.width, top + 12.0), "end", &told));
+        let mut sum = 0.0;
+        for (index, name) in self.names() {
+            let Some(value) = bar.part(name).filter(|value| *value > 0.0) else { continue };
+            let (x, end) = (scale.x(sum), scale.x(sum + value));
+            let title = format!("{}: {name} {} {}", bar.label, number::plain(value), self.unit);
+            let class = format!("part p{}", index % COLOURS);
+            let shape = Element::new("rect").class(&class).at("x", x).at("y", top + WORDS);
+            let shape = shape.at("width", end - x).at("height", BAR);
+            drawing.push(shape.titled(&title));
+            let words = number::plain(value);
+            if width_px(&words, SMALL_TYPE) + 4.0 <= end - x {
+                let at = ((x + end) / 2.0, top + WORDS + 13.0);
+                drawing.push(label("part-figure", at, "middle", &words).titled(&title));
+            }
+            sum += value;
+        }
+        let note = self.note(bar);
+        if !note.is_empty() {
+            let at = (SIDE, top + WORDS + BAR + 13.0);
+            let fitted = fitted(&note, SMALL_TYPE, scale.width - SIDE);
+            drawing.push(label("missing", at, "start", &fitted).titled(&note));
+        }
+    }
+
+    /// What the bar does not show.
+    fn note(&self, bar: &Bar) -> String {
+        let absent: Vec<&str> =
+            self.names().map(|(_, name)| name).filter(|name| bar.part(name).is_none()).collect();
+        let below = self.names().filter_map(|(_, name)| {
+            let value = bar.part(name).filter(|value| *value < 0.0)?;
+            Some(format!("{name} {}, not drawn", number::plain(value)))
+        });
+        let mut notes: Vec<String> = below.collect();
+        match absent.len() {
+            0 => {}
+            all if all == self.names.len() => notes.push("no part was counted".to_owned()),
+            _ => notes.push(format!("without {}", absent.join(", "))),
+        }
+        notes.join("; ")
+    }
+
+    fn draw_marks(&self, tops: &[f64], scale: &Scale, drawing: &mut Element) {
+        let middle = |top: f64| top + WORDS + BAR / 2.0;
+        let marks: Vec<(f64, f64)> = self
+            .bars
+            .iter()
+            .zip(tops)
+            .filter_map(|(bar, top)| Some((scale.x(bar.mark()?), middle(*top))))
+            .collect();
+        if self.joined && marks.len() > 1 {
+            drawing.push(polyline("mark-line", &marks));
+        }
+        for (x, y) in marks {
+            let half = BAR / 2.0 + 3.0;
+            drawing.push(line("mark", (x, y - half), (x, y + half)));
+        }
+    }
+
+    /// From zero over the longest stack and the furthest mark.
+    fn ticks(&self, layout: Layout) -> Ticks {
+        let sum = |bar: &Bar| -> f64 {
+            let parts = self.names().filter_map(|(_, name)| bar.part(name));
+            parts.filter(|value| *value > 0.0).sum()
+        };
+        let ends = self.bars.iter().flat_map(|bar| [sum(bar), bar.mark().unwrap_or(0.0)]);
+        let furthest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+        // Shares that make 1 but for rounding do not ask for another tick.
+        let furthest = if (furthest - 1.0).abs() < 0.02 { 1.0 } else { furthest };
+        Ticks::covering(0.0, furthest, if layout == Layout::Wide { 8.0 } else { 4.0 })
+    }
+}
+
+/// Where values lie.
+struct Scale {
+    ticks: Ticks,
+    width: f64,
+}
+
+impl Scale {
+    fn x(&self, value: f64) -> f64 {
+        let share = (value - self.ticks.low()) / (self.ticks.high() - self.ticks.low());
+        (SIDE + share * (self.width - 2.0 * SIDE)).clamp(0.0, self.width)
+    }
+}
+
+/// A sign with its words.
+struct Key<'a> {
+    sign: Sign,
+    words: &'a str,
+    x: f64,
+    y: f64,
+}
+
+enum Sign {
+    Part(usize),
+    Mark,
+}
+
+impl<'a> Key<'a> {
+    fn new(sign: Sign, words: &'a str) -> Self {
+        Self { sign, words, x: 0.0, y: 0.0 }
+    }
+
+    fn draw(&self, drawing: &mut Element) {
+        let Self { x, y, .. } = *self;
+        drawing.push(match self.sign {
+            Sign::Part(index) => {
+                let class = format!("part p{}", index % COLOURS);
+                let square = Element::new("rect").class(&class).at("x", x).at("y", y + 2.0);
+                square.at("width", 14.0).at("height", 12.0)
+            }
+            Sign::Mark => line("mark", (x + 7.0, y), (x + 7.0, y + 16.0)),
+        });
+        drawing.push(label("tick", (x + 20.0, y + 12.0), "start", self.words));
+    }
+}
+
+#[cfg(test)]
+mod tests;

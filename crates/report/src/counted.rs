@@ -1,0 +1,252 @@
+//! Where the cycles go: what was counted in every cell, and why something was not.
+//!
+//! ```text
+//!   slots of a cell ──► metrics ──► a table: a row a metric; user, kernel, all of every cell
+//!                              └──► bars: CPI by its parts, beside it slots by what they came to
+//! ```
+//! A machine without hardware counters still counts page faults and switches of tasks. Such a page
+//! has a short table and a long list of what is not in it.
+
+use serde::Serialize;
+use workahead_counters::event::Privilege;
+use workahead_counters::metrics::{Metrics, PRIVILEGES, Valued};
+use workahead_counters::stream::Stream;
+use workahead_study::cell::Cell;
+
+use crate::view::View;
+use crate::words;
+
+mod bars;
+mod slots;
+mod table;
+
+use bars::Pair;
+use table::Table;
+
+/// Everything on the page that was counted.
+#[derive(Debug, Serialize)]
+pub(crate) struct Counted {
+    /// Sentences that stand over all figures: how they came to be, where no machine was counted.
+    pub(crate) constructed: Vec<String>,
+    /// Whom was counted, on what.
+    pub(crate) whom: Vec<String>,
+    pub(crate) pairs: Vec<Pair>,
+    /// Why bars or parts of them are not drawn, or are not quite what they are called.
+    pub(crate) of_bars: Vec<String>,
+    /// Parts of a CPI bar may overlap; empty without bars.
+    pub(crate) bars_caption: String,
+    pub(crate) tables: Vec<Table>,
+    /// Columns that are not there, with the reason.
+    pub(crate) columns: Vec<String>,
+    /// Metrics without any value, by reason.
+    pub(crate) absent: Vec<Absent>,
+    /// Whether a figure bears the mark of a noisy one.
+    pub(crate) is_noisy: bool,
+    pub(crate) tier: String,
+}
+
+/// Metrics without a value for one reason.
+#[derive(Debug, Serialize)]
+pub(crate) struct Absent {
+    /// How many, in words.
+    pub(crate) count: String,
+    /// Their names, as a study asks for their groups.
+    pub(crate) names: String,
+    pub(crate) why: String,
+    /// Whether they are too many to be read in passing.
+    pub(crate) is_long: bool,
+}
+
+/// More names than this are folded away.
+const NAMES_MAX: usize = 14;
+
+/// What was counted in one cell.
+struct OfCell<'a> {
+    cell: &'a Cell,
+    stream: Stream,
+    metrics: Metrics,
+    /// Whose work has a value, in the order in which it is told.
+    sides: Vec<Privilege>,
+}
+
+impl<'a> OfCell<'a> {
+    fn of(view: &View<'_>, cell: &'a Cell) -> Option<Self> {
+        let stream = view.results.counts(cell.index)?;
+        let metrics = Metrics::of(&stream);
+        let is_there = |side: &Privilege| {
+            metrics.values.iter().any(|one| one.privilege == *side && is_over_all(one))
+        };
+        let sides = PRIVILEGES.into_iter().filter(is_there).collect();
+        Some(Self { cell, stream, metrics, sides })
+    }
+
+    /// Over all CPUs.
+    fn valued(&self, metric: &str, side: Privilege) -> Option<&Valued> {
+        self.metrics.get(metric, side, None)
+    }
+
+    /// A value over all CPUs.
+    fn value(&self, metric: &str, side: Privilege) -> Option<f64> {
+        self.valued(metric, side)?.value
+    }
+
+    /// Why a metric has no value: for this side, or at all.
+    fn why(&self, metric: &str, side: Privilege) -> Option<&str> {
+        let of_metric = || self.metrics.values.iter().filter(|one| one.metric.name == metric);
+        let own = of_metric().find(|one| one.privilege == side && one.cpu.is_none());
+        own.or_else(|| of_metric().next())?.why.as_deref()
+    }
+}
+
+fn is_over_all(one: &Valued) -> bool {
+    one.cpu.is_none() && one.value.is_some()
+}
+
+fn side_word(side: Privilege) -> &'static str {
+    match side {
+        Privilege::User => "user",
+        Privilege::Kernel => "kernel",
+        Privilege::Both => "all",
+    }
+}
+
+/// The part of the page; `None` for a study that asks for no counters.
+pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
+    if view.results.spec.method.counters.is_empty() {
+        return None;
+    }
+    let cells: Vec<OfCell<'_>> =
+        view.cells().iter().filter_map(|cell| OfCell::of(view, cell)).collect();
+    let groups = by_surroundings(view, &cells);
+    let (pairs, of_bars) = bars::pairs(view, &groups);
+    let tables = table::tables(view, &groups);
+    let bars_caption = match pairs.is_empty() {
+        true => String::new(),
+        false => bars::caption(view),
+    };
+    Some(Counted {
+        constructed: each_once(cells.iter().filter_map(|of| of.stream.header.constructed.clone())),
+        whom: each_once(cells.iter().map(|of| {
+            let header = &of.stream.header;
+            format!("{} on {}", header.whom, header.machine)
+        })),
+        pairs,
+        of_bars,
+        bars_caption,
+        is_noisy: tables.iter().any(Table::is_noisy),
+        tables,
+        columns: columns(view, &cells),
+        absent: absent(&cells),
+        tier: words::capital(&view.tier()),
+    })
+}
+
+/// Cells that differ by their case only, together, as the page's other parts have them.
+fn by_surroundings<'a, 'b>(
+    view: &View<'_>,
+    cells: &'b [OfCell<'a>],
+) -> Vec<(String, Vec<&'b OfCell<'a>>)> {
+    let has_cases = cells.iter().any(|of| !of.cell.case().is_empty());
+    let mut groups: Vec<(String, Vec<&OfCell<'_>>)> = Vec::new();
+    for of in cells {
+        let place = if has_cases { view.surroundings(of.cell) } else { String::new() };
+        match groups.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, members)) => members.push(of),
+            None => groups.push((place, vec![of])),
+        }
+    }
+    groups
+}
+
+/// What a cell is called beside the others of its surroundings.
+fn name(view: &View<'_>, cell: &Cell) -> String {
+    match view.technique(cell) {
+        nothing if nothing.is_empty() => "all".to_owned(),
+        technique => technique,
+    }
+}
+
+/// Columns that a reader may look for.
+fn columns(view: &View<'_>, cells: &[OfCell<'_>]) -> Vec<String> {
+    let mut told = Vec::new();
+    for cell in view.cells() {
+        if cells.iter().any(|of| of.cell.index == cell.index) {
+            continue;
+        }
+        let reasons = view.results.unwatched(cell.index);
+        let why = match reasons.is_empty() {
+            true => view.results.absence(cell.index),
+            false => reasons.join("; "),
+        };
+        told.push((view.place(cell, &[]), why));
+    }
+    let mut sentences: Vec<String> =
+        by_reason(told).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
+    let is_missing = |side: &Privilege| !cells.iter().any(|of| of.sides.contains(side));
+    let missing: Vec<String> = PRIVILEGES
+        .into_iter()
+        .filter(|side| !cells.is_empty() && is_missing(side))
+        .map(|side| side_word(side).to_owned())
+        .collect();
+    if !missing.is_empty() {
+        let lacks = cells.iter().find_map(|of| of.stream.header.lacks.clone());
+        let why = match lacks {
+            Some(lacks) => format!("{lacks}; the kernel’s own events know all work only"),
+            None => "it was not counted by itself".to_owned(),
+        };
+        sentences.push(sentence(&missing, &why));
+    }
+    sentences
+}
+
+fn sentence(names: &[String], why: &str) -> String {
+    format!("No column for {}: {}.", names.join(", "), why.trim_end_matches('.'))
+}
+
+/// Metrics that have no value anywhere.
+fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in cells.iter().flat_map(|of| &of.metrics.values) {
+        if !names.contains(&one.metric.name.as_str()) {
+            names.push(&one.metric.name);
+        }
+    }
+    let has_value = |name: &&str| {
+        let of_name = |one: &&Valued| one.metric.name == **name && is_over_all(one);
+        cells.iter().any(|of| of.metrics.values.iter().any(|one| of_name(&one)))
+    };
+    names.retain(|name| !has_value(name));
+    let told = names.into_iter().filter_map(|name| {
+        let why = cells.iter().find_map(|of| of.why(name, Privilege::Both))?;
+        Some((name.to_owned(), why.to_owned()))
+    });
+    let absent = |(why, names): (String, Vec<String>)| Absent {
+        count: words::counted(names.len(), "metric"),
+        is_long: names.len() > NAMES_MAX,
+        names: names.join(", "),
+        why,
+    };
+    by_reason(told).into_iter().map(absent).collect()
+}
+
+/// Names by what is said of them, in the order in which it is first said.
+fn by_reason(told: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, why) in told {
+        match reasons.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    reasons
+}
+
+fn each_once(told: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for words in told {
+        if !once.contains(&words) {
+            once.push(words);
+        }
+    }
+    once
+}

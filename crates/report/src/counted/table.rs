@@ -1,0 +1,167 @@
+//! The table of metrics: a row each, by groups, in the catalogue's order.
+
+use serde::Serialize;
+use workahead_counters::counter::ALL;
+use workahead_counters::event::Privilege;
+use workahead_counters::metric::Metric;
+
+use super::{OfCell, by_reason, is_over_all, name, side_word, slots};
+use crate::number;
+use crate::view::View;
+
+/// The cells of one place.
+#[derive(Debug, Serialize)]
+pub(crate) struct Table {
+    /// What its cells share; empty where there is one table.
+    pub(crate) title: String,
+    pub(crate) heads: Vec<Head>,
+    /// How many columns of figures there are.
+    pub(crate) columns: usize,
+    pub(crate) groups: Vec<Group>,
+    /// How much counting it rests on.
+    pub(crate) slots: String,
+    /// Why a dash stands where it does.
+    pub(crate) dashes: Vec<String>,
+    /// Whether it is there to be read at once.
+    pub(crate) open: bool,
+}
+
+/// A cell over its columns.
+#[derive(Debug, Serialize)]
+pub(crate) struct Head {
+    pub(crate) cell: String,
+    pub(crate) sides: Vec<&'static str>,
+}
+
+/// Metrics that a study asks for by one name.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One metric.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// By which name results and other tools know it.
+    pub(crate) id: String,
+    /// What it is made of here, where that is not quite what its name says.
+    pub(crate) instead: String,
+    pub(crate) unit: &'static str,
+    pub(crate) figures: Vec<Figure>,
+    /// Slots that the least observed figure of the row rests on.
+    pub(crate) slots: String,
+}
+
+/// One value, or a dash.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) words: String,
+    pub(crate) is_noisy: bool,
+    /// What is shown while the pointer rests on it: slots, or the reason of the dash.
+    pub(crate) title: String,
+}
+
+impl Table {
+    pub(super) fn is_noisy(&self) -> bool {
+        let rows = self.groups.iter().flat_map(|group| &group.rows);
+        rows.flat_map(|row| &row.figures).any(|figure| figure.is_noisy)
+    }
+}
+
+/// A table for every place with a value.
+pub(super) fn tables(view: &View<'_>, groups: &[(String, Vec<&OfCell<'_>>)]) -> Vec<Table> {
+    let asked = &view.results.spec.method.counters;
+    let with_values = groups.iter().filter_map(|(title, cells)| {
+        let table = table(view, asked, title, cells);
+        (!table.groups.is_empty()).then_some(table)
+    });
+    let mut tables: Vec<Table> = with_values.collect();
+    tables.iter_mut().take(1).for_each(|first| first.open = true);
+    tables
+}
+
+fn table(view: &View<'_>, asked: &[String], title: &str, cells: &[&OfCell<'_>]) -> Table {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut dashes: Vec<(String, String)> = Vec::new();
+    for metric in metrics(cells) {
+        let row = row(metric, cells);
+        for figure in row.figures.iter().filter(|figure| figure.words == number::NONE) {
+            let dash = (row.id.clone(), figure.title.clone());
+            if !dashes.contains(&dash) {
+                dashes.push(dash);
+            }
+        }
+        let name = group_of(metric, asked);
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { name: name.to_owned(), rows: vec![row] }),
+        }
+    }
+    let head = |of: &&OfCell<'_>| Head {
+        cell: name(view, of.cell),
+        sides: of.sides.iter().copied().map(side_word).collect(),
+    };
+    let dash = |(why, names): (String, Vec<String>)| format!("{}: {why}", names.join(", "));
+    Table {
+        title: title.to_owned(),
+        heads: cells.iter().filter(|of| !of.sides.is_empty()).map(head).collect(),
+        columns: cells.iter().map(|of| of.sides.len()).sum(),
+        groups,
+        slots: slots::sentence(cells),
+        dashes: by_reason(dashes).into_iter().map(dash).collect(),
+        open: false,
+    }
+}
+
+/// Those with a value in any of these cells, in the catalogue's order.
+fn metrics(cells: &[&OfCell<'_>]) -> Vec<&'static Metric> {
+    let mut metrics: Vec<&Metric> = Vec::new();
+    let values = cells.iter().flat_map(|of| &of.metrics.values);
+    for metric in values.filter(|one| is_over_all(one)).map(|one| one.metric) {
+        if !metrics.iter().any(|other| other.name == metric.name) {
+            metrics.push(metric);
+        }
+    }
+    let catalogue = workahead_counters::metric::catalogue();
+    metrics.sort_by_key(|metric| catalogue.iter().position(|other| other.name == metric.name));
+    metrics
+}
+
+/// The first group of a metric that was asked for.
+fn group_of<'a>(metric: &'a Metric, asked: &[String]) -> &'a str {
+    let is_asked = |group: &&String| asked.iter().any(|name| name == *group || name == ALL);
+    metric.groups.iter().find(is_asked).or(metric.groups.first()).map_or("", String::as_str)
+}
+
+fn row(metric: &'static Metric, cells: &[&OfCell<'_>]) -> Row {
+    let columns = cells.iter().flat_map(|of| of.sides.iter().map(move |side| (*of, *side)));
+    let valued = columns.clone().filter_map(|(of, side)| of.valued(&metric.name, side));
+    let valued = valued.filter(|one| is_over_all(one));
+    let slots = valued.clone().map(|one| one.slots).min();
+    Row {
+        name: metric.words.clone(),
+        id: metric.name.clone(),
+        instead: valued.clone().find_map(|one| one.instead.clone()).unwrap_or_default(),
+        unit: metric.unit.words(),
+        figures: columns.map(|(of, side)| figure(metric, of, side)).collect(),
+        slots: slots.map(|slots| number::count(slots as u64)).unwrap_or_default(),
+    }
+}
+
+fn figure(metric: &Metric, of: &OfCell<'_>, side: Privilege) -> Figure {
+    let valued = of.valued(&metric.name, side);
+    match valued.and_then(|one| Some((one.value?, one))) {
+        Some((value, one)) if value.is_finite() => Figure {
+            words: number::plain(value),
+            is_noisy: one.noisy,
+            title: crate::words::counted(one.slots, "slot"),
+        },
+        _ => {
+            let why =
+                of.why(&metric.name, side).unwrap_or("it was not counted for this side alone");
+            Figure { words: number::NONE.to_owned(), is_noisy: false, title: why.to_owned() }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Which functions the time goes to: the largest of every cell, what differs from the baseline,
+//! and what became of the functions that Hassanein et al. (2008) found.
+//!
+//! A share rests on samples, and a share of few samples is worth little: their number stands beside
+//! every table. Code without a name is counted and told, never given to its neighbours.
+
+use serde::Serialize;
+use workahead_counters::profile::{Clock, Kind, Profile, TopRow};
+use workahead_study::cell::Cell;
+
+use crate::chart::flame::flame;
+use crate::view::View;
+use crate::{number, words};
+
+mod changes;
+mod seed;
+
+use changes::Changes;
+use seed::Seed;
+
+/// Functions in a table.
+const TOP: usize = 15;
+
+/// The part of the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Functions {
+    pub(crate) cells: Vec<OfCell>,
+    pub(crate) changes: Vec<Changes>,
+    /// PostgreSQL only.
+    pub(crate) seed: Option<Seed>,
+    /// Cells without a profile, with the reason.
+    pub(crate) missing: Vec<String>,
+    pub(crate) tier: String,
+}
+
+/// A profile.
+#[derive(Debug, Serialize)]
+pub(crate) struct OfCell {
+    pub(crate) name: String,
+    /// What shares are of.
+    pub(crate) of_what: String,
+    pub(crate) rows: Vec<Row>,
+    /// Share of all other functions that have a name.
+    pub(crate) rest: String,
+    /// Share of code without one.
+    pub(crate) unresolved: String,
+    /// How many samples, by what.
+    pub(crate) samples: String,
+    /// What must be known of shares by this clock.
+    pub(crate) caveats: Vec<String>,
+    /// The flame graph.
+    pub(crate) flame: Option<String>,
+    /// Which of the samples it is of, where not of all.
+    pub(crate) flame_of: String,
+    /// Whether it is there to be read at once.
+    pub(crate) open: bool,
+}
+
+/// A function.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) share: String,
+    pub(crate) total: String,
+    pub(crate) samples: String,
+    pub(crate) name: String,
+    pub(crate) module: String,
+    pub(crate) is_kernel: bool,
+}
+
+/// The part of the page; `None` for a study that asks for no profile.
+pub(crate) fn functions(view: &View<'_>) -> Option<Functions> {
+    if view.results.spec.method.profile_hz == 0 {
+        return None;
+    }
+    let profiles: Vec<(&Cell, Profile)> = view
+        .cells()
+        .iter()
+        .filter_map(|cell| Some((cell, view.results.profile(cell.index)?)))
+        .collect();
+    let of_cell = |(cell, profile): &(&Cell, Profile)| {
+        let stacks = view.results.stacks(cell.index);
+        OfCell::of(place(view, cell), profile, stacks)
+    };
+    let mut cells: Vec<OfCell> = profiles.iter().map(of_cell).collect();
+    cells.iter_mut().take(1).for_each(|first| first.open = true);
+    let is_postgres = view.results.record.engine == "postgres";
+    Some(Functions {
+        cells,
+        changes: changes::changes(view, &profiles),
+        seed: is_postgres.then(|| seed::seed(view, &profiles)).flatten(),
+        missing: missing(view, &profiles),
+        tier: words::capital(&view.tier()),
+    })
+}
+
+/// A cell as this part calls it.
+fn place(view: &View<'_>, cell: &Cell) -> String {
+    match view.place(cell, &[]) {
+        nothing if nothing.is_empty() => "the cell".to_owned(),
+        place => place,
+    }
+}
+
+fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in view.cells() {
+        if profiles.iter().any(|(other, _)| other.index == cell.index) {
+            continue;
+        }
+        let why = match view.results.unwatched(cell.index) {
+            none if none.is_empty() => view.results.absence(cell.index),
+            reasons => reasons.join("; "),
+        };
+        match reasons.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, names)) => names.push(place(view, cell)),
+            None => reasons.push((why, vec![place(view, cell)])),
+        }
+    }
+    let sentence = |(why, names): (String, Vec<String>)| {
+        format!("No profile of {}: {}.", names.join("; "), why.trim_end_matches('.'))
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+impl OfCell {
+    /// Of a profile; `stacks` is the one that the flame graph is drawn from.
+    pub(crate) fn of(name: String, profile: &Profile, stacks: Option<&Profile>) -> Self {
+        let top = profile.top(TOP);
+        let share = |share: Option<f64>| share.map_or(number::NONE.to_owned(), number::percent);
+        let flame_of = stacks.filter(|stacks| stacks.samples < profile.samples);
+        Self {
+            name,
+            of_what: of_what(&profile.clock),
+            rows: top.iter().flat_map(|top| &top.rows).map(Row::of).collect(),
+            rest: share(top.as_ref().map(|top| top.rest)),
+            unresolved: share(top.as_ref().map(|top| top.unresolved)),
+            samples: samples(profile),
+            caveats: caveats(profile),
+            flame: stacks.map(flame),
+            flame_of: flame_of.map_or_else(String::new, |stacks| {
+                let samples = number::count(stacks.samples);
+                format!("The flame graph is of the first sample of the cell, {samples} of these.")
+            }),
+            open: false,
+        }
+    }
+}
+
+impl Row {
+    fn of(row: &TopRow) -> Self {
+        Self {
+            share: number::percent(row.share),
+            total: number::percent(row.total_share),
+            samples: number::count(row.samples),
+            name: row.frame.name.clone(),
+            module: row.frame.module.clone(),
+            is_kernel: row.frame.kind == Kind::Kernel,
+        }
+    }
+}
+
+/// What a share is a share of.
+pub(crate) fn of_what(clock: &Clock) -> String {
+    match clock {
+        Clock::Cycles => "cycles".to_owned(),
+        Clock::CpuClock => "CPU time".to_owned(),
+        Clock::Event(name) => name.clone(),
+    }
+}
+
+fn samples(profile: &Profile) -> String {
+    let by = match &profile.clock {
+        Clock::Cycles => "by cycles of the core while it works".to_owned(),
+        Clock::CpuClock => "by the CPU’s timer, as no cycles are counted here".to_owned(),
+        Clock::Event(name) => format!("by {name}"),
+    };
+    format!(
+        "{} at {} a second of each CPU’s work, {by}",
+        words::counted(usize::try_from(profile.samples).unwrap_or(usize::MAX), "sample"),
+        number::count(u64::from(profile.frequency_hz))
+    )
+}
+
+/// What the table does not show by itself.
+fn caveats(profile: &Profile) -> Vec<String> {
+    let mut told = Vec::new();
+    if profile.clock == Clock::CpuClock {
+        told.push(
+            "A sample falls where the timer’s interrupt is let in: parts of the kernel that hold \
+             interrupts off are blamed on the place that lets them in again."
+                .to_owned(),
+        );
+    }
+    if profile.kernel_samples.is_none() {
+        told.push("The kernel may not be sampled here: shares are of programs only.".to_owned());
+    }
+    let mut also = |count: u64, what: &str| {
+        if count > 0 {
+            told.push(format!("{} {what}.", number::count(count)));
+        }
+    };
+    also(profile.truncated, "stacks were not unwound to their outermost call");
+    also(profile.lost, "records at least were lost");
+    also(profile.unsampled_threads, "threads could not be sampled");
+    told
+}

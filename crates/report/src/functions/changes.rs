@@ -1,0 +1,93 @@
+//! How shares differ from the baseline's: what siblings on, or anything else that a study varies,
+//! does to each function (Hassanein et al. 2008, figures 7b and 17).
+
+use serde::Serialize;
+use workahead_counters::profile::{Kind, Profile};
+use workahead_study::cell::Cell;
+
+use super::{of_what, place};
+use crate::number;
+use crate::view::View;
+
+/// The largest changes that are shown.
+const SHOWN: usize = 10;
+/// Smaller ones are left out: a tenth of a hundredth of the time.
+const LEAST: f64 = 0.001;
+
+/// One cell against its baseline.
+#[derive(Debug, Serialize)]
+pub(crate) struct Changes {
+    pub(crate) cell: String,
+    pub(crate) baseline: String,
+    /// What shares are of, and how many samples they rest on.
+    pub(crate) of: String,
+    pub(crate) rows: Vec<Row>,
+    /// Why there are none.
+    pub(crate) why: String,
+}
+
+/// A function.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) module: String,
+    pub(crate) is_kernel: bool,
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// In points of per cent.
+    pub(crate) change: String,
+}
+
+/// Every cell with a profile whose baseline has one.
+pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Changes> {
+    let baseline = &view.results.spec.method.baseline;
+    if baseline.is_empty() {
+        return Vec::new();
+    }
+    let of_cell = |(cell, after): &(&Cell, Profile)| {
+        let base = view.results.plan.baseline_of(cell, baseline)?;
+        let before = profiles.iter().find(|(other, _)| other.index == base.index);
+        let (_, before) = before.filter(|_| base.index != cell.index)?;
+        Some(of_pair((place(view, base), before), (place(view, cell), after)))
+    };
+    profiles.iter().filter_map(of_cell).collect()
+}
+
+fn of_pair((baseline, before): (String, &Profile), (cell, after): (String, &Profile)) -> Changes {
+    let deltas = before.compare(after);
+    let why = match &deltas {
+        Some(_) => String::new(),
+        None if before.clock != after.clock => {
+            format!("one is by {}, the other by {}", before.clock.unit(), after.clock.unit())
+        }
+        None => "one of them has no samples".to_owned(),
+    };
+    let large = deltas.unwrap_or_default().into_iter();
+    let large = large.filter(|delta| (delta.after - delta.before).abs() >= LEAST);
+    let row = |delta: workahead_counters::profile::Delta| Row {
+        is_kernel: delta.frame.kind == Kind::Kernel,
+        before: number::percent(delta.before),
+        after: number::percent(delta.after),
+        change: points(delta.after - delta.before),
+        name: delta.frame.name,
+        module: delta.frame.module,
+    };
+    Changes {
+        of: format!(
+            "shares of {}; {} samples and {}",
+            of_what(&after.clock),
+            number::count(before.samples),
+            number::count(after.samples)
+        ),
+        cell,
+        baseline,
+        rows: large.take(SHOWN).map(row).collect(),
+        why,
+    }
+}
+
+/// `+1.3`, `−0.4`.
+fn points(share: f64) -> String {
+    let written = number::fixed(share * 100.0, 1);
+    if share > 0.0 { format!("+{written}") } else { written }
+}

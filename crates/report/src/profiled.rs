@@ -1,0 +1,31 @@
+//! One profile on a page of its own, for a program that is no study's.
+
+use serde::Serialize;
+use workahead_counters::profile::Profile;
+
+use crate::functions::{OfCell, of_what};
+use crate::words;
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Page {
+    pub(crate) title: String,
+    /// How long it was taken, over how much.
+    pub(crate) kicker: String,
+    pub(crate) of: OfCell,
+}
+
+impl Page {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let of_what = of_what(&profile.clock);
+        Self {
+            title: format!("Where {of_what} goes, by function").replace("cycles goes", "cycles go"),
+            kicker: format!(
+                "{} in {}",
+                words::counted(usize::try_from(profile.samples).unwrap_or(usize::MAX), "sample"),
+                crate::number::seconds(profile.duration_s)
+            ),
+            of: OfCell::of(String::new(), profile, Some(profile)),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What was counted and sampled in a cell, its repetitions put together.
+//!
+//! Each repetition has a stream of slots of its own. The slots of all of them are observations of
+//! the same work, so they become one stream before anything is reduced: a group of events that had
+//! three slots in each of five repetitions has fifteen, and a trimmed mean has something to trim.
+
+use workahead_counters::metrics::Metrics;
+use workahead_counters::profile::Profile;
+use workahead_counters::stream::{Slot, Stream};
+
+use super::Results;
+use crate::watch::Watched;
+
+impl Results {
+    /// What was watched in each sample of a cell, by repetition.
+    fn watched(&self, cell: usize) -> impl Iterator<Item = &Watched> {
+        self.of_cell(cell).filter_map(|seen| seen.sample()?.watched.as_deref())
+    }
+
+    /// Every slot of a cell in one stream, in the order of repetitions; `None` where nothing was
+    /// counted.
+    pub fn counts(&self, cell: usize) -> Option<Stream> {
+        let mut streams = self.watched(cell).filter_map(|watched| watched.counts.as_ref());
+        let first = streams.next()?.clone();
+        Some(streams.fold(first, joined))
+    }
+
+    /// Every metric of a cell, from the slots of all its repetitions.
+    pub fn metrics(&self, cell: usize) -> Option<Metrics> {
+        self.counts(cell).map(|counts| Metrics::of(&counts))
+    }
+
+    /// Where the time of a cell went, over all repetitions that were sampled by the same clock as
+    /// the first. Its stacks are those that were kept: of the first repetition.
+    pub fn profile(&self, cell: usize) -> Option<Profile> {
+        let mut profiles = self.watched(cell).filter_map(|watched| watched.profile.as_ref());
+        let first = profiles.next()?.clone();
+        Some(profiles.fold(first, |all, one| all.merge(one).unwrap_or(all)))
+    }
+
+    /// The first profile of a cell that has stacks, as it was taken: what a flame graph is of.
+    pub fn stacks(&self, cell: usize) -> Option<&Profile> {
+        let mut profiles = self.watched(cell).filter_map(|watched| watched.profile.as_ref());
+        profiles.find(|profile| !profile.stacks.is_empty())
+    }
+
+    /// Why something that the study asks to be watched is not there, each reason once. Empty where
+    /// it asks for nothing, and for a cell without samples, whose absence has a reason of its own.
+    pub fn unwatched(&self, cell: usize) -> Vec<String> {
+        let watch = self.spec.method.watch();
+        if watch.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
+            return Vec::new();
+        }
+        let mut reasons: Vec<String> = Vec::new();
+        let mut tell = |reason: &str| {
+            if !reasons.iter().any(|told| told == reason) {
+                reasons.push(reason.to_owned());
+            }
+        };
+        for watched in self.watched(cell) {
+            watched.lacks.iter().for_each(|reason| tell(reason));
+            let counts = watched.counts.as_ref();
+            counts
+                .and_then(|counts| counts.header.lacks.as_ref())
+                .into_iter()
+                .for_each(|r| tell(r));
+        }
+        if self.watched(cell).next().is_none() {
+            tell("the engine watched nothing: it can be timed only");
+        }
+        reasons
+    }
+}
+
+/// One stream after another, as if they had been counted in one go.
+fn joined(mut all: Stream, next: &Stream) -> Stream {
+    let end_s = all.slots.last().map_or(0.0, |slot| slot.begun_s + slot.wall_s);
+    let places: Vec<usize> = next
+        .header
+        .groups
+        .iter()
+        .map(|group| {
+            let known = all.header.groups.iter().position(|other| other == group);
+            known.unwrap_or_else(|| {
+                all.header.groups.push(group.clone());
+                all.header.groups.len() - 1
+            })
+        })
+        .collect();
+    all.slots.extend(next.slots.iter().map(|slot| Slot {
+        group: places[slot.group],
+        begun_s: end_s + slot.begun_s,
+        ..slot.clone()
+    }));
+    let (header, other) = (&mut all.header, &next.header);
+    header.table = header.table.take().or_else(|| other.table.clone());
+    header.constructed = header.constructed.take().or_else(|| other.constructed.clone());
+    header.lacks = header.lacks.take().or_else(|| other.lacks.clone());
+    for left in &other.left_out {
+        if !header.left_out.contains(left) {
+            header.left_out.push(left.clone());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;
