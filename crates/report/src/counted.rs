@@ -40,6 +40,8 @@ pub(crate) struct Counted {
     pub(crate) columns: Vec<String>,
     /// Metrics without any value, by reason.
     pub(crate) absent: Vec<Absent>,
+    /// How many those are, where the reasons are too many to be read in passing.
+    pub(crate) absent_count: Option<String>,
     /// Whether a figure bears the mark of a noisy one.
     pub(crate) is_noisy: bool,
     pub(crate) tier: String,
@@ -48,6 +50,7 @@ pub(crate) struct Counted {
 /// Metrics without a value for one reason.
 #[derive(Debug, Serialize)]
 pub(crate) struct Absent {
+    pub(crate) metrics: usize,
     /// How many, in words.
     pub(crate) count: String,
     /// Their names, as a study asks for their groups.
@@ -59,6 +62,8 @@ pub(crate) struct Absent {
 
 /// More names than this are folded away.
 const NAMES_MAX: usize = 14;
+/// So are more reasons than this.
+const REASONS_MAX: usize = 6;
 
 /// What was counted in one cell.
 struct OfCell<'a> {
@@ -120,6 +125,8 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     let groups = by_surroundings(view, &cells);
     let (pairs, of_bars) = bars::pairs(view, &groups);
     let tables = table::tables(view, &groups);
+    let absent = absent(&cells);
+    let metrics: usize = absent.iter().map(|absent| absent.metrics).sum();
     let bars_caption = match pairs.is_empty() {
         true => String::new(),
         false => bars::caption(view),
@@ -136,7 +143,8 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         is_noisy: tables.iter().any(Table::is_noisy),
         tables,
         columns: columns(view, &cells),
-        absent: absent(&cells),
+        absent_count: (absent.len() > REASONS_MAX).then(|| words::counted(metrics, "metric")),
+        absent,
         tier: words::capital(&view.tier()),
     })
 }
@@ -200,7 +208,7 @@ fn columns(view: &View<'_>, cells: &[OfCell<'_>]) -> Vec<String> {
 }
 
 fn sentence(names: &[String], why: &str) -> String {
-    format!("No column for {}: {}.", names.join(", "), why.trim_end_matches('.'))
+    format!("No column for {}: {}.", names.join("; "), why.trim_end_matches('.'))
 }
 
 /// Metrics that have no value anywhere.
@@ -221,6 +229,7 @@ fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
         Some((name.to_owned(), why.to_owned()))
     });
     let absent = |(why, names): (String, Vec<String>)| Absent {
+        metrics: names.len(),
         count: words::counted(names.len(), "metric"),
         is_long: names.len() > NAMES_MAX,
         names: names.join(", "),

@@ -131,7 +131,13 @@ impl OfCell {
         Self {
             name,
             of_what: of_what(&profile.clock),
-            rows: top.iter().flat_map(|top| &top.rows).map(Row::of).collect(),
+            // Those that only call others are in the flame graph.
+            rows: top
+                .iter()
+                .flat_map(|top| &top.rows)
+                .filter(|r| r.samples > 0)
+                .map(Row::of)
+                .collect(),
             rest: share(top.as_ref().map(|top| top.rest)),
             unresolved: share(top.as_ref().map(|top| top.unresolved)),
             samples: samples(profile),

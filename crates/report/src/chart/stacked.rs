@@ -26,7 +26,7 @@ const TYPE: f64 = 12.0;
 const SMALL_TYPE: f64 = 11.5;
 const BAR: f64 = 18.0;
 /// A line of words over a bar or under it.
-const WORDS: f64 = 17.0;
+const WORDS: f64 = 19.0;
 const GAP: f64 = 10.0;
 /// The axis under the bars.
 const AXIS: f64 = 38.0;
@@ -88,7 +88,7 @@ impl Stacked {
         let scale = Scale { ticks: self.ticks(layout), width };
         let mut drawing = layout.drawing(bottom + AXIS, &self.description);
         keys.iter().for_each(|key| key.draw(&mut drawing));
-        self.draw_axis(&scale, (top, bottom), &mut drawing);
+        self.draw_axis(&scale, (&tops, bottom), &mut drawing);
         for (bar, top) in self.bars.iter().zip(&tops) {
             self.draw_bar(bar, *top, &scale, &mut drawing);
         }
@@ -109,11 +109,11 @@ impl Stacked {
         if self.bars.iter().any(|bar| bar.mark().is_some()) {
             keys.push(Key::new(Sign::Mark, self.mark));
         }
-        let (mut x, mut y) = (0.0, 0.0);
+        let (mut x, mut y) = (SIDE, 0.0);
         for key in &mut keys {
             let room = 20.0 + width_px(key.words, SMALL_TYPE) + 16.0;
-            if x > 0.0 && x + room > width {
-                (x, y) = (0.0, y + KEY_ROW);
+            if x > SIDE && x + room > width {
+                (x, y) = (SIDE, y + KEY_ROW);
             }
             (key.x, key.y) = (x, y);
             x += room;
@@ -121,11 +121,14 @@ impl Stacked {
         keys
     }
 
-    fn draw_axis(&self, scale: &Scale, (top, bottom): (f64, f64), drawing: &mut Element) {
+    /// Lines behind every bar, but not behind its words, and the numbers under the last.
+    fn draw_axis(&self, scale: &Scale, (tops, bottom): (&[f64], f64), drawing: &mut Element) {
         for tick in &scale.ticks.values {
             let x = scale.x(*tick);
             let class = if *tick == 0.0 { "axis" } else { "grid" };
-            drawing.push(line(class, (x, top), (x, bottom)));
+            for top in tops {
+                drawing.push(line(class, (x, top + WORDS - 3.0), (x, top + WORDS + BAR + 3.0)));
+            }
             let words = number::tick(*tick, scale.ticks.step);
             drawing.push(label("tick", (x, bottom + 14.0), "middle", &words));
         }
@@ -135,10 +138,10 @@ impl Stacked {
     fn draw_bar(&self, bar: &Bar, top: f64, scale: &Scale, drawing: &mut Element) {
         let told = bar.mark().map(|mark| format!("{} {}", self.mark, number::plain(mark)));
         let told = told.unwrap_or_default();
-        let room = scale.width - width_px(&told, TYPE) - 10.0;
-        let name = label("name", (0.0, top + 12.0), "start", &fitted(&bar.label, TYPE, room));
+        let room = scale.width - 2.0 * SIDE - width_px(&told, TYPE) - 10.0;
+        let name = label("name", (SIDE, top + 12.0), "start", &fitted(&bar.label, TYPE, room));
         drawing.push(name.titled(&bar.label));
-        drawing.push(label("figure", (scale.width, top + 12.0), "end", &told));
+        drawing.push(label("figure", (scale.width - SIDE, top + 12.0), "end", &told));
         let mut sum = 0.0;
         for (index, name) in self.names() {
             let Some(value) = bar.part(name).filter(|value| *value > 0.0) else { continue };

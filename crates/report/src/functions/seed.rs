@@ -82,7 +82,7 @@ fn row(function: &SeedFunction, cells: &[&SeedRow], clock: &Clock) -> Row {
         name: function.name.clone(),
         role: function.role.clone(),
         today: match today.is_empty() {
-            true => "not seen: no sample, put into its caller, or without a name".to_owned(),
+            true => "not seen".to_owned(),
             false => today.join(", "),
         },
         note: note.join("; "),

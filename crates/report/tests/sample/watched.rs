@@ -155,7 +155,8 @@ fn slot(cell: &Cell, seen: &Observation, of: &Group, (at, group): (usize, usize)
     let value = |event: &Event| {
         let rate = RATES.iter().find(|(name, _)| *name == event.name).map_or(1.0, |(_, r)| *r);
         let is_work = event.name == "INST_RETIRED.ANY";
-        let kernel = if of.privilege == Privilege::Kernel && !is_work { 1.7 } else { 1.0 };
+        let is_slow = event.name.contains("CPU_CLK") || event.name.contains("STALLS");
+        let kernel = if of.privilege == Privilege::Kernel && is_slow { 1.7 } else { 1.0 };
         let siblings = match cell.case() {
             "siblings on" if event.name.contains("CPU_CLK") => 1.45,
             "siblings on" if event.name.contains("STALLS") => 1.8,
@@ -179,7 +180,7 @@ fn slot(cell: &Cell, seen: &Observation, of: &Group, (at, group): (usize, usize)
 
 /// What the kernel counts everywhere.
 fn software(seen: &Observation) -> Stream {
-    let names = ["task_clock", "context_switches", "page_faults", "major_faults"];
+    let names = ["task_clock", "context_switches", "cpu_migrations", "page_faults", "major_faults"];
     let events = names.map(|name| Table::software().event(name).unwrap().clone());
     let header = Header {
         metrics: vec!["all".to_owned()],
@@ -191,7 +192,7 @@ fn software(seen: &Observation) -> Stream {
         ..Header::default()
     };
     let switches = 40 + u64::from(seen.repetition);
-    let reading = Reading { enabled_ns: NS, running_ns: NS, values: vec![NS, switches, 512, 0] };
+    let reading = Reading { enabled_ns: NS, running_ns: NS, values: vec![NS, switches, 3, 512, 0] };
     let slot = Slot {
         group: 0,
         begun_s: 0.0,

@@ -93,7 +93,9 @@ fn profile(samples: u64, clock: Clock) -> Profile {
 
 fn results(watched: Option<fn(&Cell, u64) -> Watched>) -> Results {
     let dir = tempfile::tempdir().unwrap();
-    testing::results(dir.path(), STUDY, &mut Mock { watched, ..Mock::new() })
+    let mut mock = Mock::new();
+    mock.watched = watched;
+    testing::results(dir.path(), STUDY, &mut mock)
 }
 
 /// Groups may come in another order, or be others, in every repetition.
