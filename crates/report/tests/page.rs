@@ -102,6 +102,16 @@ fn what_was_watched() {
     }
 }
 
+/// Bars that lie along an axis of numbers have their marks joined.
+#[test]
+fn what_was_watched_along_an_axis() {
+    let html = page("along", &sample::watched::along());
+    for words in ["class=\"mark-line\"", "clients 16<title>", "clients 4 against clients 1"] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    assert!(!page("watched_along", &sample::watched::watched()).contains("\"mark-line\""));
+}
+
 /// A machine without counters shows what its kernel counts, and says what is not there and why.
 #[test]
 fn what_could_not_be_watched() {

@@ -66,8 +66,8 @@ fn of_pair((baseline, before): (String, &Profile), (cell, after): (String, &Prof
     let large = large.filter(|delta| (delta.after - delta.before).abs() >= LEAST);
     let row = |delta: workahead_counters::profile::Delta| Row {
         is_kernel: delta.frame.kind == Kind::Kernel,
-        before: number::percent(delta.before),
-        after: number::percent(delta.after),
+        before: percent(delta.before),
+        after: percent(delta.after),
         change: points(delta.after - delta.before),
         name: delta.frame.name,
         module: delta.frame.module,
@@ -84,6 +84,11 @@ fn of_pair((baseline, before): (String, &Profile), (cell, after): (String, &Prof
         rows: large.take(SHOWN).map(row).collect(),
         why,
     }
+}
+
+/// With a decimal, as the change beside it has one.
+fn percent(share: f64) -> String {
+    format!("{} %", number::fixed(share * 100.0, 1))
 }
 
 /// `+1.3`, `−0.4`.

@@ -60,14 +60,14 @@ const RATES: [(&str, f64); 38] = [
     ("MEM_LOAD_RETIRED.L3_HIT", 3.1),
     ("MEM_LOAD_RETIRED.L3_MISS", 1.9),
     ("task_clock", 390.0),
-    ("context_switches", 2e-6),
+    ("context_switches", 2.5e-4),
 ];
 
 /// As a machine with counters gives them. Siblings make each other slower; the second query has a
 /// row without a profile, and one slot of it was shared with another program.
 pub(crate) fn watched() -> Results {
-    let mut results = with(&|cell, seen| Watched {
-        counts: Some(counts(cell, seen)),
+    let mut results = with(STUDY, &|cell, seen| Watched {
+        counts: Some(counts(cell, seen, &[Privilege::User, Privilege::Kernel])),
         profile: (cell.case() != "one CPU").then(|| profile(cell, seen, Clock::Cycles)),
         lacks: match cell.case() {
             "one CPU" => vec!["no function profile: sampling is forbidden".to_owned()],
@@ -81,9 +81,22 @@ pub(crate) fn watched() -> Results {
     results
 }
 
+/// Cells along an axis of numbers, user and kernel counted together.
+pub(crate) fn along() -> Results {
+    let (head, rest) = STUDY.split_once("[axes]").unwrap();
+    let (_, method) = rest.split_once("[method]").unwrap();
+    let method = method.replace("{ case = \"siblings out\" }", "{ clients = 1 }");
+    let text = format!("{head}[axes]\nclients = [1, 4, 16]\n[method]{method}");
+    with(&text, &|cell, seen| Watched {
+        counts: Some(counts(cell, seen, &[Privilege::Both])),
+        profile: Some(profile(cell, seen, Clock::Cycles)),
+        lacks: Vec::new(),
+    })
+}
+
 /// As one without counters gives them, where cases with siblings can't be had.
 pub(crate) fn unwatched() -> Results {
-    let mut results = with(&|cell, seen| Watched {
+    let mut results = with(STUDY, &|cell, seen| Watched {
         counts: Some(software(seen)),
         profile: Some(profile(cell, seen, Clock::CpuClock)),
         lacks: Vec::new(),
@@ -100,8 +113,8 @@ pub(crate) fn unwatched() -> Results {
     results
 }
 
-fn with(watched: &dyn Fn(&Cell, &Observation) -> Watched) -> Results {
-    let mut results = results("demo/watched", STUDY, &|_| 1.0);
+fn with(text: &str, watched: &dyn Fn(&Cell, &Observation) -> Watched) -> Results {
+    let mut results = results("demo/watched", text, &|_| 1.0);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();
     let cells = results.plan.cells.clone();
     for seen in &mut results.observations {
@@ -114,8 +127,8 @@ fn with(watched: &dyn Fn(&Cell, &Observation) -> Watched) -> Results {
     results
 }
 
-/// Groups of four events beside those that are always there, user and kernel in turn.
-fn counts(cell: &Cell, seen: &Observation) -> Stream {
+/// Groups of some events beside those that are always there, user and kernel in turn.
+fn counts(cell: &Cell, seen: &Observation, sides: &[Privilege]) -> Stream {
     let table = Table::named("intel/sapphire-rapids").unwrap();
     let always = table.always();
     let rated = |event: &&Event| {
@@ -123,10 +136,8 @@ fn counts(cell: &Cell, seen: &Observation) -> Stream {
     };
     let others: Vec<Event> = table.events().filter(rated).cloned().collect();
     let chunks = others.chunks(13).flat_map(|events| {
-        [Privilege::User, Privilege::Kernel].map(|privilege| Group {
-            events: always.iter().chain(events).cloned().collect(),
-            privilege,
-        })
+        let events: Vec<Event> = always.iter().chain(events).cloned().collect();
+        sides.iter().map(move |side| Group { events: events.clone(), privilege: *side })
     });
     let header = Header {
         table: Some(table.name.clone()),
@@ -160,6 +171,7 @@ fn slot(cell: &Cell, seen: &Observation, of: &Group, (at, group): (usize, usize)
         let siblings = match cell.case() {
             "siblings on" if event.name.contains("CPU_CLK") => 1.45,
             "siblings on" if event.name.contains("STALLS") => 1.8,
+            "" if event.name.contains("CPU_CLK") => 1.0 + 0.2 * seen.cell as f64,
             _ => 1.0,
         };
         let argument = (seen.cell * 1000 + at * 10) as u64 + u64::from(seen.repetition);
