@@ -29,7 +29,7 @@ from debug files where they are installed.";
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: whom::Args,
+    whom: whom::Asked,
     /// Samples a second of each CPU's time
     #[arg(long, short = 'F', value_name = "HZ", default_value_t = 99)]
     frequency: u32,

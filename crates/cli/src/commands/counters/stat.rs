@@ -41,7 +41,7 @@ const WHOLE_S: f64 = 1e9;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: whom::Args,
+    whom: whom::Asked,
     /// Groups of metrics, by comma; `all` is every one
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', default_value = "cpi")]
     metrics: Vec<String>,

@@ -15,7 +15,7 @@ use crate::errors::WrongUse;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct Asked {
     /// A process that already runs, with all that it starts
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
@@ -41,7 +41,7 @@ pub(crate) enum Subject {
     Machine,
 }
 
-impl Args {
+impl Asked {
     /// Who it is; a command is started and waits.
     pub(crate) fn subject(&self) -> anyhow::Result<Subject> {
         if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
