@@ -127,12 +127,18 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     let tables = table::tables(view, &groups);
     let absent = absent(&cells);
     let metrics: usize = absent.iter().map(|absent| absent.metrics).sum();
+    let constructed = each_once(cells.iter().filter_map(|of| of.stream.header.constructed.clone()));
+    // What no machine counted is no evidence, whatever this machine could have given.
+    let tier = match constructed.is_empty() {
+        true => words::capital(&view.tier()),
+        false => "No evidence: constructed, not counted".to_owned(),
+    };
     let bars_caption = match pairs.is_empty() {
         true => String::new(),
-        false => bars::caption(view),
+        false => bars::caption(&tier),
     };
     Some(Counted {
-        constructed: each_once(cells.iter().filter_map(|of| of.stream.header.constructed.clone())),
+        constructed,
         whom: each_once(cells.iter().map(|of| {
             let header = &of.stream.header;
             format!("{} on {}", header.whom, header.machine)
@@ -145,7 +151,7 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         columns: columns(view, &cells),
         absent_count: (absent.len() > REASONS_MAX).then(|| words::counted(metrics, "metric")),
         absent,
-        tier: words::capital(&view.tier()),
+        tier,
     })
 }
 

@@ -72,7 +72,7 @@ fn what_was_watched() {
     let html = page("watched", &sample::watched::watched());
     for words in [
         "<strong>Constructed, not counted:</strong> rates chosen for a test of this page",
-        "Counted: a control group on a machine of this test.",
+        "As if counted: a control group on a machine of this test.",
         "CPI by its parts",
         "Slots of cycles, top-down",
         "class=\"mark\"",
@@ -81,7 +81,8 @@ fn what_was_watched() {
         "<span class=\"noisy\">~</span>",
         "3 slots more were thrown away: the counters were shared with another program",
         "Not counted: btb_mpki, btb_miss_ratio: BACLEARS.ANY: this machine does not count it.",
-        "evidence tier A",
+        "Evidence tier A",
+        "No evidence: constructed, not counted.",
         "HeapTupleSatisfiesMVCC",
         "<span class=\"tier\">kernel</span>",
         "code without a name",
@@ -129,6 +130,7 @@ fn what_could_not_be_watched() {
         "time and what the kernel counts are shown, cache misses",
         &format!("Not all that the study asks for was watched, {lacks}. Evidence tier C"),
         "by the CPU’s timer, as no cycles are counted here",
+        "Counted: the threads of a server on AMD EPYC 7713.",
         "blamed on the place that lets them in again",
     ] {
         let words = words.replace('\'', "&#x27;");

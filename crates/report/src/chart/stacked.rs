@@ -89,10 +89,18 @@ impl Stacked {
         let mut drawing = layout.drawing(bottom + AXIS, &self.description);
         keys.iter().for_each(|key| key.draw(&mut drawing));
         self.draw_axis(&scale, (&tops, bottom), &mut drawing);
+        let marks = self.marks(&tops, &scale);
+        // Before the words, whose margins then interrupt it.
+        if self.joined && marks.len() > 1 {
+            drawing.push(polyline("mark-line", &marks));
+        }
         for (bar, top) in self.bars.iter().zip(&tops) {
             self.draw_bar(bar, *top, &scale, &mut drawing);
         }
-        self.draw_marks(&tops, &scale, &mut drawing);
+        for (x, y) in marks {
+            let half = BAR / 2.0 + 3.0;
+            drawing.push(line("mark", (x, y - half), (x, y + half)));
+        }
         drawing.to_string()
     }
 
@@ -183,21 +191,11 @@ impl Stacked {
         notes.join("; ")
     }
 
-    fn draw_marks(&self, tops: &[f64], scale: &Scale, drawing: &mut Element) {
+    /// Where the marks are that are drawn.
+    fn marks(&self, tops: &[f64], scale: &Scale) -> Vec<(f64, f64)> {
         let middle = |top: f64| top + WORDS + BAR / 2.0;
-        let marks: Vec<(f64, f64)> = self
-            .bars
-            .iter()
-            .zip(tops)
-            .filter_map(|(bar, top)| Some((scale.x(bar.mark()?), middle(*top))))
-            .collect();
-        if self.joined && marks.len() > 1 {
-            drawing.push(polyline("mark-line", &marks));
-        }
-        for (x, y) in marks {
-            let half = BAR / 2.0 + 3.0;
-            drawing.push(line("mark", (x, y - half), (x, y + half)));
-        }
+        let bars = self.bars.iter().zip(tops);
+        bars.filter_map(|(bar, top)| Some((scale.x(bar.mark()?), middle(*top)))).collect()
     }
 
     /// From zero over the longest stack and the furthest mark.

@@ -95,13 +95,12 @@ pub(super) fn pairs(
 }
 
 /// How to read them, with the tier.
-pub(super) fn caption(view: &View<'_>) -> String {
+pub(super) fn caption(tier: &str) -> String {
     format!(
         "Parts of CPI as Keeton et al. (1998, figures 2, 3 and 5) draw them, from their own counts; \
          the black mark is the CPI that was measured. A processor that works out of order does \
          several of them at once: where the parts end before the mark, something is in none of \
-         them; where they end after it, they overlap. Top-down counts every slot once. {}.",
-        words::capital(&view.tier())
+         them; where they end after it, they overlap. Top-down counts every slot once. {tier}."
     )
 }
 
