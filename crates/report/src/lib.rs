@@ -8,8 +8,8 @@
 //! For those who change the page:
 //!
 //! * What is said is decided in Rust (`answer`, `balance`, `figures`, `rows`, `counted`,
-//!   `functions`, `claims`, `unshown`, `facts`), where it can be tested; the templates only lay it out. A new part of the page is a
-//!   field of `page::Page` and a few lines of both templates.
+//!   `functions`, `claims`, `unshown`, `facts`), where it can be tested; the templates only lay it
+//!   out. A new part of the page is a field of `page::Page` and a few lines of both templates.
 //! * The page must open from a disk without a network, today and in ten years: no script, no font,
 //!   no link that is fetched; `tests/page.rs` refuses any, and tags left open.
 //! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes,
