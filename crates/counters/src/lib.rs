@@ -35,6 +35,7 @@ pub mod published;
 pub mod rates;
 pub mod recorded;
 pub mod rotation;
+pub mod shaped;
 pub mod source;
 pub mod stream;
 pub mod table;

@@ -8,9 +8,11 @@ mod events;
 #[path = "recordings/sides.rs"]
 mod sides;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use construct::{MODELS, Model, USER_TIME};
+use sides::Side;
 use workahead_counters::cycles::mix_by_time;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric::{self, Unit};
@@ -33,6 +35,13 @@ fn bytes(model: &Model) -> Vec<u8> {
 
 fn recorded(model: &Model) -> Stream {
     Stream::read(&mut bytes(model).as_slice()).expect("a recording")
+}
+
+/// What its events do per instruction, nothing scattered.
+fn steady(model: &Model, kernel: bool) -> BTreeMap<String, f64> {
+    let mut side = Side::steady(kernel);
+    side.scale("cpi", model.slower);
+    model.events(&side).into_iter().collect()
 }
 
 /// Plays a recording as if it were counted now.
@@ -84,7 +93,7 @@ fn rates_are_those_they_were_constructed_of() {
         let rates = Rates::of(&stream, &table.work);
         let mut noisy: Vec<String> = Vec::new();
         for privilege in [Privilege::User, Privilege::Kernel] {
-            let steady = model.steady(privilege == Privilege::Kernel);
+            let steady = steady(model, privilege == Privilege::Kernel);
             for event in stream.header.groups.iter().flat_map(|group| &group.events) {
                 let Some(expected) = steady.get(&event.name) else { continue };
                 let rate = &rates.rate(&event.name, privilege, None).unwrap().per_unit;

@@ -34,7 +34,7 @@ pub(crate) struct Model {
     /// The clock while running.
     hz: f64,
     /// Cycles for each instruction, beside those of the list.
-    slower: f64,
+    pub(crate) slower: f64,
     rounds: usize,
     /// Events that its kernel does not know.
     pub(crate) lacks: &'static [&'static str],
@@ -94,14 +94,8 @@ impl Model {
         self.cores.iter().flat_map(|core| core.iter().copied()).collect()
     }
 
-    /// What its events do per instruction, nothing scattered.
-    pub(crate) fn steady(&self, kernel: bool) -> BTreeMap<String, f64> {
-        let mut side = Side::steady(kernel);
-        side.scale("cpi", self.slower);
-        self.events(&side).into_iter().collect()
-    }
-
-    fn events(&self, side: &Side) -> Events {
+    /// How often its events happen, per instruction.
+    pub(crate) fn events(&self, side: &Side) -> Events {
         match self.table {
             "amd/zen4" => events::zen4(side),
             _ => events::intel(side, 6.0),

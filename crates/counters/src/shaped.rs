@@ -1,0 +1,141 @@
+//! Our figures in the shape of a paper's tables: the same rows and columns, the printed figure and
+//! ours side by side.
+//!
+//! ```text
+//! published::Paper ──► table, row, column ──► metric, and what it is of ──Ours──► figure or why not
+//! ```
+//!
+//! A cell without a figure of ours says why. What the paper varied and this machine can't, such as
+//! the size of its L2, is never filled with what was counted under other conditions.
+
+mod derived;
+mod of_stream;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use derived::{DERIVED, Derived, derived};
+pub use of_stream::OfStream;
+
+use crate::published::{self, Configuration, Paper, Table};
+
+/// Who has figures of ours.
+pub trait Ours {
+    /// A metric of the catalogue or of [`DERIVED`], in its own unit: shares are of 1.
+    ///
+    /// # Errors
+    /// Why there is none, in one line.
+    fn figure(&self, metric: &str, at: &Configuration) -> Result<Figure, String>;
+}
+
+/// One figure of ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// Its value, in the metric's unit.
+    pub value: f64,
+    /// Whether something that it is made of scatters by more than a tenth of its mean (S2.5).
+    pub noisy: bool,
+    /// What it is here, where that is not what its name says elsewhere.
+    pub instead: Option<String>,
+}
+
+/// A paper's table with our figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shaped {
+    /// `Table 10`.
+    pub id: String,
+    /// Its caption, short.
+    pub title: String,
+    /// The ledger's rows.
+    pub ledger: Vec<String>,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// As printed.
+    pub name: String,
+    /// What both figures are in.
+    pub unit: String,
+    /// What corresponds to it among ours.
+    pub metric: Option<String>,
+    /// One per column.
+    pub cells: Vec<Cell>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// As printed; none of an empty cell.
+    pub paper: Option<String>,
+    /// Ours, in the row's unit.
+    pub ours: Option<f64>,
+    /// Why there is none of ours.
+    pub why: Option<String>,
+    /// Whether ours is noisy.
+    pub noisy: bool,
+    /// What ours is, where that is not what its name says elsewhere.
+    pub instead: Option<String>,
+}
+
+/// All of a share, in the per cent that papers print.
+const WHOLE: f64 = 100.0;
+
+impl Shaped {
+    /// Whether any cell has a figure of ours.
+    #[must_use]
+    pub fn has_ours(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some())
+    }
+}
+
+/// Every table of a paper, in its order.
+#[must_use]
+pub fn shaped(paper: &Paper, ours: &dyn Ours) -> Vec<Shaped> {
+    paper.tables().iter().map(|table| of_table(table, ours)).collect()
+}
+
+fn of_table(table: &Table, ours: &dyn Ours) -> Shaped {
+    let row = |row: &published::Row| Row {
+        name: row.name.clone(),
+        unit: row.unit.clone(),
+        metric: row.metric.name().map(str::to_owned),
+        cells: cells(table, row, ours),
+    };
+    Shaped {
+        id: table.id.clone(),
+        title: table.title.clone(),
+        ledger: table.ledger.clone(),
+        columns: table.columns.iter().map(|column| column.name.clone()).collect(),
+        rows: table.rows.iter().map(row).collect(),
+    }
+}
+
+fn cells(table: &Table, row: &published::Row, ours: &dyn Ours) -> Vec<Cell> {
+    let scale = if row.unit.starts_with('%') { WHOLE } else { 1.0 };
+    let of = |(column, printed): (&published::Column, &published::Cell)| {
+        let paper = match printed {
+            published::Cell::Blank => None,
+            other => Some(String::from(other.clone())),
+        };
+        let figure = match &row.metric {
+            published::Metric::Named(metric) => {
+                ours.figure(metric, &table.configuration(row, column))
+            }
+            published::Metric::None { none } => Err(none.clone()),
+        };
+        match figure {
+            Ok(Figure { value, noisy, instead }) => {
+                Cell { paper, ours: Some(value * scale), why: None, noisy, instead }
+            }
+            Err(why) => Cell { paper, ours: None, why: Some(why), noisy: false, instead: None },
+        }
+    };
+    table.columns.iter().zip(&row.values).map(of).collect()
+}
