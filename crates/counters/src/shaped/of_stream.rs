@@ -7,6 +7,7 @@ use crate::event::Privilege;
 use crate::metric;
 use crate::metrics::{Metrics, Valued};
 use crate::published::Configuration;
+use crate::stream::Stream;
 
 /// What one stream says, as it was counted: of one machine, one work, one number of processors.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,16 @@ impl Ours for OfStream<'_> {
     }
 }
 
-impl OfStream<'_> {
+impl<'a> OfStream<'a> {
+    /// The metrics of a stream, with the cores that anything ran on as its processors.
+    #[must_use]
+    pub fn of(stream: &Stream, metrics: &'a Metrics) -> Self {
+        let ran = |cpu: &u32| metrics.values.iter().any(|valued| valued.cpu == Some(*cpu));
+        let cores = stream.header.cores.iter().filter(|core| core.iter().any(ran)).count();
+        let processors = u32::try_from(cores).ok().filter(|cores| *cores > 0);
+        Self { metrics, processors }
+    }
+
     /// Whether what was counted is an answer there, and with which remark.
     fn answers(&self, at: &Configuration) -> Result<Option<String>, String> {
         if at.outstanding.is_some() {

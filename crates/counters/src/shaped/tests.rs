@@ -6,9 +6,13 @@ use crate::published::{Metric, hassanein, keeton};
 use crate::stream::Stream;
 
 fn metrics(file: &str) -> Metrics {
+    Metrics::of(&stream(file))
+}
+
+fn stream(file: &str) -> Stream {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(file);
     let bytes = std::fs::read(path).expect("it is kept");
-    Metrics::of(&Stream::read(&mut bytes.as_slice()).expect("a recording"))
+    Stream::read(&mut bytes.as_slice()).expect("a recording")
 }
 
 fn cell<'a>(tables: &'a [Shaped], id: &str, row: &str, column: &str) -> &'a Cell {
@@ -156,4 +160,16 @@ fn what_was_not_asked_for_names_its_group() {
     let why = ours.figure("cpi", &both_only(Some(Privilege::User))).unwrap_err();
     assert!(why.contains("--sides"), "{why}");
     assert!(ours.figure("no_such", &both_only(None)).is_err());
+}
+
+#[test]
+fn processors_are_the_cores_that_were_counted() {
+    let mut stream = stream("intel-sapphire-rapids.jsonl");
+    let processors = |stream: &Stream| OfStream::of(stream, &Metrics::of(stream)).processors;
+    assert_eq!(processors(&stream), Some(4));
+    // Two siblings are one processor, and one that nothing ran on is none.
+    stream.header.cores = vec![vec![0, 1], vec![2], vec![3, 4], vec![9]];
+    assert_eq!(processors(&stream), Some(3));
+    stream.header.cores.clear();
+    assert_eq!(processors(&stream), None);
 }

@@ -183,7 +183,7 @@ impl Source for Constructed<'_> {
             *per_s.get(&event.name).unwrap_or_else(|| panic!("{} has no rate", event.name))
         };
         let per_s = group.iter().map(of).collect();
-        let running = if self.opened % DISTURBED == 0 { 0.6 } else { 1.0 };
+        let running = if self.opened.is_multiple_of(DISTURBED) { 0.6 } else { 1.0 };
         let clock = self.clock.clone();
         Ok(Box::new(Open { per_s, running, clock, begun_s: 0.0 }))
     }

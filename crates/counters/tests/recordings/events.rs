@@ -8,25 +8,28 @@ pub(crate) type Events = Vec<(String, f64)>;
 
 /// Of Intel's cores from Skylake on; some names are of one generation only.
 pub(crate) fn intel(side: &Side, width: f64) -> Events {
+    let mut events = core(side);
+    events.extend(caches(side));
+    events.extend(loads(side));
+    events.extend(stalls(side));
+    events.extend(top_down(side, width));
+    events.extend(retiring(side, &["UOPS_RETIRED.SLOTS", "UOPS_RETIRED.RETIRE_SLOTS"]));
+    events
+}
+
+fn named<const EVENTS: usize>(events: [(&str, f64); EVENTS]) -> Events {
+    events.map(|(name, rate)| (name.to_owned(), rate)).into()
+}
+
+/// Clocks, branches, and walks.
+fn core(side: &Side) -> Events {
     let of = |name| side.of(name);
-    let cycles = of("cpi");
-    let share = |name| cycles * of(name);
-    let reference = cycles / of("clock");
-    let (l1d, rfo, l1i) = (of("l1d"), of("rfo"), of("l1i"));
-    let (data_miss, rfo_miss) = (l1d * of("data_missed"), rfo * of("rfo_missed"));
-    let code_miss = l1i * of("code_missed");
-    let demand_miss = data_miss + rfo_miss + code_miss;
-    let l3_miss = data_miss * of("l3_missed");
-    let l3_hit = data_miss - l3_miss;
-    let modified = 1.0 - of("snoop_none") - of("snoop_miss") - of("snoop_clean");
-    let local = 1.0 - of("remote") - of("remote_clean") - of("remote_modified");
-    let beyond = |names: &[&'static str]| names.iter().fold(share("load_bound"), |s, n| s * of(n));
-    let outstanding = 1.4 * data_miss * of("latency");
-    let walks = |name: &'static str| of(name) * of("walk");
+    let reference = of("cpi") / of("clock");
     let alone = of("alone");
-    let mut events: Events = [
+    let walks = |name: &'static str| of(name) * of("walk");
+    named([
         ("INST_RETIRED.ANY", 1.0),
-        ("CPU_CLK_UNHALTED.THREAD", cycles),
+        ("CPU_CLK_UNHALTED.THREAD", of("cpi")),
         ("CPU_CLK_UNHALTED.REF_TSC", reference),
         ("CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE", alone * reference / 20.0),
         ("CPU_CLK_UNHALTED.REF_DISTRIBUTED", (1.0 + alone) / 2.0 * reference / 20.0),
@@ -36,6 +39,26 @@ pub(crate) fn intel(side: &Side, width: f64) -> Events {
         ("DTLB_LOAD_MISSES.WALK_COMPLETED", of("dtlb_loads")),
         ("DTLB_STORE_MISSES.WALK_ACTIVE", walks("dtlb_stores")),
         ("DTLB_STORE_MISSES.WALK_COMPLETED", of("dtlb_stores")),
+        ("BACLEARS.ANY", of("branches") * of("resteered")),
+        ("BR_INST_RETIRED.ALL_BRANCHES", of("branches")),
+        ("BR_MISP_RETIRED.ALL_BRANCHES", of("branches") * of("mispredicted")),
+        ("MACHINE_CLEARS.COUNT", of("clears")),
+        ("MACHINE_CLEARS.MEMORY_ORDERING", of("order_clears")),
+        ("UOPS_ISSUED.ANY", of("uops") * of("issued")),
+        ("MEM_INST_RETIRED.ALL_LOADS", of("loads")),
+        ("MEM_INST_RETIRED.ALL_STORES", of("stores")),
+    ])
+}
+
+/// L1I, L2, L3, and what is beyond L2.
+fn caches(side: &Side) -> Events {
+    let of = |name| side.of(name);
+    let (l1d, rfo, l1i) = (of("l1d"), of("rfo"), of("l1i"));
+    let (data_miss, rfo_miss) = (l1d * of("data_missed"), rfo * of("rfo_missed"));
+    let code_miss = l1i * of("code_missed");
+    let demand_miss = data_miss + rfo_miss + code_miss;
+    let outstanding = 1.4 * data_miss * of("latency");
+    named([
         ("OFFCORE_REQUESTS.DEMAND_DATA_RD", data_miss),
         ("OFFCORE_REQUESTS_OUTSTANDING.DEMAND_DATA_RD", data_miss * of("latency")),
         ("OFFCORE_REQUESTS_OUTSTANDING.DATA_RD", outstanding),
@@ -53,27 +76,22 @@ pub(crate) fn intel(side: &Side, width: f64) -> Events {
         ("LONGEST_LAT_CACHE.MISS", demand_miss * of("l3_missed") * of("prefetch_missed")),
         ("ICACHE_64B.IFTAG_MISS", l1i),
         ("ICACHE_64B.IFTAG_HIT", of("fetches")),
-        ("ICACHE_16B.IFDATA_STALL", share("line_stalls")),
-        ("ICACHE_DATA.STALLS", share("line_stalls")),
-        ("ICACHE_TAG.STALLS", share("tag_stalls")),
-        ("RESOURCE_STALLS.ANY", share("resources")),
-        ("RESOURCE_STALLS.SB", share("stores_full")),
-        ("RESOURCE_STALLS.SCOREBOARD", share("serialising")),
-        ("EXE_ACTIVITY.BOUND_ON_LOADS", share("load_bound")),
-        ("EXE_ACTIVITY.BOUND_ON_STORES", share("store_bound")),
-        ("L1D_PEND_MISS.FB_FULL:c1", of("buffers_full")),
-        ("BACLEARS.ANY", of("branches") * of("resteered")),
-        ("BR_INST_RETIRED.ALL_BRANCHES", of("branches")),
-        ("BR_MISP_RETIRED.ALL_BRANCHES", of("branches") * of("mispredicted")),
-        ("MACHINE_CLEARS.COUNT", of("clears")),
-        ("MACHINE_CLEARS.MEMORY_ORDERING", of("order_clears")),
-        ("UOPS_ISSUED.ANY", of("uops") * of("issued")),
-        ("MEM_INST_RETIRED.ALL_LOADS", of("loads")),
-        ("MEM_INST_RETIRED.ALL_STORES", of("stores")),
+    ])
+}
+
+/// Loads that retire, by where they were served.
+fn loads(side: &Side) -> Events {
+    let of = |name| side.of(name);
+    let l2_miss = of("l1d") * of("data_missed");
+    let l3_miss = l2_miss * of("l3_missed");
+    let l3_hit = l2_miss - l3_miss;
+    let modified = 1.0 - of("snoop_none") - of("snoop_miss") - of("snoop_clean");
+    let local = 1.0 - of("remote") - of("remote_clean") - of("remote_modified");
+    named([
         ("MEM_LOAD_RETIRED.FB_HIT", of("buffer_hits")),
-        ("MEM_LOAD_RETIRED.L1_MISS", l1d),
-        ("MEM_LOAD_RETIRED.L2_HIT", l1d - data_miss),
-        ("MEM_LOAD_RETIRED.L2_MISS", data_miss),
+        ("MEM_LOAD_RETIRED.L1_MISS", of("l1d")),
+        ("MEM_LOAD_RETIRED.L2_HIT", of("l1d") - l2_miss),
+        ("MEM_LOAD_RETIRED.L2_MISS", l2_miss),
         ("MEM_LOAD_RETIRED.L3_HIT", l3_hit),
         ("MEM_LOAD_RETIRED.L3_MISS", l3_miss),
         ("MEM_LOAD_L3_HIT_RETIRED.XSNP_NONE", l3_hit * of("snoop_none")),
@@ -86,19 +104,34 @@ pub(crate) fn intel(side: &Side, width: f64) -> Events {
         ("MEM_LOAD_L3_MISS_RETIRED.REMOTE_DRAM", l3_miss * of("remote")),
         ("MEM_LOAD_L3_MISS_RETIRED.REMOTE_FWD", l3_miss * of("remote_clean")),
         ("MEM_LOAD_L3_MISS_RETIRED.REMOTE_HITM", l3_miss * of("remote_modified")),
-    ]
-    .map(|(name, rate)| (name.to_owned(), rate))
-    .into();
-    for family in ["CYCLE_ACTIVITY", "MEMORY_ACTIVITY"] {
-        let mut stalls = |name: &str, rate| events.push((format!("{family}.{name}"), rate));
-        stalls("STALLS_MEM_ANY", share("load_bound"));
-        stalls("STALLS_L1D_MISS", beyond(&["beyond_l1"]));
-        stalls("STALLS_L2_MISS", beyond(&["beyond_l1", "beyond_l2"]));
-        stalls("STALLS_L3_MISS", beyond(&["beyond_l1", "beyond_l2", "beyond_l3"]));
-    }
-    events.extend(top_down(side, width));
-    events.extend(retiring(side, &["UOPS_RETIRED.SLOTS", "UOPS_RETIRED.RETIRE_SLOTS"]));
-    events
+    ])
+}
+
+/// Cycles that wait.
+fn stalls(side: &Side) -> Events {
+    let share = |name| side.of("cpi") * side.of(name);
+    let awaited = share("load_bound");
+    let beyond_l1 = awaited * side.of("beyond_l1");
+    let beyond_l2 = beyond_l1 * side.of("beyond_l2");
+    let beyond_l3 = beyond_l2 * side.of("beyond_l3");
+    named([
+        ("ICACHE_16B.IFDATA_STALL", share("line_stalls")),
+        ("ICACHE_DATA.STALLS", share("line_stalls")),
+        ("ICACHE_TAG.STALLS", share("tag_stalls")),
+        ("RESOURCE_STALLS.ANY", share("resources")),
+        ("RESOURCE_STALLS.SB", share("stores_full")),
+        ("RESOURCE_STALLS.SCOREBOARD", share("serialising")),
+        ("EXE_ACTIVITY.BOUND_ON_LOADS", awaited),
+        ("EXE_ACTIVITY.BOUND_ON_STORES", share("store_bound")),
+        ("L1D_PEND_MISS.FB_FULL:c1", side.of("buffers_full")),
+        ("CYCLE_ACTIVITY.STALLS_MEM_ANY", awaited),
+        ("CYCLE_ACTIVITY.STALLS_L1D_MISS", beyond_l1),
+        ("CYCLE_ACTIVITY.STALLS_L2_MISS", beyond_l2),
+        ("CYCLE_ACTIVITY.STALLS_L3_MISS", beyond_l3),
+        ("MEMORY_ACTIVITY.STALLS_L1D_MISS", beyond_l1),
+        ("MEMORY_ACTIVITY.STALLS_L2_MISS", beyond_l2),
+        ("MEMORY_ACTIVITY.STALLS_L3_MISS", beyond_l3),
+    ])
 }
 
 /// Slots of Intel's PERF_METRICS: four that add up to all, and a part of each.
@@ -109,7 +142,7 @@ fn top_down(side: &Side, width: f64) -> Events {
     let frontend = of("frontend") * slots;
     let bad = of("uops") * (of("issued") - 1.0) * 2.0;
     let backend = slots - retiring - frontend - bad;
-    let all = [
+    named([
         ("TOPDOWN.SLOTS", slots),
         ("PERF_METRICS.RETIRING", retiring),
         ("PERF_METRICS.BAD_SPECULATION", bad),
@@ -120,8 +153,7 @@ fn top_down(side: &Side, width: f64) -> Events {
         ("PERF_METRICS.FETCH_LATENCY", frontend * of("frontend_latency")),
         ("PERF_METRICS.MEMORY_BOUND", backend * of("memory")),
         ("INT_MISC.UOP_DROPPING", of("dropped") * frontend),
-    ];
-    all.map(|(name, rate)| (name.to_owned(), rate)).into()
+    ])
 }
 
 /// Uops that retire, and cycles in which at least so many do.
@@ -152,7 +184,7 @@ pub(crate) fn zen4(side: &Side) -> Events {
     let code_miss = of("l1i") * of("code_missed");
     let data = fills * 1.2;
     let data_miss = data * of("data_missed");
-    let mut events: Events = [
+    let mut events = named([
         ("ex_ret_instr", 1.0),
         ("ls_not_halted_cyc", cycles),
         ("ls_not_halted_p0_cyc.p0_freq_cyc", cycles / of("clock")),
@@ -196,9 +228,7 @@ pub(crate) fn zen4(side: &Side) -> Events {
         ("de_no_dispatch_per_slot.backend_stalls", slots - frontend - sibling - dispatched),
         ("de_no_dispatch_per_slot.smt_contention", sibling),
         ("ex_ret_ucode_ops", of("uops") * of("heavy")),
-    ]
-    .map(|(name, rate)| (name.to_owned(), rate))
-    .into();
+    ]);
     events.extend(retiring(side, &["ex_ret_ops"]));
     events
 }

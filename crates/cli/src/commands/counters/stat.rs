@@ -7,11 +7,13 @@ use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context;
 use serde::Serialize;
-use workahead_counters::counter::{Choice, Counter};
+use workahead_counters::counter::{ALL, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metric;
 use workahead_counters::metrics::{Metrics, Valued};
+use workahead_counters::published;
+use workahead_counters::shaped::{OfStream, Shaped, shaped};
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{Command, ControlGroup, Machine as All, Processes, Whom};
@@ -19,7 +21,7 @@ use workahead_machine::Machine;
 use workahead_study::file;
 
 use super::whom::Subject;
-use super::{told, whom};
+use super::{papers, told, whom};
 use crate::errors::WrongUse;
 use crate::{interrupt, output};
 
@@ -29,6 +31,7 @@ Examples:
   workahead counters stat --metrics cpi,l2,branch --sides -- ./program
   workahead counters stat --metrics all --all --seconds 60 --record minute.jsonl
   workahead counters stat --recorded minute.jsonl
+  workahead counters stat --recorded minute.jsonl --tables
 
 Where the events do not fit the counters at once they take turns, a slot each. A slot in which
 another program had the counters is thrown away and counted, never extrapolated; every value is told
@@ -60,12 +63,20 @@ pub(crate) struct Args {
     /// Count nothing, show what was recorded
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "command", "pid"])]
     recorded: Option<PathBuf>,
+    /// Every table of Keeton et al. (1998), the printed figures beside those counted: counts every
+    /// metric, user and kernel apart
+    #[arg(long, conflicts_with_all = ["metrics", "per_cpu"])]
+    tables: bool,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if args.tables {
+        args.metrics = vec![ALL.to_owned()];
+        args.sides = true;
+    }
     if let Some(path) = &args.recorded {
         let mut stream = read(path)?;
         if !stream.header.metrics.is_empty() {
@@ -150,12 +161,21 @@ struct Facts<'a> {
     slots_thrown_away: usize,
     lacks: &'a Option<String>,
     metrics: &'a [Valued],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tables: Vec<Shaped>,
 }
 
 fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
     let metrics = Metrics::of(stream);
+    let tables = match args.tables {
+        true => shaped(published::keeton(), &OfStream::of(stream, &metrics)),
+        false => Vec::new(),
+    };
     if !args.json {
-        return output::text(&told::stat(stream, &metrics, args.per_cpu));
+        return output::text(&match args.tables {
+            true => papers::tables(stream, published::keeton(), &tables),
+            false => told::stat(stream, &metrics, args.per_cpu),
+        });
     }
     output::json(&Facts {
         machine: &stream.header.machine,
@@ -166,5 +186,6 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         slots_thrown_away: stream.spoilt(),
         lacks: &stream.header.lacks,
         metrics: &metrics.values,
+        tables,
     })
 }

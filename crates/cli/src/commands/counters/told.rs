@@ -91,7 +91,7 @@ fn row(of_metric: &[Valued], places: &[Place]) -> Vec<String> {
 }
 
 /// Four digits.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,
         size if size >= 100.0 => 1,
@@ -101,7 +101,8 @@ fn figure(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-fn head(stream: &Stream) -> String {
+/// What was counted, on what.
+pub(super) fn head(stream: &Stream) -> String {
     let header = &stream.header;
     let table = header.table.as_deref().unwrap_or("no table of its own");
     let mut lines = vec![format!("{} ({table}): {}", header.machine, header.whom)];
