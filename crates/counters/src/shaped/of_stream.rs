@@ -71,6 +71,7 @@ impl<'a> OfStream<'a> {
                 Ok(Some(format!("counted on {counted} processors")))
             }
             None if processors == BASE_PROCESSORS => Ok(None),
+            _ if processors == 1 => Err("no run on 1 processor was counted".to_owned()),
             _ => Err(format!("no run on {processors} processors was counted")),
         }
     }

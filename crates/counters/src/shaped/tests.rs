@@ -123,7 +123,7 @@ fn what_a_machine_cant_vary_is_empty_and_says_so() {
     };
     assert!(why("Table 11", "Overall L2 misses", "256 KB").contains("a modelled machine can"));
     assert!(why("Table 4", "Measured CPI", "1 bus req.").contains("a modelled machine can"));
-    assert!(why("Table 7", "1 MB", "1 P").contains("no run on 1 processors"));
+    assert!(why("Table 7", "1 MB", "1 P").contains("no run on 1 processor was"));
     assert!(why("Table 7", "256 KB", "2 P").contains("L2"));
     assert!(why("Table 6", "1 MB", "4 P").contains("no bus is shared"));
     assert!(why("Figure 8", "Measured CPI of the non-overlapped total", "1 MB").contains("penal"));
