@@ -88,6 +88,31 @@ pub struct Cell {
 const WHOLE: f64 = 100.0;
 
 impl Shaped {
+    /// Why cells are empty, and what ours are where they are not quite the paper's: each once, with
+    /// the rows that it is about unless those are all.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+        for row in &self.rows {
+            for cell in &row.cells {
+                let empty = cell.why.iter().map(|why| format!("–: {why}"));
+                let other = cell.instead.iter().map(|instead| format!("ours: {instead}"));
+                for note in empty.chain(other) {
+                    match said.iter_mut().find(|(known, _)| *known == note) {
+                        Some((_, rows)) if rows.contains(&row.name.as_str()) => {}
+                        Some((_, rows)) => rows.push(&row.name),
+                        None => said.push((note, vec![&row.name])),
+                    }
+                }
+            }
+        }
+        let of = |(note, rows): (String, Vec<&str>)| match rows.len() == self.rows.len() {
+            true => note,
+            false => format!("{note} ({})", rows.join("; ")),
+        };
+        said.into_iter().map(of).collect()
+    }
+
     /// Whether any cell has a figure of ours.
     #[must_use]
     pub fn has_ours(&self) -> bool {

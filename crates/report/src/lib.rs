@@ -60,7 +60,7 @@ mod view;
 mod words;
 
 pub use error::ReportError;
-pub use reproduced::{Reproduced, State, Study};
+pub use reproduced::{Reproduced, State, Study, Tabled};
 
 /// The report as one HTML file, of a finished run or of what there is of an unfinished one.
 ///

@@ -2,6 +2,7 @@
 //! three.
 
 use serde::Serialize;
+use workahead_counters::shaped::Shaped;
 use workahead_study::ledger::Seed;
 use workahead_study::reproduction::Row;
 use workahead_study::verdict::Word;
@@ -25,8 +26,24 @@ pub struct Reproduced {
     pub sentence: String,
     /// Every row.
     pub rows: Vec<Row>,
+    /// The paper's tables with our figures in them, where they are kept.
+    pub tables: Vec<Tabled>,
     /// Every study of the seed.
     pub studies: Vec<Study>,
+}
+
+/// A table of the paper.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tabled {
+    /// The table.
+    #[serde(flatten)]
+    pub table: Shaped,
+    /// Evidence tier of ours.
+    pub tier: String,
+    /// The word for each of its rows in the ledger, as `E2.2: cannot be said here`.
+    pub verdicts: Vec<String>,
+    /// Why cells are empty, and what ours are where they are not quite the paper's.
+    pub notes: Vec<String>,
 }
 
 /// One study.
@@ -63,7 +80,9 @@ impl Reproduced {
         (machine, tier): (String, &str),
         scale: Option<String>,
         (rows, studies): (Vec<Row>, Vec<Study>),
+        tables: Vec<Shaped>,
     ) -> Reproduced {
+        let tables = tables.into_iter().map(|table| tabled(table, &rows, tier)).collect();
         Reproduced {
             seed: seed.name,
             paper: seed.paper,
@@ -72,9 +91,17 @@ impl Reproduced {
             scale,
             sentence: sentence(&rows),
             rows,
+            tables,
             studies,
         }
     }
+}
+
+fn tabled(table: Shaped, rows: &[Row], tier: &str) -> Tabled {
+    let of_table = rows.iter().filter(|row| table.ledger.contains(&row.row));
+    let verdicts = of_table.map(|row| format!("{}: {}", row.row, row.word.text())).collect();
+    let notes = table.notes();
+    Tabled { table, tier: tier.to_owned(), verdicts, notes }
 }
 
 fn sentence(rows: &[Row]) -> String {

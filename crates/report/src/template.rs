@@ -51,6 +51,7 @@ pub(crate) fn profile(page: &profiled::Page) -> Result<String, ReportError> {
 fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
+    environment.add_filter("figure", crate::number::plain);
     environment.add_template("plans.html", PLANS)?;
     environment.add_template("counted.html", COUNTED)?;
     environment.add_template("functions.html", FUNCTIONS)?;

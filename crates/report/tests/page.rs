@@ -173,7 +173,8 @@ fn a_reproduction() {
     let seed = workahead_study::ledger::Seed::find("hassanein").unwrap();
     let rows = workahead_study::reproduction::rows(seed, &[]);
     let machine = ("a machine <b>".to_owned(), "C");
-    let all = workahead_report::Reproduced::new(seed, machine, None, (rows, Vec::new()));
+    let all =
+        workahead_report::Reproduced::new(seed, machine, None, (rows, Vec::new()), Vec::new());
     let html = workahead_report::render_reproduction(&all).unwrap();
     assert_eq!(alone::faults(&html), [""; 0]);
     assert!(html.contains("24 cannot be said here"), "{html}");

@@ -34,6 +34,7 @@ pub mod paper;
 pub mod plan;
 pub mod plans;
 pub mod protocol;
+pub mod published;
 pub mod record;
 pub mod reproduction;
 pub mod results;

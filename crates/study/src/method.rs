@@ -66,8 +66,7 @@ impl Method {
     /// What engines are to watch.
     pub fn watch(&self) -> Watch {
         let Method { counters, slot_s, profile_hz, .. } = self;
-        let watch =
-            Watch { counters: counters.clone(), slot_s: *slot_s, profile_hz: *profile_hz };
+        let watch = Watch { counters: counters.clone(), slot_s: *slot_s, profile_hz: *profile_hz };
         if watch.is_nothing() { Watch::default() } else { watch }
     }
 }

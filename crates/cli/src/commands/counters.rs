@@ -1,7 +1,7 @@
 //! `workahead counters`: what can be counted here, what something does, where its time goes.
 
 mod list;
-mod papers;
+pub(crate) mod papers;
 mod profile;
 mod stat;
 mod told;

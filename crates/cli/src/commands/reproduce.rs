@@ -21,7 +21,7 @@ use workahead_study::error::StudyError;
 use workahead_study::ledger::{SEEDS, Seed};
 use workahead_study::reproduction::{self, Ran};
 use workahead_study::watch::Watch;
-use workahead_study::{directory, file};
+use workahead_study::{directory, file, published};
 
 use super::study::chosen::Kept;
 use super::study::host;
@@ -130,7 +130,9 @@ fn finish(
     let ran: Vec<Ran> = ran.into_iter().map(|(ran, _)| ran).collect();
     let rows = reproduction::rows(seed, &ran);
     let scale = args.scale.clone();
-    let reproduced = Reproduced::new(seed, (machine, &tier), scale, (rows, studies));
+    let tables = published::of_seed(seed).map(|paper| published::tables(paper, &ran));
+    let tables = tables.unwrap_or_default();
+    let reproduced = Reproduced::new(seed, (machine, &tier), scale, (rows, studies), tables);
     let page = out.join(PAGE);
     let source = |path: &Path| {
         let path = path.to_owned();

@@ -1,4 +1,5 @@
-//! What `counters stat --tables` prints: a paper's tables, its figures and ours side by side.
+//! A paper's tables as `counters stat --tables` and `reproduce` print them: its figures and ours side
+//! by side.
 
 use comfy_table::CellAlignment;
 use workahead_counters::published::Paper;
@@ -17,6 +18,11 @@ pub(crate) fn tables(stream: &Stream, paper: &Paper, tables: &[Shaped]) -> Strin
         false => format!("{}\n  nothing of ours{}", head(shaped), notes(shaped)),
     }));
     parts.join("\n\n")
+}
+
+/// A table whole, also where nothing of ours is in it.
+pub(crate) fn whole(shaped: &Shaped) -> String {
+    table(shaped)
 }
 
 fn head(shaped: &Shaped) -> String {
@@ -54,23 +60,5 @@ fn line(row: &Row) -> Vec<String> {
 
 /// Below a table: why cells are empty, and what ours are where they are not quite the paper's.
 fn notes(shaped: &Shaped) -> String {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-    for row in &shaped.rows {
-        for cell in &row.cells {
-            let empty = cell.why.iter().map(|why| format!("–: {why}"));
-            let other = cell.instead.iter().map(|instead| format!("ours: {instead}"));
-            for note in empty.chain(other) {
-                match said.iter_mut().find(|(known, _)| *known == note) {
-                    Some((_, rows)) if rows.contains(&row.name.as_str()) => {}
-                    Some((_, rows)) => rows.push(&row.name),
-                    None => said.push((note, vec![&row.name])),
-                }
-            }
-        }
-    }
-    let of = |rows: &[&str]| match rows.len() == shaped.rows.len() {
-        true => String::new(),
-        false => format!(" ({})", rows.join("; ")),
-    };
-    said.iter().map(|(note, rows)| format!("\n  {note}{}", of(rows))).collect()
+    shaped.notes().iter().map(|note| format!("\n  {note}")).collect()
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
-use workahead_report::Reproduced;
+use workahead_report::{Reproduced, Tabled};
 
+use super::super::counters::papers;
 use super::super::study::summary;
 use super::{Args, seeds};
 
@@ -61,7 +62,18 @@ pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
     let (paper, sentence) = (reproduced.paper, &reproduced.sentence);
     let (machine, tier) = (&reproduced.machine, &reproduced.tier);
     let page = page.display();
-    format!("{paper}\n{sentence}\n\n{table}\n\n{machine}. {tier}.\n\nreport: {page}")
+    let tables: String = reproduced.tables.iter().map(tabled).collect();
+    format!("{paper}\n{sentence}\n\n{table}\n\n{tables}{machine}. {tier}.\n\nreport: {page}")
+}
+
+/// One of the paper's tables, each column as printed and then ours.
+fn tabled(tabled: &Tabled) -> String {
+    let Tabled { table, tier, verdicts, .. } = tabled;
+    let verdicts = match verdicts.is_empty() {
+        true => "no experiment of the paper's".to_owned(),
+        false => verdicts.join("; "),
+    };
+    format!("{}\n  tier {tier}; {verdicts}\n\n", papers::whole(table))
 }
 
 /// The command that goes on.
