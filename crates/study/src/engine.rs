@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
+use workahead_machine::EvidenceTier;
 use workahead_machine::limits::Limits;
 
 use crate::cell::Cell;
+use crate::instrument::Instrumentation;
 use crate::nearest;
 use crate::plans::PlanText;
 use crate::watch::{Watch, Watched};
@@ -42,6 +44,23 @@ pub trait Engine {
                 self.name()
             ))),
         }
+    }
+
+    /// Takes note of what every cell is to be run below, to be counted by a model.
+    ///
+    /// # Errors
+    /// When it can't be run so, or the tool is not there.
+    fn instrument(&mut self, _with: &Instrumentation) -> Result<(), EngineError> {
+        Err(EngineError::Failed(format!(
+            "engine `{}` can't be run below valgrind: leave `instrumented` out of the study's \
+             method",
+            self.name()
+        )))
+    }
+
+    /// How much its samples can prove and why no more, where that is not up to the machine.
+    fn tier(&self) -> Option<(EvidenceTier, String)> {
+        None
     }
 
     /// Refuses unknown settings and values before anything is run, and says what the cell needs.

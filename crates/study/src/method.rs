@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::instrument::Instrumentation;
 use crate::protocol::{Before, Start};
 use crate::setting::Settings;
 use crate::watch::Watch;
@@ -28,6 +29,8 @@ pub struct Method {
     pub slot_s: f64,
     /// Samples a second of each CPU's time, for a profile of functions; none where 0.
     pub profile_hz: u32,
+    /// What every cell is run below, to count by a model; nothing when not given.
+    pub instrumented: Option<Instrumentation>,
     /// The axes that change the data, outermost first. All of them when not given; `case` never
     /// unless named.
     pub blocks: Option<Vec<String>>,
@@ -53,6 +56,7 @@ impl Default for Method {
             counters: Vec::new(),
             slot_s: 1.0,
             profile_hz: 0,
+            instrumented: None,
             blocks: None,
             baseline: Settings::new(),
             mean: Mean::Median,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
 use crate::engine::Need;
+use crate::instrument::Instrumentation;
 use crate::method::Order;
 use crate::protocol::{Protocol, Start};
 use crate::setting::{Setting, Settings};
@@ -52,6 +53,9 @@ pub struct Plan {
     /// What is watched in every sample.
     #[serde(default, skip_serializing_if = "Watch::is_nothing")]
     pub watch: Watch,
+    /// What every cell is run below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instrumented: Option<Instrumentation>,
     /// Indices of cells that can't be run here: they are in the plan and never visited.
     #[serde(skip)]
     pub skipped: BTreeSet<usize>,
@@ -114,6 +118,7 @@ impl Plan {
             warmup: spec.method.warmup,
             order: spec.method.order,
             watch: spec.method.watch(),
+            instrumented: spec.method.instrumented.clone(),
             skipped: BTreeSet::new(),
         }
     }

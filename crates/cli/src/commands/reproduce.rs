@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| directory_of(seed, &args));
     let machine = Machine::here();
     let everything = Watch { counters: vec![ALL.to_owned()], ..Watch::default() };
-    let here = host::host(&machine, &everything)?;
+    let here = host::host(&machine, &everything, None)?;
     let mut ran: Vec<(Ran, State)> = Vec::new();
     let stop = host::stop()?;
     for id in seed.studies() {

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use workahead_counters::counter::ALL;
 use workahead_counters::metric;
 
+use crate::instrument::{self, CACHES};
 use crate::method::Method;
 use crate::nearest;
 use crate::plan::PROTOCOL;
@@ -97,6 +98,7 @@ fn check_method(spec: &Spec) -> Result<(), String> {
         return Err(format!("method.warmup must lie between 0 and {REPETITIONS_MAX}"));
     }
     check_watch(method)?;
+    check_instrumented(spec)?;
     for name in method.blocks.iter().flatten() {
         check_axis(spec, name, "method.blocks")?;
     }
@@ -122,6 +124,20 @@ fn check_watch(method: &Method) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+fn check_instrumented(spec: &Spec) -> Result<(), String> {
+    let method = &spec.method;
+    let Some(instrumented) = &method.instrumented else { return Ok(()) };
+    if !method.watch().is_nothing() {
+        return Err("method.instrumented counts by a model and not by this machine: leave \
+                    `counters` and `profile_hz` out"
+            .to_owned());
+    }
+    let wrong = |why| format!("method.instrumented: {why}");
+    instrument::check(&instrumented.caches).map_err(wrong)?;
+    let own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
+    own.map(|text| instrument::check(&text)).collect::<Result<(), _>>().map_err(wrong)
 }
 
 fn check_charts(spec: &Spec) -> Result<(), String> {

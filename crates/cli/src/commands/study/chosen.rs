@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use workahead_engines::attach::{Access, Target};
 use workahead_study::catalogue;
-use workahead_study::engine::Engine;
+use workahead_study::engine::{Engine, EngineError};
+use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
 use crate::errors::WrongUse;
@@ -68,6 +69,12 @@ impl Attached {
 /// Opens the engine that a study names.
 pub(crate) fn engine(spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
     workahead_engines::open(&spec.engine).with_context(|| format!("study `{}`", spec.id))
+}
+
+/// Tells an engine what is to be watched of every cell, and what it is to be run below.
+pub(crate) fn tell(engine: &mut dyn Engine, plan: &Plan) -> Result<(), EngineError> {
+    engine.watch(&plan.watch)?;
+    plan.instrumented.as_ref().map_or(Ok(()), |with| engine.instrument(with))
 }
 
 /// Where servers keep their data.

@@ -11,17 +11,17 @@ use workahead_study::watch::Watch;
 use crate::counting::{self, Tried};
 use crate::interrupt;
 
-/// What this machine is to a run that watches so much of it.
-pub(crate) fn host(machine: &Machine, watch: &Watch) -> anyhow::Result<Host> {
-    let (counters, tier, tier_reason) = match (watch.counters.is_empty(), counting::tried(machine))
-    {
-        // Time is tier C at best, however much more the machine could tell.
-        (true, _) if machine.counters.tier < EvidenceTier::C => {
-            let reason = "this study takes times only and reads no counters".to_owned();
-            (false, EvidenceTier::C, reason)
-        }
-        (true, _) => (false, machine.counters.tier, machine.counters.reason.clone()),
-        (false, Tried { tier, reason }) => (tier < EvidenceTier::C, tier, reason),
+/// What this machine is to a run that watches so much of it; `tier` is the engine's own, where it
+/// has one.
+pub(crate) fn host(
+    machine: &Machine,
+    watch: &Watch,
+    tier: Option<(EvidenceTier, String)>,
+) -> anyhow::Result<Host> {
+    let (counters, tier, tier_reason) = match tier {
+        // What counts is no part of the machine.
+        Some((tier, reason)) => (false, tier, reason),
+        None => of_machine(machine, watch),
     };
     let processor = machine.processor.as_deref().unwrap_or("unknown processor");
     let cpus = machine.allowed_cpus().len();
@@ -34,6 +34,19 @@ pub(crate) fn host(machine: &Machine, watch: &Watch) -> anyhow::Result<Host> {
         counters,
         description: serde_json::to_value(machine).context("can't describe the machine as JSON")?,
     })
+}
+
+/// Whether a run reads counters, how much it can prove then, and why no more.
+fn of_machine(machine: &Machine, watch: &Watch) -> (bool, EvidenceTier, String) {
+    match (watch.counters.is_empty(), counting::tried(machine)) {
+        // Time is tier C at best, however much more the machine could tell.
+        (true, _) if machine.counters.tier < EvidenceTier::C => {
+            let reason = "this study takes times only and reads no counters".to_owned();
+            (false, EvidenceTier::C, reason)
+        }
+        (true, _) => (false, machine.counters.tier, machine.counters.reason.clone()),
+        (false, Tried { tier, reason }) => (tier < EvidenceTier::C, tier, reason),
+    }
 }
 
 /// Whether two of its CPUs share a core: as the probe of its limits saw them, where there are some.

@@ -52,7 +52,8 @@ struct Round {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     let plan = Plan::new(&spec);
-    let engine = chosen::engine(&spec)?;
+    let mut engine = chosen::engine(&spec)?;
+    chosen::tell(engine.as_mut(), &plan)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
     let plan = plan.skipping(&needs);

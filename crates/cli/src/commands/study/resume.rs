@@ -15,7 +15,7 @@ use workahead_study::{fingerprint, needs};
 use super::begun::{Begun, Ground};
 use super::chosen::{Attached, Kept};
 use super::limits::Asked;
-use super::{duration, host};
+use super::{chosen, duration, host};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
@@ -57,7 +57,7 @@ pub(crate) fn continued(
     let plan = Plan::new(&spec).skipping(&record.needs);
     let mut engine = engine(&spec)?;
     engine.keep_in(&ground.home);
-    engine.watch(&plan.watch)?;
+    chosen::tell(engine.as_mut(), &plan)?;
     let version = engine.version();
     if version != record.engine_version {
         bail!(

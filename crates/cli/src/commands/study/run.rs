@@ -14,7 +14,7 @@ use workahead_study::{directory, fingerprint, needs};
 use super::begun::{Begun, Ground};
 use super::chosen::{Attached, Chosen, Kept};
 use super::limits::Asked;
-use super::{duration, host, progress};
+use super::{chosen, duration, host, progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +73,7 @@ pub(crate) fn begin(
 ) -> anyhow::Result<Begun> {
     let plan = Plan::new(&spec);
     engine.keep_in(&ground.home);
-    engine.watch(&plan.watch)?;
+    chosen::tell(engine.as_mut(), &plan)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
@@ -82,7 +82,7 @@ pub(crate) fn begin(
     progress::opening(&spec, &plan, &dir, ground.json);
     let record = Record {
         repetitions,
-        host: host::host(&machine, &plan.watch)?,
+        host: host::host(&machine, &plan.watch, engine.tier())?,
         needs,
         ..record(&spec, &plan, engine.as_ref())
     };

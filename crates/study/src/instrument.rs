@@ -1,0 +1,154 @@
+//! Cells run below a tool that counts instructions and cache misses by a model: evidence tier D.
+//!
+//! ```toml
+//! [method]
+//! instrumented = { tool = "callgrind", caches = "pentium-pro-1m" }
+//! ```
+//!
+//! It takes no counters of the machine, and the caches may be any, so a study can ask what half of
+//! them would cost. An axis, or setting of a case, named `caches` goes before the method's.
+
+use serde::{Deserialize, Serialize};
+use workahead_counters::instrumented::{
+    CacheShape, Error, Geometry, Preset, THIS_MACHINE, THIS_MACHINE_L2, Tool,
+};
+use workahead_machine::caches::Cache;
+
+use crate::cell::Cell;
+
+/// The axis, or setting of a case, that goes before the method's caches.
+pub const CACHES: &str = "caches";
+
+/// What counts, and the caches of its model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instrumentation {
+    /// What counts. Only callgrind tells functions without symbols apart.
+    #[serde(default = "callgrind")]
+    pub tool: Tool,
+    /// The name of a preset ([`Preset::names`]); or three shapes, `L1I; L1D; last level`, each
+    /// `bytes,ways,line bytes`: `32KiB,8,64; 32KiB,8,64; 2MiB,16,64`.
+    pub caches: String,
+}
+
+fn callgrind() -> Tool {
+    Tool::Callgrind
+}
+
+impl Instrumentation {
+    /// As this cell wants it.
+    #[must_use]
+    pub fn of(&self, cell: &Cell) -> Instrumentation {
+        let own = cell.get(CACHES).map(ToString::to_string);
+        Instrumentation { tool: self.tool, caches: own.unwrap_or_else(|| self.caches.clone()) }
+    }
+
+    /// The caches of the model. `caches` are those of this machine, for the presets that are.
+    ///
+    /// # Errors
+    /// If no preset has that name, valgrind has no model of such a cache, or the system does not
+    /// describe its own.
+    pub fn geometry(&self, caches: &[Cache]) -> Result<Geometry, Error> {
+        geometry(&self.caches, caches)
+    }
+}
+
+fn geometry(text: &str, caches: &[Cache]) -> Result<Geometry, Error> {
+    if !text.contains([';', ',']) {
+        return Preset::named(text, caches).map(|preset| preset.geometry);
+    }
+    let shapes = text.split(';').map(|shape| shape.trim().parse());
+    match shapes.collect::<Result<Vec<CacheShape>, Error>>()?.as_slice() {
+        &[l1i, l1d, last] => Ok(Geometry { l1i, l1d, last }),
+        _ => Err(Error::Shape {
+            text: text.to_owned(),
+            why: "it takes three shapes, `L1I; L1D; last level`".to_owned(),
+        }),
+    }
+}
+
+/// Refuses caches that are known nowhere; whether this machine describes its own is seen later.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    match text {
+        THIS_MACHINE | THIS_MACHINE_L2 => Ok(()),
+        other => geometry(other, &[]).map(drop).map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::spec::Spec;
+
+    const STUDY: &str = r#"
+        title = "t"
+        question = "q"
+        engine = "mock"
+        [axes]
+        caches = ["pentium-pro-1m", "pentium-pro-256k"]
+        [method]
+        instrumented = { caches = "this-machine" }
+    "#;
+
+    fn message(old: &str, new: &str) -> String {
+        assert!(STUDY.contains(old), "{old}");
+        let message = Spec::parse("demo", &STUDY.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(!message.contains('\n'), "{message}");
+        message
+    }
+
+    #[test]
+    fn a_cells_caches_go_before_the_methods() {
+        let spec = Spec::parse("demo", STUDY).unwrap();
+        let plan = Plan::new(&spec);
+        let method = plan.instrumented.as_ref().unwrap();
+        assert_eq!(method.tool, Tool::Callgrind);
+        let bytes = |caches: &Instrumentation| caches.geometry(&[]).unwrap().last.bytes();
+        let lasts: Vec<u64> = plan.cells.iter().map(|cell| bytes(&method.of(cell))).collect();
+        assert_eq!(lasts, [1 << 20, 256 << 10]);
+        let mut bare = plan.cells[0].clone();
+        bare.settings.clear();
+        assert_eq!(&method.of(&bare), method);
+    }
+
+    #[test]
+    fn shapes_are_read_in_the_order_of_their_levels() {
+        let caches = "16KiB,8,64; 32KiB, 8, 64;2MiB,16,64".to_owned();
+        let given = Instrumentation { tool: Tool::Cachegrind, caches };
+        let Geometry { l1i, l1d, last } = given.geometry(&[]).unwrap();
+        let bytes = [l1i, l1d, last].map(CacheShape::bytes);
+        assert_eq!(bytes, [16 << 10, 32 << 10, 2 << 20]);
+        for wrong in ["32KiB,8,64", "32KiB,8,64; 32KiB,8,64", "32KiB,8,64; 32KiB,7,64; 2MiB,16,64"]
+        {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn slips_name_the_nearest() {
+        let golden = [
+            ("\"pentium-pro-1m\"", "\"pentium-pro-1mb\"", "did you mean `pentium-pro-1m`?"),
+            ("this-machine", "this-machin", "did you mean `this-machine`?"),
+            ("{ caches", "{ tool = \"calgrind\", caches", "did you mean `callgrind`?"),
+            ("{ caches", "{ caces", "`caces`: did you mean `caches`?"),
+            ("{ caches", "{ tol = \"callgrind\", caches", "did you mean `tool`?"),
+        ];
+        for (old, new, expected) in golden {
+            let message = message(old, new);
+            assert!(message.contains(expected), "{new}: {message}");
+        }
+        let watched = message("[method]", "[method]\nprofile_hz = 99");
+        assert!(watched.contains("leave `counters` and `profile_hz` out"), "{watched}");
+    }
+
+    #[test]
+    fn the_fingerprint_of_a_study_without_it_stays() {
+        let plain = STUDY.replace("instrumented = { caches = \"this-machine\" }", "");
+        let text = |study: &str| {
+            serde_json::to_string(&Plan::new(&Spec::parse("demo", study).unwrap())).unwrap()
+        };
+        assert!(!text(&plain).contains("instrumented"));
+        assert!(text(STUDY).contains(r#""instrumented":{"tool":"callgrind","#));
+    }
+}
