@@ -16,11 +16,13 @@ mod door;
 mod explain;
 mod login;
 mod refusal;
+mod single;
 mod statement;
 mod wire;
 
 pub use connection::{Canceller, Connection};
 pub use copy::Copy;
+pub(crate) use single::Alone;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

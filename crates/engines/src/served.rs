@@ -28,6 +28,7 @@
 //! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
 //! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
 //! | `watched` | `on`; or `off`: no counters, no profile in this cell, to see what they cost |
+//! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
 //! | `server.NAME` | the server's own setting of that name |
 //!
 //! A cold start, of the method's protocol, is a server started anew and its files out of the
@@ -57,6 +58,7 @@ mod database;
 mod datafusion;
 mod duckdb;
 mod files;
+mod instrumented;
 mod loaded;
 mod mariadb;
 mod postgres;
@@ -79,9 +81,10 @@ use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
 use workahead_machine::limits::Limits;
 use workahead_machine::scheduling::Policy;
-use workahead_machine::{CpuSet, Machine, Root};
+use workahead_machine::{CpuSet, EvidenceTier, Machine, Root};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::instrument::Instrumentation;
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_study::watch as study;
@@ -90,6 +93,7 @@ use workahead_workloads::client::Workload;
 use asked::Asked;
 use background::Background;
 use database::{Database, Running, Seat};
+use instrumented::Below;
 use private::Private;
 use sample::{Beside, Watch};
 use work::Work;
@@ -116,6 +120,8 @@ pub struct Served {
     explained: BTreeMap<String, PlanText>,
     /// What is watched beside time, where a study asks for it.
     watcher: Option<Watcher>,
+    /// What cells are run below, where a study asks for it.
+    below: Option<Below>,
 }
 
 impl Served {
@@ -166,6 +172,7 @@ impl Served {
             found,
             explained,
             watcher: None,
+            below: None,
         }
     }
 
@@ -375,13 +382,32 @@ impl Engine for Served {
         Ok(())
     }
 
+    fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
+        self.below = Some(Below::new(self.database.as_ref(), with)?);
+        Ok(())
+    }
+
+    fn tier(&self) -> Option<(EvidenceTier, String)> {
+        self.below.as_ref().map(|_| Below::tier())
+    }
+
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let asked = Asked::read(cell)?;
-        asked.work.open(self.database.dialect())?;
+        let dialect = self.database.dialect();
+        let workload = asked.work.open(dialect)?;
+        match &self.below {
+            Some(below) => below.check(&asked, (workload.as_ref(), dialect))?,
+            None if asked.caches.is_some() => {
+                let says = "setting `caches` is of a model: give the method `instrumented` too";
+                return Err(EngineError::Failed(says.to_owned()));
+            }
+            None => {}
+        }
         self.database.version()?;
         Ok(Need {
             memory_bytes: 2 * asked.data_bytes() + SERVER_BYTES,
-            cannot: self.cannot(&asked),
+            // Clients and their CPUs are of no account to a model.
+            cannot: self.below.is_none().then(|| self.cannot(&asked)).flatten(),
             impossible: self.impossible(&asked, cell.protocol),
         })
     }
@@ -413,6 +439,10 @@ impl Engine for Served {
             asked.explain = Explain::Planned;
         }
         let workload = self.workload(&asked.work)?;
+        if let Some(below) = &self.below {
+            let how = (cell.protocol.start, stop);
+            return below.run(self.database.as_mut(), &asked, workload.as_ref(), how);
+        }
         let sample = self.measured(&asked, workload.as_ref(), stop);
         let mut sample = sample.map_err(|error| match error {
             EngineError::Failed(says) if !self.database.may_write() && refuses_writes(&says) => {

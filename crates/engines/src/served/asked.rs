@@ -8,6 +8,7 @@ use workahead_machine::control::smt::SmtAxis;
 use workahead_machine::scheduling::Policy;
 use workahead_study::cell::Cell;
 use workahead_study::engine::EngineError;
+use workahead_study::instrument::CACHES;
 use workahead_workloads::loops::SEED_BYTES;
 
 use super::background::LoopCount;
@@ -66,6 +67,8 @@ pub(super) struct Asked {
     pub(super) explain: Explain,
     /// Whether what the study watches is watched in this cell.
     pub(super) watched: bool,
+    /// Caches of the model, where instructions are counted by one; the method's when not given.
+    pub(super) caches: Option<String>,
     /// The server's own settings.
     pub(super) server: BTreeMap<String, String>,
 }
@@ -137,6 +140,7 @@ impl Asked {
                 &[("planned", Explain::Planned), ("run", Explain::Run)],
             )?,
             watched: given.choice("watched", true, &[("on", true), ("off", false)])?,
+            caches: given.has(CACHES).then(|| given.text(CACHES, String::new())).transpose()?,
             server: given.beginning("server."),
         };
         given.nothing_else()?;

@@ -9,11 +9,12 @@ use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, pin};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_study::protocol::Protocol;
-use workahead_workloads::client::{Moment, Outcome, Workload};
+use workahead_workloads::client::{Explained, Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
 use crate::door::{Connection, Door};
 use crate::fill::{Filled, fill};
+use crate::postgres::Alone;
 
 /// How a server is to run; it is started anew when any of this changes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -131,6 +132,16 @@ pub(super) trait Database {
 
     /// Where its work is done.
     fn seat(&self) -> Seat;
+
+    /// Whether a statement can be run without its server, in a process that ends.
+    fn stands_alone(&self) -> bool {
+        false
+    }
+
+    /// A statement without its server, which is stopped, if it [can be](Self::stands_alone).
+    fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
+        Err(EngineError::Failed(format!("{} has no process that ends", self.name())))
+    }
 
     /// Its last words, when it ended by itself.
     fn last_words(&mut self) -> Option<String> {

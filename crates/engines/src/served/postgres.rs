@@ -1,14 +1,14 @@
 //! PostgreSQL as the engine needs it: data is kept as template databases.
 
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::client::Workload;
+use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::database::{Pages, load};
 use super::private::{self, CURRENT};
 use crate::attach::Target;
 use crate::fill::Filled;
-use crate::postgres::{Server, identifier, literal};
+use crate::postgres::{Alone, Server, identifier, literal};
 use crate::server::{Error, Options, Process};
 
 /// The database that is always there.
@@ -23,6 +23,7 @@ pub(super) fn parallel(processes: usize) -> Result<Vec<(String, String)>, String
 impl private::Server for Server {
     const NAME: &'static str = "postgres";
     const DIALECT: Dialect = Dialect::Postgres;
+    const STANDS_ALONE: bool = true;
 
     fn version() -> Result<String, Error> {
         Ok(format!("PostgreSQL {}", Server::installed_version()?))
@@ -76,6 +77,10 @@ impl private::Server for Server {
 
     fn pids(&self) -> Vec<u32> {
         Server::pids(self)
+    }
+
+    fn alone(&mut self, statement: &Explained) -> Result<Alone, EngineError> {
+        Server::alone(self, CURRENT, statement)
     }
 }
 

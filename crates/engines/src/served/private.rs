@@ -4,7 +4,7 @@ use std::path::Path;
 
 use workahead_machine::Machine;
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::client::Workload;
+use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, SessionError};
 
 use super::database::{Database, Pages, Running, Seat};
@@ -12,6 +12,7 @@ use super::files;
 use crate::attach::Target;
 use crate::door::Door;
 use crate::fill::Filled;
+use crate::postgres::Alone;
 use crate::server::{Error, Options, Process};
 
 /// The database that clients use.
@@ -48,6 +49,14 @@ pub(super) trait Server: Sized {
     fn process(&mut self) -> &mut Process;
 
     fn pids(&self) -> Vec<u32>;
+
+    /// See [`Database::stands_alone`].
+    const STANDS_ALONE: bool = false;
+
+    /// See [`Database::alone`].
+    fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
+        Err(EngineError::Failed(format!("{} has no process that ends", Self::NAME)))
+    }
 }
 
 /// A database behind a server of our own.
@@ -140,6 +149,15 @@ impl<S: Server> Database for Private<S> {
     fn seat(&self) -> Seat {
         let first = self.serving.as_ref().and_then(|(server, _)| server.pids().first().copied());
         first.map_or(Seat::Unseen, Seat::Process)
+    }
+
+    fn stands_alone(&self) -> bool {
+        S::STANDS_ALONE
+    }
+
+    fn alone(&mut self, statement: &Explained) -> Result<Alone, EngineError> {
+        let (server, _) = self.serving.as_mut().ok_or_else(stopped)?;
+        server.alone(statement)
     }
 
     fn last_words(&mut self) -> Option<String> {

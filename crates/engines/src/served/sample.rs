@@ -142,7 +142,7 @@ pub(super) fn load<'a>(
 /// The plan of what the clients ran, where it has one, and how long a request for it took: reading
 /// the statement, planning, and a round trip, but no execution. Run once more for the times of its
 /// operators, where that is asked for.
-fn plan(
+pub(super) fn plan(
     door: &dyn Door,
     (workload, dialect): (&dyn Workload, Dialect),
     how: Explain,

@@ -5,6 +5,7 @@ mod attach;
 mod attached;
 mod dbmbench;
 mod embedded;
+mod instrumented;
 mod load;
 mod mariadb;
 mod order_entry;

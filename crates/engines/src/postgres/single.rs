@@ -1,0 +1,207 @@
+//! PostgreSQL without its server: one backend that reads statements, prints rows and ends
+//! (`postgres --single`), for tools that can follow one process only.
+//!
+//! ```text
+//! \nPostgreSQL stand-alone backend 15.18\nbackend>
+//!     \t 1: avg\t(typeid = 1700, …)\n\t----\n                  the columns, once a statement
+//!     \t 1: avg = "5.5"\t(typeid = 1700, …)\n\t----\n          a row; what is null is left out
+//! ```
+//!
+//! It exits with 0 whatever its statements came to, so rows are compared with the server's own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use workahead_counters::instrumented::{Environment, Program, User};
+use workahead_study::engine::EngineError;
+use workahead_workloads::client::Explained;
+use workahead_workloads::session::{Session, SessionError};
+
+use super::Server;
+
+/// Values by column from 1, without nulls.
+type Row = BTreeMap<usize, String>;
+
+/// A statement, ready to be run by a backend alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Alone {
+    statement: Explained,
+    program: Program,
+    rows: Vec<Row>,
+}
+
+impl Server {
+    /// Asks the server once, then stops it: its data are free for a backend alone, until it is
+    /// started again.
+    pub(crate) fn alone(
+        &mut self,
+        database: &str,
+        statement: &Explained,
+    ) -> Result<Alone, EngineError> {
+        let failed = |error| EngineError::Failed(format!("ask the server first: {error}"));
+        let rows = self.rows(database, statement).map_err(failed)?;
+        self.process.stop();
+        let settings = format!("config_file={}", self.home.settings().display());
+        let words = ["--single".into(), "-j".into(), "-D".into(), self.home.data().into()];
+        let words = words.into_iter().chain(["-c".into(), settings.into(), database.into()]);
+        let mut program = Program::new(&self.program.path, words.collect::<Vec<OsString>>());
+        // As the server itself has it: nothing of ours.
+        program.environment = Environment::Only(vec![("LC_ALL".into(), "C".into())]);
+        program.folder = Some("/".into());
+        program.user = self.home.user().map(|user| User { uid: user.uid, gid: user.gid });
+        Ok(Alone { statement: statement.clone(), program, rows })
+    }
+
+    fn rows(&self, database: &str, statement: &Explained) -> Result<Vec<Row>, SessionError> {
+        let mut connection = self.connect(database)?;
+        statement.settings.iter().try_for_each(|text| connection.run(text))?;
+        let mut rows = Vec::new();
+        connection.ask(&statement.text, &mut |row| {
+            let mut values = Row::new();
+            for column in 0..row.columns() {
+                if !row.is_null(column)? {
+                    values.insert(column + 1, row.text(column)?.to_owned());
+                }
+            }
+            rows.push(values);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+impl Alone {
+    /// The backend that runs the statement so many times.
+    pub(crate) fn program(&self, times: u64) -> Program {
+        let mut input = String::new();
+        let once = |text: &str| format!("{};\n\n", text.trim().trim_end_matches(';'));
+        self.statement.settings.iter().for_each(|text| input += &once(text));
+        (0..times).for_each(|_| input += &once(&self.statement.text));
+        Program { input: input.into_bytes(), ..self.program.clone() }
+    }
+
+    /// Whether it printed the rows that the server answered with, so many times, in any order. Not
+    /// looked at: in which of the runs a row came, names and types of columns.
+    ///
+    /// # Errors
+    /// Where they differ, or not all of the output was kept.
+    pub(crate) fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
+        let says = errors.lines().find(|line| line.contains("ERROR:") || line.contains("FATAL:"));
+        if let Some(says) = says {
+            return Err(EngineError::Failed(format!("the backend alone says: {}", says.trim())));
+        }
+        let printed = printed(&String::from_utf8_lossy(output));
+        let (statements, mut rows) = (printed.statements, printed.rows);
+        let all = self.rows.iter().cycle().take(self.rows.len() * times as usize);
+        let mut expected: Vec<&Row> = all.collect();
+        expected.sort_unstable();
+        rows.sort_unstable();
+        if statements == times && rows.iter().eq(expected.iter().copied()) {
+            return Ok(());
+        }
+        Err(EngineError::Failed(format!(
+            "the backend alone printed other rows than the server's ({} in {statements} \
+             statements, expected {} in {times}), or more than can be kept: lower `queries`",
+            rows.len(),
+            expected.len()
+        )))
+    }
+}
+
+/// What a backend printed.
+#[derive(Debug, Default, PartialEq)]
+struct Printed {
+    /// Statements that have columns.
+    statements: u64,
+    rows: Vec<Row>,
+}
+
+const PROMPT: &str = "backend> ";
+const END: &str = "\t----\n";
+
+fn printed(output: &str) -> Printed {
+    let mut printed = Printed::default();
+    let mut parts: Vec<&str> = output.split(END).collect();
+    // The prompt that nothing follows.
+    parts.pop();
+    for part in parts {
+        let part = part.rsplit_once(PROMPT).map_or(part, |(_, part)| part);
+        match row(part) {
+            Some(row) => printed.rows.push(row),
+            None => printed.statements += 1,
+        }
+    }
+    printed
+}
+
+/// A row; none where it is the names of columns.
+fn row(mut part: &str) -> Option<Row> {
+    let mut row = Row::new();
+    while let Some((column, rest)) = part.split_once(": ") {
+        let (value, rest) = rest.split_once("\t(typeid = ")?;
+        let (_, value) = value.split_once(" = \"")?;
+        row.insert(column.trim().parse().ok()?, value.strip_suffix('"')?.to_owned());
+        part = rest.split_once(")\n").map_or("", |(_, next)| next);
+    }
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As PostgreSQL 15 prints `select 1 as a, null as b, 'x: "y"' || chr(10) || 'z' as c`, twice.
+    const OUTPUT: &str = "\nPostgreSQL stand-alone backend 15.18\n\
+        backend> \t 1: a\t(typeid = 23, len = 4, typmod = -1, byval = t)\n\
+        \t 2: b\t(typeid = 25, len = -1, typmod = -1, byval = f)\n\
+        \t 3: c\t(typeid = 25, len = -1, typmod = -1, byval = f)\n\t----\n\
+        \t 1: a = \"1\"\t(typeid = 23, len = 4, typmod = -1, byval = t)\n\
+        \t 3: c = \"x: \"y\"\nz\"\t(typeid = 25, len = -1, typmod = -1, byval = f)\n\t----\n\
+        backend> ";
+
+    fn alone(rows: Vec<Row>) -> Alone {
+        let statement = Explained {
+            name: "one".to_owned(),
+            settings: vec!["set a = 1".to_owned()],
+            text: "select 1 as a;\n".to_owned(),
+        };
+        Alone { statement, program: Program::new("postgres", ["--single"]), rows }
+    }
+
+    fn expected() -> Row {
+        Row::from([(1, "1".to_owned()), (3, "x: \"y\"\nz".to_owned())])
+    }
+
+    #[test]
+    fn rows_are_read_with_nulls_and_lines_in_their_values() {
+        assert_eq!(printed(OUTPUT), Printed { statements: 1, rows: vec![expected()] });
+        assert_eq!(
+            printed("\nPostgreSQL stand-alone backend 15.18\nbackend> "),
+            Printed::default()
+        );
+    }
+
+    #[test]
+    fn other_rows_and_errors_are_refused() {
+        let right = alone(vec![expected()]);
+        assert!(right.check(OUTPUT.as_bytes(), "", 1).is_ok());
+        assert!(right.check(OUTPUT.as_bytes(), "", 2).is_err(), "one run of two");
+        let cut = OUTPUT.as_bytes().get(..OUTPUT.len() - 40).unwrap();
+        assert!(right.check(cut, "", 1).is_err(), "cut");
+        let error = "x\nERROR:  relation \"t\" does not exist at character 15\n";
+        let says = right.check(OUTPUT.as_bytes(), error, 1).unwrap_err().to_string();
+        assert!(says.contains("\"t\" does not exist") && !says.contains('\n'), "{says}");
+        let mut other = expected();
+        other.insert(2, "not null".to_owned());
+        let says = alone(vec![other]).check(OUTPUT.as_bytes(), "", 1).unwrap_err().to_string();
+        assert!(says.contains("other rows") && !says.contains('\n'), "{says}");
+        assert!(alone(Vec::new()).check(OUTPUT.as_bytes(), "", 1).is_err());
+    }
+
+    #[test]
+    fn settings_are_said_once_and_the_statement_as_often_as_asked() {
+        let input = alone(Vec::new()).program(2).input;
+        let text = String::from_utf8(input).unwrap();
+        assert_eq!(text, "set a = 1;\n\nselect 1 as a;\n\nselect 1 as a;\n\n");
+    }
+}
