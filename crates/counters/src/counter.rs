@@ -18,6 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use workahead_machine::Machine;
+use workahead_machine::evidence::{CounterState, Counters};
 use workahead_machine::topology::Core;
 
 use crate::event::{Event, Privilege};
@@ -80,9 +81,13 @@ impl Counter {
         if groups.is_empty() || choice.metrics.iter().any(is_system) {
             groups.push(with(&Table::software().events().cloned().collect(), &Privilege::Both));
         }
+        let mut metrics = choice.metrics.clone();
+        if lacks.is_some() && !metrics.iter().any(is_system) {
+            metrics.push(SYSTEM.to_owned());
+        }
         let header = Header {
             table: table.map(|table| table.name.clone()),
-            metrics: choice.metrics.clone(),
+            metrics,
             machine: machine.processor.clone().unwrap_or_else(|| "unknown processor".to_owned()),
             cores: cores(machine),
             groups: groups.clone(),
@@ -93,6 +98,17 @@ impl Counter {
         };
         let rotation = Rotation { groups, slot_s: choice.slot_s, seed: choice.seed };
         Self { header, rotation }
+    }
+
+    /// The same with the machine's own reason for having no counters, where it knows one: a call
+    /// that fails only says that it did.
+    #[must_use]
+    pub fn explained(mut self, machine: &Machine) -> Self {
+        let Counters { state, reason, .. } = &machine.counters;
+        if self.header.lacks.is_some() && *state != CounterState::Present {
+            self.header.lacks = Some(reason.clone());
+        }
+        self
     }
 
     /// Slots of such a length that a window holds whole rounds.

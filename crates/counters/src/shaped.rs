@@ -2,7 +2,7 @@
 //! ours side by side.
 //!
 //! ```text
-//! published::Paper ──► table, row, column ──► metric, and what it is of ──Ours──► figure or why not
+//! published::Paper ──► table, row, column ──► metric, what it is of ──Ours──► figure or why not
 //! ```
 //!
 //! A cell without a figure of ours says why. What the paper varied and this machine can't, such as

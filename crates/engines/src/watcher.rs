@@ -70,7 +70,8 @@ impl Watcher {
                 slot_s: watch.slot_s,
                 seed: 0,
             };
-            Counter::plan(&choice, Table::here(), &mut Live, &Machine::here())
+            let machine = Machine::here();
+            Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine)
         });
         Self { watch: watch.clone(), counter, own: None, next: BTreeMap::new(), penalties: None }
     }

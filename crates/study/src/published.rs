@@ -196,7 +196,8 @@ mod tests {
 
     fn tables() -> Vec<Shaped> {
         let dir = tempfile::tempdir().unwrap();
-        let mut mock = Mock { watched: Some(watched), ..Mock::new() };
+        let mut mock = Mock::new();
+        mock.watched = Some(watched);
         let results = testing::results(dir.path(), STUDY, &mut mock);
         let ledger = results.spec.ledger.clone();
         let ran = [Ran { study: "keeton/demo".to_owned(), outcome: Ok(results), ledger }];

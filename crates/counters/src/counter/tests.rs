@@ -1,3 +1,5 @@
+//! Counting planned and begun against a mock that has all, some or none of the events.
+
 use workahead_machine::Machine;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Metrics of streams made by hand: a value, or the reason why there is none.
+
 use super::*;
 use crate::event::Event;
 use crate::source::Reading;

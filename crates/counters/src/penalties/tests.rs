@@ -1,3 +1,5 @@
+//! What misses cost by limits made by hand, and the bar that they add up to.
+
 use workahead_machine::limits::{Knees, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
 
 use super::*;

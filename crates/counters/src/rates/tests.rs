@@ -1,3 +1,5 @@
+//! Rates against the counts that they were made from.
+
 use super::*;
 use crate::cycles::mix_by_time;
 use crate::event::{Code, Event, Place};

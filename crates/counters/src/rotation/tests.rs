@@ -1,3 +1,5 @@
+//! The order of slots, what is thrown away, and what ends a rotation, under a virtual clock.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The papers' tables filled from streams made by hand.
+
 use super::*;
 use crate::event::Privilege;
 use crate::metric;

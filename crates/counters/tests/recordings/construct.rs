@@ -194,7 +194,7 @@ impl Model {
     fn per_s(&self, kernel: bool, cpu: u32, draws: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
         let mut side = Side::scattered(kernel, draws);
         side.scale("cpi", self.slower);
-        // The first CPU of a core takes the interrupts: a little more of the one, less of the other.
+        // The first CPU of a core takes the interrupts: a little more of one, less of the other.
         let first = self.cores.iter().position(|core| core[0] == cpu).is_some_and(|at| at % 2 == 0);
         side.scale("l1d", if first { 1.02 } else { 0.98 });
         let share = if kernel { 1.0 - USER_TIME } else { USER_TIME };

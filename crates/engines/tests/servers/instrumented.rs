@@ -6,7 +6,7 @@ use workahead_counters::instrumented::Tool;
 use workahead_engines::open;
 use workahead_machine::EvidenceTier;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, Stop};
+use workahead_study::engine::Stop;
 use workahead_study::instrument::Instrumentation;
 use workahead_study::protocol::{Protocol, Start};
 use workahead_study::setting::Setting;

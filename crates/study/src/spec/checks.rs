@@ -136,8 +136,8 @@ fn check_instrumented(spec: &Spec) -> Result<(), String> {
     }
     let wrong = |why| format!("method.instrumented: {why}");
     instrument::check(&instrumented.caches).map_err(wrong)?;
-    let own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
-    own.map(|text| instrument::check(&text)).collect::<Result<(), _>>().map_err(wrong)
+    let mut own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
+    own.try_for_each(|text| instrument::check(&text)).map_err(wrong)
 }
 
 fn check_charts(spec: &Spec) -> Result<(), String> {

@@ -6,7 +6,6 @@ use crate::setting::Settings;
 fn claim(ratio: Option<f64>, direction: Option<Direction>) -> Claim {
     Claim {
         measure: None,
-        over: None,
         row: "E4.6".to_owned(),
         figure: "Fig. 6b".to_owned(),
         cells: Settings::new(),

@@ -1,5 +1,5 @@
-//! A paper's tables as `counters stat --tables` and `reproduce` print them: its figures and ours side
-//! by side.
+//! A paper's tables as `counters stat --tables` and `reproduce` print them: its figures and ours
+//! side by side.
 
 use comfy_table::CellAlignment;
 use workahead_counters::published::Paper;

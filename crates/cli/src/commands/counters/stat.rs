@@ -123,7 +123,8 @@ fn count(
         false => vec![Privilege::Both],
     };
     let choice = Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0 };
-    let mut counter = Counter::plan(&choice, Table::here(), &mut Live, &machine);
+    let mut counter =
+        Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine);
     let mut subject = args.whom.subject()?;
     let takes_turns = counter.header().groups.len() > 1;
     if !takes_turns {

@@ -146,7 +146,7 @@ pub(crate) fn profile(profile: &Profile, top: usize) -> String {
     let mut table = summary::table(&["self", "with callees", "function", "in"]);
     let Some(top) = profile.top(top) else { return "no sample was taken".to_owned() };
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    for row in &top.rows {
+    for row in top.rows.iter().filter(|row| row.share > 0.0) {
         let mark = match row.frame.kind {
             Kind::Kernel => " [k]",
             _ => "",
