@@ -14,7 +14,7 @@ use workahead_study::setting::Setting;
 use crate::shared;
 
 /// Rows of the table that is read.
-const ROWS: i64 = 2_000;
+const ROWS: i64 = 20_000;
 
 fn with(caches: &str) -> Instrumentation {
     Instrumentation { tool: Tool::Callgrind, caches: caches.to_owned() }
@@ -50,9 +50,9 @@ fn a_query_on_postgres_is_counted_without_its_start() {
         let sample = engine.run(&cell, &stop).unwrap_or_else(|error| panic!("{error}"));
         assert!(sample.wall_s > 0.0 && sample.plan.is_some(), "{sample:?}");
         assert_eq!(sample.tuples, cell.integer("queries").unwrap() as u64);
-        for name in ["load_share", "store_share", "l1d_mpki", "last_level_mpki"] {
-            let value = sample.measures[name];
-            assert!(value >= 0.0 && value.is_finite(), "{name}: {value}");
+        for name in ["load_share", "store_share", "l1d_mpki"] {
+            let value = sample.measures.get(name).copied();
+            assert!(value.is_some_and(|value| value > 0.0), "{name}: {:?}", sample.measures);
         }
         sample.measures["instructions"]
     };
