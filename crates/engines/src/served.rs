@@ -27,7 +27,7 @@
 //! | `loops`, `loop_bytes` | loops beside, on the server's CPUs: how many or `per-cpu`; 1 MiB each |
 //! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
 //! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
-//! | `watched` | `on`; or `off`: no counters, no profile in this cell, to see what they cost |
+//! | `watched` | `all` that the study asks for; `counters`, `profile`, `nothing`: to see the cost |
 //! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
 //! | `server.NAME` | the server's own setting of that name |
 //!
@@ -100,7 +100,7 @@ use work::Work;
 
 use crate::attach::{Access, Target};
 use crate::server::Explain;
-use crate::watcher::Watcher;
+use crate::watcher::{Part, Watcher};
 
 /// What a server takes beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
@@ -336,11 +336,13 @@ impl Served {
         };
         let loops = Background::new(asked.loops, asked.loop_bytes, running.cpus.clone());
         let watched_cpus = running.cpus.clone();
-        let watch = self.watcher.as_mut().filter(|_| asked.watched).map(|watcher| Watch {
-            watcher,
-            cell: format!("{asked:?}"),
-            cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
-        });
+        let watch =
+            self.watcher.as_mut().filter(|_| asked.watched != Part::Nothing).map(|watcher| Watch {
+                watcher,
+                cell: format!("{asked:?}"),
+                part: asked.watched,
+                cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+            });
         let beside = Beside { clients, loops, stop, watch };
         let database = self.database.as_mut();
         let mut sample = match asked.crash() {

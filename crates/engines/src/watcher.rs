@@ -49,6 +49,30 @@ pub(crate) struct Watching {
     lacks: Vec<String>,
 }
 
+/// What of a study's wishes a cell is to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of them.
+    #[default]
+    All,
+    /// Its counters only.
+    Counters,
+    /// Its function profile only.
+    Profile,
+    /// Nothing: to see what watching costs.
+    Nothing,
+}
+
+impl Part {
+    /// As studies spell them.
+    pub(crate) const NAMED: [(&str, Part); 4] = [
+        ("all", Part::All),
+        ("counters", Part::Counters),
+        ("profile", Part::Profile),
+        ("nothing", Part::Nothing),
+    ];
+}
+
 /// Whose processes are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watchee {
@@ -87,14 +111,15 @@ impl Watcher {
         &mut self,
         (cell, window_s): (&str, Option<f64>),
         watchee: Watchee,
-        cpus: &CpuSet,
+        (cpus, part): (&CpuSet, Part),
     ) -> Watching {
         let mut watching = Watching { counts: None, profile: None, lacks: Vec::new() };
         let (Watchee::Ours(pid) | Watchee::Theirs(pid)) = watchee else {
             watching.lacks.push("the server is out of sight: nothing of it can be counted".into());
             return watching;
         };
-        if let Some(counter) = self.counter.clone() {
+        let counter = self.counter.clone().filter(|_| part != Part::Profile);
+        if let Some(counter) = counter {
             let counter = match window_s {
                 Some(window_s) => counter.fitted(window_s),
                 None => counter,
@@ -109,7 +134,7 @@ impl Watcher {
                 Err(error) => watching.lacks.push(format!("no thread to count on: {error}")),
             }
         }
-        if self.watch.profile_hz > 0 {
+        if self.watch.profile_hz > 0 && part != Part::Counters {
             let options = Options { frequency_hz: self.watch.profile_hz, ..Options::default() };
             match Sampler::begin(&Sampled::Trees(vec![pid]), &options) {
                 Ok(running) => watching.profile = Some(running),
@@ -189,7 +214,8 @@ pub(crate) fn around<T>(
 ) -> (T, Option<Watched>) {
     let own = Watchee::Theirs(std::process::id());
     let cpus = || Machine::here().allowed_cpus().clone();
-    let watching = watcher.as_mut().map(|watcher| watcher.begin((cell, None), own, &cpus()));
+    let watching =
+        watcher.as_mut().map(|watcher| watcher.begin((cell, None), own, (&cpus(), Part::All)));
     (run(), watching.map(Watching::end))
 }
 

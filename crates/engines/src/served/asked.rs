@@ -18,6 +18,7 @@ use super::trial::Clients;
 use super::work::Work;
 use crate::given::Given;
 use crate::server::Explain;
+use crate::watcher::Part;
 
 /// Most processes for one query: what PostgreSQL's planner may be told at most.
 const PARALLEL_MAX: usize = 1024;
@@ -65,8 +66,8 @@ pub(super) struct Asked {
     pub(super) scale_to_bound: Option<u32>,
     /// How the plan is asked for, after the measured time.
     pub(super) explain: Explain,
-    /// Whether what the study watches is watched in this cell.
-    pub(super) watched: bool,
+    /// What of the study's wishes is watched in this cell.
+    pub(super) watched: Part,
     /// Caches of the model, where instructions are counted by one; the method's when not given.
     pub(super) caches: Option<String>,
     /// The server's own settings.
@@ -139,7 +140,7 @@ impl Asked {
                 Explain::Planned,
                 &[("planned", Explain::Planned), ("run", Explain::Run)],
             )?,
-            watched: given.choice("watched", true, &[("on", true), ("off", false)])?,
+            watched: given.choice("watched", Part::All, &Part::NAMED)?,
             caches: given.has(CACHES).then(|| given.text(CACHES, String::new())).transpose()?,
             server: given.beginning("server."),
         };

@@ -18,7 +18,7 @@ use super::told::Told;
 use crate::door::{Connection, Door};
 use crate::load::{Driven, Edge, End, Load, Until};
 use crate::server::Explain;
-use crate::watcher::{Watchee, Watcher, Watching};
+use crate::watcher::{Part, Watchee, Watcher, Watching};
 
 /// Latencies that are told.
 const QUANTILES: [(&str, f64); 4] = [
@@ -45,6 +45,8 @@ pub(super) struct Watch<'a> {
     pub(super) watcher: &'a mut Watcher,
     /// Names the cell: its rotation goes on from sample to sample.
     pub(super) cell: String,
+    /// What of it.
+    pub(super) part: Part,
     /// The server's CPUs.
     pub(super) cpus: CpuSet,
 }
@@ -66,8 +68,9 @@ pub(super) fn of(
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
-            if let Some(Watch { watcher, cell, cpus }) = &mut watch {
-                watching = Some(watcher.begin((cell, asked.window_s()), watchee, cpus));
+            if let Some(Watch { watcher, cell, part, cpus }) = &mut watch {
+                let cell = (cell.as_str(), asked.window_s());
+                watching = Some(watcher.begin(cell, watchee, (cpus, *part)));
             }
             meter.read(edge);
         }
