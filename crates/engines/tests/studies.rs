@@ -64,6 +64,8 @@ fn few(mut cell: Cell) -> Cell {
     let seconds = if cell.get("kill_at").is_some() { 1.0 } else { 0.0 };
     cell.settings.insert("seconds".to_owned(), Setting::Number(seconds));
     cell.settings.remove("warmup_s");
+    // As many warehouses as the rate asks for would be many.
+    cell.settings.remove("scale_to_bound");
     cell
 }
 
@@ -98,19 +100,27 @@ fn every_cell_of_every_study_runs() {
         let mut engine = open(&spec.engine).unwrap();
         let served = !["native", "sysbench"].contains(&spec.engine.as_str());
         engine.keep_in(home.path());
+        let plan = Plan::new(&spec);
+        engine.watch(&plan.watch).unwrap();
+        if let Some(instrumented) = &plan.instrumented {
+            engine.instrument(instrumented).unwrap();
+        }
         // Those that differ in size only are then the same.
         let mut seen = HashSet::new();
-        for cell in Plan::new(&spec).cells {
+        for cell in plan.cells {
             let need = engine.check(&cell);
             let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
             if need.impossible.is_some() {
                 continue;
             }
-            let cell = match spec.engine.as_str() {
+            let mut cell = match spec.engine.as_str() {
                 "native" => little(cell),
                 "sysbench" => brief(cell),
                 _ => few(cell),
             };
+            if plan.instrumented.is_some() {
+                cell.settings.insert("queries".to_owned(), Setting::Integer(1));
+            }
             if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
                 continue;
             }
