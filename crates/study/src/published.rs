@@ -197,6 +197,7 @@ mod tests {
     fn tables() -> Vec<Shaped> {
         let dir = tempfile::tempdir().unwrap();
         let mut mock = Mock::new();
+        mock.extra.push("cpus");
         mock.watched = Some(watched);
         let results = testing::results(dir.path(), STUDY, &mut mock);
         let ledger = results.spec.ledger.clone();
