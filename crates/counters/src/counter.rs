@@ -21,11 +21,12 @@ use workahead_machine::Machine;
 use workahead_machine::evidence::{CounterState, Counters};
 use workahead_machine::topology::Core;
 
+use crate::accounts::Accounts;
 use crate::event::{Event, Privilege};
 use crate::metric::{self, Metric};
 use crate::rotation::{Pace, Rotation};
 use crate::source::Source;
-use crate::stream::{Group, Header, Stream};
+use crate::stream::{Group, Header, LeftOut, Stream};
 use crate::table::Table;
 use crate::whom::Whom;
 
@@ -109,6 +110,27 @@ impl Counter {
             self.header.lacks = Some(reason.clone());
         }
         self
+    }
+
+    /// The same by the kernel's accounts of processes, where the kernel's own events are all that
+    /// can be counted: they cost nothing between two looks. `None` where a processor counts.
+    #[must_use]
+    pub fn by_accounts(&self, accounts: &Accounts) -> Option<Self> {
+        self.header.lacks.as_ref()?;
+        let mut counter = self.clone();
+        let mut events: Vec<Event> = Vec::new();
+        for event in Table::software().events() {
+            match accounts.lacks(event) {
+                None => events.push(event.clone()),
+                Some(why) => counter
+                    .header
+                    .left_out
+                    .push(LeftOut { event: event.name.clone(), why: why.to_owned() }),
+            }
+        }
+        counter.header.groups = vec![Group { events, privilege: Privilege::Both }];
+        counter.rotation.groups = counter.header.groups.clone();
+        Some(counter)
     }
 
     /// Slots of such a length that a window holds whole rounds.

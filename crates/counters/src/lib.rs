@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   table (events, formulas) ──► groups ──► rotation over slots ──► stream of readings
-//!                                              ▲ Source: live, recorded, mock
+//!                                              ▲ Source: live, accounts, recorded, mock
 //!   stream ──reduce──► rates per instruction ──formulas──► metrics ──► CPI, decomposed
 //!
 //!   sampler ──► stacks ──symbols──► function profile, flame graph        every 10 ms of CPU time
@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accounts;
 pub mod counter;
 pub mod cycles;
 pub mod event;

@@ -34,6 +34,9 @@ impl Source for Live {
         target: &Target,
     ) -> Result<Box<dyn Counting>, CountError> {
         let of_group = match target {
+            Target::Tree(_) => {
+                return Err(CountError::Failed(format!("no counter follows {target}")));
+            }
             Target::CpuOfGroup { group, .. } => Some(File::open(group).map_err(|error| {
                 CountError::Gone(format!("the control group {}: {error}", group.display()))
             })?),
@@ -88,7 +91,7 @@ impl<'a> Aim<'a> {
         // What a hypervisor does is not the database's.
         builder.exclude_hv(true);
         match *self.target {
-            Target::Process(pid) => {
+            Target::Process(pid) | Target::Tree(pid) => {
                 builder.observe_pid(pid.cast_signed()).any_cpu().inherit(true);
             }
             Target::ThreadOnCpu { thread, cpu } => {

@@ -14,6 +14,8 @@ pub enum Target {
     /// A process by its main thread, with the threads and children that it makes from now on: all
     /// of a command that is about to begin.
     Process(u32),
+    /// A process and all that it started, on all CPUs together, as the kernel accounts for them.
+    Tree(u32),
     /// One thread while it is on one CPU, with the threads and children that it makes from now on:
     /// what a server does, by logical CPU, where no control group can be made for it.
     ThreadOnCpu {
@@ -39,7 +41,7 @@ impl Target {
     #[must_use]
     pub fn cpu(&self) -> Option<u32> {
         match self {
-            Target::Process(_) => None,
+            Target::Process(_) | Target::Tree(_) => None,
             Target::ThreadOnCpu { cpu, .. } | Target::Cpu(cpu) | Target::CpuOfGroup { cpu, .. } => {
                 Some(*cpu)
             }
@@ -51,6 +53,7 @@ impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Process(pid) => write!(out, "process {pid}"),
+            Target::Tree(pid) => write!(out, "process {pid} and what it started"),
             Target::ThreadOnCpu { thread, cpu } => write!(out, "thread {thread} on CPU {cpu}"),
             Target::Cpu(cpu) => write!(out, "CPU {cpu}"),
             Target::CpuOfGroup { cpu, group } => {

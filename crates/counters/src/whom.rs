@@ -40,6 +40,13 @@ pub struct Processes {
     cpus: Vec<u32>,
 }
 
+/// A process and everything that it started, all of it together.
+#[derive(Debug, Clone, Copy)]
+pub struct Together {
+    /// The process.
+    pub pid: u32,
+}
+
 /// A process that is about to start, all CPUs together.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
@@ -87,6 +94,16 @@ impl Whom for Processes {
 
     fn words(&self) -> String {
         "the processes and their threads, by CPU".to_owned()
+    }
+}
+
+impl Whom for Together {
+    fn targets(&mut self) -> Vec<Target> {
+        vec![Target::Tree(self.pid)]
+    }
+
+    fn words(&self) -> String {
+        "the processes together, as the kernel accounts for them".to_owned()
     }
 }
 

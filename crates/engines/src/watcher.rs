@@ -5,6 +5,7 @@
 //!   server of ours      a control group of its own, where one can be made   by CPU
 //!   another, or ours    its processes, thread by thread                     by CPU
 //!   in this process     all threads of it, by CPU
+//!   no PMU              the kernel's accounts of the same processes, all CPUs together
 //! ```
 
 pub(crate) mod by_role;
@@ -12,6 +13,7 @@ pub(crate) mod by_role;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use workahead_counters::accounts::Accounts;
 use workahead_counters::counter::{self, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
@@ -21,7 +23,7 @@ use workahead_counters::profile::{self, Options, Sampler, Whom as Sampled};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
-use workahead_counters::whom::{ControlGroup, Processes, Whom};
+use workahead_counters::whom::{ControlGroup, Processes, Together, Whom};
 use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
@@ -124,9 +126,16 @@ impl Watcher {
                 Some(window_s) => counter.fitted(window_s),
                 None => counter,
             };
-            let whom = self.whom(watchee, pid, cpus);
             let first = self.next.get(cell).copied().unwrap_or_default();
-            match counter.begin(first, whom, Box::new(Live)) {
+            // Where no processor counts, perf would take more time than it could explain.
+            let accounts = Accounts::default();
+            let running = match counter.by_accounts(&accounts) {
+                Some(counter) => {
+                    counter.begin(first, Box::new(Together { pid }), Box::new(accounts))
+                }
+                None => counter.begin(first, self.whom(watchee, pid, cpus), Box::new(Live)),
+            };
+            match running {
                 Ok(running) => {
                     running.begun();
                     watching.counts = Some(running);

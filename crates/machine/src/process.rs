@@ -22,6 +22,7 @@ mod record;
 mod tree;
 mod used;
 
+pub use record::migrations_of;
 pub use tree::{Snapshot, Tree};
 pub use used::{CpuClock, Used};
 

@@ -80,6 +80,15 @@ pub(super) struct Process {
     pub(super) threads: BTreeMap<usize, Thread>,
 }
 
+/// How often a thread has moved to another CPU (`/proc/PID/sched`, kernel/sched/debug.c). `None`
+/// where the kernel keeps no account, or the thread has ended.
+#[must_use]
+pub fn migrations_of(root: &Root, thread: u32) -> Option<u64> {
+    let text = root.text(&format!("proc/{thread}/sched"))?;
+    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
 /// `PID (NAME) STATE PARENT …`: the name may hold anything, spaces and brackets too, so fields are
 /// counted from the last bracket.
 pub(super) fn line(root: &Root, pid: usize) -> Option<Line> {
