@@ -37,6 +37,7 @@ pub mod rates;
 pub mod recorded;
 pub mod rotation;
 pub mod shaped;
+pub mod siblings;
 pub mod source;
 pub mod stream;
 pub mod table;

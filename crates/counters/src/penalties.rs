@@ -8,13 +8,14 @@
 //! ```
 //!
 //! Keeton et al. (1998, section 5.3) took hit times from the manual and the L2's penalty from
-//! counters; here the same box is measured, while its siblings are idle. No penalty of a
-//! mispredicted branch is measured: theirs is quoted.
+//! counters; here the same box is measured, while its siblings are idle: with a busy sibling a miss
+//! waits longer, and nothing measures by how much. No penalty of a mispredicted branch is measured:
+//! theirs is quoted.
 
 use workahead_machine::limits::Limits;
 use workahead_machine::pages::Pages;
 
-use crate::cycles::{Component, NonOverlapped, Origin, Value, missing};
+use crate::cycles::{Component, NonOverlapped, Origin, Penalty, StallCause, Value, missing};
 use crate::event::Privilege;
 use crate::metrics::Metrics;
 
@@ -76,7 +77,6 @@ impl Penalties {
                 None => Err(missing(name, "it was not asked for")),
             }
         };
-        let chase = || Origin::Measured("loads that wait for each other, siblings idle".to_owned());
         let of_misses = |called: &str, name: &str, penalty_ns: f64| {
             let per_instruction = value(name).map(|mpki| mpki / 1000.0);
             Component::of_events(called, &per_instruction, penalty_ns * ghz, chase())
@@ -94,12 +94,40 @@ impl Penalties {
             components.push(of_misses("DTLB misses", "dtlb_mpki", walk_ns));
         }
         let mispredicted = value("branch_mpki").map(|mpki| mpki / 1000.0);
-        let quoted = Origin::Quoted("Keeton et al. 1998, Table 5".to_owned());
         let branches =
-            Component::of_events("mispredicted branches", &mispredicted, BRANCH_CYCLES, quoted);
+            Component::of_events("mispredicted branches", &mispredicted, BRANCH_CYCLES, quoted());
         components.push(branches);
         NonOverlapped { components }
     }
+
+    /// What the stall components of a logical CPU are charged, in cycles at so many cycles a
+    /// nanosecond (Hassanein et al. 2008, section 4.6). A miss of several levels is charged by each
+    /// of them, so that the steps make its whole way. Walks are left out where none was measured.
+    #[must_use]
+    pub fn of_stalls(&self, ghz: f64) -> Vec<Penalty> {
+        let measured = |cause, ns: f64| Penalty { cause, cycles: ns * ghz, origin: chase() };
+        let mut penalties = vec![
+            measured(StallCause::L3, self.l3_ns),
+            measured(StallCause::L2, self.l2_ns),
+            measured(StallCause::L1d, self.l1_ns),
+            measured(StallCause::Fetch, self.l1_ns),
+        ];
+        if let Some(walk_ns) = self.walk_ns {
+            penalties.push(measured(StallCause::Dtlb, walk_ns));
+            penalties.push(measured(StallCause::Itlb, walk_ns));
+        }
+        let (cause, cycles) = (StallCause::Branch, BRANCH_CYCLES);
+        penalties.push(Penalty { cause, cycles, origin: quoted() });
+        penalties
+    }
+}
+
+fn chase() -> Origin {
+    Origin::Measured("loads that wait for each other, siblings idle".to_owned())
+}
+
+fn quoted() -> Origin {
+    Origin::Quoted("Keeton et al. 1998, Table 5".to_owned())
 }
 
 /// What small pages add to a load far beyond the caches.

@@ -145,6 +145,17 @@ impl Stream {
         self.slots.iter().filter(|slot| slot.spoilt.is_none())
     }
 
+    /// What was counted on some CPUs only.
+    #[must_use]
+    pub fn on(&self, cpus: &[u32]) -> Self {
+        let is_meant = |on: &&OnCpu| on.cpu.is_some_and(|cpu| cpus.contains(&cpu));
+        let slots = self.slots.iter().map(|slot| Slot {
+            cpus: slot.cpus.iter().filter(is_meant).cloned().collect(),
+            ..slot.clone()
+        });
+        Self { header: self.header.clone(), slots: slots.collect() }
+    }
+
     /// How many slots were thrown away.
     #[must_use]
     pub fn spoilt(&self) -> usize {

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   slots of a cell ──► metrics ──► a table: a row a metric; user, kernel, all of every cell
-//!                              └──► bars: CPI by its parts, beside it slots by what they came to
+//!                              ├──► bars: CPI by its parts, beside it slots by what they came to
+//!                              ├──► bars: CPI if nothing overlapped, against the measured one
+//!                              └──► columns and bars by logical CPU, H0 beside H1
 //! ```
 //! A machine without hardware counters still counts page faults and switches of tasks. Such a page
 //! has a short table and a long list of what is not in it.
@@ -17,10 +19,15 @@ use crate::view::View;
 use crate::words;
 
 mod bars;
+mod costs;
+mod overlap;
+mod siblings;
 mod slots;
 mod table;
 
 use bars::Pair;
+use overlap::Overlap;
+use siblings::Siblings;
 use table::Table;
 
 /// Everything on the page that was counted.
@@ -35,6 +42,12 @@ pub(crate) struct Counted {
     pub(crate) of_bars: Vec<String>,
     /// Parts of a CPI bar may overlap; empty without bars.
     pub(crate) bars_caption: String,
+    /// What the CPI would be if nothing overlapped.
+    pub(crate) overlaps: Vec<Overlap>,
+    pub(crate) of_overlaps: Vec<String>,
+    pub(crate) overlaps_caption: String,
+    /// By logical CPU of a core.
+    pub(crate) siblings: Option<Siblings>,
     pub(crate) tables: Vec<Table>,
     /// Columns that are not there, with the reason.
     pub(crate) columns: Vec<String>,
@@ -124,6 +137,7 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         view.cells().iter().filter_map(|cell| OfCell::of(view, cell)).collect();
     let groups = by_surroundings(view, &cells);
     let (pairs, of_bars) = bars::pairs(view, &groups);
+    let (overlaps, of_overlaps) = overlap::overlaps(view, &groups);
     let tables = table::tables(view, &groups);
     let absent = absent(&cells);
     let metrics: usize = absent.iter().map(|absent| absent.metrics).sum();
@@ -137,6 +151,15 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         true => String::new(),
         false => bars::caption(&tier),
     };
+    let overlaps_caption = match overlaps.is_empty() {
+        true => String::new(),
+        false => overlap::caption(&tier),
+    };
+    let mut siblings = siblings::of_siblings(view, &groups, &tier);
+    // What is charged is said once.
+    if let Some(siblings) = &mut siblings {
+        siblings.notes.retain(|note| !of_overlaps.contains(note));
+    }
     Some(Counted {
         constructed,
         whom: each_once(cells.iter().map(|of| {
@@ -146,6 +169,10 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         pairs,
         of_bars,
         bars_caption,
+        overlaps,
+        of_overlaps,
+        overlaps_caption,
+        siblings,
         is_noisy: tables.iter().any(Table::is_noisy),
         tables,
         columns: columns(view, &cells),

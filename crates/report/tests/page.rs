@@ -103,6 +103,67 @@ fn what_was_watched() {
     }
 }
 
+/// The logical CPUs of each core by themselves, under both denominators, and Keeton's figure 8.
+#[test]
+fn what_siblings_did_and_what_overlapped() {
+    let html = page("siblings", &sample::siblings::siblings());
+    for words in [
+        "<h3 id=\"siblings\">By logical CPU</h3>",
+        "Stalls over a logical CPU’s own instructions",
+        "Stalls over the instructions of all logical CPUs",
+        "cycles per instruction of its own</text>",
+        "cycles per instruction of all logical CPUs together</text>",
+        "siblings out, O<title>",
+        "siblings on, H0<title>",
+        "siblings on, H1<title>",
+        "title=\"CPUs 1, 3\">H1</th>",
+        "share of the cell’s instructions",
+        "<h3 id=\"overlap\">If nothing overlapped</h3>",
+        "<th class=\"n\">measured over it</th><th class=\"n first\">retiring</th>",
+        "What an event is charged",
+        " GHz, each level beyond the one before it: last level ",
+        "Penalties with a busy sibling: not measured",
+        "quoted: Keeton et al. 1998, Table 5",
+    ] {
+        let words = words.replace('\'', "&#x27;");
+        assert!(html.contains(&words), "{words} is not on the page");
+    }
+    assert!(!html.contains("NaN"));
+    let markdown = markdown(&sample::siblings::siblings()).unwrap();
+    assert!(markdown.contains("### By logical CPU") && markdown.contains("siblings on, H1 |"));
+    assert!(markdown.contains("### If nothing overlapped"));
+    let html = page("siblings_without_slots", &sample::siblings::without_slots());
+    for words in [
+        "Slots, top-down: none beside it, slots are shared by both siblings and counted for the core",
+        "Last-level misses: not in the sum, and so there is none: l3_mpki is missing",
+        "without last level<title>",
+    ] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+}
+
+/// Without a penalty, a sibling or a counter no bar is drawn, and a line says why.
+#[test]
+fn what_siblings_did_can_not_be_told() {
+    let html = page("siblings_without_limits", &sample::siblings::without_limits());
+    for words in [
+        "Stall components: not drawn, what a miss costs on this machine was not measured: \
+         `workahead limits` measures it.",
+        "CPI if nothing overlapped: not drawn, what a miss costs on this machine was not measured",
+        "title=\"CPUs 1, 3\">H1</th>",
+    ] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    for words in ["Stalls over", "id=\"overlap\""] {
+        assert!(!html.contains(words), "{words} is on the page");
+    }
+    let lacks = sample::watched::LACKS;
+    let html = page("unwatched", &sample::watched::unwatched());
+    let line = format!("By logical CPU, H0 beside H1: nothing to show, {lacks}.");
+    assert!(html.contains(&line), "{line}");
+    assert!(!html.contains("id=\"siblings\""));
+}
+
 /// Bars that lie along an axis of numbers have their marks joined.
 #[test]
 fn what_was_watched_along_an_axis() {

@@ -107,3 +107,21 @@ fn a_part_that_was_not_counted_leaves_no_sum() {
     let bar = penalties.non_overlapped(&metrics(&without), Privilege::User, 2.0);
     assert!(bar.cpi().unwrap_err().to_string().contains("l3_mpki"));
 }
+
+#[test]
+fn stalls_are_charged_the_same_steps() {
+    let cycles = |limits: &Limits| -> Vec<(StallCause, f64)> {
+        let penalties = Penalties::of(limits).unwrap().of_stalls(3.0);
+        penalties.iter().map(|penalty| (penalty.cause, penalty.cycles)).collect()
+    };
+    let mut limits = limits();
+    let told = cycles(&limits);
+    let of = |cause| told.iter().find(|(one, _)| *one == cause).unwrap().1;
+    let ours = Penalties::of(&limits).unwrap();
+    assert!((of(StallCause::L3) - 3.0 * ours.l3_ns).abs() < 1e-9);
+    assert!((of(StallCause::L2) - 3.0 * ours.l2_ns).abs() < 1e-9);
+    assert!((of(StallCause::Dtlb) - 90.0).abs() < 1e-9, "30 ns at 3 GHz");
+    assert!((of(StallCause::Branch) - 15.0).abs() < 1e-9, "cycles, whatever the clock");
+    limits.latency.retain(|point| point.pages == Pages::Huge);
+    assert!(cycles(&limits).iter().all(|(cause, _)| *cause != StallCause::Dtlb), "not measured");
+}

@@ -20,7 +20,7 @@ use super::type_width::{fitted, width_px};
 use crate::number;
 
 /// Colours that the style sheet has for parts.
-const COLOURS: usize = 6;
+const COLOURS: usize = 9;
 const KEY_ROW: f64 = 19.0;
 const TYPE: f64 = 12.0;
 const SMALL_TYPE: f64 = 11.5;

@@ -15,14 +15,14 @@ use crate::view::View;
 use crate::words;
 
 /// A part of a bar: the metric, and what the chart calls it.
-type Part = (&'static str, &'static str);
+pub(super) type Part = (&'static str, &'static str);
 
 const CPI: [Part; 3] = [
     ("computation_cpi", "computation"),
     ("resource_stall_cpi", "resource stalls"),
     ("instruction_stall_cpi", "instruction stalls"),
 ];
-const TOP_DOWN: [Part; 4] = [
+pub(super) const TOP_DOWN: [Part; 4] = [
     ("retiring", "retiring"),
     ("bad_speculation", "bad speculation"),
     ("frontend_bound", "front end"),
@@ -40,7 +40,7 @@ pub(crate) struct Pair {
 /// One of the two.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     /// The drawing, or nothing where no part of it was counted.
     pub(crate) drawing: Option<String>,
     /// Why there is none.
@@ -146,7 +146,7 @@ impl Kind {
         let drawn = cells.iter().any(|of| self.has_part(of));
         let why = if drawn { String::new() } else { self.why(cells.iter().copied()) };
         let drawing = drawn.then(|| self.stacked(view, place, cells).draw(Layout::Narrow));
-        Panel { title: self.title, drawing, why }
+        Panel { title: self.title.to_owned(), drawing, why }
     }
 
     fn stacked(&self, view: &View<'_>, place: &str, cells: &[&OfCell<'_>]) -> Stacked {
@@ -179,7 +179,7 @@ impl Kind {
 
 /// Whether the cells differ along one axis of numbers, and each is one bar: then a line over them
 /// says something, as over the cache sizes of Keeton's figure 8.
-fn lie_along_an_axis(view: &View<'_>, cells: &[&OfCell<'_>]) -> bool {
+pub(super) fn lie_along_an_axis(view: &View<'_>, cells: &[&OfCell<'_>]) -> bool {
     let varies = |axis: &&String| view.varies(axis);
     let mut axes = view.results.plan.axes.iter().filter(varies);
     let (Some(axis), None) = (axes.next(), axes.next()) else { return false };
