@@ -43,6 +43,9 @@ pub struct Choice {
     pub slot_s: f64,
     /// Of the order.
     pub seed: u64,
+    /// General counters that are left free: a profile takes one, and slots in which it took ours
+    /// would be lost.
+    pub spare: u8,
 }
 
 /// What is counted on one machine.

@@ -26,10 +26,12 @@ mod space;
 mod stacks;
 mod table;
 mod unwind;
+mod wanted;
 
 pub use sampler::{Running, Sampler};
 pub use seed::{Published, SeedFunction, SeedRow, Together, seed_names, seed_together};
 pub use table::{Delta, Frame, Function, Kind, Profile, Stack, Top, TopRow};
+pub use wanted::Wanted;
 
 use serde::{Deserialize, Serialize};
 

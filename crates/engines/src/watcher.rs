@@ -19,11 +19,12 @@ use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::penalties::Penalties;
-use workahead_counters::profile::{self, Options, Sampler, Whom as Sampled};
+use workahead_counters::profile::{self, By, Options, Sampler, Wanted, Whom as Sampled};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{ControlGroup, Processes, Together, Whom};
+use workahead_machine::evidence::CounterState;
 use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
@@ -40,6 +41,11 @@ pub(crate) struct Watcher {
     own: Option<Own>,
     /// Where each cell's rotation goes on.
     next: BTreeMap<String, u64>,
+    /// What profiles can be by here, and why not by the rest of what was asked for.
+    by: Vec<By>,
+    not_by: Vec<String>,
+    /// How many samples of each cell have a profile.
+    profiled: BTreeMap<String, usize>,
     /// What misses cost here, once the machine's limits are known.
     penalties: Option<Penalties>,
 }
@@ -89,17 +95,28 @@ pub(crate) enum Watchee {
 impl Watcher {
     /// Finds out what of a study's wishes can be watched on this machine.
     pub(crate) fn new(watch: &Watch, privileges: &[Privilege]) -> Self {
+        let machine = Machine::here();
         let counter = (!watch.counters.is_empty()).then(|| {
             let choice = Choice {
                 metrics: watch.counters.clone(),
                 privileges: privileges.to_vec(),
                 slot_s: watch.slot_s,
                 seed: 0,
+                spare: u8::from(watch.profile_hz > 0),
             };
-            let machine = Machine::here();
             Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine)
         });
-        Self { watch: watch.clone(), counter, own: None, next: BTreeMap::new(), penalties: None }
+        let (by, not_by) = profiles_by(&watch.profile_by, &machine);
+        Self {
+            watch: watch.clone(),
+            counter,
+            own: None,
+            next: BTreeMap::new(),
+            by,
+            not_by,
+            profiled: BTreeMap::new(),
+            penalties: None,
+        }
     }
 
     /// Takes note of what misses cost on this machine.
@@ -144,7 +161,9 @@ impl Watcher {
             }
         }
         if self.watch.profile_hz > 0 && part != Part::Counters {
-            let options = Options { frequency_hz: self.watch.profile_hz, ..Options::default() };
+            watching.lacks.extend(self.not_by.iter().cloned());
+            let by = self.turn(cell);
+            let options = Options { by, frequency_hz: self.watch.profile_hz, ..Options::default() };
             match Sampler::begin(&Sampled::Trees(vec![pid]), &options) {
                 Ok(running) => watching.profile = Some(running),
                 Err(error) => watching.lacks.push(format!("no function profile: {error}")),
@@ -153,8 +172,17 @@ impl Watcher {
         watching
     }
 
+    /// What the next profile of a cell is by.
+    fn turn(&self, cell: &str) -> By {
+        let turn = self.profiled.get(cell).copied().unwrap_or_default();
+        self.by[turn % self.by.len()].clone()
+    }
+
     /// Puts what was seen into a sample, figures by name among its measures.
     pub(crate) fn keep(&mut self, cell: &str, watched: Watched, sample: &mut Sample) {
+        if watched.profile.is_some() {
+            *self.profiled.entry(cell.to_owned()).or_default() += 1;
+        }
         if let Some(counts) = &watched.counts {
             *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
             let metrics = Metrics::of(counts);
@@ -204,6 +232,34 @@ impl Watcher {
     }
 }
 
+/// What can be sampled by on this machine, time where nothing else is left; and a line for each
+/// reason why something can't be had.
+fn profiles_by(wanted: &[Wanted], machine: &Machine) -> (Vec<By>, Vec<String>) {
+    let mut by = Vec::new();
+    let mut not_by: Vec<(String, Vec<&str>)> = Vec::new();
+    for wanted in wanted {
+        let found = match (wanted, machine.counters.state) {
+            (Wanted::Time, _) => Ok(By::Time),
+            (_, CounterState::Present) => wanted.by(Table::here()),
+            _ => Err(machine.counters.reason.clone()),
+        };
+        match found {
+            Ok(found) => by.push(found),
+            Err(why) => match not_by.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(wanted.name()),
+                None => not_by.push((why, vec![wanted.name()])),
+            },
+        }
+    }
+    if by.is_empty() {
+        by.push(By::Time);
+    }
+    let line = |(why, names): (String, Vec<&str>)| {
+        format!("no function profile by {}: {why}", names.join(", "))
+    };
+    (by, not_by.into_iter().map(line).collect())
+}
+
 impl Watching {
     /// Ends it.
     pub(crate) fn end(self) -> Watched {
@@ -237,3 +293,6 @@ fn instructions_per_tuple(counts: &Stream, sample: &Sample) -> Option<f64> {
     let per_s = user + of(Privilege::Kernel).unwrap_or_default();
     Some(per_s * sample.wall_s / sample.tuples as f64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! How often, in which order, against what: the `[method]` of a study.
 
 use serde::{Deserialize, Serialize};
+use workahead_counters::profile::Wanted;
 
 use crate::instrument::Instrumentation;
 use crate::protocol::{Before, Start};
@@ -29,6 +30,9 @@ pub struct Method {
     pub slot_s: f64,
     /// Samples a second of each CPU's time, for a profile of functions; none where 0.
     pub profile_hz: u32,
+    /// What shares of functions are of: `time`, `l2_misses`, `l3_misses`, `dtlb_misses`. Of several
+    /// each sample of a cell has the next. Time where empty.
+    pub profile_by: Vec<Wanted>,
     /// What every cell is run below, to count by a model; nothing when not given.
     pub instrumented: Option<Instrumentation>,
     /// The axes that change the data, outermost first. All of them when not given; `case` never
@@ -56,6 +60,7 @@ impl Default for Method {
             counters: Vec::new(),
             slot_s: 1.0,
             profile_hz: 0,
+            profile_by: Vec::new(),
             instrumented: None,
             blocks: None,
             baseline: Settings::new(),
@@ -69,8 +74,12 @@ impl Default for Method {
 impl Method {
     /// What engines are to watch.
     pub fn watch(&self) -> Watch {
-        let Method { counters, slot_s, profile_hz, .. } = self;
-        let watch = Watch { counters: counters.clone(), slot_s: *slot_s, profile_hz: *profile_hz };
+        let watch = Watch {
+            counters: self.counters.clone(),
+            slot_s: self.slot_s,
+            profile_hz: self.profile_hz,
+            profile_by: self.profile_by.clone(),
+        };
         if watch.is_nothing() { Watch::default() } else { watch }
     }
 }

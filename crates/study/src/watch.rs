@@ -1,7 +1,7 @@
 //! What is watched of a cell beside its time: counters, and which functions its time goes to.
 
 use serde::{Deserialize, Serialize};
-use workahead_counters::profile::Profile;
+use workahead_counters::profile::{Profile, Wanted};
 use workahead_counters::stream::Stream;
 
 /// What an engine is to watch in every sample.
@@ -16,6 +16,9 @@ pub struct Watch {
     /// Samples of a function profile, a second of each CPU's time; none where 0.
     #[serde(default)]
     pub profile_hz: u32,
+    /// What profiles are by, one sample of a cell after the other; by time where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile_by: Vec<Wanted>,
 }
 
 impl Watch {

@@ -28,6 +28,7 @@ fn choice(metrics: &[&str]) -> Choice {
         privileges: vec![Privilege::User, Privilege::Kernel],
         slot_s: 0.5,
         seed: 11,
+        spare: 0,
     }
 }
 
@@ -236,4 +237,21 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     let stream = running.end();
     assert!(stream.slots.is_empty());
     assert!(stream.header.lacks.unwrap().contains("too many open files"));
+}
+
+#[test]
+fn counters_that_a_profile_takes_are_left_free() {
+    let table = Table::named("intel/skylake-sp").unwrap();
+    let general = |spare| {
+        let choice = Choice { spare, ..choice(&["all"]) };
+        let mut source = all_but(table, &[]);
+        let header = Counter::plan(&choice, Some(table), &mut source, &Machine::here()).header;
+        let takes = |group: &Group| {
+            let in_general = |event: &&Event| matches!(event.place, Place::Any | Place::Only(_));
+            group.events.iter().filter(in_general).count()
+        };
+        header.groups.iter().map(takes).max().unwrap()
+    };
+    assert_eq!(general(0), usize::from(table.counters()));
+    assert_eq!(general(1), usize::from(table.counters()) - 1);
 }

@@ -31,7 +31,7 @@ impl Tried {
         // Without cycles and instructions there is nothing to normalise by.
         source.open(&always, privilege, &own)?;
         let (mut events, mut left_out) = events(choice, table);
-        let mut counters = table.counters();
+        let mut counters = table.counters().saturating_sub(choice.spare).max(1);
         loop {
             let packed = group::pack(&events, &always, counters);
             if !packed.misfits.is_empty() {

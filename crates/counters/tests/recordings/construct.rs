@@ -117,6 +117,7 @@ impl Model {
             privileges: vec![Privilege::User, Privilege::Kernel],
             slot_s: SLOT_S,
             seed: self.seed,
+            spare: 0,
         };
         let mut mock = Mock::new(&known, &Virtual::until(1.0));
         let counter = Counter::plan(&choice, Some(table), &mut mock, &Machine::here());

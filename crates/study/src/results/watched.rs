@@ -33,9 +33,22 @@ impl Results {
     /// Where the time of a cell went, over all repetitions that were sampled by the same clock as
     /// the first. Its stacks are those that were kept: of the first repetition.
     pub fn profile(&self, cell: usize) -> Option<Profile> {
-        let mut profiles = self.watched(cell).filter_map(|watched| watched.profile.as_ref());
-        let first = profiles.next()?.clone();
-        Some(profiles.fold(first, |all, one| all.merge(one).unwrap_or(all)))
+        self.profiles(cell).into_iter().next()
+    }
+
+    /// One profile for each clock that a cell was sampled by, in the order in which they first came:
+    /// time, then misses where a study asks for those too.
+    pub fn profiles(&self, cell: usize) -> Vec<Profile> {
+        let mut by_clock: Vec<Profile> = Vec::new();
+        for one in self.watched(cell).filter_map(|watched| watched.profile.as_ref()) {
+            let known = by_clock.iter_mut().find(|all| all.clock == one.clock);
+            match known.map(|all| (all.merge(one), all)) {
+                Some((Some(both), all)) => *all = both,
+                Some((None, _)) => {}
+                None => by_clock.push(one.clone()),
+            }
+        }
+        by_clock
     }
 
     /// The first profile of a cell that has stacks, as it was taken: what a flame graph is of.

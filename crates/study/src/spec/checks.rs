@@ -116,6 +116,13 @@ fn check_watch(method: &Method) -> Result<(), String> {
     if method.profile_hz > PROFILE_HZ_MAX {
         return Err(format!("method.profile_hz must lie between 0 and {PROFILE_HZ_MAX}"));
     }
+    if !method.profile_by.is_empty() && method.profile_hz == 0 {
+        return Err("method.profile_by needs samples: give profile_hz, such as 99".to_owned());
+    }
+    let by = method.profile_by.iter().map(|by| by.name().to_owned());
+    if let Some(twice) = repeated(by) {
+        return Err(format!("method.profile_by names `{twice}` twice: remove one"));
+    }
     let known: Vec<&str> = metric::groups().into_iter().chain([ALL]).collect();
     match method.counters.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {

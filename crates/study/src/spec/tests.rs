@@ -191,3 +191,23 @@ fn unknown_scales_name_the_known() {
     let error = Spec::parse_scaled("demo", without, "small").unwrap_err().to_string();
     assert!(error.contains("leave --scale out"), "{error}");
 }
+
+/// What a profile is by: read, refused without samples, and in no fingerprint where it is not used.
+#[test]
+fn profiles_are_by_what_is_asked_for() {
+    use workahead_counters::profile::Wanted;
+    let with = |lines: &str| STUDY.replacen("[method]", &format!("[method]\n{lines}"), 1);
+    let text = with("profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\"]");
+    let watch = Spec::parse("demo", &text).unwrap().method.watch();
+    assert_eq!(watch.profile_by, [Wanted::Time, Wanted::L3Misses]);
+    let plain = Spec::parse("demo", &with("profile_hz = 99")).unwrap().method.watch();
+    assert!(!serde_json::to_string(&plain).unwrap().contains("profile_by"));
+    for (lines, expected) in [
+        ("profile_by = [\"time\"]", "give profile_hz"),
+        ("profile_hz = 99\nprofile_by = [\"time\", \"time\"]", "names `time` twice"),
+        ("profile_hz = 99\nprofile_by = [\"l2_mises\"]", "l2_misses"),
+    ] {
+        let message = message("[method]", &format!("[method]\n{lines}"));
+        assert!(message.contains(expected) && !message.contains('\n'), "{message}");
+    }
+}

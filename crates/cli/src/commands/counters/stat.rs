@@ -122,7 +122,8 @@ fn count(
         true => vec![Privilege::User, Privilege::Kernel],
         false => vec![Privilege::Both],
     };
-    let choice = Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0 };
+    let choice =
+        Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0, spare: 0 };
     let mut counter =
         Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine);
     let mut subject = args.whom.subject()?;

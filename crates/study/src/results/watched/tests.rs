@@ -161,6 +161,9 @@ fn another_clock_is_left_out() {
         Watched { profile: Some(profile(count, clock)), ..Watched::default() }
     }));
     assert_eq!(seen.profile(0).unwrap().samples, 1 + 3);
+    let clocks: Vec<(Clock, u64)> =
+        seen.profiles(0).into_iter().map(|profile| (profile.clock, profile.samples)).collect();
+    assert_eq!(clocks, [(Clock::CpuClock, 1 + 3), (Clock::Cycles, 2)]);
 }
 
 #[test]
