@@ -132,6 +132,15 @@ fn a_result_is_reported_again_from_its_directory_alone() {
 }
 
 #[test]
+fn a_result_without_profiles_has_no_pages_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    testing::results(dir.path(), STUDY, &mut Mock::new());
+    let line = failure(&workahead(dir.path(), &["report", ".", "--profiles"]), 1);
+    assert!(line.contains("no cell of this result kept a profile"), "{line}");
+    assert!(!dir.path().join("profile-1.html").exists());
+}
+
+#[test]
 fn a_report_of_a_result_with_a_failed_cell_says_so() {
     let dir = tempfile::tempdir().unwrap();
     testing::results(dir.path(), STUDY, &mut Mock::with(Trouble::Fail(1)));

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use workahead_counters::profile::{Clock, Kind, Profile, TopRow};
+use workahead_counters::table::Table;
 use workahead_study::cell::Cell;
 
 use crate::chart::flame::flame;
@@ -13,6 +14,7 @@ use crate::view::View;
 use crate::{number, words};
 
 mod changes;
+pub(crate) mod flames;
 mod seed;
 
 use changes::Changes;
@@ -26,9 +28,11 @@ const TOP: usize = 15;
 pub(crate) struct Functions {
     pub(crate) cells: Vec<OfCell>,
     pub(crate) changes: Vec<Changes>,
-    /// PostgreSQL only.
-    pub(crate) seed: Option<Seed>,
-    /// Cells without a profile, with the reason.
+    /// PostgreSQL only, one for time and for each event that was sampled by.
+    pub(crate) seeds: Vec<Seed>,
+    /// Which flame graphs are elsewhere.
+    pub(crate) left_out: Option<String>,
+    /// Cells without a profile, or without one by an event, with the reason.
     pub(crate) missing: Vec<String>,
     pub(crate) tier: String,
 }
@@ -39,6 +43,8 @@ pub(crate) struct OfCell {
     pub(crate) name: String,
     /// What shares are of.
     pub(crate) of_what: String,
+    /// Of what shares stand beside them, where that is something else.
+    pub(crate) beside: Option<String>,
     pub(crate) rows: Vec<Row>,
     /// Share of all other functions that have a name.
     pub(crate) rest: String,
@@ -61,6 +67,8 @@ pub(crate) struct OfCell {
 pub(crate) struct Row {
     pub(crate) share: String,
     pub(crate) total: String,
+    /// The function's share of what stands beside.
+    pub(crate) beside: String,
     pub(crate) samples: String,
     pub(crate) name: String,
     pub(crate) module: String,
@@ -72,22 +80,39 @@ pub(crate) fn functions(view: &View<'_>) -> Option<Functions> {
     if view.results.spec.method.profile_hz == 0 {
         return None;
     }
+    let of_cell = |cell| view.results.profiles(cell).into_iter();
     let profiles: Vec<(&Cell, Profile)> = view
         .cells()
         .iter()
-        .filter_map(|cell| Some((cell, view.results.profile(cell.index)?)))
+        .flat_map(|cell| of_cell(cell.index).map(move |profile| (cell, profile)))
         .collect();
-    let of_cell = |(cell, profile): &(&Cell, Profile)| {
+    let drawn = flames::drawn(view);
+    let of_profile = |(cell, profile): &(&Cell, Profile)| {
         let stacks = view.results.stacks(cell.index);
-        OfCell::of(place(view, cell), profile, stacks)
+        let is_drawn =
+            |stacks: &&Profile| drawn.contains(&cell.index) && stacks.clock == profile.clock;
+        let mut of = OfCell::of(
+            named(view, cell, &profile.clock),
+            profile,
+            (stacks.filter(is_drawn), flames::FLAME_BYTES),
+        );
+        let mut others = profiles.iter().filter(|(other, _)| other.index == cell.index);
+        let is_time = |clock: &Clock| !matches!(clock, Clock::Event(_));
+        if let Some((_, time)) = others.find(|(_, other)| is_time(&other.clock))
+            && !is_time(&profile.clock)
+        {
+            of.stand_beside(time);
+        }
+        of
     };
-    let mut cells: Vec<OfCell> = profiles.iter().map(of_cell).collect();
+    let mut cells: Vec<OfCell> = profiles.iter().map(of_profile).collect();
     cells.iter_mut().take(1).for_each(|first| first.open = true);
     let is_postgres = view.results.record.engine == "postgres";
     Some(Functions {
         cells,
         changes: changes::changes(view, &profiles),
-        seed: is_postgres.then(|| seed::seed(view, &profiles)).flatten(),
+        seeds: if is_postgres { seed::seeds(view, &profiles) } else { Vec::new() },
+        left_out: flames::left_out(view, &drawn),
         missing: missing(view, &profiles),
         tier: words::capital(&view.tier()),
     })
@@ -101,9 +126,25 @@ fn place(view: &View<'_>, cell: &Cell) -> String {
     }
 }
 
+/// The same, with what was sampled by where that is an event.
+fn named(view: &View<'_>, cell: &Cell, clock: &Clock) -> String {
+    match clock {
+        Clock::Event(name) => format!("{}, by {name}", place(view, cell)),
+        Clock::Cycles | Clock::CpuClock => place(view, cell),
+    }
+}
+
 fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut not_by: Vec<String> = Vec::new();
     for cell in view.cells() {
+        let unwatched = view.results.unwatched(cell.index).into_iter();
+        for line in unwatched.filter(|line| line.starts_with("no function profile by ")) {
+            let line = format!("{}.", words::capital(line.trim_end_matches('.')));
+            if !not_by.contains(&line) {
+                not_by.push(line);
+            }
+        }
         if profiles.iter().any(|(other, _)| other.index == cell.index) {
             continue;
         }
@@ -119,18 +160,27 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
     let sentence = |(why, names): (String, Vec<String>)| {
         format!("No profile of {}: {}.", names.join("; "), why.trim_end_matches('.'))
     };
-    reasons.into_iter().map(sentence).collect()
+    reasons.into_iter().map(sentence).chain(not_by).collect()
 }
 
 impl OfCell {
-    /// Of a profile; `stacks` is the one that the flame graph is drawn from.
-    pub(crate) fn of(name: String, profile: &Profile, stacks: Option<&Profile>) -> Self {
+    /// Of a profile; `stacks` is the one that the flame graph is drawn from, in so many bytes.
+    pub(crate) fn of(
+        name: String,
+        profile: &Profile,
+        (stacks, flame_bytes): (Option<&Profile>, usize),
+    ) -> Self {
         let top = profile.top(TOP);
         let share = |share: Option<f64>| share.map_or(number::NONE.to_owned(), number::percent);
         let flame_of = stacks.filter(|stacks| stacks.samples < profile.samples);
         Self {
             name,
-            of_what: of_what(&profile.clock),
+            // The name of an event, which is long, stands over the table already.
+            of_what: match &profile.clock {
+                Clock::Event(_) => "these events".to_owned(),
+                clock @ (Clock::Cycles | Clock::CpuClock) => of_what(clock),
+            },
+            beside: None,
             // Those that only call others are in the flame graph.
             rows: top
                 .iter()
@@ -142,12 +192,26 @@ impl OfCell {
             unresolved: share(top.as_ref().map(|top| top.unresolved)),
             samples: samples(profile),
             caveats: caveats(profile),
-            flame: stacks.map(flame),
+            flame: stacks.map(|stacks| flame(stacks, flame_bytes)),
             flame_of: flame_of.map_or_else(String::new, |stacks| {
                 let samples = number::count(stacks.samples);
                 format!("The flame graph is of the first sample of the cell, {samples} of these.")
             }),
             open: false,
+        }
+    }
+
+    /// Puts each function's share of another profile of the same cell beside its own.
+    fn stand_beside(&mut self, other: &Profile) {
+        self.beside = Some(of_what(&other.clock));
+        for row in &mut self.rows {
+            let is_same = |frame: &workahead_counters::profile::Frame| {
+                frame.name == row.name && frame.module == row.module
+            };
+            let found = other.functions.iter().find(|function| is_same(&function.frame));
+            let share = found.filter(|_| other.events > 0);
+            let share = share.map(|found| found.self_events as f64 / other.events as f64);
+            row.beside = share.map_or(number::NONE.to_owned(), number::percent);
         }
     }
 }
@@ -157,6 +221,7 @@ impl Row {
         Self {
             share: number::percent(row.share),
             total: number::percent(row.total_share),
+            beside: String::new(),
             samples: number::count(row.samples),
             name: row.frame.name.clone(),
             module: row.frame.module.clone(),
@@ -178,7 +243,11 @@ fn samples(profile: &Profile) -> String {
     let by = match &profile.clock {
         Clock::Cycles => "by cycles of the core while it works".to_owned(),
         Clock::CpuClock => "by the CPU’s timer, as no cycles are counted here".to_owned(),
-        Clock::Event(name) => format!("by {name}"),
+        Clock::Event(name) => {
+            let says = Table::all().iter().find_map(|table| table.says(name));
+            let says = says.map(|says| format!(": {says}")).unwrap_or_default();
+            format!("by {name}{says}")
+        }
     };
     format!(
         "{} at {} a second of each CPU’s work, {by}",

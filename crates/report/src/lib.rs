@@ -94,6 +94,24 @@ pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
+/// Writes the profile of every cell that kept its stacks, with its flame graph, to a page of its
+/// own in a result directory: the report has room for a few only. Returns their paths.
+///
+/// # Errors
+/// If the directory cannot be written.
+pub fn write_profiles(dir: &Path, results: &Results) -> Result<Vec<PathBuf>, ReportError> {
+    let view = view::View::of(results);
+    let mut paths = Vec::new();
+    for cell in &results.plan.cells {
+        let Some(stacks) = results.stacks(cell.index) else { continue };
+        let path = dir.join(format!("profile-{}.html", cell.index + 1));
+        let page = template::profile(&profiled::Page::of(&view.place(cell, &[]), stacks))?;
+        file::write_whole(&path, page.as_bytes())?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
 /// Two results on one page.
 ///
 /// # Errors
@@ -129,5 +147,5 @@ pub fn render_reproduction(reproduced: &Reproduced) -> Result<String, ReportErro
 /// # Errors
 /// Only if a template is broken.
 pub fn render_profile(profile: &Profile) -> Result<String, ReportError> {
-    template::profile(&profiled::Page::of(profile))
+    template::profile(&profiled::Page::of("", profile))
 }

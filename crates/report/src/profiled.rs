@@ -3,6 +3,7 @@
 use serde::Serialize;
 use workahead_counters::profile::Profile;
 
+use crate::functions::flames::ALONE_BYTES;
 use crate::functions::{OfCell, of_what};
 use crate::words;
 
@@ -16,16 +17,18 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn of(profile: &Profile) -> Self {
+    /// `name` is whose it is, where it is of many.
+    pub(crate) fn of(name: &str, profile: &Profile) -> Self {
         let of_what = of_what(&profile.clock);
         Self {
             title: format!("Where {of_what} goes, by function").replace("cycles goes", "cycles go"),
             kicker: format!(
-                "{} in {}",
+                "{}{} in {}",
+                if name.is_empty() { String::new() } else { format!("{name}: ") },
                 words::counted(usize::try_from(profile.samples).unwrap_or(usize::MAX), "sample"),
                 crate::number::seconds(profile.duration_s)
             ),
-            of: OfCell::of(String::new(), profile, Some(profile)),
+            of: OfCell::of(String::new(), profile, (Some(profile), ALONE_BYTES)),
         }
     }
 }

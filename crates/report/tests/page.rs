@@ -205,6 +205,60 @@ fn what_could_not_be_watched() {
     assert!(markdown.contains("## Which functions the time goes to"));
 }
 
+/// Of many cells the page has the flame graphs of a few, and the command for the others.
+#[test]
+fn flame_graphs_of_many_cells_do_not_fill_the_page() {
+    let results = sample::watched::many();
+    let html = page("many", &results);
+    let graphs: Vec<&str> = html.split("aria-label=\"Flame").skip(1).collect();
+    assert_eq!(graphs.len(), 4, "of {} cells", results.plan.cells.len());
+    let bytes: usize = graphs.iter().map(|graph| graph.find("</svg>").unwrap()).sum();
+    assert!(bytes <= 1 << 20, "{bytes}");
+    assert!(html.len() <= 3 << 20, "{}", html.len());
+    let (_, left_out) = html.split_once("20 more flame graphs are not on this page").unwrap();
+    let (left_out, _) = left_out.split_once("</p>").unwrap();
+    assert!(left_out.contains("`workahead study report DIR --profiles`"), "{left_out}");
+    for (clients, is_left) in [(1, false), (23, false), (2, false), (3, false), (4, true)] {
+        let name = format!(" clients {clients};");
+        assert_eq!(left_out.contains(&name), is_left, "{clients}: {left_out}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let paths = workahead_report::write_profiles(dir.path(), &results).unwrap();
+    assert_eq!(paths.len(), 24);
+    let alone = fs::read_to_string(dir.path().join("profile-4.html")).unwrap();
+    assert_eq!(alone::faults(&alone), [""; 0]);
+    assert!(alone.contains("aria-label=\"Flame") && alone.contains("· clients 4: "));
+}
+
+/// Shares of misses beside shares of time, and what the paper says of the same.
+#[test]
+fn functions_by_misses() {
+    let html = page("by_misses", &sample::watched::by_misses());
+    for words in [
+        "query uss, siblings on, by MEM_LOAD_RETIRED.L3_MISS",
+        "of these events, itself</th><th class=\"n\">with callees</th>\
+         <th class=\"n\">of cycles, itself</th>",
+        "by MEM_LOAD_RETIRED.L3_MISS: ",
+        "query uss, siblings on, by DTLB_LOAD_MISSES.WALK_COMPLETED against query uss, siblings out",
+        "<h4>By MEM_LOAD_RETIRED.L3_MISS</h4>",
+        "46 % of L2 misses of µSS",
+        "43 % of DTLB misses of µSS",
+    ] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    let (_, by_l3) = html.split_once("<h4>By MEM_LOAD_RETIRED.L3_MISS</h4>").unwrap();
+    let (by_l3, by_dtlb) = by_l3.split_once("<h4>By DTLB_LOAD").unwrap();
+    assert!(!by_l3.contains("DTLB misses of") && !by_dtlb.contains("L2 misses of"));
+    let markdown = markdown(&sample::watched::by_misses()).unwrap();
+    assert!(markdown.contains("of these events, itself | with callees | of cycles"));
+
+    let html = page("not_by_misses", &sample::watched::not_by_misses());
+    let lacks = sample::watched::LACKS;
+    let line = format!("No function profile by l3_misses, dtlb_misses: {lacks}.</p>");
+    assert_eq!(html.matches(&line).count(), 1, "{line}");
+    assert!(!html.contains("of cycles, itself</th>"));
+}
+
 /// A study that asks for nothing to be watched says nothing of it.
 #[test]
 fn nothing_was_to_be_watched() {

@@ -22,7 +22,8 @@ use crate::number;
 /// Height of a frame and its distance to the next.
 const ROW: f64 = 17.0;
 const GAP: f64 = 1.0;
-/// Thinner frames are left out.
+/// Thinner frames are left out; where the drawing would be too large, those of twice the width, and
+/// so on.
 const THINNEST: f64 = 0.5;
 /// Thinner frames bear no name.
 const NAMED_FROM: f64 = 26.0;
@@ -31,8 +32,19 @@ const TYPE: f64 = 11.0;
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 24.0;
 
-/// The flame graph of a profile as one `<svg>`.
-pub(crate) fn flame(profile: &Profile) -> String {
+/// The flame graph of a profile as one `<svg>` of at most so many bytes, or of its root alone.
+pub(crate) fn flame(profile: &Profile, most_bytes: usize) -> String {
+    let mut thinnest = THINNEST;
+    loop {
+        let drawing = drawn(profile, thinnest);
+        if drawing.len() <= most_bytes || thinnest > Layout::Wide.width() {
+            return drawing;
+        }
+        thinnest *= 2.0;
+    }
+}
+
+fn drawn(profile: &Profile, thinnest: f64) -> String {
     let mut root = Node::default();
     for stack in &profile.stacks {
         let frames = stack.frames.iter().filter_map(|place| profile.frames.get(*place as usize));
@@ -40,7 +52,7 @@ pub(crate) fn flame(profile: &Profile) -> String {
     }
     let layout = Layout::Wide;
     let scale = if root.events == 0 { 0.0 } else { layout.width() / root.events as f64 };
-    let rows = root.rows(scale);
+    let rows = root.rows(scale, thinnest);
     let bottom = HEAD + ROW * rows as f64;
     let description = format!(
         "Flame graph of {} samples by {}: callers below what they called, as wide as their share.",
@@ -49,7 +61,7 @@ pub(crate) fn flame(profile: &Profile) -> String {
     );
     let mut drawing = layout.drawing(bottom + FOOT, &description);
     keys(&mut drawing);
-    let mut painter = Painter { drawing, scale, bottom, whole: root.events, left_out: 0 };
+    let mut painter = Painter { drawing, scale, bottom, whole: root.events, left_out: 0, thinnest };
     painter.paint_root(&root);
     let words = painter.foot(profile);
     painter.drawing.push(label("tick", (0.0, bottom + 16.0), "start", &words));
@@ -77,9 +89,9 @@ impl<'a> Node<'a> {
     }
 
     /// How many rows are drawn, its own too.
-    fn rows(&self, scale: f64) -> usize {
-        let drawn = self.called.values().filter(|node| node.events as f64 * scale >= THINNEST);
-        1 + drawn.map(|node| node.rows(scale)).max().unwrap_or(0)
+    fn rows(&self, scale: f64, thinnest: f64) -> usize {
+        let drawn = self.called.values().filter(|node| node.events as f64 * scale >= thinnest);
+        1 + drawn.map(|node| node.rows(scale, thinnest)).max().unwrap_or(0)
     }
 
     fn frames(&self) -> usize {
@@ -93,6 +105,7 @@ struct Painter {
     bottom: f64,
     whole: u64,
     left_out: usize,
+    thinnest: f64,
 }
 
 impl Painter {
@@ -108,7 +121,7 @@ impl Painter {
     fn paint_called(&mut self, node: &Node<'_>, mut x: f64, row: usize) {
         for (frame, called) in &node.called {
             let width = called.events as f64 * self.scale;
-            if width < THINNEST {
+            if width < self.thinnest {
                 self.left_out += called.frames();
             } else {
                 self.paint(&Painted::of(frame), called, x, row);

@@ -2,10 +2,10 @@
 //! does to each function (Hassanein et al. 2008, figures 7b and 17).
 
 use serde::Serialize;
-use workahead_counters::profile::{Kind, Profile};
+use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_study::cell::Cell;
 
-use super::{of_what, place};
+use super::{named, of_what, place};
 use crate::number;
 use crate::view::View;
 
@@ -46,9 +46,13 @@ pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Cha
     }
     let of_cell = |(cell, after): &(&Cell, Profile)| {
         let base = view.results.plan.baseline_of(cell, baseline)?;
-        let before = profiles.iter().find(|(other, _)| other.index == base.index);
-        let (_, before) = before.filter(|_| base.index != cell.index)?;
-        Some(of_pair((place(view, base), before), (place(view, cell), after)))
+        let of_base = || profiles.iter().filter(|(other, _)| other.index == base.index);
+        let same = of_base().find(|(_, before)| before.clock == after.clock);
+        // Of an event that the baseline was not sampled by nothing can be said.
+        let other = of_base().next().filter(|_| !matches!(after.clock, Clock::Event(_)));
+        let (_, before) = same.or(other).filter(|_| base.index != cell.index)?;
+        let cell = named(view, cell, &after.clock);
+        Some(of_pair((place(view, base), before), (cell, after)))
     };
     profiles.iter().filter_map(of_cell).collect()
 }

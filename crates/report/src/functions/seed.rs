@@ -40,8 +40,23 @@ pub(crate) struct Row {
     pub(crate) shares: Vec<String>,
 }
 
+/// A table for everything that cells were sampled by.
+pub(super) fn seeds(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Seed> {
+    let mut clocks: Vec<&Clock> = Vec::new();
+    for (_, profile) in profiles {
+        if !clocks.contains(&&profile.clock) {
+            clocks.push(&profile.clock);
+        }
+    }
+    let of_clock = |clock: &Clock| {
+        let same = profiles.iter().filter(|(_, profile)| profile.clock == *clock);
+        seed(view, &same.collect::<Vec<_>>())
+    };
+    clocks.into_iter().filter_map(of_clock).collect()
+}
+
 /// What each function of the paper takes in each cell; `None` where nothing was sampled.
-pub(super) fn seed(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Option<Seed> {
+fn seed(view: &View<'_>, profiles: &[&(&Cell, Profile)]) -> Option<Seed> {
     let (_, first) = profiles.first()?;
     let by_cell: Vec<Vec<SeedRow>> =
         profiles.iter().map(|(_, profile)| profile.seed_rows()).collect();
@@ -50,7 +65,8 @@ pub(super) fn seed(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Option<See
         let in_cells: Vec<&SeedRow> = by_cell.iter().map(|rows| &rows[at]).collect();
         row(function, &in_cells, &first.clock)
     };
-    let together = seed_together().iter().map(|one| {
+    let is_of_time = !matches!(first.clock, Clock::Event(_));
+    let together = seed_together().iter().filter(|_| is_of_time).map(|one| {
         format!(
             "{} functions take {} % of the time of {} ({})",
             one.functions,
@@ -94,7 +110,12 @@ fn row(function: &SeedFunction, cells: &[&SeedRow], clock: &Clock) -> Row {
 /// Shares of the same thing that the paper prints, and which way they change with threading.
 fn paper(function: &SeedFunction, clock: &Clock) -> Vec<String> {
     let is_of_time = !matches!(clock, Clock::Event(_));
-    let is_same = |one: &&Published| (one.of == "time") == is_of_time;
+    let same = match clock {
+        Clock::Cycles | Clock::CpuClock => "time",
+        Clock::Event(name) if name.to_ascii_lowercase().contains("tlb") => "dtlb-misses",
+        Clock::Event(_) => "l2-misses",
+    };
+    let is_same = |one: &&Published| one.of == same;
     let of = |one: &Published| match one.of.as_str() {
         "time" => "the time",
         "l2-misses" => "L2 misses",

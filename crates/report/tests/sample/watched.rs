@@ -113,8 +113,67 @@ pub(crate) fn unwatched() -> Results {
     results
 }
 
+/// Many cells with a profile each; the last but one is the best.
+pub(crate) fn many() -> Results {
+    let (head, rest) = STUDY.split_once("[axes]").unwrap();
+    let (_, method) = rest.split_once("[method]").unwrap();
+    let method = method.replace("{ case = \"siblings out\" }", "{ clients = 1 }");
+    let clients: Vec<String> = (1..=24).map(|clients| clients.to_string()).collect();
+    let text = format!("{head}[axes]\nclients = [{}]\n[method]{method}", clients.join(", "));
+    let reach = |cell: &Cell| if cell.integer("clients") == Some(23) { 3.0 } else { 1.0 };
+    let watched = |cell: &Cell, seen: &Observation| Watched {
+        profile: Some(profile(cell, seen, Clock::Cycles)),
+        ..Watched::default()
+    };
+    reaching(&text, &reach, &watched)
+}
+
+/// Each sample of a cell is by something else: time, misses of the last level, walks.
+pub(crate) fn by_misses() -> Results {
+    let method = "profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\", \"dtlb_misses\"]";
+    let text = STUDY.replace("profile_hz = 99", method);
+    with(&text, &|cell, seen| {
+        let event = |name: &str| Clock::Event(name.to_owned());
+        let clock = match seen.repetition {
+            0 => Clock::Cycles,
+            1 => event("MEM_LOAD_RETIRED.L3_MISS"),
+            _ => event("DTLB_LOAD_MISSES.WALK_COMPLETED"),
+        };
+        let mut profile = profile(cell, seen, clock);
+        if seen.repetition > 0 {
+            // The tuple's header is where misses are.
+            let header = "HeapTupleSatisfiesMVCC";
+            let found = profile.functions.iter_mut().find(|one| one.frame.name == header);
+            let more = profile.events;
+            found.unwrap().self_events += more;
+            profile.events += more;
+            profile.functions.sort_by_key(|function| std::cmp::Reverse(function.self_events));
+        }
+        Watched { profile: Some(profile), ..Watched::default() }
+    })
+}
+
+/// As a machine without counters does of the same study.
+pub(crate) fn not_by_misses() -> Results {
+    let method = "profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\", \"dtlb_misses\"]";
+    let text = STUDY.replace("profile_hz = 99", method);
+    with(&text, &|cell, seen| Watched {
+        profile: Some(profile(cell, seen, Clock::CpuClock)),
+        lacks: vec![format!("no function profile by l3_misses, dtlb_misses: {LACKS}")],
+        ..Watched::default()
+    })
+}
+
 fn with(text: &str, watched: &dyn Fn(&Cell, &Observation) -> Watched) -> Results {
-    let mut results = results("demo/watched", text, &|_| 1.0);
+    reaching(text, &|_| 1.0, watched)
+}
+
+fn reaching(
+    text: &str,
+    reach: &dyn Fn(&Cell) -> f64,
+    watched: &dyn Fn(&Cell, &Observation) -> Watched,
+) -> Results {
+    let mut results = results("demo/watched", text, reach);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();
     let cells = results.plan.cells.clone();
     for seen in &mut results.observations {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use workahead_study::results::Results;
 
 use super::finish;
@@ -12,6 +13,10 @@ use super::finish;
 pub(crate) struct Args {
     /// Directory of a result, as `study run` printed it
     dir: PathBuf,
+    /// Also write the profile of each cell, with its flame graph, to a page of its own:
+    /// profile-1.html for the first cell
+    #[arg(long)]
+    profiles: bool,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -20,6 +25,9 @@ pub(crate) struct Args {
 /// Works on unfinished results too: what is there is reported.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let results = Results::load(&args.dir)?;
+    if args.profiles && workahead_report::write_profiles(&args.dir, &results)?.is_empty() {
+        bail!("no cell of this result kept a profile: a study asks for one by `profile_hz`");
+    }
     let written = finish::write(&args.dir, &results)?;
     finish::print(&results, &written, args.json)?;
     Ok(ExitCode::SUCCESS)

@@ -59,7 +59,7 @@ fn example() -> Profile {
 
 #[test]
 fn widths_are_shares_and_callers_lie_below() {
-    let drawn = flame(&example());
+    let drawn = flame(&example(), usize::MAX);
     assert!(is_balanced(&drawn), "{drawn}");
     assert_eq!(place(&drawn, "main: 100 %"), (0.0, 999.0));
     assert_eq!(place(&drawn, "scan&lt;T&gt;: 75.0 %").1, 749.0);
@@ -75,14 +75,14 @@ fn widths_are_shares_and_callers_lie_below() {
 
 #[test]
 fn what_is_too_thin_is_left_out_and_counted() {
-    let drawn = flame(&example());
+    let drawn = flame(&example(), usize::MAX);
     assert!(!drawn.contains("tiny"));
     assert!(drawn.contains("10,000 samples by cycles; 1 frames too thin to draw"), "{drawn}");
 }
 
 #[test]
 fn without_samples_it_says_so() {
-    let drawn = flame(&profile(Vec::new(), &[]));
+    let drawn = flame(&profile(Vec::new(), &[]), usize::MAX);
     assert!(is_balanced(&drawn));
     assert!(drawn.contains("no samples<"), "{drawn}");
 }
@@ -110,7 +110,7 @@ proptest! {
             .collect();
         let stacks: Vec<(&[u32], u64)> =
             stacks.iter().map(|(frames, samples)| (&frames[..], *samples)).collect();
-        let drawn = flame(&profile(frames, &stacks));
+        let drawn = flame(&profile(frames, &stacks), usize::MAX);
         prop_assert!(is_balanced(&drawn));
         prop_assert!(!drawn.contains("<script") && !drawn.contains("NaN"));
         for shape in drawn.split("<rect ").skip(1) {
@@ -118,5 +118,20 @@ proptest! {
             let width: f64 = rest.split('"').next().expect("quoted").parse().expect("a number");
             prop_assert!((0.0..=1000.0).contains(&width));
         }
+    }
+}
+
+#[test]
+fn a_drawing_keeps_to_its_bytes() {
+    let frames = (0..400).map(|at| frame(&format!("function_{at}"), Kind::User)).collect();
+    let stacks: Vec<[u32; 3]> = (0..398).map(|at| [at, at + 1, at + 2]).collect();
+    let stacks: Vec<(&[u32], u64)> =
+        stacks.iter().zip(1..).map(|(stack, samples)| (&stack[..], samples)).collect();
+    let profile = profile(frames, &stacks);
+    let all = flame(&profile, usize::MAX);
+    for most_bytes in [100_000, 20_000] {
+        let drawn = flame(&profile, most_bytes);
+        assert!(all.len() > most_bytes && drawn.len() <= most_bytes, "{}", drawn.len());
+        assert!(is_balanced(&drawn) && drawn.contains("frames too thin to draw"));
     }
 }
