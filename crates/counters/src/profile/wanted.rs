@@ -8,8 +8,8 @@ use crate::table::{Definition, Table};
 
 /// What shares of functions are to be of.
 ///
-/// Hassanein et al. (2008, figures 7b and 17) print shares of time, of L2 misses and of DTLB misses.
-/// Their L2 is the last level, so the last level of today is here too.
+/// Hassanein et al. (2008, figures 7b and 17) print shares of time, of L2 misses and of DTLB
+/// misses. Their L2 is the last level, so the last level of today is here too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {

@@ -73,11 +73,11 @@ impl Costs {
         }
         sentences.push(match self.has_siblings {
             true => "Penalties with a busy sibling: not measured, as the limits are taken by one \
-                     thread whose sibling idles; with both at work a miss takes longer, and bars of \
-                     cells with siblings are too short by that."
+                     thread whose sibling idles; with both at work a miss takes longer, and bars \
+                     of cells with siblings are too short by that."
                 .to_owned(),
-            false => "Penalties with a busy sibling: there are none, as no two CPUs of this machine \
-                      are seen to share a core."
+            false => "Penalties with a busy sibling: there are none, as no two CPUs of this \
+                      machine are seen to share a core."
                 .to_owned(),
         });
         sentences

@@ -96,7 +96,11 @@ fn more_misses(whole: &Stream, firsts: &[u32]) -> Stream {
 
 /// Latencies like a Skylake's; small pages add 30 ns far beyond the caches.
 fn limits() -> serde_json::Value {
-    let point = |bytes: usize, pages: &str, ns: f64| json!({ "bytes": bytes, "pages": pages, "ns": ns, "median_ns": ns });
+    let point = |bytes: usize, pages: &str, ns: f64| {
+        json!({
+            "bytes": bytes, "pages": pages, "ns": ns, "median_ns": ns,
+        })
+    };
     json!({
         "version": workahead_machine::limits::VERSION, "machine": "a machine of this test",
         "processor": null, "taken_unix_s": 1_770_818_580, "seconds": 29.0, "quick": false,

@@ -36,8 +36,8 @@ impl Results {
         self.profiles(cell).into_iter().next()
     }
 
-    /// One profile for each clock that a cell was sampled by, in the order in which they first came:
-    /// time, then misses where a study asks for those too.
+    /// One profile for each clock that a cell was sampled by, in the order in which they first
+    /// came: time, then misses where a study asks for those too.
     pub fn profiles(&self, cell: usize) -> Vec<Profile> {
         let mut by_clock: Vec<Profile> = Vec::new();
         for one in self.watched(cell).filter_map(|watched| watched.profile.as_ref()) {
