@@ -144,8 +144,9 @@ pub(crate) fn by_misses() -> Results {
             // The tuple's header is where misses are.
             let header = "HeapTupleSatisfiesMVCC";
             let found = profile.functions.iter_mut().find(|one| one.frame.name == header);
-            let more = profile.events;
-            found.unwrap().self_events += more;
+            let (more, found) = (profile.events, found.unwrap());
+            found.self_events += more;
+            found.total_events += more;
             profile.events += more;
             profile.functions.sort_by_key(|function| std::cmp::Reverse(function.self_events));
         }
