@@ -1,0 +1,305 @@
+//! One cache: sets of lines, each with a state, and who has to leave.
+//!
+//! ```text
+//!   address ── line number ── set ──► [tag│state] [tag│state] … ways
+//!                                      └ least recently used: kept in order, newest first
+//!                                      └ tree: one bit a node says which half was used last
+//! ```
+//!
+//! A line may carry data (`D`), which moves with it: the proofs of coherence read it, and models
+//! that only count time carry none, which costs nothing.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::geometry::Geometry;
+
+/// What a cache knows of a line (MESI; Papamarcos and Patel 1984). MSI is MESI without
+/// `Exclusive`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum State {
+    /// Not here.
+    #[default]
+    Invalid,
+    /// Others may have it; memory does.
+    Shared,
+    /// Nobody else has it; memory does.
+    Exclusive,
+    /// Nobody else has it, and memory has an old one.
+    Modified,
+}
+
+impl State {
+    /// All of them, the order of the tables of Keeton et al. (1998): M, E, S, I.
+    pub const ALL: [State; 4] = [State::Modified, State::Exclusive, State::Shared, State::Invalid];
+
+    const fn of_bits(bits: u64) -> Self {
+        match bits & STATE {
+            0 => State::Invalid,
+            1 => State::Shared,
+            2 => State::Exclusive,
+            _ => State::Modified,
+        }
+    }
+
+    /// Whether it may be written without asking.
+    #[must_use]
+    pub const fn is_owned(self) -> bool {
+        matches!(self, State::Exclusive | State::Modified)
+    }
+}
+
+/// Who leaves a full set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// The line that was not used for longest.
+    #[default]
+    Lru,
+    /// One of the half that was not used last, halves of halves: what hardware builds instead.
+    TreePlru,
+}
+
+/// The two lowest bits of a slot are its state; the line number is above them.
+const STATE: u64 = 0b11;
+const STATE_BITS: u32 = 2;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot<D> {
+    /// Line number and state; 0 is an empty slot.
+    bits: u64,
+    data: D,
+}
+
+impl<D> Slot<D> {
+    const fn holds(&self, line: u64) -> bool {
+        self.bits >> STATE_BITS == line && self.bits & STATE != 0
+    }
+}
+
+/// A line that had to leave, or was called back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Victim<D> {
+    /// Its number, in lines of this cache.
+    pub line: u64,
+    /// What it was; never `Invalid`.
+    pub state: State,
+    /// What was in it.
+    pub data: D,
+}
+
+/// A set-associative cache.
+#[derive(Debug, Clone)]
+pub struct Cache<D = ()> {
+    slots: Vec<Slot<D>>,
+    ways: usize,
+    sets: u64,
+    /// `sets - 1` where that is a mask.
+    mask: Option<u64>,
+    line_shift: u32,
+    replacement: Replacement,
+    /// Bits of each set's tree; empty under LRU.
+    trees: Vec<u64>,
+}
+
+impl<D: Copy + Default> Cache<D> {
+    /// An empty one.
+    #[must_use]
+    pub fn new(geometry: Geometry, replacement: Replacement) -> Self {
+        let (sets, ways) = (geometry.sets(), geometry.ways() as usize);
+        let trees = match replacement {
+            Replacement::Lru => 0,
+            Replacement::TreePlru => sets as usize,
+        };
+        Self {
+            slots: vec![Slot::default(); sets as usize * ways],
+            ways,
+            sets,
+            mask: sets.is_power_of_two().then(|| sets - 1),
+            line_shift: geometry.line().trailing_zeros(),
+            replacement,
+            trees: vec![0; trees],
+        }
+    }
+
+    /// The number of the line that an address lies in.
+    #[inline(always)]
+    #[must_use]
+    pub const fn line_of(&self, address: u64) -> u64 {
+        address >> self.line_shift
+    }
+
+    /// Address of a line's first byte.
+    #[inline(always)]
+    #[must_use]
+    pub const fn address_of(&self, line: u64) -> u64 {
+        line << self.line_shift
+    }
+
+    /// Bytes of a line.
+    #[must_use]
+    pub const fn line_bytes(&self) -> u64 {
+        1 << self.line_shift
+    }
+
+    #[inline(always)]
+    fn set_of(&self, line: u64) -> usize {
+        let set = match self.mask {
+            Some(mask) => line & mask,
+            None => line % self.sets,
+        };
+        set as usize * self.ways
+    }
+
+    /// Looks a line up and, if it is there, remembers that it was used.
+    #[inline(always)]
+    pub fn touch(&mut self, line: u64) -> State {
+        let first = self.set_of(line);
+        // Most accesses are to the line that the set was last used for.
+        let newest = self.slots[first];
+        if newest.holds(line) && self.trees.is_empty() {
+            return State::of_bits(newest.bits);
+        }
+        self.touch_older(first, line)
+    }
+
+    #[inline]
+    fn touch_older(&mut self, first: usize, line: u64) -> State {
+        let set = &mut self.slots[first..first + self.ways];
+        let Some(way) = set.iter().position(|slot| slot.holds(line)) else {
+            return State::Invalid;
+        };
+        let state = State::of_bits(set[way].bits);
+        self.used(first, way);
+        state
+    }
+
+    /// Notes that a way of a set was used.
+    #[inline(always)]
+    fn used(&mut self, first: usize, way: usize) {
+        match self.replacement {
+            Replacement::Lru => {
+                let set = &mut self.slots[first..=first + way];
+                let slot = set[way];
+                set.copy_within(0..way, 1);
+                set[0] = slot;
+            }
+            Replacement::TreePlru => {
+                let tree = &mut self.trees[first / self.ways];
+                *tree = tree_used(*tree, self.ways, way);
+            }
+        }
+    }
+
+    /// What is known of a line, which is not thereby used.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, line: u64) -> State {
+        self.slot(line).map_or(State::Invalid, |slot| State::of_bits(slot.bits))
+    }
+
+    /// What is in a line, if it is there.
+    #[must_use]
+    pub fn data(&self, line: u64) -> Option<D> {
+        self.slot(line).map(|slot| slot.data)
+    }
+
+    fn slot(&self, line: u64) -> Option<&Slot<D>> {
+        let first = self.set_of(line);
+        self.slots[first..first + self.ways].iter().find(|slot| slot.holds(line))
+    }
+
+    fn slot_mut(&mut self, line: u64) -> Option<&mut Slot<D>> {
+        let first = self.set_of(line);
+        self.slots[first..first + self.ways].iter_mut().find(|slot| slot.holds(line))
+    }
+
+    /// Changes what is known of a line; false if it isn't there.
+    ///
+    /// # Panics
+    /// For `Invalid`: that is [`drop_line`](Self::drop_line).
+    #[inline]
+    pub fn set_state(&mut self, line: u64, state: State) -> bool {
+        assert_ne!(state, State::Invalid, "lines are dropped, not made invalid");
+        let Some(slot) = self.slot_mut(line) else { return false };
+        slot.bits = line << STATE_BITS | state as u64;
+        true
+    }
+
+    /// Changes what is in a line; false if it isn't there.
+    pub fn set_data(&mut self, line: u64, data: D) -> bool {
+        self.slot_mut(line).map(|slot| slot.data = data).is_some()
+    }
+
+    /// Puts a line in that isn't there, as used now. Returns who had to leave.
+    #[inline]
+    pub fn insert(&mut self, line: u64, state: State, data: D) -> Option<Victim<D>> {
+        debug_assert_eq!(self.peek(line), State::Invalid, "line {line} is there already");
+        let first = self.set_of(line);
+        let set = &self.slots[first..first + self.ways];
+        let empty = set.iter().position(|slot| slot.bits & STATE == 0);
+        let way = empty.unwrap_or_else(|| match self.replacement {
+            Replacement::Lru => self.ways - 1,
+            Replacement::TreePlru => tree_victim(self.trees[first / self.ways], self.ways),
+        });
+        let slot = &mut self.slots[first + way];
+        let left = *slot;
+        *slot = Slot { bits: line << STATE_BITS | state as u64, data };
+        self.used(first, way);
+        (left.bits & STATE != 0).then(|| Victim {
+            line: left.bits >> STATE_BITS,
+            state: State::of_bits(left.bits),
+            data: left.data,
+        })
+    }
+
+    /// Takes a line out.
+    pub fn drop_line(&mut self, line: u64) -> Option<Victim<D>> {
+        let slot = self.slot_mut(line)?;
+        let Slot { bits, data } = std::mem::take(slot);
+        Some(Victim { line, state: State::of_bits(bits), data })
+    }
+
+    /// Every line that is here.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, State)> {
+        let here = self.slots.iter().filter(|slot| slot.bits & STATE != 0);
+        here.map(|slot| (slot.bits >> STATE_BITS, State::of_bits(slot.bits)))
+    }
+
+    /// Takes everything out, unwritten.
+    pub fn clear(&mut self) {
+        self.slots.fill(Slot::default());
+        self.trees.fill(0);
+    }
+}
+
+/// The tree after a way was used: every node on the way to it points to the other half. Node 1 is
+/// the root, `2n` and `2n + 1` are the halves of `n`; a set bit says that the right half was used.
+fn tree_used(mut tree: u64, ways: usize, way: usize) -> u64 {
+    let mut node = 1;
+    let mut half = ways.next_power_of_two() / 2;
+    while half > 0 {
+        let right = way & half != 0;
+        tree = tree & !(1 << node) | u64::from(right) << node;
+        node = 2 * node + usize::from(right);
+        half /= 2;
+    }
+    tree
+}
+
+/// The way that the tree gives up: at each node the half that was not used last, if it has ways.
+fn tree_victim(tree: u64, ways: usize) -> usize {
+    let mut node = 1;
+    let mut way = 0;
+    let mut half = ways.next_power_of_two() / 2;
+    while half > 0 {
+        let right = tree >> node & 1 == 0 && way + half < ways;
+        way += if right { half } else { 0 };
+        node = 2 * node + usize::from(right);
+        half /= 2;
+    }
+    way
+}

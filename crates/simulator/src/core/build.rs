@@ -1,0 +1,89 @@
+//! From a preset to cores.
+
+use std::collections::VecDeque;
+
+use super::{Announced, Copies, Core, Cpu, Processor};
+use crate::branches::Predictor;
+use crate::counts::Counts;
+use crate::hierarchy::Hierarchy;
+use crate::prefetcher::Streams;
+use crate::preset::{Holds, Preset, PresetError, TlbSizes};
+use crate::ticks::{CYCLE, Ticks, ticks};
+use crate::tlb::Tlb;
+
+impl Processor {
+    /// A machine with nothing in its caches.
+    ///
+    /// # Errors
+    /// If there can be none like this.
+    pub fn new(preset: &Preset) -> Result<Self, PresetError> {
+        preset.check()?;
+        let hierarchy = Hierarchy::new(preset)?;
+        let cores: Result<Vec<Core>, PresetError> =
+            (0..preset.cores).map(|_| Core::new(preset)).collect();
+        let core = &preset.core;
+        let nearest = preset.cache.iter().find(|level| level.holds != Holds::Instructions);
+        let code = preset.cache.iter().find(|level| level.holds != Holds::Data);
+        Ok(Self {
+            cores: cores?,
+            cpus: (0..preset.cpus()).map(|_| Cpu::new()).collect(),
+            hierarchy,
+            uop: CYCLE / Ticks::from(core.width),
+            nearest: ticks(nearest.map_or(0.0, |level| level.latency)),
+            nearest_code: ticks(code.map_or(0.0, |level| level.latency)),
+            code_line: code.map_or(64, |level| u64::from(level.line)),
+            line: nearest.map_or(64, |level| u64::from(level.line)),
+            window: u64::from(core.window / core.window_sharing.parts(preset.threads)),
+            stores: (core.stores / core.stores_sharing.parts(preset.threads)) as usize,
+            clear: ticks(preset.clears.cost),
+            clear_window: ticks(preset.clears.window),
+            data_tlb_cost: ticks(preset.tlb.data.cost),
+            code_tlb_cost: ticks(preset.tlb.instructions.as_ref().map_or(0.0, |tlb| tlb.cost)),
+            mispredict: ticks(preset.branches.as_ref().map_or(0.0, |all| all.mispredict)),
+            preset: preset.clone(),
+        })
+    }
+}
+
+impl Core {
+    fn new(preset: &Preset) -> Result<Self, PresetError> {
+        let threads = preset.threads;
+        let tlb = |sizes: &TlbSizes| {
+            let entries = sizes.entries / sizes.threads.parts(threads);
+            let tlb = Tlb::new(entries, sizes.ways, preset.page);
+            let tlb = tlb.map_err(|why| PresetError::Impossible {
+                name: preset.name.clone(),
+                what: "tlb".to_owned(),
+                why,
+            })?;
+            Ok(Copies::new(sizes.threads, threads, &tlb))
+        };
+        let core = &preset.core;
+        let lines = (core.outstanding / core.outstanding_sharing.parts(threads)).max(1);
+        let branches = preset.branches.as_ref();
+        Ok(Self {
+            front: 0,
+            data_tlb: tlb(&preset.tlb.data)?,
+            code_tlb: preset.tlb.instructions.as_ref().map(tlb).transpose()?,
+            outstanding: Copies::new(core.outstanding_sharing, threads, &vec![0; lines as usize]),
+            predictor: branches.map(|all| Predictor::new(preset, all)).transpose()?,
+            streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),
+        })
+    }
+}
+
+impl Cpu {
+    fn new() -> Self {
+        Self {
+            now: 0,
+            begun: None,
+            chain: 0,
+            flying: VecDeque::new(),
+            storing: VecDeque::new(),
+            announced: Announced::new(),
+            touched: Announced::new(),
+            space: 0,
+            counts: Counts::default(),
+        }
+    }
+}

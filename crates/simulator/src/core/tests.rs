@@ -1,0 +1,255 @@
+//! Operations by hand, one structure at a time.
+
+use super::*;
+use crate::counts::Cause;
+use crate::preset::tests::small;
+
+const FAR: u64 = 1 << 20;
+
+fn load(address: u64) -> Op {
+    Op::Load { address, bytes: 4, after: After::Nothing }
+}
+
+fn chained(address: u64) -> Op {
+    Op::Load { address, bytes: 4, after: After::Load }
+}
+
+/// Cycles that operations take on CPU 0, and what was counted.
+fn run(edit: impl FnOnce(&mut Preset), ops: &[Op]) -> (f64, Counts) {
+    let mut preset = small();
+    edit(&mut preset);
+    let mut processor = Processor::new(&preset).unwrap();
+    for op in ops {
+        processor.run(0, *op);
+    }
+    processor.drain(0);
+    let counts = processor.counts(0);
+    (counts.cycles(), counts)
+}
+
+/// L1 takes 2 cycles, L2 10, memory 100, a translation 20; one operation begins a cycle.
+#[test]
+fn without_overlap_every_access_is_waited_for() {
+    let (cycles, counts) = run(|_| {}, &[load(0), load(4), load(64), Op::Compute { uops: 7 }]);
+    // A page and a line; the nearest cache; a line of the same page.
+    assert_eq!(cycles, (1.0 + 20.0 + 100.0) + (1.0 + 2.0) + (1.0 + 100.0) + 7.0);
+    assert_eq!((counts.loads, counts.uops, counts.data_tlb_misses), (3, 10, 1));
+    assert_eq!(counts.non_overlapped_cycles(), cycles);
+    assert_eq!(counts.stalled[Cause::Memory as usize] / 60, 2 * 98);
+    assert_eq!(counts.stalled[Cause::DataTlb as usize] / 60, 20);
+}
+
+/// Two lines that know nothing of each other come together; two of a chain one after the other.
+#[test]
+fn a_window_overlaps_what_is_independent() {
+    let warm = [load(0), Op::Pause { cycles: 1000 }];
+    let cycles = |ops: [Op; 2]| {
+        let all = [warm.to_vec(), ops.to_vec()].concat();
+        run(|preset| preset.core.window = 64, &all).0
+            - run(|preset| preset.core.window = 64, &warm).0
+    };
+    // The bus is taken for 8 cycles by the first.
+    assert_eq!(cycles([load(128), load(256)]), 1.0 + 8.0 + 100.0);
+    assert_eq!(cycles([load(128), chained(256)]), 1.0 + 100.0 + 100.0);
+}
+
+/// A window of 4 holds a load and three operations; the fourth waits for the load.
+#[test]
+fn a_full_window_waits() {
+    let ops = [load(0), Op::Compute { uops: 1 }, Op::Compute { uops: 1 }, Op::Compute { uops: 1 }];
+    let last = [ops.to_vec(), vec![Op::Compute { uops: 1 }]].concat();
+    let unfinished = |window, ops: &[Op]| {
+        let mut preset = small();
+        preset.core.window = window;
+        let mut processor = Processor::new(&preset).unwrap();
+        ops.iter().for_each(|op| processor.run(0, *op));
+        processor.counts(0).cycles()
+    };
+    assert_eq!(unfinished(4, &ops), 4.0);
+    assert_eq!(unfinished(4, &last), 121.0 + 1.0);
+    assert_eq!(unfinished(5, &last), 5.0);
+}
+
+/// Overlap never makes a run longer than no overlap, and not shorter than its computation (A19).
+#[test]
+fn overlap_lowers_measured_below_non_overlapped() {
+    let ops: Vec<Op> = (0..400_u64).map(|at| load(at * 7919 % 64 * 4096 + at % 64 * 64)).collect();
+    let (blocking, one) = run(|_| {}, &ops);
+    let (overlapped, two) = run(|preset| preset.core.window = 64, &ops);
+    assert!((one.non_overlapped_cycles() / blocking - 1.0).abs() < 0.01);
+    assert!(overlapped < 0.7 * two.non_overlapped_cycles(), "{overlapped} {blocking}");
+    assert!(overlapped >= cycles_of(two.computation));
+}
+
+fn cycles_of(ticks: Ticks) -> f64 {
+    crate::ticks::cycles(ticks)
+}
+
+#[test]
+fn stores_wait_in_their_buffer() {
+    let store = |line: u64| Op::Store { address: line * 64, bytes: 8 };
+    let ops = [store(0), store(1), store(2)];
+    let begun = |stores| {
+        let mut preset = small();
+        (preset.core.window, preset.core.stores) = (64, stores);
+        let mut processor = Processor::new(&preset).unwrap();
+        ops.iter().for_each(|op| processor.run(0, *op));
+        processor.counts(0)
+    };
+    assert_eq!(begun(3).cycles(), 3.0);
+    // The third waits until the first, with its translation, is done.
+    assert_eq!(begun(2).cycles(), 121.0);
+    assert_eq!(begun(2).stalled[Cause::Stores as usize] / 60, 118);
+}
+
+/// With room for one line the second waits for the first, as on a bus that takes one request.
+#[test]
+fn lines_on_their_way_are_limited() {
+    let ops = [load(0), load(64)];
+    let cycles = |outstanding| {
+        run(|preset| (preset.core.window, preset.core.outstanding) = (64, outstanding), &ops)
+    };
+    let (two, _) = cycles(2);
+    let (one, counts) = cycles(1);
+    assert!(one > two + 70.0, "{one} {two}");
+    assert!(counts.penalty[Cause::Outstanding as usize] > 0);
+}
+
+#[test]
+fn hints_bring_lines_unless_their_page_is_unknown() {
+    let cycles = |drops| {
+        let ops = [
+            load(0),
+            Op::Announce { address: 64, hint: true },
+            Op::Announce { address: FAR, hint: true },
+            Op::Compute { uops: 300 },
+            load(64),
+            load(FAR),
+        ];
+        run(|preset| preset.core.drops_hints = drops, &ops)
+    };
+    let (kept, counts) = cycles(false);
+    assert_eq!((counts.hints, counts.hints_dropped), (2, 0));
+    let (dropped, counts) = cycles(true);
+    assert_eq!(counts.hints_dropped, 1);
+    // One line and one translation more.
+    assert_eq!(dropped - kept, 98.0 + 20.0);
+}
+
+/// A store to a line that the sibling has just read clears the pipeline, once for each of them.
+#[test]
+fn stores_clear_siblings_that_read() {
+    let mut preset = small();
+    (preset.cores, preset.threads) = (1, 2);
+    let mut processor = Processor::new(&preset).unwrap();
+    processor.run(0, load(0));
+    processor.idle_until(1, processor.now(0));
+    processor.run(1, Op::Store { address: 0, bytes: 4 });
+    assert_eq!((processor.counts(1).clears, processor.counts(0).clears), (1, 0));
+    for cpu in 0..2 {
+        assert_eq!(processor.counts(cpu).stalled[Cause::Clear as usize] / 60, 200);
+    }
+    // Long after, or of another line, there is nothing to clear.
+    processor.idle_until(1, processor.now(1) + 60 * 10_000);
+    processor.run(1, Op::Store { address: 0, bytes: 4 });
+    processor.run(1, Op::Store { address: 4096, bytes: 4 });
+    assert_eq!(processor.counts(1).clears, 1);
+}
+
+/// Two threads that only compute have half of the front each.
+#[test]
+fn siblings_share_the_front() {
+    let mut preset = small();
+    (preset.cores, preset.threads) = (1, 2);
+    let mut processor = Processor::new(&preset).unwrap();
+    for _ in 0..100 {
+        processor.run(0, Op::Compute { uops: 1 });
+        processor.run(1, Op::Compute { uops: 1 });
+    }
+    assert_eq!(processor.counts(0).cycles() + 1.0, processor.counts(1).cycles());
+    assert_eq!(processor.counts(1).cycles(), 200.0);
+    assert_eq!(processor.counts(1).stalled[Cause::Sibling as usize] / 60, 100);
+}
+
+/// A window that is split holds half as much; alone, a thread has all of it (A4).
+#[test]
+fn split_structures_are_whole_for_one_thread() {
+    let overlapped = |threads| {
+        let mut preset = small();
+        (preset.cores, preset.threads, preset.core.window) = (1, threads, 8);
+        preset.core.window_sharing = Sharing::Split;
+        let mut processor = Processor::new(&preset).unwrap();
+        processor.run(0, load(0));
+        for line in 1..5 {
+            processor.run(0, Op::Compute { uops: 1 });
+            processor.run(0, load(line * 64));
+        }
+        processor.drain(0);
+        processor.counts(0).cycles()
+    };
+    assert!(overlapped(2) > overlapped(1) + 50.0, "{} {}", overlapped(2), overlapped(1));
+}
+
+/// A buffer of four translations for each of two threads keeps four pages; one for both keeps four
+/// of both; split in two, it keeps two.
+#[test]
+fn translations_are_shared_or_not() {
+    let misses = |sharing, pages: u64| {
+        let mut preset = small();
+        (preset.cores, preset.threads) = (1, 2);
+        preset.tlb.data.entries = 4;
+        preset.tlb.data.threads = sharing;
+        let mut processor = Processor::new(&preset).unwrap();
+        for round in 0..3 {
+            for page in 0..pages {
+                for cpu in 0..2 {
+                    processor.run(cpu, load((page << 12) + ((cpu as u64) << 24) + round * 64));
+                }
+            }
+        }
+        processor.counts(0).data_tlb_misses
+    };
+    assert_eq!(misses(Sharing::Duplicated, 4), 4);
+    assert_eq!((misses(Sharing::Shared, 4), misses(Sharing::Shared, 2)), (12, 2));
+    assert_eq!((misses(Sharing::Split, 4), misses(Sharing::Split, 2)), (12, 2));
+}
+
+#[test]
+fn instructions_are_waited_for() {
+    let (cycles, counts) = run(
+        |preset| {
+            preset.tlb.instructions =
+                Some(crate::preset::TlbSizes { cost: 30.0, ..preset.tlb.data.clone() });
+        },
+        &[
+            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Compute { uops: 4 },
+            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Compute { uops: 4 },
+        ],
+    );
+    assert_eq!(cycles, 30.0 + 98.0 + 4.0 + 4.0);
+    assert_eq!(counts.code_tlb_misses, 1);
+    assert_eq!(counts.stalled[Cause::Code as usize] / 60, 98);
+}
+
+#[test]
+fn wrong_guesses_are_paid_for() {
+    let branch = |taken| Op::Branch { at: 64, taken, back: true };
+    let (cycles, counts) = run(
+        |preset| {
+            preset.branches = Some(crate::preset::Branches {
+                targets: 512,
+                ways: 4,
+                history: 8,
+                mispredict: 15.0,
+                history_sharing: Sharing::Shared,
+                targets_sharing: Sharing::Shared,
+            });
+        },
+        &[branch(true), branch(false)],
+    );
+    // The second is in the buffer; its counter, of another history, is not sure and says no.
+    assert_eq!((counts.branches, counts.target_misses), (2, 1));
+    assert_eq!(cycles, 2.0 + 15.0 * counts.mispredicts as f64);
+}

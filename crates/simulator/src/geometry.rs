@@ -1,0 +1,111 @@
+//! Sizes of a cache, checked once.
+
+use serde::{Deserialize, Serialize};
+
+/// Sets of `ways` lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    sets: u64,
+    ways: u32,
+    line: u32,
+}
+
+/// A geometry as it is written: bytes, ways, bytes a line. No ways means that a line may lie
+/// anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizes {
+    /// Size.
+    pub bytes: u64,
+    /// Lines of a set; 0 for all.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line: u32,
+}
+
+/// Sizes that no cache has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Impossible {
+    /// The line is no power of two.
+    #[error("a line of {0} bytes: it takes a power of two from 4 to 4096")]
+    Line(u32),
+    /// The size is no multiple of what a set holds.
+    #[error("{bytes} bytes in sets of {ways} lines of {line} bytes leave a part of a set")]
+    Part {
+        /// Size.
+        bytes: u64,
+        /// Lines of a set.
+        ways: u32,
+        /// Bytes of a line.
+        line: u32,
+    },
+    /// There is nothing, or too much.
+    #[error("a cache of {0} bytes: it takes one line to 4 GiB")]
+    Size(u64),
+    /// Trees have a bit a node in one word.
+    #[error("{0} ways: it takes 1 to 64, or 0 for a cache without sets of at most 4096 lines")]
+    Ways(u32),
+}
+
+impl Geometry {
+    /// Checks sizes.
+    ///
+    /// # Errors
+    /// If no cache can have them.
+    pub fn of(sizes: Sizes) -> Result<Self, Impossible> {
+        let Sizes { bytes, ways, line } = sizes;
+        if !line.is_power_of_two() || !(4..=4096).contains(&line) {
+            return Err(Impossible::Line(line));
+        }
+        if bytes < u64::from(line) || bytes > 4 << 30 {
+            return Err(Impossible::Size(bytes));
+        }
+        let lines = bytes / u64::from(line);
+        let ways = match ways {
+            0 if lines <= 4096 => lines as u32,
+            1..=64 => ways,
+            _ => return Err(Impossible::Ways(ways)),
+        };
+        let set = u64::from(ways) * u64::from(line);
+        match bytes % set {
+            0 => Ok(Self { sets: bytes / set, ways, line }),
+            _ => Err(Impossible::Part { bytes, ways, line }),
+        }
+    }
+
+    /// Number of sets.
+    #[must_use]
+    pub const fn sets(self) -> u64 {
+        self.sets
+    }
+
+    /// Lines of a set.
+    #[must_use]
+    pub const fn ways(self) -> u32 {
+        self.ways
+    }
+
+    /// Bytes of a line.
+    #[must_use]
+    pub const fn line(self) -> u32 {
+        self.line
+    }
+
+    /// Size.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.sets * self.ways as u64 * self.line as u64
+    }
+
+    /// An equal part for each of `parts` threads: of the ways if they can be dealt out, else of the
+    /// sets.
+    #[must_use]
+    pub const fn split(self, parts: u32) -> Self {
+        let sets = self.sets / parts as u64;
+        match self.ways.is_multiple_of(parts) || sets == 0 {
+            true if self.ways >= parts => Self { ways: self.ways / parts, ..self },
+            true => Self { ways: 1, ..self },
+            false => Self { sets, ..self },
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! From a preset to caches and paths.
+
+use std::collections::HashMap;
+
+use super::{DEPTHS, Found, Hierarchy, Path, Steps, Unit};
+use crate::bus::Bus;
+use crate::cache::Cache;
+use crate::hierarchy::Fills;
+use crate::preset::{CacheLevel, Holds, Preset, PresetError};
+use crate::ticks::ticks;
+
+impl<D: Copy + Default> Hierarchy<D> {
+    /// The caches of a machine, empty.
+    ///
+    /// # Errors
+    /// If a cache is impossible, or a CPU has none, or more than three on its way to memory.
+    pub fn new(preset: &Preset) -> Result<Self, PresetError> {
+        let mut units: Vec<Unit<D>> = Vec::new();
+        let cpus = preset.cpus() as usize;
+        let mut data = vec![Path::default(); cpus];
+        let mut code = vec![Path::default(); cpus];
+        for level in &preset.cache {
+            let first = units.len();
+            let copies = level.threads.copies(preset.threads);
+            let groups = preset.cores.div_ceil(level.cores.max(1));
+            let geometry = preset.geometry(level)?;
+            for _ in 0..groups * copies {
+                units.push(Unit {
+                    cache: Cache::new(geometry, level.replacement),
+                    latency: ticks(level.latency),
+                    inclusive: level.inclusive,
+                    nearer: Vec::new(),
+                    next: None,
+                });
+            }
+            for cpu in 0..cpus {
+                let (core, thread) = (cpu as u32 / preset.threads, cpu as u32 % preset.threads);
+                let copy = if copies == 1 { 0 } else { thread };
+                let unit = first + (core / level.cores.max(1) * copies + copy) as usize;
+                if level.holds != Holds::Instructions {
+                    data[cpu].steps.push(preset, unit)?;
+                }
+                if level.holds != Holds::Data {
+                    code[cpu].steps.push(preset, unit)?;
+                }
+            }
+        }
+        if data.iter().any(|path| path.steps.is_empty()) {
+            return Err(count(preset, 0));
+        }
+        link(&mut units, data.iter().chain(&code));
+        let all: Vec<Steps> = data.iter().chain(&code).map(|path| path.steps).collect();
+        for path in data.iter_mut().chain(&mut code) {
+            path.under = under(path.steps, &all, units.len());
+        }
+        let shift = units.iter().map(|unit| unit.cache.line_bytes().trailing_zeros()).max();
+        let of_data = |level: &&CacheLevel| level.holds != Holds::Instructions;
+        Ok(Self {
+            units,
+            data,
+            code,
+            protocol: preset.memory.protocol,
+            fills: Fills::new(shift.unwrap_or_default()),
+            bus: Bus::new(&preset.memory),
+            memory: HashMap::new(),
+            found: vec![Found::default(); cpus],
+            names: preset.cache.iter().filter(of_data).map(|level| level.name.clone()).collect(),
+        })
+    }
+}
+
+impl Steps {
+    fn push(&mut self, preset: &Preset, unit: usize) -> Result<(), PresetError> {
+        let at = usize::from(self.count);
+        if at == DEPTHS - 1 {
+            return Err(count(preset, at + 1));
+        }
+        self.caches[at] = unit as u16;
+        self.count += 1;
+        Ok(())
+    }
+}
+
+fn count(preset: &Preset, caches: usize) -> PresetError {
+    PresetError::Range {
+        name: preset.name.clone(),
+        what: "the number of caches between a CPU and memory".to_owned(),
+        value: caches as f64,
+        range: "1 to 3",
+    }
+}
+
+/// What is before and behind each cache.
+fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
+    for path in paths {
+        for (depth, at) in path.steps.iter().enumerate() {
+            units[*at as usize].next = path.steps.get(depth + 1).copied();
+            for nearer in &path.steps[..depth] {
+                if !units[*at as usize].nearer.contains(nearer) {
+                    units[*at as usize].nearer.push(*nearer);
+                }
+            }
+        }
+    }
+}
+
+/// For each depth of a path, the caches of other paths that lead through the one there; for memory,
+/// all that are on none of its own. Nearest first: what is nearest was changed last.
+fn under(steps: Steps, all: &[Steps], units: usize) -> Vec<Vec<u16>> {
+    let depth_of = |unit: u16| {
+        all.iter().filter_map(|other| other.iter().position(|at| *at == unit)).max().unwrap_or(0)
+    };
+    let leads_through = |unit: u16, through: u16| {
+        all.iter().any(|other| {
+            let near = other.iter().position(|at| *at == unit);
+            let far = other.iter().position(|at| *at == through);
+            near.zip(far).is_some_and(|(near, far)| near < far)
+        })
+    };
+    let mut others: Vec<u16> = (0..units as u16).filter(|unit| !steps.contains(unit)).collect();
+    others.sort_by_key(|unit| (depth_of(*unit), *unit));
+    let mut under: Vec<Vec<u16>> = steps
+        .iter()
+        .map(|at| others.iter().copied().filter(|unit| leads_through(*unit, *at)).collect())
+        .collect();
+    under.push(others);
+    under
+}

@@ -1,0 +1,32 @@
+//! Modelled machines: caches, translations, a bus, cores of one to eight threads, on which the same
+//! walks and workloads run as on real ones.
+//!
+//! ```text
+//!   script ──ops──► thread ──► core: width, window, stores, branches
+//!                                │ address
+//!                                ▼
+//!                   TLB, hierarchy of caches (MESI, MSI), bus, memory    ──► counts and cycles
+//! ```
+//!
+//! Everything is deterministic: whole ticks, no clock, no addresses of this process, no threads of
+//! the system that could change an order. A figure from here is *modelled* (tier E) wherever it is
+//! shown.
+//!
+//! Deliberately absent: this crate reads no clock, prints nothing and knows no study.
+
+#![forbid(unsafe_code)]
+
+mod branches;
+pub mod bus;
+pub mod cache;
+pub mod core;
+pub mod counts;
+pub mod geometry;
+pub mod hierarchy;
+pub mod op;
+mod prefetcher;
+pub mod preset;
+mod recent;
+pub mod run;
+pub mod ticks;
+mod tlb;

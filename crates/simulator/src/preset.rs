@@ -1,0 +1,414 @@
+//! A modelled machine as data: what it has, and where each figure comes from.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::Replacement;
+use crate::geometry::{Geometry, Impossible, Sizes};
+
+/// What the threads of a core do with one of its structures (S0.19).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// One, for whoever comes.
+    #[default]
+    Shared,
+    /// One each, of full size.
+    Duplicated,
+    /// An equal part each; all of it where a core runs one thread.
+    Split,
+}
+
+impl Sharing {
+    /// How many of it a core has for so many threads.
+    #[must_use]
+    pub const fn copies(self, threads: u32) -> u32 {
+        match self {
+            Sharing::Shared => 1,
+            Sharing::Duplicated | Sharing::Split => threads,
+        }
+    }
+
+    /// What part of it each copy is.
+    #[must_use]
+    pub const fn parts(self, threads: u32) -> u32 {
+        match self {
+            Sharing::Split => threads,
+            Sharing::Shared | Sharing::Duplicated => 1,
+        }
+    }
+}
+
+/// What goes through a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Holds {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instructions,
+    /// Both.
+    Both,
+}
+
+/// Lines that several caches may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// A line that nobody else has may be written without asking.
+    #[default]
+    Mesi,
+    /// Every first write of a line asks (S2.18).
+    Msi,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Preset {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// Clock.
+    pub ghz: f64,
+    /// Cores.
+    pub cores: u32,
+    /// Logical CPUs of a core.
+    pub threads: u32,
+    /// Bytes of a page.
+    pub page: u32,
+    /// What a core is.
+    pub core: Core,
+    /// Caches, nearest to the core first.
+    pub cache: Vec<CacheLevel>,
+    /// Translations.
+    pub tlb: Tlbs,
+    /// Behind the last cache.
+    pub memory: Memory,
+    /// Branches; not modelled where absent.
+    #[serde(default)]
+    pub branches: Option<Branches>,
+    /// Clears of the pipeline for the order of memory.
+    pub clears: Clears,
+    /// A prefetcher of streams; none where absent.
+    #[serde(default)]
+    pub prefetcher: Option<Prefetcher>,
+    /// Where figures come from, by their path or the beginning of it.
+    pub origin: BTreeMap<String, String>,
+    /// Other readings of what is unclear, by name: what each changes.
+    #[serde(default)]
+    pub variant: BTreeMap<String, toml::Table>,
+}
+
+/// A core.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Core {
+    /// Micro-operations that begin in a cycle.
+    pub width: u32,
+    /// How many micro-operations may be begun and not finished; 0 waits for every access, which
+    /// is a machine without overlap.
+    pub window: u32,
+    /// Stores that wait for their line.
+    pub stores: u32,
+    /// Lines that may be on their way from memory.
+    pub outstanding: u32,
+    /// What threads do with the window.
+    #[serde(default)]
+    pub window_sharing: Sharing,
+    /// With the stores.
+    #[serde(default)]
+    pub stores_sharing: Sharing,
+    /// With the lines on their way.
+    #[serde(default)]
+    pub outstanding_sharing: Sharing,
+    /// Whether a prefetch instruction is dropped where the page's translation is missing (S4.5).
+    #[serde(default)]
+    pub drops_hints: bool,
+    /// Micro-operations of an x86 instruction, where counts are of instructions.
+    pub uops_per_instruction: f64,
+}
+
+/// A cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CacheLevel {
+    /// What it is called: L1D, L1I, L2.
+    pub name: String,
+    /// What goes through it.
+    pub holds: Holds,
+    /// Size in bytes, of one of them.
+    pub bytes: u64,
+    /// Lines of a set; 0 for one set.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line: u32,
+    /// Cycles from a load to its use.
+    pub latency: f64,
+    /// Cores that share it.
+    #[serde(default = "one")]
+    pub cores: u32,
+    /// What the threads of a core do with it.
+    #[serde(default)]
+    pub threads: Sharing,
+    /// Who leaves.
+    #[serde(default)]
+    pub replacement: Replacement,
+    /// Whether what is in nearer caches is in this one too.
+    #[serde(default)]
+    pub inclusive: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Buffers of translations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tlbs {
+    /// For data.
+    pub data: TlbSizes,
+    /// For instructions; not modelled where absent.
+    #[serde(default)]
+    pub instructions: Option<TlbSizes>,
+    /// Whether they are emptied when another address space runs.
+    #[serde(default = "yes")]
+    pub flushed: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// One buffer of translations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TlbSizes {
+    /// Pages.
+    pub entries: u32,
+    /// Pages of a set; 0 for one set.
+    pub ways: u32,
+    /// Cycles of a miss.
+    pub cost: f64,
+    /// What threads do with it.
+    #[serde(default)]
+    pub threads: Sharing,
+}
+
+/// Memory and the way to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Memory {
+    /// Cycles from a load to its use, nobody else asking.
+    pub latency: f64,
+    /// Cycles for which a line keeps the bus.
+    pub transfer: f64,
+    /// Cycles for which a message without a line keeps it.
+    pub message: f64,
+    /// Requests on the bus at a time, of all cores; 0 for no limit.
+    #[serde(default)]
+    pub outstanding: u32,
+    /// Cycles from a load to its use of a line that another cache has changed.
+    pub dirty_latency: f64,
+    /// What caches agree on.
+    #[serde(default)]
+    pub protocol: Protocol,
+}
+
+/// Prediction of branches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Branches {
+    /// Entries of the branch target buffer.
+    pub targets: u32,
+    /// Entries of a set.
+    pub ways: u32,
+    /// Bits of history.
+    pub history: u32,
+    /// Cycles of a wrong guess.
+    pub mispredict: f64,
+    /// What threads do with histories.
+    #[serde(default)]
+    pub history_sharing: Sharing,
+    /// With targets.
+    #[serde(default)]
+    pub targets_sharing: Sharing,
+}
+
+/// Machine clears for the order of memory (S4.15).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Clears {
+    /// Cycles of one, fixed (S4.31).
+    pub cost: f64,
+    /// Cycles after a sibling's access in which a write of the line clears.
+    pub window: f64,
+}
+
+/// A prefetcher of ascending lines, into the cache farthest from the core.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Prefetcher {
+    /// Streams that are followed at a time.
+    pub streams: u32,
+    /// Lines ahead.
+    pub ahead: u32,
+}
+
+/// Why there is no such machine.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PresetError {
+    /// Nobody has described it.
+    #[error("no machine is called {name}: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// It has no such variant.
+    #[error("{machine} has no variant {name}: {known}")]
+    UnknownVariant {
+        /// Whose.
+        machine: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// It is no description of a machine.
+    #[error("{name}: {why}")]
+    Unreadable {
+        /// Which.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// No machine is like this.
+    #[error("{name}: {what}: {why}")]
+    Impossible {
+        /// Which.
+        name: String,
+        /// Of which part.
+        what: String,
+        /// What is wrong.
+        why: Impossible,
+    },
+    /// A figure is out of its range.
+    #[error("{name}: {what} is {value}: it takes {range}")]
+    Range {
+        /// Which.
+        name: String,
+        /// Of which part.
+        what: String,
+        /// What it is.
+        value: f64,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A figure without origin.
+    #[error("{name}: nothing says where {what} comes from: add it under [origin]")]
+    NoOrigin {
+        /// Which.
+        name: String,
+        /// Of which part.
+        what: String,
+    },
+}
+
+impl Preset {
+    /// Logical CPUs.
+    #[must_use]
+    pub const fn cpus(&self) -> u32 {
+        self.cores * self.threads
+    }
+
+    /// The same with one thread a core, which then has all that was split (A4).
+    #[must_use]
+    pub fn without_siblings(mut self) -> Self {
+        self.threads = 1;
+        self
+    }
+
+    /// The geometry of what each thread, or all, have of a cache.
+    ///
+    /// # Errors
+    /// If no cache is like that.
+    pub fn geometry(&self, level: &CacheLevel) -> Result<Geometry, PresetError> {
+        let CacheLevel { bytes, ways, line, .. } = *level;
+        let whole = Geometry::of(Sizes { bytes, ways, line });
+        let whole = whole.map_err(|why| PresetError::Impossible {
+            name: self.name.clone(),
+            what: level.name.clone(),
+            why,
+        })?;
+        Ok(whole.split(level.threads.parts(self.threads)))
+    }
+
+    /// Refuses figures that no machine has.
+    ///
+    /// # Errors
+    /// For the first of them.
+    pub fn check(&self) -> Result<(), PresetError> {
+        let core = &self.core;
+        let figures = [
+            ("ghz", self.ghz, (0.001, 1000.0), "0.001 to 1000"),
+            ("cores", self.cores.into(), (1.0, 64.0), "1 to 64"),
+            ("threads", self.threads.into(), (1.0, 8.0), "1 to 8"),
+            ("page", self.page.into(), (512.0, 1e9), "512 to 1000000000"),
+            ("core.width", core.width.into(), (1.0, 6.0), "1 to 6"),
+            ("core.window", core.window.into(), (0.0, 4096.0), "0 to 4096"),
+            ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
+            ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
+            ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
+            ("memory.latency", self.memory.latency, (1.0, 1e5), "1 to 100000"),
+            ("memory.dirty-latency", self.memory.dirty_latency, (1.0, 1e5), "1 to 100000"),
+            ("memory.transfer", self.memory.transfer, (0.0, 1e5), "0 to 100000"),
+            ("memory.message", self.memory.message, (0.0, 1e5), "0 to 100000"),
+            ("clears.cost", self.clears.cost, (0.0, 1e5), "0 to 100000"),
+            ("clears.window", self.clears.window, (0.0, 1e6), "0 to 1000000"),
+        ];
+        for (what, value, (least, most), range) in figures {
+            self.within((what, range), value, (least, most))?;
+        }
+        let history = self.branches.as_ref().map_or(1, |branches| branches.history);
+        self.within(("branches.history", "1 to 20"), history.into(), (1.0, 20.0))?;
+        let streams = self.prefetcher.as_ref().map_or(1, |prefetcher| prefetcher.streams);
+        self.within(("prefetcher.streams", "1 to 64"), streams.into(), (1.0, 64.0))?;
+        let mut before = 0.0;
+        for level in &self.cache {
+            let what = format!("the latency of {}", level.name);
+            let range = "no less than the cache before it";
+            self.within((&what, range), level.latency, (0.0, 1e5))?;
+            if level.holds != Holds::Instructions {
+                self.within((&what, range), level.latency, (before, 1e5))?;
+                before = level.latency;
+            }
+        }
+        let range = "no less than the last cache";
+        self.within(("memory.latency", range), self.memory.latency, (before, 1e5))
+    }
+
+    fn within(
+        &self,
+        (what, range): (&str, &'static str),
+        value: f64,
+        (least, most): (f64, f64),
+    ) -> Result<(), PresetError> {
+        match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(PresetError::Range {
+                name: self.name.clone(),
+                what: what.to_owned(),
+                value,
+                range,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

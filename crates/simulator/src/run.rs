@@ -1,0 +1,142 @@
+//! Threads of software on the logical CPUs of a machine, in the order of its time.
+//!
+//! ```text
+//!   CPU 0   thread A ▓▓▓▓▓  C ▓▓▓▓▓  A …      a quantum each, in turn
+//!   CPU 1   thread B ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+//!           always the CPU whose time is least does one operation
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use crate::core::Processor;
+use crate::counts::Counts;
+use crate::op::{Op, Script};
+use crate::ticks::{Ticks, ticks};
+
+/// A thread of software.
+pub struct Thread<'s> {
+    /// What it does.
+    pub script: Box<dyn Script + 's>,
+    /// Which address space it is in.
+    pub space: u16,
+    /// Whether the run ends without it: a helper, a program in the background.
+    pub attends: bool,
+}
+
+/// How threads share a CPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slices {
+    /// Cycles until the next thread's turn.
+    pub quantum: f64,
+    /// Cycles that a change takes.
+    pub switch: f64,
+}
+
+impl Default for Slices {
+    /// 100 ms at 1 GHz, and what a change of task takes without its misses.
+    fn default() -> Self {
+        Self { quantum: 1e8, switch: 3000.0 }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// By logical CPU.
+    pub cpus: Vec<Counts>,
+    /// By thread, as they were given: what was done while it had a CPU, and when it finished.
+    pub threads: Vec<(Counts, Ticks)>,
+    /// When the last of those that count finished.
+    pub ticks: Ticks,
+}
+
+struct Queue {
+    /// Threads by number; the first has the CPU.
+    threads: VecDeque<usize>,
+    slice_ends: Ticks,
+    /// What the CPU had done when the thread got it.
+    before: Counts,
+}
+
+/// Runs threads to their end: each on the CPU of its place in `placement`, those of one CPU in
+/// turn.
+///
+/// # Panics
+/// If a thread is placed on a CPU that the machine doesn't have.
+pub fn run(
+    processor: &mut Processor,
+    mut threads: Vec<Thread<'_>>,
+    placement: &[usize],
+    slices: Slices,
+) -> Ran {
+    let cpus = processor.preset().cpus() as usize;
+    let mut queues: Vec<Queue> = (0..cpus)
+        .map(|_| Queue { threads: VecDeque::new(), slice_ends: 0, before: Counts::default() })
+        .collect();
+    for (thread, cpu) in placement.iter().enumerate().take(threads.len()) {
+        queues[*cpu].threads.push_back(thread);
+    }
+    let quantum = ticks(slices.quantum);
+    for (cpu, queue) in queues.iter_mut().enumerate() {
+        queue.slice_ends = processor.now(cpu) + quantum;
+        queue.before = processor.counts(cpu);
+        if let Some(first) = queue.threads.front() {
+            processor.switch_to(cpu, threads[*first].space);
+        }
+    }
+    let begun: Vec<Counts> = (0..cpus).map(|cpu| processor.counts(cpu)).collect();
+    let mut done = vec![(Counts::default(), 0); threads.len()];
+    let mut pending: Vec<Option<Op>> = vec![None; threads.len()];
+    let mut left = threads.iter().filter(|thread| !thread.attends).count();
+    while left > 0 {
+        let Some(cpu) = earliest(processor, &queues) else { break };
+        let queue = &mut queues[cpu];
+        let Some(at) = queue.threads.front().copied() else { break };
+        let now = processor.now(cpu);
+        let op = pending[at].take().or_else(|| threads[at].script.next(now));
+        if op.is_some() && now >= queue.slice_ends && queue.threads.len() > 1 {
+            pending[at] = op;
+            done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
+            queue.threads.rotate_left(1);
+            processor.idle_until(cpu, now + ticks(slices.switch));
+            queue.slice_ends = processor.now(cpu) + quantum;
+            queue.before = processor.counts(cpu);
+            let next = queue.threads.front().copied().unwrap_or(at);
+            processor.switch_to(cpu, threads[next].space);
+            continue;
+        }
+        if let Some(op) = op {
+            processor.run(cpu, op);
+            continue;
+        }
+        processor.drain(cpu);
+        done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
+        done[at].1 = processor.now(cpu);
+        left -= usize::from(!threads[at].attends);
+        queue.threads.pop_front();
+        queue.slice_ends = processor.now(cpu) + quantum;
+        queue.before = processor.counts(cpu);
+        if let Some(next) = queue.threads.front() {
+            processor.switch_to(cpu, threads[*next].space);
+        }
+    }
+    for (cpu, queue) in queues.iter().enumerate() {
+        if let Some(at) = queue.threads.front() {
+            done[*at].0 = done[*at].0 + (processor.counts(cpu) - queue.before);
+        }
+    }
+    let counts = (0..cpus).map(|cpu| processor.counts(cpu) - begun[cpu]).collect();
+    let counted = threads.iter().zip(&done).filter(|(thread, _)| !thread.attends);
+    let last = counted.map(|(_, (_, finished))| *finished).max().unwrap_or_default();
+    Ran { cpus: counts, threads: done, ticks: last }
+}
+
+/// The CPU with work whose time is least, the first of several.
+#[inline(always)]
+fn earliest(processor: &Processor, queues: &[Queue]) -> Option<usize> {
+    let busy = (0..queues.len()).filter(|cpu| !queues[*cpu].threads.is_empty());
+    busy.min_by_key(|cpu| processor.now(*cpu))
+}

@@ -1,0 +1,105 @@
+//! Translations of pages that were used lately.
+
+use crate::cache::{Cache, Replacement, State};
+use crate::geometry::{Geometry, Impossible, Sizes};
+use crate::recent::Recent;
+
+/// A translation look-aside buffer: entries of pages, told apart by address space.
+#[derive(Debug, Clone)]
+pub(crate) struct Tlb {
+    kept: Kept,
+    page_shift: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Kept {
+    Anywhere(Recent),
+    Sets(Cache),
+}
+
+/// Bits of a page number below the number of its address space.
+const SPACE_SHIFT: u32 = 44;
+
+impl Tlb {
+    /// Empty, for `entries` pages of `page` bytes in sets of `ways`, 0 for no sets.
+    ///
+    /// # Errors
+    /// If no such buffer can be.
+    pub(crate) fn new(entries: u32, ways: u32, page: u32) -> Result<Self, Impossible> {
+        let geometry = Geometry::of(Sizes { bytes: u64::from(entries) * 64, ways, line: 64 })?;
+        if !page.is_power_of_two() {
+            return Err(Impossible::Line(page));
+        }
+        let kept = match ways {
+            0 => Kept::Anywhere(Recent::new(entries as usize)),
+            _ => Kept::Sets(Cache::new(geometry, Replacement::Lru)),
+        };
+        Ok(Self { kept, page_shift: page.trailing_zeros() })
+    }
+
+    /// Whether the translation of an address of a space was there. It is afterwards.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, space: u16, address: u64) -> bool {
+        let page = self.page(space, address);
+        match &mut self.kept {
+            Kept::Anywhere(recent) => recent.touch(page),
+            Kept::Sets(cache) => {
+                let hit = cache.touch(page) != State::Invalid;
+                if !hit {
+                    cache.insert(page, State::Shared, ());
+                }
+                hit
+            }
+        }
+    }
+
+    /// Whether it is there, which is not thereby used.
+    #[must_use]
+    pub(crate) fn holds(&self, space: u16, address: u64) -> bool {
+        let page = self.page(space, address);
+        match &self.kept {
+            Kept::Anywhere(recent) => recent.holds(page),
+            Kept::Sets(cache) => cache.peek(page) != State::Invalid,
+        }
+    }
+
+    /// Forgets all: what a change of address space does where entries carry no number of it.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.kept {
+            Kept::Anywhere(recent) => recent.clear(),
+            Kept::Sets(cache) => cache.clear(),
+        }
+    }
+
+    #[inline(always)]
+    const fn page(&self, space: u16, address: u64) -> u64 {
+        (space as u64) << SPACE_SHIFT | address >> self.page_shift
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_as_many_pages_as_it_has_entries() {
+        for ways in [0, 4] {
+            let mut tlb = Tlb::new(4, ways, 4096).unwrap();
+            for page in 0..4_u64 {
+                assert!(!tlb.touch(0, page << 12));
+            }
+            // The same pages at other offsets, newest last; then one more pushes out page 0.
+            assert!((0..4_u64).all(|page| tlb.touch(0, (page << 12) + 4095)));
+            assert!(!tlb.touch(0, 4 << 12));
+            assert!(!tlb.holds(0, 0) && tlb.holds(0, 1 << 12));
+        }
+    }
+
+    #[test]
+    fn tells_address_spaces_apart() {
+        let mut tlb = Tlb::new(64, 0, 4096).unwrap();
+        assert!(!tlb.touch(1, 0x5000) && !tlb.touch(2, 0x5000) && tlb.touch(1, 0x5000));
+        tlb.clear();
+        assert!(!tlb.holds(1, 0x5000));
+    }
+}
