@@ -87,7 +87,8 @@ impl Rotation {
         for position in first.. {
             let group = self.group_at(position);
             let slot_begun_s = pace.now_s();
-            let counted = count(&self.groups[group], source, &whom.targets(), || {
+            let targets = whom.targets();
+            let counted = count(&self.groups[group], source, &targets, || {
                 // By the plan, not by the last end: what opening takes does not add up.
                 let end_s = begun_s + (position - first + 1) as f64 * self.slot_s;
                 pace.wait_until(end_s.max(slot_begun_s + self.slot_s / 2.0))
@@ -104,7 +105,7 @@ impl Rotation {
             };
             let (cpus, spoilt) = match counted {
                 Ok(cpus) => {
-                    let spoilt = cpus.iter().find_map(|on| fault(&on.reading));
+                    let spoilt = spoilt(&targets, &cpus);
                     (cpus, spoilt)
                 }
                 Err(error) => (Vec::new(), Some(Spoilt::Refused(error.to_string()))),
@@ -147,6 +148,26 @@ fn count(
         }
     }
     Ok((cpus, goes_on))
+}
+
+/// What is wrong with a slot.
+///
+/// The kernel takes a thread's counter on a CPU for enabled while the thread runs anywhere, and for
+/// running only while it runs there (kernel/events/core.c: an event whose CPU does not match stays
+/// inactive). So what a thread's counters lack is seen only by all of them together: they had it
+/// for its whole time if the times that they ran add up to it.
+fn spoilt(targets: &[Target], cpus: &[OnCpu]) -> Option<Spoilt> {
+    let follows = |target: &Target| matches!(target, Target::ThreadOnCpu { .. });
+    if !targets.iter().any(follows) {
+        return cpus.iter().find_map(|on| fault(&on.reading));
+    }
+    let readings = || cpus.iter().map(|on| &on.reading);
+    fault(&Reading {
+        // The least: counters are opened one after another, and the first see a little more.
+        enabled_ns: readings().map(|reading| reading.enabled_ns).min()?,
+        running_ns: readings().map(|reading| reading.running_ns).sum(),
+        values: readings().flat_map(|reading| reading.values.iter().copied()).collect(),
+    })
 }
 
 /// What is wrong with a reading.

@@ -114,6 +114,41 @@ fn values_are_those_of_the_slot() {
     }
 }
 
+/// One thread on two CPUs, whose counters do this.
+fn on_two_cpus(faults: [Fault; 2]) -> Option<Spoilt> {
+    struct OneThread;
+    impl Whom for OneThread {
+        fn targets(&mut self) -> Vec<Target> {
+            [0, 1].map(|cpu| Target::ThreadOnCpu { thread: 7, cpu }).to_vec()
+        }
+
+        fn words(&self) -> String {
+            "one thread".to_owned()
+        }
+    }
+    let clock = Virtual::until(1.0);
+    let mut mock = Mock::new(&[("instructions", 1e9)], &clock);
+    mock.faults = faults.into_iter().enumerate().collect();
+    let events = vec![event("instructions")];
+    let groups = vec![Group { events, privilege: Privilege::User }];
+    let rotation = Rotation { groups, slot_s: 1.0, seed: 7 };
+    let mut slots: Vec<Slot> = Vec::new();
+    let mut keep = |slot| slots.push(slot);
+    let ended = rotation.run(0, &mut mock, &mut OneThread, &mut clock.clone(), &mut keep);
+    assert_eq!((ended, slots.len()), (None, 1));
+    slots.remove(0).spoilt
+}
+
+#[test]
+fn a_thread_has_its_counters_where_it_runs() {
+    // On the first CPU only; half of the time on each; then half of it on none.
+    assert_eq!(on_two_cpus([Fault::Stops(1.0), Fault::NeverRuns]), None);
+    assert_eq!(on_two_cpus([Fault::Stops(0.5), Fault::Stops(0.5)]), None);
+    assert_eq!(on_two_cpus([Fault::Stops(0.5), Fault::NeverRuns]), Some(Spoilt::Multiplexed));
+    assert_eq!(on_two_cpus([Fault::NeverRuns, Fault::NeverRuns]), Some(Spoilt::NeverRan));
+    assert_eq!(on_two_cpus([Fault::Stops(1.0), Fault::Wraps]), Some(Spoilt::Wrapped));
+}
+
 #[test]
 fn slots_without_their_counters_are_thrown_away_and_counted() {
     let (rotation, per_s) = keetons();

@@ -44,7 +44,8 @@ impl<'a> OfStream<'a> {
     /// The metrics of a stream, with the cores that anything ran on as its processors.
     #[must_use]
     pub fn of(stream: &Stream, metrics: &'a Metrics) -> Self {
-        let ran = |cpu: &u32| metrics.values.iter().any(|valued| valued.cpu == Some(*cpu));
+        let on = |cpu: &u32, valued: &Valued| valued.cpu == Some(*cpu) && valued.value.is_some();
+        let ran = |cpu: &u32| metrics.values.iter().any(|valued| on(cpu, valued));
         let cores = stream.header.cores.iter().filter(|core| core.iter().any(ran)).count();
         let processors = u32::try_from(cores).ok().filter(|cores| *cores > 0);
         Self { metrics, processors }
