@@ -170,7 +170,10 @@ impl Counter {
             let ended = rotation.run(first, &mut *source, &mut *whom, &mut pace, &mut keep);
             pace.over.counts();
             if let Some(error) = ended {
-                stream.header.lacks = Some(format!("counting ended early: {error}"));
+                let early = format!("counting ended early: {error}");
+                let lacks = stream.header.lacks.take();
+                stream.header.lacks =
+                    Some(lacks.map_or(early.clone(), |why| format!("{why}; {early}")));
             }
             stream
         };

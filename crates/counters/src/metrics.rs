@@ -63,8 +63,7 @@ impl Metrics {
                 (true, _) => values.extend(valued(metric, &of_software, stream)),
                 (false, Some(own)) => values.extend(valued(metric, own, stream)),
                 (false, None) => {
-                    let why = "no table of events knows this processor";
-                    values.push(Valued::absent(metric, Privilege::Both, None, why.to_owned()));
+                    values.push(Valued::absent(metric, Privilege::Both, None, no_table(header)));
                 }
             }
         }
@@ -169,6 +168,16 @@ fn sides(
         let (user, kernel) = (of(Privilege::User)?, of(Privilege::Kernel)?);
         Some((user.0.min(kernel.0), user.1 || kernel.1))
     })
+}
+
+/// Why there is no table to compute by. Who counted knows best; a recording may also be of a later
+/// version than this one, with a table more.
+fn no_table(header: &Header) -> String {
+    match (&header.lacks, &header.table) {
+        (Some(lacks), _) => lacks.clone(),
+        (None, Some(name)) => format!("this version has no table of events called `{name}`"),
+        (None, None) => "no table of events knows this processor".to_owned(),
+    }
 }
 
 /// Why a formula has no counts at all: an event of it was left out, or its turn never came.
