@@ -4,15 +4,26 @@
 //! A shell stops itself and then becomes the command, so that the process is there, by its number,
 //! before anything of the command has run.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use workahead_machine::Root;
+use workahead_machine::process::Tree;
 
 use crate::source::CountError;
 
 /// Stops the shell, then is the command.
 const SCRIPT: &str = "kill -STOP $$; exec \"$@\"";
+
+/// How long a command has to end once it was asked to: enough to write a last buffer.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether it did.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A command that waits.
 #[derive(Debug)]
@@ -25,12 +36,10 @@ impl Held {
     /// Starts a command, which then waits. Its input and outputs are ours.
     ///
     /// # Errors
-    /// If there is no shell to start it, or no such program.
+    /// If there is no shell to start it, no such program, or one that may not be run.
     pub fn start(words: &[OsString]) -> Result<Self, CountError> {
         let program = words.first().ok_or_else(|| failed("no command is given"))?;
-        if !is_there(program) {
-            return Err(failed(&format!("there is no program `{}`", program.to_string_lossy())));
-        }
+        check(program)?;
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(SCRIPT).arg("sh").args(words);
         let child =
@@ -70,24 +79,64 @@ impl Held {
     }
 }
 
+/// Nothing of a command that still runs is left behind, nor of what it started: asked to end, and
+/// killed when it does not. What a command that has ended left running is its own affair.
 impl Drop for Held {
     fn drop(&mut self) {
-        // Nothing of it is left behind when counting fails; one that has ended can't be killed.
-        if let Ok(None) = self.child.try_wait() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+        let Ok(None) = self.child.try_wait() else { return };
+        let mut tree = Tree::of(self.id());
+        signal(&mut tree, Signal::TERM);
+        // One that was never let go is stopped, and would sleep through the request.
+        signal(&mut tree, Signal::CONT);
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE {
+            let has_ended = !matches!(self.child.try_wait(), Ok(None));
+            if has_ended && tree.look(&Root::live()).running() == 0 {
+                return;
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
+        signal(&mut tree, Signal::KILL);
+        let _ = self.child.wait();
     }
 }
 
-/// Whether a shell would find a program.
-fn is_there(program: &OsString) -> bool {
-    let path = std::path::Path::new(program);
-    if path.components().count() > 1 {
-        return path.is_file();
+/// To a process and all that it started; those that have ended do not mind.
+fn signal(tree: &mut Tree, signal: Signal) {
+    let pids = tree.look(&Root::live()).pids();
+    let pids = pids.into_iter().filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    for pid in pids {
+        let _ = kill_process(pid, signal);
     }
-    let places = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&places).any(|place| place.join(path).is_file())
+}
+
+/// Whether a shell would find a program, and may run it.
+fn check(program: &OsStr) -> Result<(), CountError> {
+    let name = program.to_string_lossy();
+    let found = places(program).into_iter().filter(|place| place.is_file()).collect::<Vec<_>>();
+    let may_run = |place: &PathBuf| {
+        place.metadata().is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+    };
+    match found.first() {
+        _ if found.iter().any(may_run) => Ok(()),
+        Some(place) => Err(CountError::NoProgram(format!(
+            "`{name}` may not be run: `chmod +x {}` allows it",
+            place.display()
+        ))),
+        None => Err(CountError::NoProgram(format!(
+            "there is no program `{name}`: give its path, or add its directory to PATH"
+        ))),
+    }
+}
+
+/// Where a shell looks for a program.
+fn places(program: &OsStr) -> Vec<PathBuf> {
+    let path = Path::new(program);
+    if program.as_encoded_bytes().contains(&b'/') {
+        return vec![path.to_owned()];
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&directories).map(|directory| directory.join(path)).collect()
 }
 
 fn failed(says: &str) -> CountError {
@@ -125,8 +174,40 @@ mod tests {
     #[test]
     fn what_can_not_be_started_is_named() {
         let says = Held::start(&words(&["no-such-program"])).unwrap_err().to_string();
-        assert_eq!(says, "there is no program `no-such-program`");
+        assert!(says.starts_with("there is no program `no-such-program`: "), "{says}");
         assert!(Held::start(&[]).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let text = dir.path().join("text");
+        std::fs::write(&text, "no program").unwrap();
+        let says = Held::start(&words(&[text.to_str().unwrap()])).unwrap_err().to_string();
+        assert!(says.contains("chmod +x"), "{says}");
+    }
+
+    #[test]
+    fn what_it_started_is_gone_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        // The first shell waits for another that does not care to be asked.
+        let script = format!(
+            "sh -c 'trap \"\" TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 1; done'; :",
+            file.display()
+        );
+        let mut held = Held::start(&words(&["sh", "-c", &script])).unwrap();
+        held.go().unwrap();
+        let begun = Instant::now();
+        while !file.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stubborn: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        drop(held);
+        // Killed; whoever adopts it waits for it in time.
+        let running = || Tree::of(stubborn).look(&Root::live()).running();
+        let begun = Instant::now();
+        while running() > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

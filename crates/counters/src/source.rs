@@ -141,6 +141,9 @@ pub enum CountError {
     /// Who was to be counted is gone (ESRCH).
     #[error("{0} is gone")]
     Gone(String),
+    /// The command that was to be counted can't be run.
+    #[error("{0}")]
+    NoProgram(String),
     /// Anything else.
     #[error("{0}")]
     Failed(String),
