@@ -231,6 +231,9 @@ impl Stream {
         let Some(group) = self.header.groups.get(slot.group) else {
             return Err(format!("there is no group {}", slot.group));
         };
+        if slot.spoilt.is_none() && !(slot.wall_s.is_finite() && slot.wall_s > 0.0) {
+            return Err(format!("no slot takes {} seconds", slot.wall_s));
+        }
         let wanted = group.events.len();
         match slot.cpus.iter().find(|on| on.reading.values.len() != wanted) {
             Some(on) if slot.spoilt.is_none() => Err(format!(

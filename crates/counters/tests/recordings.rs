@@ -12,15 +12,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use construct::{MODELS, Model, USER_TIME};
+use proptest::prelude::*;
 use sides::Side;
 use workahead_counters::cycles::mix_by_time;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric::{self, Unit};
 use workahead_counters::metrics::Metrics;
 use workahead_counters::mock::Virtual;
+use workahead_counters::published;
 use workahead_counters::rates::Rates;
 use workahead_counters::recorded::Recorded;
 use workahead_counters::rotation::Rotation;
+use workahead_counters::shaped::{OfStream, shaped};
 use workahead_counters::stream::{Slot, Spoilt, Stream};
 use workahead_counters::table::{Definition, Table};
 use workahead_counters::whom;
@@ -215,5 +218,50 @@ fn the_system_does_worse_and_both_mix_by_time() {
         let mixed = mix_by_time(&Ok(USER_TIME), &Ok(user), &Ok(kernel)).unwrap();
         let both = of(Privilege::Both);
         assert!((both / mixed - 1.0).abs() < 0.02, "{both} is not {mixed}");
+    }
+}
+
+/// Everything that is said of a stream is a number or has a reason.
+fn says_something(stream: &Stream) {
+    let metrics = Metrics::of(stream);
+    for valued in &metrics.values {
+        match valued.value {
+            Some(value) => assert!(value.is_finite() && valued.why.is_none(), "{valued:?}"),
+            None => assert!(valued.why.is_some(), "{valued:?}"),
+        }
+    }
+    for table in shaped(published::keeton(), &OfStream::of(stream, &metrics)) {
+        let cells = table.rows.iter().flat_map(|row| &row.cells);
+        for cell in cells {
+            assert!(cell.ours.is_none_or(f64::is_finite), "{}: {cell:?}", table.id);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Bytes of a recording replaced: it is refused in one line, or read and said something of.
+    #[test]
+    fn damaged_recordings_are_refused_or_read(
+        model in 0..MODELS.len(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        digits in any::<bool>(),
+    ) {
+        let whole = bytes(&MODELS[model]);
+        let lines = whole.split_inclusive(|byte| *byte == b'\n').take(40);
+        let mut text: Vec<u8> = lines.flatten().copied().collect();
+        // Digits for digits keep it a recording, of other counts.
+        let places: Vec<usize> = (0..text.len())
+            .filter(|place| !digits || text[*place].is_ascii_digit())
+            .collect();
+        for (index, byte) in damage {
+            let byte = if digits { b'0' + byte % 10 } else { byte };
+            text[places[index.index(places.len())]] = byte;
+        }
+        match Stream::read(&mut text.as_slice()) {
+            Ok(stream) => says_something(&stream),
+            Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
+        }
     }
 }
