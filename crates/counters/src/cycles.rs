@@ -13,7 +13,6 @@
 //! and 5.6). Functions are pure, and take and give [`Value`]s: what was not counted stays absent,
 //! with the reason it came with, and never turns into a zero.
 
-mod absent;
 mod breakdown;
 mod computation;
 mod memory;
@@ -22,7 +21,7 @@ mod profile;
 mod reduce;
 mod stalls;
 
-pub use absent::{Absent, Value, counted, missing, ratio};
+pub use crate::absent::{Absent, Value, counted, missing, ratio};
 pub use breakdown::{Breakdown, mix_by_time, time_share};
 pub use computation::{Reciprocals, computation_cpi, computation_ucpi};
 pub use memory::{

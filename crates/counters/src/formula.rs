@@ -8,7 +8,7 @@
 //!   1000 * MEM_LOAD_RETIRED.L2_MISS / INST_RETIRED.ANY
 //! ```
 //!
-//! A value is a number that was counted, or [`Absent`] with the reason: a formula never makes a
+//! A value is a number that was counted, or [`Absent`](crate::cycles::Absent) with the reason: a formula never makes a
 //! zero out of an event that nobody counted, and never a NaN or an infinity.
 //!
 //! Counts grow with the time that is counted; metrics must not. So every formula of a table is
@@ -26,6 +26,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use degree::Degree;
+
+use crate::cycles::Value;
 
 /// Arithmetic over counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,29 +86,6 @@ pub enum FormulaError {
     },
 }
 
-/// Why a formula has no value. Never shown as a number.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Absent {
-    /// An event of it was not counted.
-    #[error("{event} was not counted")]
-    NotCounted {
-        /// The event.
-        event: String,
-    },
-    /// It divides by something that did not happen.
-    #[error("{divisor} is 0, so nothing can be said per unit of it")]
-    DividedByZero {
-        /// What is zero.
-        divisor: String,
-    },
-    /// A value is too large for a number, or was not one to begin with.
-    #[error("{part} is no finite number")]
-    NotFinite {
-        /// The part of the formula.
-        part: String,
-    },
-}
-
 impl Formula {
     /// Reads a formula. Event names have letters, digits, `_`, `.` and `:`.
     ///
@@ -127,7 +106,7 @@ impl Formula {
     ///
     /// # Errors
     /// If an event was not counted, if it divides by zero, or if a part is no finite number.
-    pub fn eval(&self, count: &dyn Fn(&str) -> Option<f64>) -> Result<f64, Absent> {
+    pub fn eval(&self, count: &dyn Fn(&str) -> Option<f64>) -> Value {
         evaluation::value(&self.tree, count)
     }
 

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod absent;
 pub mod accounts;
 pub mod counter;
 pub mod cycles;

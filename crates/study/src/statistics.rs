@@ -12,6 +12,7 @@
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use workahead_counters::cycles::{Rule, reduce};
 
 use crate::method::Mean;
 
@@ -52,10 +53,9 @@ fn plain(values: &[f64]) -> Option<f64> {
 /// Exactly one smallest and one largest sample are dropped, ties or not (Keeton et al. 1998,
 /// section 3.4). Fewer than three samples leave nothing to trim.
 fn trimmed(values: &[f64]) -> Option<f64> {
-    let sorted = sorted(values);
-    match sorted.len() {
-        0..=2 => plain(&sorted),
-        n => plain(&sorted[1..n - 1]),
+    match reduce(values, Rule::Trimmed) {
+        Ok(reduced) => Some(reduced.mean),
+        Err(_) => plain(values),
     }
 }
 

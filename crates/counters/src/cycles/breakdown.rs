@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Absent, Value, ratio};
+use crate::absent::{self, Absent, Value, ratio};
 
 /// Cycles per instruction or per µop, in three parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

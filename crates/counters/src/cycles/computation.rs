@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Absent, Value};
 use super::memory::SHARES_TOLERANCE;
+use crate::absent::{self, Absent, Value};
 
 /// How exactly 1/3 is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

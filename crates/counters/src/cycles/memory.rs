@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Absent, Value, ratio};
+use crate::absent::{self, Absent, Value, ratio};
 
 /// How far shares of one whole may be from it: half a per cent, for shares that were rounded or
 /// counted in different slots. Table 9's row that adds up to 99.0 % is beyond it.

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Value, ratio};
+use crate::absent::{self, Value, ratio};
 
 /// Where a penalty is from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Absent, Value, ratio};
+use crate::absent::{self, Absent, Value, ratio};
 
 /// Cycles by width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

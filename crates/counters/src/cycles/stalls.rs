@@ -8,8 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absent::{self, Value, ratio};
 use super::overlap::Origin;
+use crate::absent::{self, Value, ratio};
 
 /// What a stall waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,23 +1,25 @@
 //! The value of a tree, or why it has none.
 
-use super::{Absent, Node, Operation};
+use super::{Node, Operation};
+use crate::cycles::{Absent, Value, missing};
 
-pub(super) fn value(node: &Node, count: &dyn Fn(&str) -> Option<f64>) -> Result<f64, Absent> {
+pub(super) fn value(node: &Node, count: &dyn Fn(&str) -> Option<f64>) -> Value {
     let value = match node {
         Node::Number(number) => *number,
-        Node::Event(event) => {
-            count(event).ok_or_else(|| Absent::NotCounted { event: event.clone() })?
-        }
+        Node::Event(event) => count(event).ok_or_else(|| missing(event, "it was not counted"))?,
         Node::Of(operation, left, right) => {
             let divisor = right;
             let (left, right) = (self::value(left, count)?, self::value(right, count)?);
             if *operation == Operation::Divide && right == 0.0 {
-                return Err(Absent::DividedByZero { divisor: divisor.to_string() });
+                return Err(Absent::NothingToDivideBy { name: divisor.to_string() });
             }
             operation.of(left, right)
         }
     };
-    if value.is_finite() { Ok(value) } else { Err(Absent::NotFinite { part: node.to_string() }) }
+    match value.is_finite() {
+        true => Ok(value),
+        false => Err(Absent::Impossible { name: node.to_string(), value: value.to_string() }),
+    }
 }
 
 impl Operation {

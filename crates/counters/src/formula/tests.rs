@@ -13,7 +13,7 @@ fn by_length(name: &str) -> Option<f64> {
     f64::from(u8::try_from(name.len()).ok()?).into()
 }
 
-fn eval(text: &str) -> Result<f64, Absent> {
+fn eval(text: &str) -> Value {
     formula(text).eval(&by_length)
 }
 
@@ -86,17 +86,23 @@ fn an_error_says_where_and_what() {
 fn what_is_absent_says_why() {
     let none = |_: &str| None;
     let absent = formula("A / B").eval(&none).unwrap_err();
-    assert_eq!(absent.to_string(), "A was not counted");
+    assert_eq!(absent.to_string(), "A is missing: it was not counted");
     // Also where the other operand would win anyway: nobody knows that.
     assert!(formula("max(0, A)").eval(&none).is_err());
     let zero = |name: &str| Some(if name == "Z" { 0.0 } else { 3.0 });
     let absent = formula("A / (Z + Z)").eval(&zero).unwrap_err();
-    assert_eq!(absent.to_string(), "Z + Z is 0, so nothing can be said per unit of it");
+    assert_eq!(absent.to_string(), "Z + Z is zero, so nothing is relative to it: count for longer");
     assert_eq!(formula("Z / A").eval(&zero), Ok(0.0));
     let broken = |_: &str| Some(f64::NAN);
-    assert_eq!(formula("A").eval(&broken).unwrap_err().to_string(), "A is no finite number");
+    assert_eq!(
+        formula("A").eval(&broken).unwrap_err().to_string(),
+        "A can't be NaN: count it again"
+    );
     let huge = |_: &str| Some(1e300);
-    assert_eq!(formula("A * A").eval(&huge).unwrap_err().to_string(), "A * A is no finite number");
+    assert_eq!(
+        formula("A * A").eval(&huge).unwrap_err().to_string(),
+        "A * A can't be inf: count it again"
+    );
 }
 
 #[test]

@@ -1,19 +1,13 @@
 //! Outliers by a rule with a name.
 //!
-//! Hassanein et al. (2008) removed outliers by a rule they do not give. Ours is Tukey's (1977):
-//! what lies more than 1.5 interquartile ranges outside the quartiles. Quartiles are those of the
-//! NIST/SEMATECH e-Handbook (section 7.1.6): at rank p (n + 1), between neighbours in proportion.
-//! The plain mean always stands beside the cleaned one.
+//! Hassanein et al. (2008) removed outliers by a rule they do not give. Ours is Tukey's, as for
+//! counts: [`reduce`]. The plain mean always stands beside the cleaned one.
 
 use serde::Serialize;
-
-use super::{plain, sorted};
+use workahead_counters::cycles::{Rule, reduce};
 
 /// The rule in words, for reports.
 pub const RULE: &str = "more than 1.5 interquartile ranges outside the quartiles (Tukey 1977)";
-
-/// Fewer samples have no quartiles to speak of: nothing is an outlier.
-const SAMPLES_MIN: usize = 5;
 
 /// A mean without outliers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,28 +20,8 @@ pub struct Cleaned {
     pub rule: &'static str,
 }
 
+/// None out of no samples, or out of one that is no number.
 pub(super) fn cleaned(values: &[f64]) -> Option<Cleaned> {
-    let sorted = sorted(values);
-    let (low, high) = fences(&sorted);
-    let (kept, dropped): (Vec<f64>, Vec<f64>) =
-        sorted.into_iter().partition(|value| (low..=high).contains(value));
-    Some(Cleaned { mean: plain(&kept)?, dropped, rule: RULE })
-}
-
-fn fences(sorted: &[f64]) -> (f64, f64) {
-    if sorted.len() < SAMPLES_MIN {
-        return (f64::NEG_INFINITY, f64::INFINITY);
-    }
-    let (first, third) = (quantile(sorted, 0.25), quantile(sorted, 0.75));
-    let reach = 1.5 * (third - first);
-    (first - reach, third + reach)
-}
-
-/// A quantile of sorted samples, at rank `p (n + 1)` counted from 1.
-pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let rank = p * (sorted.len() + 1) as f64;
-    let below = (rank.floor() as usize).clamp(1, sorted.len());
-    let above = (below + 1).min(sorted.len());
-    let share = (rank - below as f64).clamp(0.0, 1.0);
-    sorted[below - 1] + share * (sorted[above - 1] - sorted[below - 1])
+    let reduced = reduce(values, Rule::Tukey).ok()?;
+    Some(Cleaned { mean: reduced.mean, dropped: reduced.dropped, rule: RULE })
 }

@@ -5,6 +5,7 @@
 //! smallest and the largest.
 
 use serde::Serialize;
+use workahead_counters::cycles::NOISY_SHARE;
 
 use super::trimmed;
 use super::{CONFIDENCE, Cleaned, Interval, bootstrap, median, outliers, plain, sd, t_interval};
@@ -48,6 +49,6 @@ impl Summary {
     /// Whether the samples scatter more than Keeton et al. (1998, section 3.4) accept: a deviation
     /// of a tenth of the mean.
     pub fn is_scattered(&self) -> bool {
-        self.sd.is_some_and(|sd| sd > self.mean.abs() / 10.0)
+        self.sd.is_some_and(|sd| sd > self.mean.abs() * NOISY_SHARE)
     }
 }

@@ -104,8 +104,6 @@ const HANDBOOK: [f64; 90] = [
 
 #[test]
 fn outliers_of_the_handbook() {
-    assert_eq!(outliers::quantile(&HANDBOOK, 0.25), 429.75);
-    assert_eq!(outliers::quantile(&HANDBOOK, 0.75), 742.25);
     let mut shuffled = HANDBOOK;
     shuffled.reverse();
     let summary = Summary::of(&shuffled, 1).unwrap();

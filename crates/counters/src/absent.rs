@@ -1,4 +1,5 @@
-//! Values that may be absent, and why.
+//! Values that may be absent, and why: those of a formula over counts, and of the arithmetic of
+//! the papers.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ pub fn ratio(numerator: &Value, denominator: &Value, name: &str) -> Value {
 }
 
 /// Only what a count or a penalty can be: finite, and not below zero.
-pub(super) fn sound(name: &str, value: f64) -> Value {
+pub(crate) fn sound(name: &str, value: f64) -> Value {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
     }
@@ -78,7 +79,7 @@ pub(super) fn sound(name: &str, value: f64) -> Value {
 }
 
 /// Only what a share can be: from 0 to 1.
-pub(super) fn share(name: &str, value: f64) -> Value {
+pub(crate) fn share(name: &str, value: f64) -> Value {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
     }
