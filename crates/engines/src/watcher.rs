@@ -10,6 +10,9 @@
 
 pub(crate) mod by_role;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -79,6 +82,14 @@ impl Part {
         ("profile", Part::Profile),
         ("nothing", Part::Nothing),
     ];
+
+    fn counts(self) -> bool {
+        matches!(self, Part::All | Part::Counters)
+    }
+
+    fn samples(self) -> bool {
+        matches!(self, Part::All | Part::Profile)
+    }
 }
 
 /// Whose processes are watched.
@@ -133,11 +144,14 @@ impl Watcher {
         (cpus, part): (&CpuSet, Part),
     ) -> Watching {
         let mut watching = Watching { counts: None, profile: None, lacks: Vec::new() };
+        if part == Part::Nothing {
+            return watching;
+        }
         let (Watchee::Ours(pid) | Watchee::Theirs(pid)) = watchee else {
             watching.lacks.push("the server is out of sight: nothing of it can be counted".into());
             return watching;
         };
-        let counter = self.counter.clone().filter(|_| part != Part::Profile);
+        let counter = self.counter.clone().filter(|_| part.counts());
         if let Some(counter) = counter {
             let counter = match window_s {
                 Some(window_s) => counter.fitted(window_s),
@@ -160,7 +174,7 @@ impl Watcher {
                 Err(error) => watching.lacks.push(format!("no thread to count on: {error}")),
             }
         }
-        if self.watch.profile_hz > 0 && part != Part::Counters {
+        if self.watch.profile_hz > 0 && part.samples() {
             watching.lacks.extend(self.not_by.iter().cloned());
             let by = self.turn(cell);
             let options = Options { by, frequency_hz: self.watch.profile_hz, ..Options::default() };
