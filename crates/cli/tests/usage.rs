@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 20] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -22,6 +22,10 @@ const COMMANDS: [&[&str]; 16] = [
     &["study", "report"],
     &["study", "compare"],
     &["reproduce"],
+    &["counters"],
+    &["counters", "list"],
+    &["counters", "stat"],
+    &["counters", "profile"],
     &["completions"],
 ];
 

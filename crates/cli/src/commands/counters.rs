@@ -1,7 +1,8 @@
 //! `workahead counters`: what can be counted here, what something does, where its time goes.
 
+pub(crate) mod beside;
 mod list;
-pub(crate) mod papers;
+mod out;
 mod profile;
 mod stat;
 mod told;

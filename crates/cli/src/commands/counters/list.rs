@@ -3,14 +3,25 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use workahead_counters::event::{Code, Event};
 use workahead_counters::metric::{self, Metric};
 use workahead_counters::table::{Definition, Table};
+use workahead_machine::Machine;
+use workahead_machine::evidence::CounterState;
 
 use super::super::study::summary;
 use crate::errors::WrongUse;
 use crate::output;
 
+const HELP: &str = "\
+Examples:
+  workahead counters list                                  of this machine
+  workahead counters list --group l2
+  workahead counters list --table all                      the tables of other machines
+  workahead counters list --table amd/zen4 --events";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub(crate) struct Args {
     /// Of another machine's table; `all` names the tables
     #[arg(long, value_name = "NAME")]
@@ -19,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
     /// The table's events instead, with their codes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "group")]
     events: bool,
     /// Print JSON for programs
     #[arg(long)]
@@ -38,6 +49,11 @@ struct Listed {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.table.as_deref() == Some("all") {
+        if args.events || args.group.is_some() {
+            return Err(WrongUse::error(
+                "`--table all` names the tables: give one of them instead",
+            ));
+        }
         return tables(args.json);
     }
     let table = match &args.table {
@@ -56,9 +72,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let listed: Vec<Listed> = metrics.into_iter().map(|metric| listed(metric, table)).collect();
     match args.json {
         true => output::json(&listed)?,
-        false => output::text(&text(&listed, table))?,
+        false => {
+            let of_here = args.table.is_none().then(nothing_here).flatten();
+            output::text(&text(&listed, table, of_here))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why the table is of no use on this machine, if it has no counters.
+fn nothing_here() -> Option<String> {
+    let counters = Machine::here().counters;
+    (counters.state != CounterState::Present).then_some(counters.reason)
 }
 
 fn listed(metric: &'static Metric, table: &Table) -> Listed {
@@ -71,7 +96,7 @@ fn listed(metric: &'static Metric, table: &Table) -> Listed {
     Listed { metric, formula, why, instead }
 }
 
-fn text(listed: &[Listed], table: &Table) -> String {
+fn text(listed: &[Listed], table: &Table, nothing_here: Option<String>) -> String {
     let mut rows = summary::table(&["metric", "unit", "groups", "how, or why not", "note"]);
     for one in listed {
         let how = match (&one.formula, &one.why) {
@@ -88,7 +113,13 @@ fn text(listed: &[Listed], table: &Table) -> String {
         ]);
     }
     let Table { title, name, source, licence, .. } = table;
-    format!("{title} (table {name}; {source}; {licence})\n\n{}", summary::lines(rows))
+    let mut head = format!("{title} (table {name}; {source}; {licence})");
+    if let Some(why) = nothing_here {
+        head.push_str(&format!(
+            "\nonly the kernel's own events (--group system) are counted on this machine: {why}"
+        ));
+    }
+    format!("{head}\n\n{}", summary::lines(rows))
 }
 
 fn tables(json: bool) -> anyhow::Result<ExitCode> {
@@ -127,10 +158,24 @@ fn events(table: &Table, json: bool) -> anyhow::Result<ExitCode> {
         output::json(&table.events().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = summary::table(&["event", "what it counts"]);
+    let mut rows = summary::table(&["event", "code", "what it counts"]);
     for event in table.events() {
-        rows.add_row([event.name.as_str(), table.says(&event.name).unwrap_or_default()]);
+        let says = table.says(&event.name).unwrap_or_default();
+        rows.add_row([event.name.clone(), code(event), says.to_owned()]);
     }
     output::text(&summary::lines(rows))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// As `perf stat -e` takes it.
+fn code(event: &Event) -> String {
+    let of = |source: &str, config: u64, config1: u64| match config1 {
+        0 => format!("{source}/config={config:#x}/"),
+        _ => format!("{source}/config={config:#x},config1={config1:#x}/"),
+    };
+    match &event.code {
+        Code::Software(_) => "the kernel's own".to_owned(),
+        Code::Core { config, config1 } => of("cpu", *config, *config1),
+        Code::Other { source, config, config1 } => of(source, *config, *config1),
+    }
 }

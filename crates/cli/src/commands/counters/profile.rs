@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde::Serialize;
 use workahead_counters::event::Event;
-use workahead_counters::profile::{By, Options, Profile, Sampler, Whom};
+use workahead_counters::profile::{By, FREQUENCY_MAX_HZ, Options, Profile, Sampler, Whom};
 use workahead_counters::table::Table;
 use workahead_study::file;
 
+use super::out::{self, Out};
 use super::{told, whom};
 use crate::errors::WrongUse;
-use crate::{interrupt, output};
+use crate::interrupt;
 
 const HELP: &str = "\
 Examples:
@@ -25,13 +26,17 @@ Samples are taken by cycles, or by the CPU's timer where there are none. Stacks 
 program's own tables, so it need not be built in any special way; names come from its symbols, or
 from debug files where they are installed.";
 
+fn frequencies() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(FREQUENCY_MAX_HZ))
+}
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     whom: whom::Asked,
     /// Samples a second of each CPU's time
-    #[arg(long, short = 'F', value_name = "HZ", default_value_t = 99)]
+    #[arg(long, short = 'F', value_name = "HZ", default_value_t = 99, value_parser = frequencies())]
     frequency: u32,
     /// Sample by this event of the machine's table instead, for each function's share of it
     #[arg(long, value_name = "NAME")]
@@ -45,7 +50,9 @@ pub(crate) struct Args {
     /// Write the stacks, one a line with its samples, for other tools
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
-    /// Print JSON for programs
+    #[command(flatten)]
+    out: Out,
+    /// JSON for programs
     #[arg(long)]
     json: bool,
 }
@@ -53,6 +60,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let by = by(args.event.as_deref())?;
     let options = Options { by, frequency_hz: args.frequency, ..Options::default() };
+    for path in args.html.iter().chain(&args.folded) {
+        out::writable(path)?;
+    }
+    args.out.check()?;
     let stop = interrupt::listen()?;
     let mut subject = args.whom.subject()?;
     let whom = match &subject {
@@ -65,17 +76,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let running = Sampler::begin(&whom, &options)?;
-    let status = subject.attend(args.whom.seconds(), stop)?;
+    let end = subject.attend(args.whom.seconds(), stop)?;
     let profile = running.end();
+    drop(subject);
     if profile.samples == 0 {
         bail!("no sample was taken: it used less CPU time than one sample apart, raise -F");
     }
     write(&args, &profile)?;
     match args.json {
-        true => output::json(&Facts { profile: &profile, unresolved: profile.unresolved() })?,
-        false => output::text(&told::profile(&profile, args.top))?,
+        true => {
+            let facts = Facts { profile: &profile, unresolved: profile.unresolved() };
+            args.out.json(&facts, &args.whom)?;
+        }
+        false => args.out.text(&told::profile(&profile, args.top), &args.whom)?,
     }
-    told::status(status)
+    Ok(told::status(end, &args.whom))
 }
 
 #[derive(Serialize)]

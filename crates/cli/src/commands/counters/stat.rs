@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -20,14 +20,16 @@ use workahead_counters::whom::{Command, ControlGroup, Machine as All, Processes,
 use workahead_machine::Machine;
 use workahead_study::file;
 
-use super::whom::Subject;
-use super::{papers, told, whom};
+use super::out::{self, Out};
+use super::whom::{End, Subject};
+use super::{beside, told, whom};
 use crate::errors::WrongUse;
-use crate::{interrupt, output};
+use crate::interrupt;
 
 const HELP: &str = "\
 Examples:
-  workahead counters stat -- sort big.txt
+  workahead counters stat -- sort big.txt > sorted.txt
+  workahead counters stat --json -o facts.json -- ./program | less
   workahead counters stat --metrics cpi,l2,branch --sides -- ./program
   workahead counters stat --metrics all --all --seconds 60 --record minute.jsonl
   workahead counters stat --recorded minute.jsonl
@@ -35,18 +37,29 @@ Examples:
 
 Where the events do not fit the counters at once they take turns, a slot each. A slot in which
 another program had the counters is thrown away and counted, never extrapolated; every value is told
-for the instructions of its own slot.";
+for the instructions of its own slot.
+
+A command keeps standard output for itself: its figures go to standard error, or where -o says. Its
+exit status is passed on, 128 and the signal's number where one ended it. When the time given is
+over, or with Ctrl-C, a command that still runs is ended with all that it started (SIGTERM, two
+seconds later SIGKILL), and what was counted until then is shown.";
+
+/// What is counted unless somebody says what.
+const USUAL: &str = "cpi";
 
 /// A slot that lasts as long as what is counted, where nothing takes turns.
 const WHOLE_S: f64 = 1e9;
+
+/// What says how to count, and whom: nothing to a recording.
+const LIVE: [&str; 8] = ["record", "command", "pid", "cgroup", "all", "seconds", "sides", "slot"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     whom: whom::Asked,
-    /// Groups of metrics, by comma; `all` is every one
-    #[arg(long, value_name = "GROUPS", value_delimiter = ',', default_value = "cpi")]
+    /// Groups of metrics, by comma; `all` is every one [default: cpi, or all that was recorded]
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     metrics: Vec<String>,
     /// User and kernel apart, each in slots of its own
     #[arg(long)]
@@ -61,13 +74,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Count nothing, show what was recorded
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "command", "pid"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = LIVE)]
     recorded: Option<PathBuf>,
     /// Every table of Keeton et al. (1998), the printed figures beside those counted: counts every
     /// metric, user and kernel apart
     #[arg(long, conflicts_with_all = ["metrics", "per_cpu"])]
     tables: bool,
-    /// Print JSON for programs
+    #[command(flatten)]
+    out: Out,
+    /// JSON for programs
     #[arg(long)]
     json: bool,
 }
@@ -77,34 +92,38 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.metrics = vec![ALL.to_owned()];
         args.sides = true;
     }
+    check(&args)?;
     if let Some(path) = &args.recorded {
         let mut stream = read(path)?;
-        if !stream.header.metrics.is_empty() {
+        if !args.metrics.is_empty() {
             stream.header.metrics.clone_from(&args.metrics);
         }
         show(&args, &stream)?;
         return Ok(ExitCode::SUCCESS);
     }
-    check(&args)?;
+    if args.metrics.is_empty() {
+        args.metrics.push(USUAL.to_owned());
+    }
     let stop = interrupt::listen()?;
-    let (stream, status) = count(&args, stop)?;
+    let (stream, end) = count(&args, stop)?;
     if let Some(path) = &args.record {
         let mut bytes = Vec::new();
         stream.write(&mut bytes).context("can't write the recording")?;
         file::write_whole(path, &bytes)?;
     }
     show(&args, &stream)?;
-    told::status(status)
+    Ok(told::status(end, &args.whom))
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
     if !(args.slot.is_finite() && args.slot >= 0.01) {
         return Err(WrongUse::error("--slot must be at least 0.01 seconds"));
     }
-    for group in args.metrics.iter().filter(|group| *group != "all") {
+    for group in args.metrics.iter().filter(|group| *group != ALL) {
         metric::of_group(group).map_err(|error| WrongUse::error(error.to_string()))?;
     }
-    Ok(())
+    args.record.as_deref().map_or(Ok(()), out::writable)?;
+    args.out.check()
 }
 
 fn read(path: &Path) -> anyhow::Result<Stream> {
@@ -113,10 +132,7 @@ fn read(path: &Path) -> anyhow::Result<Stream> {
     stream.with_context(|| path.display().to_string())
 }
 
-fn count(
-    args: &Args,
-    stop: &std::sync::atomic::AtomicBool,
-) -> anyhow::Result<(Stream, Option<ExitStatus>)> {
+fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(Stream, End)> {
     let machine = Machine::here();
     let privileges = match args.sides {
         true => vec![Privilege::User, Privilege::Kernel],
@@ -134,8 +150,8 @@ fn count(
     let whom = counted(&subject, &machine, takes_turns || args.per_cpu);
     let running = counter.begin(0, whom, Box::new(Live)).context("no thread to count on")?;
     running.begun();
-    let status = subject.attend(args.whom.seconds(), stop)?;
-    Ok((running.end(), status))
+    let end = subject.attend(args.whom.seconds(), stop)?;
+    Ok((running.end(), end))
 }
 
 /// Whom the counters are opened for. A command whose events all fit is counted from its first
@@ -174,12 +190,13 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         false => Vec::new(),
     };
     if !args.json {
-        return output::text(&match args.tables {
-            true => papers::tables(stream, published::keeton(), &tables),
+        let text = match args.tables {
+            true => beside::tables(stream, published::keeton(), &tables),
             false => told::stat(stream, &metrics, args.per_cpu),
-        });
+        };
+        return args.out.text(&text, &args.whom);
     }
-    output::json(&Facts {
+    let facts = Facts {
         machine: &stream.header.machine,
         table: &stream.header.table,
         constructed: &stream.header.constructed,
@@ -189,5 +206,6 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         lacks: &stream.header.lacks,
         metrics: &metrics.values,
         tables,
-    })
+    };
+    args.out.json(&facts, &args.whom)
 }

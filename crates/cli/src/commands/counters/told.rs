@@ -1,6 +1,7 @@
 //! What the `counters` commands print.
 
-use std::process::{ExitCode, ExitStatus};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
 use workahead_counters::event::Privilege;
@@ -9,11 +10,25 @@ use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_counters::stream::Stream;
 
 use super::super::study::summary;
+use super::whom::{self, End};
 
-/// The status of a command that was counted: its own where it has one, as `time` and `perf` do.
-pub(crate) fn status(status: Option<ExitStatus>) -> anyhow::Result<ExitCode> {
-    let code = status.and_then(|status| status.code()).unwrap_or(0);
-    Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
+/// A shell tells a death by a signal as this and the signal's number.
+const BY_SIGNAL: i32 = 128;
+
+/// SIGINT.
+const INTERRUPT: i32 = 2;
+
+/// The status of a command that was counted, as `time` passes it on and a shell tells it; one that
+/// we had to stop was interrupted. Where no command was counted there is nothing to fail any more.
+pub(crate) fn status(end: End, whom: &whom::Asked) -> ExitCode {
+    let code = match end {
+        End::Exited(status) => {
+            status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(1)
+        }
+        End::Interrupted if whom.is_command() => BY_SIGNAL + INTERRUPT,
+        End::Interrupted | End::Over => 0,
+    };
+    u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// All metrics, a row each, and what is missing with its reason.
@@ -91,14 +106,28 @@ fn row(of_metric: &[Valued], places: &[Place]) -> Vec<String> {
 }
 
 /// Four digits.
-pub(super) fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,
         size if size >= 100.0 => 1,
         size if size >= 10.0 => 2,
         _ => 3,
     };
-    format!("{value:.digits$}")
+    let text = format!("{value:.digits$}");
+    // What rounds to zero has no sign.
+    match text.strip_prefix('-').filter(|digits| digits.bytes().all(|b| b == b'0' || b == b'.')) {
+        Some(zero) => zero.to_owned(),
+        None => text,
+    }
+}
+
+/// The same with a plus where it is above zero.
+pub(super) fn signed(value: f64) -> String {
+    let text = figure(value);
+    match value > 0.0 && text != figure(0.0) {
+        true => format!("+{text}"),
+        false => text,
+    }
 }
 
 /// What was counted, on what.
@@ -188,4 +217,20 @@ pub(crate) fn profile(profile: &Profile, top: usize) -> String {
         foot.push_str(&format!("; {truncated} stacks cut short"));
     }
     format!("{}\n\n{foot}", summary::lines(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits_and_no_negative_zero() {
+        assert_eq!(figure(0.12345), "0.123");
+        assert_eq!(figure(12.345), "12.35");
+        assert_eq!(figure(-1738.4), "-1738");
+        assert_eq!(figure(-1e-17), "0.000");
+        assert_eq!(signed(0.5), "+0.500");
+        assert_eq!(signed(-0.5), "-0.500");
+        assert_eq!(signed(1e-17), "0.000");
+    }
 }

@@ -8,11 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use workahead_counters::held::Held;
+use workahead_counters::source::CountError;
 
 use crate::errors::WrongUse;
 
 /// How often the end of a command and a request to stop are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Ctrl-C in a terminal reaches the command too: as long it may take to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asked {
@@ -33,6 +37,17 @@ pub(crate) struct Asked {
     command: Vec<OsString>,
 }
 
+/// How attending ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The command did.
+    Exited(ExitStatus),
+    /// The time that was given is over, or the process is.
+    Over,
+    /// We were asked to stop.
+    Interrupted,
+}
+
 /// Who it is.
 pub(crate) enum Subject {
     Command(Held),
@@ -48,18 +63,32 @@ impl Asked {
             return Err(WrongUse::error("--seconds must be above 0"));
         }
         match (self.pid, &self.cgroup, self.all, self.command.is_empty()) {
-            (Some(pid), ..) if !is_alive(pid) => bail!("there is no process {pid}"),
+            (Some(pid), ..) if !is_alive(pid) => {
+                bail!("there is no process {pid}: `ps -e` lists those that are there")
+            }
             (Some(pid), ..) => Ok(Subject::Process(pid)),
             (_, Some(group), ..) if !group.join("cgroup.procs").exists() => {
-                bail!("{} is not a control group's directory", group.display())
+                bail!(
+                    "{} is not a control group's directory: those of version 2 are below \
+                     /sys/fs/cgroup",
+                    group.display()
+                )
             }
             (_, Some(group), ..) => Ok(Subject::Group(group.clone())),
             (_, _, true, _) => Ok(Subject::Machine),
-            (_, _, _, false) => Ok(Subject::Command(Held::start(&self.command)?)),
+            (_, _, _, false) => match Held::start(&self.command) {
+                Err(CountError::NoProgram(says)) => Err(WrongUse::error(says)),
+                started => Ok(Subject::Command(started?)),
+            },
             (_, _, false, true) => Err(WrongUse::error(
                 "whom to count? give a command after `--`, or --pid, --cgroup or --all",
             )),
         }
+    }
+
+    /// Whether it is a command, which has standard output for itself.
+    pub(crate) fn is_command(&self) -> bool {
+        !self.command.is_empty()
     }
 
     /// How long it is to take, where that was said.
@@ -69,36 +98,53 @@ impl Asked {
 }
 
 impl Subject {
-    /// Lets it go on and waits for its end, the time that was given, or a request to stop. The
-    /// status of a command that ended.
+    /// Lets it go on and waits for its end, the time that was given, or a request to stop. A
+    /// command that is still there then ends when this is dropped.
     pub(crate) fn attend(
         &mut self,
         seconds: Option<f64>,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Option<ExitStatus>> {
+    ) -> anyhow::Result<End> {
         if let Subject::Command(held) = self {
             held.go()?;
         }
         let begun = Instant::now();
+        let mut asked: Option<Instant> = None;
         loop {
-            match self {
+            let given = match self {
                 Subject::Command(held) => {
                     if let Some(status) = held.ended()? {
-                        return Ok(Some(status));
+                        return Ok(End::Exited(status));
                     }
+                    GRACE
                 }
-                Subject::Process(pid) if !is_alive(*pid) => return Ok(None),
-                Subject::Process(_) | Subject::Group(_) | Subject::Machine => {}
+                Subject::Process(pid) if !is_alive(*pid) => return Ok(End::Over),
+                Subject::Process(_) | Subject::Group(_) | Subject::Machine => Duration::ZERO,
+            };
+            if stop.load(Ordering::Relaxed)
+                && asked.get_or_insert_with(Instant::now).elapsed() >= given
+            {
+                return Ok(End::Interrupted);
             }
-            let is_over = seconds.is_some_and(|seconds| begun.elapsed().as_secs_f64() >= seconds);
-            if is_over || stop.load(Ordering::Relaxed) {
-                return Ok(None);
+            if seconds.is_some_and(|seconds| begun.elapsed().as_secs_f64() >= seconds) {
+                return Ok(End::Over);
             }
             std::thread::sleep(LOOK_EVERY);
         }
     }
 }
 
+/// Whether a process is there and has not ended: one that nobody has waited for yet still has its
+/// number, and no thread but the first.
 fn is_alive(pid: u32) -> bool {
-    std::path::Path::new("/proc").join(pid.to_string()).exists()
+    let process = std::path::Path::new("/proc").join(pid.to_string());
+    let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return false };
+    // The name before the state is anything, parentheses included (proc(5)).
+    let state = stat.rsplit_once(") ").and_then(|(_, after)| after.chars().next());
+    let threads = || std::fs::read_dir(process.join("task")).map_or(0, Iterator::count);
+    match state {
+        Some('Z') => threads() > 1,
+        Some('X') | None => false,
+        Some(_) => true,
+    }
 }

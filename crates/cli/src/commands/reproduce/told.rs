@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use workahead_report::{Reproduced, Tabled};
 
-use super::super::counters::papers;
+use super::super::counters::beside;
 use super::super::study::summary;
 use super::{Args, seeds};
 
@@ -73,7 +73,7 @@ fn tabled(tabled: &Tabled) -> String {
         true => "no experiment of the paper's".to_owned(),
         false => verdicts.join("; "),
     };
-    format!("{}\n  tier {tier}; {verdicts}\n\n", papers::whole(table))
+    format!("{}\n  tier {tier}; {verdicts}\n\n", beside::whole(table))
 }
 
 /// The command that goes on.
