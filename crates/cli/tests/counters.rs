@@ -1,4 +1,4 @@
-//! `workahead counters list` and `stat --recorded` as a process: nothing here counts
+//! `workahead counters list|papers` and `stat --recorded` as a process: nothing here counts
 //! anything, so every machine says the same.
 
 mod process;
@@ -78,6 +78,7 @@ fn unknown_names_are_wrong_use_with_those_that_there_are() {
     fails(&["counters", "stat", "--metrics", "l4", "--all"], "`l2`");
     fails(&["counters", "stat", "--metrics", "l4", "--recorded", "x.jsonl"], "`l2`");
     fails(&["counters", "profile", "--event", "NO.SUCH", "--", "true"], "list --events");
+    fails(&["counters", "papers", "A99"], "A17");
 }
 
 #[test]
@@ -207,4 +208,39 @@ fn damaged_recordings_are_one_line() {
     assert_eq!(facts["slots"], 9);
     let why = |metric: &Value| metric["why"].as_str().is_some_and(|why| why.contains("turn"));
     assert!(list(&facts["metrics"]).iter().any(why), "most events had no turn");
+}
+
+#[test]
+fn the_arithmetic_of_the_papers_is_shown() {
+    let place = Place::new();
+    let facts = place.json(&["counters", "papers"]);
+    let papers = list(&facts["papers"]);
+    let names: Vec<&str> = papers.iter().map(|paper| paper["paper"].as_str().unwrap()).collect();
+    let (keeton, hassanein) = ("Keeton, Patterson, He, Raphael, Baker 1998", "Hassanein, Rashid");
+    assert!(names[0] == keeton && names[1].starts_with(hassanein) && names[2] == "Chang 2013");
+    let figures = || papers.iter().flat_map(|paper| list(&paper["figures"]));
+    for row in ["A10", "A17", "A18", "A20", "A21"] {
+        assert!(figures().any(|figure| figure["row"] == row), "{row}");
+    }
+    let of = |says: &str| figures().find(|figure| figure["says"] == says).expect("a figure");
+    let mixed = of("CPIs mixed by time (Table 10, Measured, CPI, Overall)");
+    assert!((mixed["ours"].as_f64().unwrap() - 2.91).abs() < 0.005, "{mixed}");
+    assert_eq!(
+        (&mixed["prints"], &mixed["agreement"]),
+        (&"2.90".into(), &"within-rounding".into())
+    );
+    assert!((mixed["difference"].as_f64().unwrap() - 0.01).abs() < 0.005, "{mixed}");
+    let disagree = figures().filter(|figure| figure["agreement"] == "disagrees").count();
+    // Two more are words that lead nowhere.
+    assert_eq!(list(&facts["contradictions"]).len(), disagree + 2);
+    assert!(disagree > 0);
+
+    let told = printed(&place, &["counters", "papers"]);
+    for words in [keeton, hassanein, "Chang 2013", "within rounding", "contradicts itself"] {
+        assert!(told.contains(words), "{words}");
+    }
+    assert!(!told.contains("-0.000"));
+    let chang = printed(&place, &["counters", "papers", "A10"]);
+    assert!(chang.contains("how much faster with HT, %") && chang.contains("23.79"), "{chang}");
+    assert!(!chang.contains("Keeton") && !chang.contains("contradicts"), "{chang}");
 }

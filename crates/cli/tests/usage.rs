@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 21] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -26,6 +26,7 @@ const COMMANDS: [&[&str]; 20] = [
     &["counters", "list"],
     &["counters", "stat"],
     &["counters", "profile"],
+    &["counters", "papers"],
     &["completions"],
 ];
 

@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 mod list;
 mod out;
+mod papers;
 mod profile;
 mod stat;
 mod told;
@@ -17,6 +18,7 @@ Examples:
   workahead counters stat -- sort big.txt        what a command does, until it ends
   workahead counters stat --metrics all --pid 4711 --seconds 60
   workahead counters profile --pid 4711 --seconds 10 --html profile.html
+  workahead counters papers                      our arithmetic on the papers' printed tables
 
 Without hardware counters there are still software events and a profile by the CPU's timer; what is
 empty says why.";
@@ -36,6 +38,8 @@ enum What {
     Stat(stat::Args),
     /// Sample which functions the time goes to
     Profile(profile::Args),
+    /// The arithmetic on the figures that the papers print, and where they contradict themselves
+    Papers(papers::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -43,5 +47,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         What::List(args) => list::run(args),
         What::Stat(args) => stat::run(args),
         What::Profile(args) => profile::run(args),
+        What::Papers(args) => papers::run(args),
     }
 }

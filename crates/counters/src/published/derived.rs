@@ -33,9 +33,26 @@ pub struct Derived {
 }
 
 impl Derived {
+    /// A figure of a paper that has no file here, out of others of it: what is printed of it, and
+    /// the formula.
+    pub fn of(
+        (row, says): (&'static str, &str),
+        inputs: Vec<Input>,
+        printed: Option<Quantity>,
+        formula: impl Fn(&[f64]) -> f64,
+    ) -> Derived {
+        let check = Check { printed, ..Check::new(row, says, inputs) };
+        check.by(|values| Ok(formula(values)))
+    }
+
     /// Whether nothing printed contradicts it.
     pub fn agrees(&self) -> bool {
         self.agreement != Agreement::Disagrees
+    }
+
+    /// By how much ours is more than what is printed, where just one value is.
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.ours - self.printed?.value()?)
     }
 }
 

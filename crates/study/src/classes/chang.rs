@@ -1,5 +1,7 @@
 //! Chang's arithmetic (2013): what "24 % faster" and "a doubled core" mean there.
 
+use workahead_counters::published::{Derived, Input, Printed, Quantity};
+
 /// How much faster, in per cent: the ratio of times less one. 692 s before and 559 s after are
 /// 24 % faster.
 pub fn percent_faster(before_s: f64, after_s: f64) -> f64 {
@@ -26,4 +28,43 @@ pub fn doubled_up_speed(gain: f64) -> f64 {
 /// all of its threads with it.
 pub fn doubled_up_time(gain: f64) -> f64 {
     1.0 / doubled_up_speed(gain)
+}
+
+/// The article's own figures by that arithmetic, against what it prints (A10).
+pub fn recomputed() -> Vec<Derived> {
+    const ROW: &str = "A10";
+    let of = |place: &str, value: f64, decimals: i32| Input {
+        place: place.to_owned(),
+        printed: Printed { value, decimals },
+        is_exact: false,
+    };
+    let about = |value, decimals| Some(Quantity::Exactly(Printed { value, decimals }));
+    let off_on = |what: &str, off, on| {
+        let place = |side: &str| format!("sum of the 22 queries, {what}, HT {side}, s");
+        vec![of(&place("off"), off, 0), of(&place("on"), on, 0)]
+    };
+    let (elapsed, cpu) = (off_on("elapsed", 692.0, 559.0), off_on("CPU", 2253.0, 3374.0));
+    let gain = || vec![of("gain of both logical processors of a core, %", 30.0, 0)];
+    let share = |per_cent: f64| per_cent / 100.0;
+    vec![
+        Derived::of((ROW, "how much faster with HT, %"), elapsed, about(24.0, 0), |v| {
+            percent_faster(v[0], v[1])
+        }),
+        Derived::of((ROW, "how much more CPU with HT, %"), cpu, about(50.0, 0), |v| {
+            percent_more(v[0], v[1])
+        }),
+        Derived::of(
+            (ROW, "speed of a doubled-up thread, % of one alone"),
+            gain(),
+            about(65.0, 0),
+            |v| doubled_up_speed(share(v[0])) * 100.0,
+        ),
+        // "50% longer" is said of round figures, in passing.
+        Derived::of((ROW, "how much longer it takes, %"), gain(), about(50.0, -1), |v| {
+            percent_more(1.0, doubled_up_time(share(v[0])))
+        }),
+        Derived::of((ROW, "its time over that of one alone"), gain(), None, |v| {
+            doubled_up_time(share(v[0]))
+        }),
+    ]
 }

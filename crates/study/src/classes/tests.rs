@@ -1,5 +1,7 @@
 //! The arithmetic with the article's own figures, the classes with its own examples.
 
+use workahead_counters::published::Agreement;
+
 use super::chang;
 use super::*;
 
@@ -22,6 +24,17 @@ fn figures_of_the_article() {
     assert_eq!(chang::doubled_up_speed(0.30), 0.65);
     assert!((chang::doubled_up_time(0.30) - 1.54).abs() < 0.005);
     assert_eq!(chang::doubled_up_time(1.0), 1.0, "siblings as good as cores cost nothing");
+}
+
+#[test]
+fn the_article_prints_what_its_figures_give() {
+    let recomputed = chang::recomputed();
+    let rounded: Vec<f64> = recomputed.iter().map(|of| (of.ours * 100.0).round() / 100.0).collect();
+    assert_eq!(rounded, [23.79, 49.76, 65.0, 53.85, 1.54]);
+    let agree: Vec<Agreement> = recomputed.iter().map(|of| of.agreement).collect();
+    let same = Agreement::Same;
+    assert_eq!(agree, [same, same, same, same, Agreement::NothingPrinted]);
+    assert!(recomputed.iter().all(|of| of.row == "A10"));
 }
 
 #[test]

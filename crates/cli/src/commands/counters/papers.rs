@@ -1,64 +1,168 @@
-//! A paper's tables as `counters stat --tables` and `reproduce` print them: its figures and ours
-//! side by side.
+//! `workahead counters papers`: our arithmetic on the figures that the papers print.
+
+use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
-use workahead_counters::published::Paper;
-use workahead_counters::shaped::{Cell, Row, Shaped};
-use workahead_counters::stream::Stream;
+use serde::Serialize;
+use workahead_counters::published::{
+    self, Agreement, Contradiction, Derived, Nature, contradictions, derived,
+};
+use workahead_study::classes::chang;
 
 use super::super::study::summary;
 use super::told;
+use crate::errors::WrongUse;
+use crate::output;
 
-/// All tables; of those that nothing here corresponds to, only why.
-pub(crate) fn tables(stream: &Stream, paper: &Paper, tables: &[Shaped]) -> String {
-    let legend = format!("{}, {}\neach column: as printed, then ours", paper.name(), paper.title());
-    let mut parts = vec![told::head(stream), legend];
-    parts.extend(tables.iter().map(|shaped| match shaped.has_ours() {
-        true => table(shaped),
-        false => format!("{}\n  nothing of ours{}", head(shaped), notes(shaped)),
-    }));
+const HELP: &str = "\
+Examples:
+  workahead counters papers                all of it
+  workahead counters papers A17 A20        the breakdown of CPI, the mixture by time
+  workahead counters papers --json
+
+A printed figure is anything that rounds to it. *Same* rounds to what is printed; *within rounding*
+might, were its inputs not rounded themselves; whatever else differs can't be right in both places.
+Nothing is measured here.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// Only these rows of the ledger (docs/ledger.toml)
+    #[arg(value_name = "ROW")]
+    rows: Vec<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Facts {
+    papers: Vec<OfPaper>,
+    contradictions: Vec<Contradiction>,
+}
+
+/// A paper's figures, recomputed.
+#[derive(Serialize)]
+struct OfPaper {
+    paper: String,
+    figures: Vec<Figure>,
+}
+
+#[derive(Serialize)]
+struct Figure {
+    #[serde(flatten)]
+    derived: Derived,
+    /// What is printed, in words; the same as `printed`, which is by kind.
+    prints: Option<String>,
+    difference: Option<f64>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let facts = facts(&args.rows)?;
+    match args.json {
+        true => output::json(&facts)?,
+        false => output::text(&text(&facts))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn facts(rows: &[String]) -> anyhow::Result<Facts> {
+    // Experiments of Hassanein et al. are E0 and S0 of the ledger.
+    let (hassanein, keeton): (Vec<Derived>, Vec<Derived>) = derived()
+        .into_iter()
+        .partition(|of| of.row.starts_with("E0.") || of.row.starts_with("S0."));
+    let papers = [
+        (published::keeton().name().to_owned(), keeton),
+        (published::hassanein().name().to_owned(), hassanein),
+        ("Chang 2013".to_owned(), chang::recomputed()),
+    ];
+    let contradictions = contradictions();
+    let known = || {
+        let of_papers = papers.iter().flat_map(|(_, derived)| derived).map(|of| of.row);
+        of_papers.chain(contradictions.iter().map(|of| of.row))
+    };
+    if let Some(row) = rows.iter().find(|row| known().all(|known| known != row.as_str())) {
+        let mut all: Vec<&str> = known().collect();
+        all.sort_unstable();
+        all.dedup();
+        return Err(WrongUse::error(format!(
+            "nothing is recomputed for row `{row}`: there are {}",
+            all.join(", ")
+        )));
+    }
+    let asked = |row: &str| rows.is_empty() || rows.iter().any(|asked| asked == row);
+    let of_paper = |(paper, derived): (String, Vec<Derived>)| OfPaper {
+        paper,
+        figures: derived.into_iter().filter(|of| asked(of.row)).map(figure).collect(),
+    };
+    let papers = papers.into_iter().map(of_paper).filter(|of| !of.figures.is_empty()).collect();
+    let contradictions = contradictions.into_iter().filter(|of| asked(of.row)).collect();
+    Ok(Facts { papers, contradictions })
+}
+
+fn figure(derived: Derived) -> Figure {
+    let prints = derived.printed.map(|printed| printed.to_string());
+    Figure { prints, difference: derived.difference(), derived }
+}
+
+fn text(facts: &Facts) -> String {
+    let mut parts: Vec<String> = facts.papers.iter().map(of_paper).collect();
+    if !facts.contradictions.is_empty() {
+        parts.push(of_contradictions(&facts.contradictions));
+    }
     parts.join("\n\n")
 }
 
-/// A table whole, also where nothing of ours is in it.
-pub(crate) fn whole(shaped: &Shaped) -> String {
-    table(shaped)
-}
-
-fn head(shaped: &Shaped) -> String {
-    format!("{}: {}", shaped.id, shaped.title)
-}
-
-fn table(shaped: &Shaped) -> String {
-    let mut header = vec![""];
-    header.extend(shaped.columns.iter().flat_map(|column| [column.as_str(), "ours"]));
-    header.push("");
+fn of_paper(of: &OfPaper) -> String {
+    let header = ["row", "printed", "computed", "difference", "verdict", "what"];
     let mut table = summary::table(&header);
-    for row in shaped.rows.iter() {
-        table.add_row(line(row));
+    for Figure { derived, prints, difference } in &of.figures {
+        table.add_row([
+            derived.row.to_owned(),
+            prints.clone().unwrap_or_default(),
+            told::figure(derived.ours),
+            difference.map(told::signed).unwrap_or_default(),
+            verdict(derived).to_owned(),
+            // Last, as it may be longer than a line.
+            derived.says.clone(),
+        ]);
     }
-    for column in 1..header.len() - 1 {
+    for column in 1..4 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{}\n{}{}", head(shaped), summary::lines(table), notes(shaped))
+    format!("{}\n{}", of.paper, summary::lines(table))
 }
 
-fn line(row: &Row) -> Vec<String> {
-    let ours = |cell: &Cell| match (cell.ours, cell.noisy) {
-        (Some(value), true) => format!("{} ~", told::figure(value)),
-        (Some(value), false) => told::figure(value),
-        (None, _) => "–".to_owned(),
-    };
-    let both = |cell: &Cell| [cell.paper.clone().unwrap_or_default(), ours(cell)];
-    let mut line = vec![row.name.clone()];
-    line.extend(row.cells.iter().flat_map(both));
-    line.push(row.unit.clone());
-    line
+fn verdict(derived: &Derived) -> &'static str {
+    match (derived.agreement, derived.nature) {
+        (Agreement::Same, _) => "same",
+        (Agreement::WithinRounding, _) => "within rounding",
+        (Agreement::NothingPrinted, _) => "nothing printed",
+        (Agreement::Disagrees, nature) => kind(nature),
+    }
 }
 
-/// Below a table: why cells are empty, and what ours are where they are not quite the paper's.
-fn notes(shaped: &Shaped) -> String {
-    shaped.notes().iter().map(|note| format!("\n  {note}")).collect()
+fn kind(nature: Nature) -> &'static str {
+    match nature {
+        Nature::Identity => "a slip of the paper",
+        Nature::Estimate => "its error of measuring",
+        Nature::Words => "text against table",
+    }
+}
+
+fn of_contradictions(contradictions: &[Contradiction]) -> String {
+    let mut table = summary::table(&["row", "printed", "the other figures give", "kind", "what"]);
+    for of in contradictions {
+        let note = of.note.map(|note| format!("; {note}")).unwrap_or_default();
+        table.add_row([
+            of.row.to_owned(),
+            of.text_says.clone(),
+            of.table_says.clone(),
+            kind(of.nature).to_owned(),
+            format!("{}{note}", of.place),
+        ]);
+    }
+    format!("Where a paper contradicts itself\n{}", summary::lines(table))
 }
