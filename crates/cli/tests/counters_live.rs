@@ -296,11 +296,12 @@ fn a_profile_of_a_command_says_where_its_time_went() {
     }
     let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; exit 5";
     let command = ["sh", "-c", script];
-    let of = |options: &[&str]| {
-        let output = place.run(&[&["counters", "profile"], options, &["--"], &command].concat());
+    let run = |options: &[&str], command: &[&str]| {
+        let output = place.run(&[&["counters", "profile"], options, &["--"], command].concat());
         assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     };
+    let of = |options: &[&str]| run(options, &command);
     let (out, err) = of(&["--top", "3"]);
     assert_eq!(out, "done\n");
     assert!(err.contains("other functions") && err.contains("samples at 99 Hz"), "{err}");
@@ -310,6 +311,8 @@ fn a_profile_of_a_command_says_where_its_time_went() {
     let facts: Value = serde_json::from_slice(&facts).unwrap();
     assert!(facts["samples"].as_u64() > Some(0) && facts["frequency-hz"] == 499, "{facts}");
     assert!(facts["unresolved"].as_f64() <= Some(1.0), "{facts}");
-    let (_, err) = of(&["--event", "page_faults", "-F", "1000"]);
+    // Processes are what faults come from.
+    let forks = "i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done; exit 5";
+    let (_, err) = run(&["--event", "page_faults", "-F", "1000"], &["sh", "-c", forks]);
     assert!(err.contains("by page_faults"), "{err}");
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde::Serialize;
 use workahead_counters::event::Event;
-use workahead_counters::profile::{By, FREQUENCY_MAX_HZ, Options, Profile, Sampler, Whom};
+use workahead_counters::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, Profile, Sampler, Whom};
 use workahead_counters::table::Table;
 use workahead_study::file;
 
@@ -80,7 +80,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let profile = running.end();
     drop(subject);
     if profile.samples == 0 {
-        bail!("no sample was taken: it used less CPU time than one sample apart, raise -F");
+        let less = match &profile.clock {
+            Clock::Event(name) => format!("there were fewer {name}"),
+            Clock::Cycles | Clock::CpuClock => "it used less CPU time".to_owned(),
+        };
+        bail!("no sample was taken: {less} than from one sample to the next, raise -F");
     }
     write(&args, &profile)?;
     match args.json {
