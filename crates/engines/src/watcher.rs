@@ -307,6 +307,3 @@ fn instructions_per_tuple(counts: &Stream, sample: &Sample) -> Option<f64> {
     let per_s = user + of(Privilege::Kernel).unwrap_or_default();
     Some(per_s * sample.wall_s / sample.tuples as f64)
 }
-
-#[cfg(test)]
-mod tests;
