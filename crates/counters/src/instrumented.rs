@@ -33,6 +33,7 @@ mod cachegrind;
 mod callgrind;
 mod counted;
 mod error;
+mod functions;
 mod geometry;
 mod measures;
 mod preset;
@@ -47,6 +48,7 @@ use serde::{Deserialize, Serialize};
 
 pub use counted::{Counted, FunctionCounts};
 pub use error::Error;
+pub use functions::{Counts, Function, Functions};
 pub use geometry::{CacheShape, Geometry};
 pub use measures::{FunctionShare, LABEL, Quantity, TIER};
 pub use preset::{Preset, THIS_MACHINE, THIS_MACHINE_L2};

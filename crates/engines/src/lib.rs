@@ -6,12 +6,14 @@
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
 //! - `door`: how a database is entered, whatever it is.
+//! - `inside`: one cell of those in this process, run by a process of its own and nothing else.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
 
 #![forbid(unsafe_code)]
 
 pub mod address;
 pub mod attach;
+mod below;
 mod blame;
 #[cfg(feature = "sql")]
 pub mod datafusion;
@@ -19,6 +21,7 @@ pub mod door;
 pub mod duckdb;
 pub mod fill;
 mod given;
+pub mod inside;
 pub mod load;
 pub mod mariadb;
 pub mod native;

@@ -25,6 +25,7 @@
 //! | `join`, `null_percent` | of `join_index`: `inner` or `left-outer`, and its nulls |
 //! | `references` | of `join_index`: `together`, or `apart` in stages of one each |
 //! | `hit_rate`, `load_percent` | of `bucket` |
+//! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
 //! | `tree_rows` | of `heterogeneous` |
 
 mod bucket;
@@ -34,6 +35,7 @@ mod crew;
 mod hash_join;
 mod heterogeneous;
 mod how;
+mod instrumented;
 mod interference;
 mod join_index;
 mod merge;
@@ -47,15 +49,20 @@ mod tree;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use workahead_counters::event::Privilege;
+use workahead_machine::EvidenceTier;
 use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_operators::isa::Detected;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::inside::Command;
+use workahead_study::instrument::{CACHES, Instrumentation};
 use workahead_study::watch::Watch;
 
+use crate::below::{Below, no_command};
 use crate::given::Given;
 use crate::watcher::{self, Watcher, by_role};
 use crew::{Crew, Ran, failed};
@@ -76,6 +83,12 @@ pub struct Native {
     made: Option<(Shape, Box<dyn Operator>)>,
     /// What is watched beside time, where a study asks for it.
     watcher: Option<Watcher>,
+    /// Of no account to walks, whose data is made anew; a process of its own is told all the same.
+    home: PathBuf,
+    /// What cells are run below, where a study asks for it.
+    below: Option<Below>,
+    /// What runs a cell alone.
+    command: Option<Command>,
 }
 
 /// Which data a cell is about.
@@ -167,7 +180,16 @@ impl Native {
     pub fn new() -> Self {
         let machine = Machine::here();
         let footprint = Footprint::of(&machine);
-        Self { machine, footprint, limits: None, made: None, watcher: None }
+        Self {
+            machine,
+            footprint,
+            limits: None,
+            made: None,
+            watcher: None,
+            home: std::env::temp_dir(),
+            below: None,
+            command: None,
+        }
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
@@ -190,6 +212,8 @@ impl Native {
             }
             _ => {}
         }
+        // Read where there is a model to have them.
+        given.has(CACHES);
         given.nothing_else()?;
         Ok((shape, how))
     }
@@ -237,6 +261,26 @@ impl Engine for Native {
         format!("{} ({} code)", env!("CARGO_PKG_VERSION"), Detected::best().name())
     }
 
+    fn keep_in(&mut self, home: &Path) {
+        home.clone_into(&mut self.home);
+    }
+
+    fn run_alone_by(&mut self, command: &Command) {
+        self.command = Some(command.clone());
+    }
+
+    fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
+        if self.command.is_none() {
+            return Err(no_command(self.name()));
+        }
+        self.below = Some(Below::new(with)?);
+        Ok(())
+    }
+
+    fn tier(&self) -> Option<(EvidenceTier, String)> {
+        self.below.as_ref().map(|_| Below::tier())
+    }
+
     fn learn(&mut self, limits: &Limits) {
         self.footprint.learn(limits);
         self.limits = Some(limits.clone());
@@ -253,7 +297,9 @@ impl Engine for Native {
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how) = self.read(cell)?;
-        let memory_bytes = shape.bytes(&how) + BESIDE_BYTES;
+        self.check_below(cell, &how)?;
+        let processes = if self.below.is_some() { 2 } else { 1 };
+        let memory_bytes = processes * (shape.bytes(&how) + BESIDE_BYTES);
         Ok(Need { memory_bytes, cannot: self.cannot(&how), impossible: None })
     }
 
@@ -280,6 +326,11 @@ impl Engine for Native {
         };
         if stop.asked() {
             return Err(EngineError::Stopped);
+        }
+        if let Some(below) = self.below.take() {
+            let sample = self.below(&below, cell, stop);
+            self.below = Some(below);
+            return sample;
         }
         let rows = operator.probes();
         let name = format!("{:?}", cell.settings);

@@ -84,6 +84,7 @@ use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, EvidenceTier, Machine, Root};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::inside::Command;
 use workahead_study::instrument::Instrumentation;
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
@@ -93,12 +94,12 @@ use workahead_workloads::client::Workload;
 use asked::Asked;
 use background::Background;
 use database::{Database, Running, Seat};
-use instrumented::Below;
 use private::Private;
 use sample::{Beside, Watch};
 use work::Work;
 
 use crate::attach::{Access, Target};
+use crate::below::{Below, no_model};
 use crate::server::Explain;
 use crate::watcher::{Part, Watcher};
 
@@ -122,6 +123,8 @@ pub struct Served {
     watcher: Option<Watcher>,
     /// What cells are run below, where a study asks for it.
     below: Option<Below>,
+    /// What runs a cell of it alone.
+    command: Option<Command>,
 }
 
 impl Served {
@@ -173,6 +176,7 @@ impl Served {
             explained,
             watcher: None,
             below: None,
+            command: None,
         }
     }
 
@@ -384,8 +388,13 @@ impl Engine for Served {
         Ok(())
     }
 
+    fn run_alone_by(&mut self, command: &Command) {
+        self.command = Some(command.clone());
+    }
+
     fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
-        self.below = Some(Below::new(self.database.as_ref(), with)?);
+        instrumented::can(self)?;
+        self.below = Some(Below::new(with)?);
         Ok(())
     }
 
@@ -398,11 +407,8 @@ impl Engine for Served {
         let dialect = self.database.dialect();
         let workload = asked.work.open(dialect)?;
         match &self.below {
-            Some(below) => below.check(&asked, (workload.as_ref(), dialect))?,
-            None if asked.caches.is_some() => {
-                let says = "setting `caches` is of a model: give the method `instrumented` too";
-                return Err(EngineError::Failed(says.to_owned()));
-            }
+            Some(below) => instrumented::check(below, &asked, (workload.as_ref(), dialect))?,
+            None if asked.caches.is_some() => return Err(no_model()),
             None => {}
         }
         self.database.version()?;
@@ -441,9 +447,10 @@ impl Engine for Served {
             asked.explain = Explain::Planned;
         }
         let workload = self.workload(&asked.work)?;
-        if let Some(below) = &self.below {
-            let how = (cell.protocol.start, stop);
-            return below.run(self.database.as_mut(), &asked, workload.as_ref(), how);
+        if let Some(below) = self.below.take() {
+            let sample = self.below(&below, (cell, &asked), workload.as_ref(), stop);
+            self.below = Some(below);
+            return sample;
         }
         let sample = self.measured(&asked, workload.as_ref(), stop);
         let mut sample = sample.map_err(|error| match error {

@@ -280,6 +280,7 @@ impl Watching {
         Watched {
             counts: self.counts.map(counter::Running::end),
             profile: self.profile.map(profile::Running::end),
+            functions: None,
             lacks: self.lacks,
         }
     }

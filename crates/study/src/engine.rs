@@ -10,6 +10,7 @@ use workahead_machine::EvidenceTier;
 use workahead_machine::limits::Limits;
 
 use crate::cell::Cell;
+use crate::inside::Command;
 use crate::instrument::Instrumentation;
 use crate::nearest;
 use crate::plans::PlanText;
@@ -45,6 +46,11 @@ pub trait Engine {
             ))),
         }
     }
+
+    /// Takes note of what runs one of its cells in a process of its own
+    /// ([`inside`](crate::inside)). Engines that are run in ours need it to be
+    /// [instrumented](Self::instrument).
+    fn run_alone_by(&mut self, _command: &Command) {}
 
     /// Takes note of what every cell is to be run below, to be counted by a model.
     ///

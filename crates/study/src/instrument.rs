@@ -15,6 +15,7 @@ use workahead_counters::instrumented::{
 use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
+use crate::plan::Plan;
 
 /// The axis, or setting of a case, that goes before the method's caches.
 pub const CACHES: &str = "caches";
@@ -35,6 +36,34 @@ fn callgrind() -> Tool {
     Tool::Callgrind
 }
 
+/// The caches of a model, as a run had them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// As the study names them.
+    pub caches: String,
+    /// What they are.
+    pub geometry: Geometry,
+    /// Where each of their numbers is from.
+    pub origins: Vec<String>,
+}
+
+/// The models that a plan's cells are counted by, each once; none where nothing is. `caches` are
+/// those of this machine.
+///
+/// # Errors
+/// As [`Instrumentation::geometry`].
+pub fn models(plan: &Plan, caches: &[Cache]) -> Result<Vec<Model>, Error> {
+    let Some(method) = &plan.instrumented else { return Ok(Vec::new()) };
+    let mut models: Vec<Model> = Vec::new();
+    for cell in &plan.cells {
+        let with = method.of(cell);
+        if !models.iter().any(|known| known.caches == with.caches) {
+            models.push(model(&with.caches, caches)?);
+        }
+    }
+    Ok(models)
+}
+
 impl Instrumentation {
     /// As this cell wants it.
     #[must_use]
@@ -49,17 +78,23 @@ impl Instrumentation {
     /// If no preset has that name, valgrind has no model of such a cache, or the system does not
     /// describe its own.
     pub fn geometry(&self, caches: &[Cache]) -> Result<Geometry, Error> {
-        geometry(&self.caches, caches)
+        model(&self.caches, caches).map(|model| model.geometry)
     }
 }
 
-fn geometry(text: &str, caches: &[Cache]) -> Result<Geometry, Error> {
+fn model(text: &str, caches: &[Cache]) -> Result<Model, Error> {
+    let named = text.to_owned();
     if !text.contains([';', ',']) {
-        return Preset::named(text, caches).map(|preset| preset.geometry);
+        let Preset { geometry, origins, .. } = Preset::named(text, caches)?;
+        return Ok(Model { caches: named, geometry, origins });
     }
     let shapes = text.split(';').map(|shape| shape.trim().parse());
     match shapes.collect::<Result<Vec<CacheShape>, Error>>()?.as_slice() {
-        &[l1i, l1d, last] => Ok(Geometry { l1i, l1d, last }),
+        &[l1i, l1d, last] => Ok(Model {
+            caches: named,
+            geometry: Geometry { l1i, l1d, last },
+            origins: vec!["all of it: the study itself".to_owned()],
+        }),
         _ => Err(Error::Shape {
             text: text.to_owned(),
             why: "it takes three shapes, `L1I; L1D; last level`".to_owned(),
@@ -71,7 +106,7 @@ fn geometry(text: &str, caches: &[Cache]) -> Result<Geometry, Error> {
 pub(crate) fn check(text: &str) -> Result<(), String> {
     match text {
         THIS_MACHINE | THIS_MACHINE_L2 => Ok(()),
-        other => geometry(other, &[]).map(drop).map_err(|error| error.to_string()),
+        other => model(other, &[]).map(drop).map_err(|error| error.to_string()),
     }
 }
 
@@ -107,6 +142,10 @@ mod tests {
         let bytes = |caches: &Instrumentation| caches.geometry(&[]).unwrap().last.bytes();
         let lasts: Vec<u64> = plan.cells.iter().map(|cell| bytes(&method.of(cell))).collect();
         assert_eq!(lasts, [1 << 20, 256 << 10]);
+        let models = models(&plan, &[]).unwrap();
+        let named: Vec<&str> = models.iter().map(|model| model.caches.as_str()).collect();
+        assert_eq!(named, ["pentium-pro-1m", "pentium-pro-256k"]);
+        assert!(models[0].origins[0].contains("Keeton"), "{:?}", models[0].origins);
         let mut bare = plan.cells[0].clone();
         bare.settings.clear();
         assert_eq!(&method.of(&bare), method);

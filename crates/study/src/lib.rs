@@ -24,6 +24,7 @@ pub mod error;
 pub mod estimate;
 pub mod file;
 pub mod fingerprint;
+pub mod inside;
 pub mod instrument;
 pub mod ledger;
 pub mod log;

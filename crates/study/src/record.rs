@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::engine::Need;
 use crate::error::StudyError;
 use crate::file;
+use crate::instrument::Model;
 use crate::spec::Spec;
 
 /// Name of the file in the result directory.
@@ -39,6 +40,9 @@ pub struct Record {
     pub host: Host,
     /// The machine's measured limits, as `workahead limits --json` prints them.
     pub limits: Option<Value>,
+    /// The caches by which every cell is counted, where a model counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<Model>,
     /// What each cell needs, in the plan's order.
     pub needs: Vec<Need>,
     /// The study's TOML.

@@ -25,6 +25,12 @@ mod watched;
 /// The measure that ratios are of.
 pub const THROUGHPUT: &str = "mtuples_per_s";
 
+/// The measure that stands in its place where a model counts instructions.
+pub const INSTRUCTIONS: &str = "instructions_per_tuple";
+
+/// Measures of time. Where cells run below a tool that counts, they are the tool's.
+const TIMES: [&str; 5] = ["wall_s", "cpu_s", "ns_per_tuple", "cpu_ns_per_tuple", THROUGHPUT];
+
 /// A run whose threads had less than this of the processor time they asked for was disturbed: the
 /// rest went to other programs, or to the host of a virtual machine.
 pub const CPU_SHARE_QUIET: f64 = 0.8;
@@ -51,8 +57,11 @@ pub struct Finding {
     pub label: String,
     /// Samples it rests on.
     pub samples: usize,
-    /// Throughput, by the study's mean.
+    /// Throughput, by the study's mean; none where nothing is timed.
     pub mtuples_per_s: Option<f64>,
+    /// Instructions for each tuple, by the study's mean, where a model counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions_per_tuple: Option<f64>,
     /// Throughput over the baseline's; none for the baseline itself.
     pub ratio: Option<Ratio>,
     /// The p value of the ratio, adjusted for all ratios of the study (Holm 1979).
@@ -90,6 +99,24 @@ impl Results {
         self.observations.iter().filter(move |observation| observation.cell == cell)
     }
 
+    /// Whether its times are the engine's own.
+    pub fn is_timed(&self) -> bool {
+        self.spec.method.instrumented.is_none()
+    }
+
+    /// The measure that stands first: throughput, or instructions where nothing is timed.
+    pub fn headline(&self) -> &'static str {
+        if self.is_timed() { THROUGHPUT } else { INSTRUCTIONS }
+    }
+
+    /// A measure of an observation; none of time where the times are a tool's.
+    pub fn measure(&self, seen: &Observation, name: &str) -> Option<f64> {
+        match TIMES.contains(&name) && !self.is_timed() {
+            true => None,
+            false => seen.measure(name),
+        }
+    }
+
     /// A measure of a cell, by the study's mean.
     pub fn value(&self, cell: usize, measure: &str) -> Option<f64> {
         mean(&self.values(cell, measure), self.spec.method.mean)
@@ -105,6 +132,9 @@ impl Results {
     /// samples whose engine says how many `threads` they had, and how many `cpus` if those were
     /// fewer. None where none says.
     pub fn cpu_share(&self) -> Option<f64> {
+        if !self.is_timed() {
+            return None;
+        }
         let share = |sample: &Sample| {
             let asked = sample.measure("cpus").or_else(|| sample.measure("threads"));
             Some(sample.cpu_s? / (sample.wall_s * asked.filter(|asked| *asked >= 1.0)?))
@@ -173,7 +203,8 @@ impl Results {
 
     /// One measure of a cell over another of its own, paired by repetition.
     pub fn ratio_within(&self, cell: usize, measure: &str, over: &str) -> Option<Ratio> {
-        let pair = |seen: &Observation| Some((seen.measure(measure)?, seen.measure(over)?));
+        let pair =
+            |seen: &Observation| Some((self.measure(seen, measure)?, self.measure(seen, over)?));
         Ratio::paired(&self.of_cell(cell).filter_map(pair).collect::<Vec<_>>())
     }
 
@@ -185,15 +216,17 @@ impl Results {
     /// A measure of two cells, in pairs of the same repetition.
     pub fn paired(&self, cell: usize, base: usize, measure: &str) -> Vec<(f64, f64)> {
         let of_base = |repetition: u32| {
-            self.of_cell(base).find(|seen| seen.repetition == repetition)?.measure(measure)
+            let seen = self.of_cell(base).find(|seen| seen.repetition == repetition)?;
+            self.measure(seen, measure)
         };
-        let pair = |seen: &Observation| Some((seen.measure(measure)?, of_base(seen.repetition)?));
+        let pair =
+            |seen: &Observation| Some((self.measure(seen, measure)?, of_base(seen.repetition)?));
         self.of_cell(cell).filter_map(pair).collect()
     }
 
     /// Every value of a measure of a cell.
     pub fn values(&self, cell: usize, measure: &str) -> Vec<f64> {
-        self.of_cell(cell).filter_map(|seen| seen.measure(measure)).collect()
+        self.of_cell(cell).filter_map(|seen| self.measure(seen, measure)).collect()
     }
 
     /// Everything that is said of a measure of a cell.
@@ -248,6 +281,7 @@ impl Results {
             label: cell.label(&self.plan.axes),
             samples: self.of_cell(cell.index).filter(|seen| seen.sample().is_some()).count(),
             mtuples_per_s: self.value(cell.index, THROUGHPUT),
+            instructions_per_tuple: self.value(cell.index, INSTRUCTIONS),
             ratio: self.ratio(cell, baseline),
             p_adjusted: None,
             overlap,

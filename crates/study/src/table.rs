@@ -135,7 +135,10 @@ fn figures(results: &Results) -> Vec<Column> {
         ("wall_s".to_owned(), float(&|sample| Some(sample.wall_s))),
         ("cpu_s".to_owned(), float(&|sample| sample.cpu_s)),
         ("tuples".to_owned(), whole(&|sample| sample.tuples)),
-        ("mtuples_per_s".to_owned(), float(&|sample| Some(sample.mtuples_per_s()))),
+        (
+            "mtuples_per_s".to_owned(),
+            float(&|sample| results.is_timed().then(|| sample.mtuples_per_s())),
+        ),
         ("answer_rows".to_owned(), whole(&|sample| sample.answer.rows)),
         ("answer_checksum".to_owned(), whole(&|sample| sample.answer.checksum)),
     ];

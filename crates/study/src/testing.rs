@@ -169,6 +169,7 @@ pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (Plan, Record) {
             ..Host::default()
         },
         limits: None,
+        models: Vec::new(),
         needs: needs::of(&plan, engine).expect("settings that the engine knows"),
         text: text.to_owned(),
     };

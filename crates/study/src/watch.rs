@@ -1,6 +1,7 @@
 //! What is watched of a cell beside its time: counters, and which functions its time goes to.
 
 use serde::{Deserialize, Serialize};
+use workahead_counters::instrumented::Functions;
 use workahead_counters::profile::{Profile, Wanted};
 use workahead_counters::stream::Stream;
 
@@ -37,6 +38,9 @@ pub struct Watched {
     /// Where the time went. Its stacks are kept with the first sample of a cell that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
+    /// Which functions the instructions are of, where they were counted by a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<Functions>,
     /// Why something that was asked for is not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,

@@ -1,5 +1,7 @@
 //! A checksum over values: FNV-1a (Fowler, Noll, Vo) with an end after each value.
 
+use crate::session::{Row, SessionError, Value};
+
 /// One being made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Checksum(u64);
@@ -19,6 +21,26 @@ impl Checksum {
     pub(crate) fn value(self) -> u64 {
         self.0
     }
+}
+
+/// A row as a number, over its values as text.
+///
+/// # Errors
+/// When a value can't be read.
+pub fn of_row(row: Row<'_>) -> Result<u64, SessionError> {
+    let mut checksum = Checksum::new();
+    for column in 0..row.columns() {
+        match row.value(column)? {
+            Value::Null => checksum.add(&[1]),
+            Value::Int(int) => checksum.add(int.to_string().as_bytes()),
+            Value::Real(real) => checksum.add(real.to_string().as_bytes()),
+            Value::Decimal(decimal) => checksum.add(decimal.to_string().as_bytes()),
+            Value::Text(text) => checksum.add(text.as_bytes()),
+            Value::Date(date) => checksum.add(date.to_string().as_bytes()),
+            Value::Timestamp(moment) => checksum.add(moment.to_string().as_bytes()),
+        }
+    }
+    Ok(checksum.value())
 }
 
 #[cfg(test)]

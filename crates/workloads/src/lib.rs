@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-mod checksum;
+pub mod checksum;
 pub mod client;
 pub mod dbmbench;
 pub mod draft;

@@ -17,13 +17,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::WorkloadError;
-use crate::checksum::Checksum;
+use crate::checksum;
 use crate::client::{
     Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Table, Workload,
 };
 use crate::draws::Draws;
 use crate::rounds::Rounds;
-use crate::session::{Dialect, Row, Session, SessionError, StatementId, Value};
+use crate::session::{Dialect, Session, SessionError, StatementId};
 pub use on_data::OnData;
 pub use text::{Statement, split};
 
@@ -208,7 +208,7 @@ impl Client for Reader {
         let mut checksum = 0_u64;
         let rows = session.query(statement, &[], &mut |row| {
             // A sum: the order of rows is not part of the answer unless asked for.
-            checksum = checksum.wrapping_add(checksum_of(row)?);
+            checksum = checksum.wrapping_add(checksum::of_row(row)?);
             Ok(())
         })?;
         let mut answers = self.file.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,23 +217,6 @@ impl Client for Reader {
         answered.changed |= (answered.rows, answered.checksum) != (rows, checksum);
         Ok(Done { rows, checksum, statements: 1, rolled_back: false })
     }
-}
-
-/// A row as a number, over its values as text.
-fn checksum_of(row: Row<'_>) -> Result<u64, SessionError> {
-    let mut checksum = Checksum::new();
-    for column in 0..row.columns() {
-        match row.value(column)? {
-            Value::Null => checksum.add(&[1]),
-            Value::Int(int) => checksum.add(int.to_string().as_bytes()),
-            Value::Real(real) => checksum.add(real.to_string().as_bytes()),
-            Value::Decimal(decimal) => checksum.add(decimal.to_string().as_bytes()),
-            Value::Text(text) => checksum.add(text.as_bytes()),
-            Value::Date(date) => checksum.add(date.to_string().as_bytes()),
-            Value::Timestamp(moment) => checksum.add(moment.to_string().as_bytes()),
-        }
-    }
-    Ok(checksum.value())
 }
 
 #[cfg(test)]

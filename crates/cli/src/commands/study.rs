@@ -4,6 +4,7 @@
 //! list, show, plan      nothing is run
 //! run, resume           claim a directory, run what is left, then as `report`
 //! report                from the directory alone: Parquet, report.html, the last lines
+//! inside                hidden: one cell, for studies that count below valgrind
 //! compare               two directories: compare.html
 //! ```
 
@@ -13,6 +14,7 @@ mod compare;
 pub(crate) mod duration;
 pub(crate) mod finish;
 pub(crate) mod host;
+mod inside;
 pub(crate) mod limits;
 mod list;
 mod plan;
@@ -52,6 +54,9 @@ enum Command {
     Report(report::Args),
     /// Two results: before and after, cell by cell; nothing is run
     Compare(compare::Args),
+    /// One cell in this process: what is started below valgrind
+    #[command(hide = true)]
+    Inside(inside::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -63,6 +68,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Resume(args) => resume::run(args),
         Command::Report(args) => report::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Inside(args) => inside::run(args),
     };
     result.map_err(blame)
 }

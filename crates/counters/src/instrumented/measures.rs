@@ -101,6 +101,15 @@ impl Quantity {
     }
 }
 
+/// How often in the whole program.
+const TOTALS: [(&str, Quantity); 5] = [
+    ("instructions", Q::Instructions),
+    ("data_references", Q::Accesses),
+    ("l1i_misses", Q::L1iMisses),
+    ("l1d_misses", Q::L1dMisses),
+    ("last_level_misses", Q::LastLevelMisses),
+];
+
 /// Shares of all instructions or of all accesses: (metric, what, of what).
 const RATIOS: [(&str, Quantity, Quantity); 13] = [
     ("load_share", Q::Loads, Q::Instructions),
@@ -161,7 +170,9 @@ impl Counted {
             measures.extend(value.map(|value| (name.to_owned(), value)));
         };
         let share = |part, whole| Some(total(part)? / total(whole).filter(|&n| n > 0.0)?);
-        put("instructions", total(Q::Instructions));
+        for (name, quantity) in TOTALS {
+            put(name, total(quantity));
+        }
         for (name, part, whole) in RATIOS {
             put(name, share(part, whole));
         }
@@ -194,7 +205,7 @@ impl Counted {
     }
 
     /// Where its events stand; `None` when one of them was not counted.
-    fn places(&self, quantity: Quantity) -> Option<Vec<usize>> {
+    pub(super) fn places(&self, quantity: Quantity) -> Option<Vec<usize>> {
         let place = |event: &&str| self.events.iter().position(|known| known == event);
         let places: Option<Vec<usize>> = quantity.events().iter().map(place).collect();
         places.filter(|places| places.iter().all(|&at| at < self.totals.len()))

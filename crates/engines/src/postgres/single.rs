@@ -18,6 +18,7 @@ use workahead_workloads::client::Explained;
 use workahead_workloads::session::{Session, SessionError};
 
 use super::Server;
+use crate::below;
 
 /// Values by column from 1, without nulls.
 type Row = BTreeMap<usize, String>;
@@ -70,9 +71,9 @@ impl Server {
     }
 }
 
-impl Alone {
+impl below::Alone for Alone {
     /// The backend that runs the statement so many times.
-    pub(crate) fn program(&self, times: u64) -> Program {
+    fn program(&self, times: u64) -> Program {
         let mut input = String::new();
         let once = |text: &str| format!("{};\n\n", text.trim().trim_end_matches(';'));
         self.statement.settings.iter().for_each(|text| input += &once(text));
@@ -85,7 +86,7 @@ impl Alone {
     ///
     /// # Errors
     /// Where they differ, or not all of the output was kept.
-    pub(crate) fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
+    fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
         let says = errors.lines().find(|line| line.contains("ERROR:") || line.contains("FATAL:"));
         if let Some(says) = says {
             return Err(EngineError::Failed(format!("the backend alone says: {}", says.trim())));
@@ -149,6 +150,7 @@ fn row(mut part: &str) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::below::Alone as _;
 
     /// As PostgreSQL 15 prints `select 1 as a, null as b, 'x: "y"' || chr(10) || 'z' as c`, twice.
     const OUTPUT: &str = "\nPostgreSQL stand-alone backend 15.18\n\

@@ -1,125 +1,113 @@
-//! A cell below valgrind: one statement in one backend, counted by a model (evidence tier D).
+//! A statement of a served database below valgrind (evidence tier D): in a backend alone, or, for
+//! a database in this process, in a process of our own.
 //!
-//! ```text
-//! warm:  settings, statement, statement × queries ─► counts ─┐
-//!        settings, statement ──────────────────────► counts ─┴ minus ─► measures
-//! cold:  without the statement that goes first
-//! ```
-//!
-//! So start and end of the backend are left out, and in a warm run what a first statement takes for
-//! catalogs and buffers; reading and planning the statement and printing its rows are in.
+//! Reading and planning the statement and taking its rows are counted with it.
 
-use std::time::Instant;
-
-use workahead_counters::instrumented::{Error, Instrumented, LABEL, TIER, Valgrind};
-use workahead_machine::{EvidenceTier, Machine};
-use workahead_study::engine::{EngineError, Sample, Stop};
-use workahead_study::instrument::Instrumentation;
-use workahead_study::protocol::Start;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Answer, EngineError, Sample, Stop};
+use workahead_workloads::checksum;
 use workahead_workloads::client::{Explained, Workload};
-use workahead_workloads::session::Dialect;
+use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::asked::{Amount, Asked};
 use super::background::LoopCount;
-use super::database::Database;
-use super::sample;
+use super::database::{Database, Seat};
+use super::{Served, sample};
+use crate::below::{Below, How, Inside, no_command};
+use crate::inside;
 use crate::server::Explain;
 
-/// What cells are run below.
-pub(super) struct Below {
-    valgrind: Valgrind,
-    with: Instrumentation,
+/// Whether its statements can be run in a process that ends.
+///
+/// # Errors
+/// When they can't.
+pub(super) fn can(served: &Served) -> Result<(), EngineError> {
+    let database = served.database.as_ref();
+    let name = database.name();
+    match database.seat() {
+        _ if database.stands_alone() => Ok(()),
+        Seat::Within if served.command.is_none() => Err(no_command(name)),
+        Seat::Within => Ok(()),
+        _ => Err(EngineError::Failed(format!(
+            "engine `{name}` can't be run below valgrind, `postgres`, `duckdb`, `datafusion` and \
+             `native` can: leave `instrumented` out of the study's method"
+        ))),
+    }
 }
 
-impl Below {
-    /// What a study asks for.
-    ///
-    /// # Errors
-    /// When the product runs in no process of its own, or there is no valgrind.
-    pub(super) fn new(
-        database: &dyn Database,
-        with: &Instrumentation,
-    ) -> Result<Self, EngineError> {
-        if !database.stands_alone() {
-            return Err(EngineError::Failed(format!(
-                "engine `{}` can't be run below valgrind, `postgres` can: leave `instrumented` out \
-                 of the study's method",
-                database.name()
-            )));
-        }
-        Ok(Self { valgrind: Valgrind::find().map_err(failed)?, with: with.clone() })
-    }
+/// Refuses what one client that runs one statement can't do.
+pub(super) fn check(
+    below: &Below,
+    asked: &Asked,
+    (workload, dialect): (&dyn Workload, Dialect),
+) -> Result<(), EngineError> {
+    below.tool(asked.caches.as_deref())?;
+    let refused = refused(asked).map(|what| format!("there is no {what} below valgrind"));
+    let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
+    why.map_or(Ok(()), |why| Err(EngineError::Failed(why)))
+}
 
-    /// How much its counts can prove.
-    pub(super) fn tier() -> (EvidenceTier, String) {
-        (TIER, LABEL.to_owned())
-    }
-
-    fn tool(&self, asked: &Asked) -> Result<Instrumented, EngineError> {
-        let Instrumentation { tool, caches } = &self.with;
-        let caches = asked.caches.as_ref().unwrap_or(caches).clone();
-        let geometry = Instrumentation { tool: *tool, caches }.geometry(&Machine::here().caches);
-        Ok(Instrumented::new(*tool, geometry.map_err(failed)?))
-    }
-
-    /// Refuses what one backend that runs one statement can't do.
-    pub(super) fn check(
-        &self,
-        asked: &Asked,
-        (workload, dialect): (&dyn Workload, Dialect),
-    ) -> Result<(), EngineError> {
-        self.tool(asked)?;
-        let refused = refused(asked).map(|what| format!("there is no {what} below valgrind"));
-        let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
-        why.map_or(Ok(()), |why| Err(EngineError::Failed(why)))
-    }
-
+impl Served {
     /// One repetition. The server is stopped when it returns.
-    pub(super) fn run(
-        &self,
-        database: &mut dyn Database,
-        asked: &Asked,
+    pub(super) fn below(
+        &mut self,
+        below: &Below,
+        (cell, asked): (&Cell, &Asked),
         workload: &dyn Workload,
-        (start, stop): (Start, &Stop),
+        stop: &Stop,
     ) -> Result<Sample, EngineError> {
-        let tool = self.tool(asked)?;
-        let dialect = database.dialect();
+        let dialect = self.database.dialect();
         let statement = statement(workload, dialect).map_err(EngineError::Failed)?;
         let of = (workload, dialect);
-        let plan = sample::plan(database.door()?.as_ref(), of, Explain::Planned, stop)?;
-        let alone = database.alone(&statement)?;
-        let before = match start {
-            Start::Warm => 1,
-            Start::Cold => 0,
+        let plan = sample::plan(self.database.door()?.as_ref(), of, Explain::Planned, stop)?;
+        let (start, caches) = (cell.protocol.start, asked.caches.as_deref());
+        let how = How { caches, start, runs: queries(asked), tuples: 1 };
+        let sample = match self.database.stands_alone() {
+            true => below.count(&self.database.alone(&statement)?, how, stop)?,
+            false => below.count(&self.inside(cell, &statement)?, how, stop)?,
         };
-        let counted = |times| {
-            let ran = tool.run_with(&self.valgrind, &alone.program(times), stop.flag());
-            let ran = ran.map_err(failed)?;
-            alone.check(&ran.output, &ran.errors, times)?;
-            Ok::<_, EngineError>(ran.counted)
-        };
-        let baseline = counted(before)?;
-        let begun = Instant::now();
-        let queries = queries(asked);
-        let all = counted(before + queries)?;
-        let wall_s = begun.elapsed().as_secs_f64();
-        Ok(Sample {
-            // Valgrind's time, no speed of the database's.
-            wall_s,
-            tuples: queries,
-            measures: all.minus(&baseline).map_err(failed)?.measures(),
-            plan: plan.map(|(plan, _)| plan),
-            ..Sample::default()
-        })
+        Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })
+    }
+
+    /// Asks the database here once, then closes it: another process may open its data.
+    fn inside(&mut self, cell: &Cell, statement: &Explained) -> Result<Inside, EngineError> {
+        let expected = ask(self.database.as_ref(), statement)?;
+        self.database.stop();
+        let name = self.database.name();
+        let command = self.command.as_ref().ok_or_else(|| no_command(name))?;
+        // The folder is the database's own, below the one that it was told of.
+        let home = self.home.parent().unwrap_or(&self.home);
+        Ok(Inside::new((name, command), cell, (home, None), expected))
     }
 }
 
-fn failed(error: Error) -> EngineError {
-    match error {
-        Error::Stopped => EngineError::Stopped,
-        // What a program said last may have lines of its own.
-        other => EngineError::Failed(other.to_string().replace('\n', "; ")),
+impl inside::Inside for Served {
+    fn once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
+        let asked = Asked::read(cell)?;
+        let workload = self.workload(&asked.work)?;
+        let statement = statement(workload.as_ref(), self.database.dialect());
+        ask(self.database.as_ref(), &statement.map_err(EngineError::Failed)?)
     }
+}
+
+/// The answer of a statement on a connection of its own.
+fn ask(database: &dyn Database, statement: &Explained) -> Result<Answer, EngineError> {
+    let failed = |error| EngineError::Failed(format!("ask the database: {error}"));
+    let mut connection = database.door()?.open().map_err(failed)?;
+    let session = connection.session();
+    statement.settings.iter().try_for_each(|text| session.run(text)).map_err(failed)?;
+    answer(session, &statement.text).map_err(failed)
+}
+
+fn answer(session: &mut dyn Session, text: &str) -> Result<Answer, SessionError> {
+    let prepared = session.prepare(text)?;
+    let mut checksum = 0_u64;
+    let rows = session.query(prepared, &[], &mut |row| {
+        // A sum: the order of rows is not part of the answer.
+        checksum = checksum.wrapping_add(checksum::of_row(row)?);
+        Ok(())
+    })?;
+    Ok(Answer { rows, checksum })
 }
 
 fn queries(asked: &Asked) -> u64 {
@@ -129,7 +117,7 @@ fn queries(asked: &Asked) -> u64 {
     }
 }
 
-/// What a cell asks for and one backend alone does not have.
+/// What a cell asks for and one client alone does not have.
 fn refused(asked: &Asked) -> Option<&'static str> {
     let nothing = [
         (asked.clients != 1 || asked.ramp, "second client: leave `clients` out"),

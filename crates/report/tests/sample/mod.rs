@@ -69,6 +69,7 @@ fn record(spec: &Spec, plan: &Plan) -> Record {
             "l2_bytes": 524_288, "useful_cache_bytes": 17_301_504,
             "pause_ns": 12.1,
         })),
+        models: Vec::new(),
         needs: vec![
             Need { memory_bytes: 900 << 20, cannot: None, impossible: None };
             plan.cells.len()

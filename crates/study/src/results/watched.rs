@@ -4,6 +4,7 @@
 //! the same work, so they become one stream before anything is reduced: a group of events that had
 //! three slots in each of five repetitions has fifteen, and a trimmed mean has something to trim.
 
+use workahead_counters::instrumented::Functions;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::profile::Profile;
 use workahead_counters::stream::{Slot, Stream};
@@ -55,6 +56,11 @@ impl Results {
     pub fn stacks(&self, cell: usize) -> Option<&Profile> {
         let mut profiles = self.watched(cell).filter_map(|watched| watched.profile.as_ref());
         profiles.find(|profile| !profile.stacks.is_empty())
+    }
+
+    /// Which functions of a cell were counted, in its first sample: a model counts the next alike.
+    pub fn functions(&self, cell: usize) -> Option<&Functions> {
+        self.watched(cell).find_map(|watched| watched.functions.as_ref())
     }
 
     /// Why something that the study asks to be watched is not there, each reason once. Empty where

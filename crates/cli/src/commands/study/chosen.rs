@@ -10,6 +10,7 @@ use workahead_study::engine::{Engine, EngineError};
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
+use super::inside;
 use crate::errors::WrongUse;
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +75,9 @@ pub(crate) fn engine(spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
 /// Tells an engine what is to be watched of every cell, and what it is to be run below.
 pub(crate) fn tell(engine: &mut dyn Engine, plan: &Plan) -> Result<(), EngineError> {
     engine.watch(&plan.watch)?;
+    if let Some(command) = inside::command() {
+        engine.run_alone_by(&command);
+    }
     plan.instrumented.as_ref().map_or(Ok(()), |with| engine.instrument(with))
 }
 

@@ -9,7 +9,7 @@ use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
 use workahead_study::runner;
 use workahead_study::spec::Spec;
-use workahead_study::{directory, fingerprint, needs};
+use workahead_study::{directory, fingerprint, instrument, needs};
 
 use super::begun::{Begun, Ground};
 use super::chosen::{Attached, Chosen, Kept};
@@ -77,6 +77,7 @@ pub(crate) fn begin(
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
+    let models = instrument::models(&plan, &machine.caches)?;
     needs::fit(&spec, &needs, host::available_bytes(&machine))?;
     let dir = claim(&spec)?;
     progress::opening(&spec, &plan, &dir, ground.json);
@@ -84,6 +85,7 @@ pub(crate) fn begin(
         repetitions,
         host: host::host(&machine, &plan.watch, engine.tier())?,
         needs,
+        models,
         ..record(&spec, &plan, engine.as_ref())
     };
     record.save(&dir)?;
@@ -117,6 +119,7 @@ fn record(spec: &Spec, plan: &Plan, engine: &dyn Engine) -> Record {
         started_unix_ms: runner::unix_ms(),
         host: Host::default(),
         limits: None,
+        models: Vec::new(),
         needs: Vec::new(),
         text: spec.text.clone(),
     }

@@ -175,7 +175,7 @@ fn what_was_not_watched_has_a_reason() {
         let mut counts = stream(vec![group(&[CLOCK, SWITCHES])], count);
         counts.header.lacks = Some("no event source".to_owned());
         let lacks = vec!["no function profile: forbidden".to_owned()];
-        Watched { counts: Some(counts), profile: None, lacks }
+        Watched { counts: Some(counts), profile: None, functions: None, lacks }
     }));
     assert_eq!(seen.unwatched(1), ["no function profile: forbidden", "no event source"]);
 }

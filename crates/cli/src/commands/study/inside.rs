@@ -1,0 +1,30 @@
+//! `workahead study inside`: one cell of an engine in this process, so many times, then the end.
+//! Studies start it below valgrind; nobody else needs it, so help does not name it.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use workahead_study::inside::{Command, Request};
+
+use crate::errors::WrongUse;
+use crate::output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Reads a request from standard input and prints the reply.
+pub(crate) fn run(Args {}: Args) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    std::io::stdin().read_to_end(&mut text).context("can't read the request")?;
+    let request = Request::parse(&text).map_err(WrongUse::error)?;
+    let reply = workahead_engines::inside::reply(&request)?;
+    output::text(&reply.line())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What starts it; `None` where the system does not say who we are.
+pub(crate) fn command() -> Option<Command> {
+    let program = std::env::current_exe().ok()?;
+    Some(Command { program, words: vec!["study".into(), "inside".into()] })
+}

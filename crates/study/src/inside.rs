@@ -1,0 +1,103 @@
+//! A cell that is run in a process of its own, which does nothing else and then ends: what tools
+//! need that follow one process from its first instruction to its last.
+//!
+//! ```text
+//!   engine ── Request, JSON, standard input ──► COMMAND: prepare once, run so many times
+//!          ◄── Reply, a line of JSON, standard output ──┘
+//! ```
+//!
+//! Runs with 0 and with n of them differ by n runs: start, data and end are in both.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use workahead_machine::limits::Limits;
+
+use crate::cell::Cell;
+use crate::engine::Answer;
+
+/// What starts such a process: for engines that can't know who they are a part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program: a path.
+    pub program: PathBuf,
+    /// Its words.
+    pub words: Vec<OsString>,
+}
+
+/// What such a process is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The engine's name.
+    pub engine: String,
+    /// The cell.
+    pub cell: Cell,
+    /// Where data is kept between runs: there it is found, nothing is loaded.
+    pub home: PathBuf,
+    /// The machine's limits as the engine learnt them: sizes may be named after them.
+    pub limits: Option<Limits>,
+    /// How often.
+    pub runs: u64,
+}
+
+/// What it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// How often.
+    pub runs: u64,
+    /// The answer of every run, the same each time; none without a run.
+    pub answer: Option<Answer>,
+}
+
+impl Request {
+    /// As such a process reads it.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a request has only text keys")
+    }
+
+    /// Reads what [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// If it is no request, in a line.
+    pub fn parse(json: &[u8]) -> Result<Request, String> {
+        serde_json::from_slice(json).map_err(|error| format!("this is no request: {error}"))
+    }
+}
+
+impl Reply {
+    /// As such a process prints it: a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("a reply has only text keys")
+    }
+
+    /// Finds it in an output that may have other lines.
+    #[must_use]
+    pub fn find(output: &str) -> Option<Reply> {
+        output.lines().find_map(|line| serde_json::from_str(line.trim()).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::spec::Spec;
+
+    #[test]
+    fn both_ends_read_what_the_other_wrote() {
+        let text = "title = \"t\"\nquestion = \"q\"\nengine = \"mock\"\n[axes]\nrows = [1]";
+        let cell = Plan::new(&Spec::parse("demo", text).unwrap()).cells.remove(0);
+        let home = PathBuf::from("/var/tmp/x");
+        let request = Request { engine: "mock".to_owned(), cell, home, limits: None, runs: 3 };
+        assert_eq!(Request::parse(&request.to_json()), Ok(request));
+        let says = Request::parse(b"{\n}").unwrap_err();
+        assert!(says.contains("no request") && !says.contains('\n'), "{says}");
+        let reply = Reply { runs: 3, answer: Some(Answer { rows: 1, checksum: u64::MAX }) };
+        let output = format!("running 1 test\n{}\n", reply.line());
+        assert_eq!(Reply::find(&output), Some(reply));
+        assert_eq!(Reply::find("{}\n"), None);
+    }
+}
