@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
-use workahead_study::results::{Finding, THROUGHPUT};
+use workahead_study::results::{Finding, INSTRUCTIONS, THROUGHPUT};
 use workahead_study::statistics::Shown;
 
 use crate::view::{View, ratio_words};
@@ -42,6 +42,8 @@ pub(crate) struct Card {
 
 mod settings;
 
+const NOTHING: &str = "Nothing has been measured yet.";
+
 type Compared<'a> = (&'a Cell, &'a Finding, f64);
 
 pub(crate) fn answer(view: &View<'_>) -> Answer {
@@ -54,6 +56,9 @@ pub(crate) fn answer(view: &View<'_>) -> Answer {
         })
         .collect();
     compared.sort_by(|one, other| one.2.total_cmp(&other.2));
+    if !view.results.is_timed() {
+        return counted(view);
+    }
     match (view.baseline(), compared.is_empty()) {
         (Some(baseline), false) => against(view, &baseline, &compared),
         _ => without_baseline(view),
@@ -219,7 +224,7 @@ fn without_baseline(view: &View<'_>) -> Answer {
         value.is_finite().then_some((cell, value))
     });
     let sentence = match measured.max_by(|one, other| one.1.total_cmp(&other.1)) {
-        None => "Nothing has been measured yet.".to_owned(),
+        None => NOTHING.to_owned(),
         Some((cell, value)) => format!(
             "{}{} is the fastest: {} {}. Nothing is compared with a baseline.",
             words::capital(&view.technique(cell)),
@@ -229,4 +234,26 @@ fn without_baseline(view: &View<'_>) -> Answer {
         ),
     };
     Answer { sentence, tally: None, cards: Vec::new() }
+}
+
+/// Where nothing is timed: what executes the most instructions, and what the fewest.
+fn counted(view: &View<'_>) -> Answer {
+    let count = |cell| Some((cell, view.value(cell, INSTRUCTIONS)?));
+    let mut counted: Vec<(&Cell, f64)> = view.cells().iter().filter_map(count).collect();
+    counted.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let unit = view.unit(INSTRUCTIONS);
+    let told = |(cell, count): &(&Cell, f64)| {
+        (words::capital(&view.place(cell, &[])), number::plain(*count))
+    };
+    let sentence = match (counted.first().map(told), counted.last().map(told)) {
+        (Some((few, fewest)), Some((many, most))) if few != many => {
+            format!("{many} takes most: {most} {unit}. {few} takes fewest: {fewest}.")
+        }
+        (Some((_, count)), _) => format!("It takes {count} {unit}."),
+        (None, _) => {
+            return Answer { sentence: NOTHING.to_owned(), tally: None, cards: Vec::new() };
+        }
+    };
+    let why = "Counted by a model of caches; nothing is timed, so there is no throughput.";
+    Answer { sentence, tally: Some(why.to_owned()), cards: Vec::new() }
 }

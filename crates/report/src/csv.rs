@@ -76,7 +76,7 @@ pub(crate) fn samples(results: &Results) -> String {
         fields.extend(settings.iter().map(setting));
         fields.extend(SAMPLE.map(|name| match (name, seen.sample()) {
             ("tuples", sample) => sample.map(|one| one.tuples.to_string()).unwrap_or_default(),
-            (name, _) => exact(seen.measure(name)),
+            (name, _) => exact(results.measure(seen, name)),
         }));
         fields.extend(measures.iter().map(|name| exact(seen.measure(name))));
         let answer = seen.sample().map(|sample| sample.answer);

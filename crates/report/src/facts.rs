@@ -6,6 +6,7 @@ use serde_json::Value;
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
 use workahead_study::comparison;
+use workahead_study::instrument::Model;
 use workahead_study::method::{Mean, Order};
 use workahead_study::protocol::Start;
 
@@ -81,7 +82,7 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
             blocks.iter().map(|name| words::axis(name)).collect::<Vec<_>>().join(" × ")
         ),
     };
-    vec![
+    let mut facts = vec![
         Fact::new(
             "cells",
             format!(
@@ -110,13 +111,28 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
             "Hassanein's rule (2008) makes no claim where these overlap; it stands beside the ratio's \
              interval, which decides",
         ),
-        Fact::new("a throughput counts", method.tuples.clone()),
+        Fact::new(
+            if results.is_timed() { "a throughput counts" } else { "figures are for each of" },
+            method.tuples.clone(),
+        ),
         Fact::new("seed", results.record.seed.to_string()),
         Fact::new(
             "scale",
             results.spec.scale.clone().unwrap_or_else(|| "the study's own".to_owned()),
         ),
-    ]
+    ];
+    if !results.is_timed() {
+        let of_throughput = ["ratios", "many ratios", "mean ± deviation"];
+        facts.retain(|fact| !of_throughput.contains(&fact.name.as_str()));
+    }
+    facts.extend(results.record.models.iter().map(model));
+    facts
+}
+
+/// The caches of a model, and where their numbers are from.
+fn model(model: &Model) -> Fact {
+    let origins = model.origins.join("; ");
+    Fact::new(&format!("caches {}", model.caches), format!("{}. {origins}", model.geometry))
 }
 
 fn order(order: Order) -> &'static str {

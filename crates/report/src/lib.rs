@@ -47,6 +47,7 @@ mod error;
 mod facts;
 mod figures;
 mod functions;
+mod instrumented;
 mod number;
 mod page;
 mod plans;

@@ -1,7 +1,7 @@
 //! Everything a page says, in words, before it is HTML or Markdown.
 
 use serde::Serialize;
-use workahead_study::results::{self, Results, THROUGHPUT};
+use workahead_study::results::{self, Results};
 use workahead_study::statistics::OUTLIER_RULE;
 
 use crate::answer::{Answer, answer};
@@ -10,6 +10,7 @@ use crate::download::{self, Download};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::functions::{Functions, functions};
+use crate::instrumented::{Instrumented, instrumented};
 use crate::unshown::unshown;
 use crate::view::View;
 use crate::{balance, cheaper, claims, date, number, plans, rows, samples, words};
@@ -37,6 +38,8 @@ pub(crate) struct Page {
     pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Unit of the table's first figure.
+    /// Whether times are the engine's own; below a tool that counts there are none to be told.
+    pub(crate) is_timed: bool,
     pub(crate) unit: String,
     pub(crate) groups: Vec<rows::Group>,
     /// Whether any cell is measured against a limit.
@@ -47,6 +50,8 @@ pub(crate) struct Page {
     pub(crate) counted: Option<Counted>,
     /// Where the time goes, where the study asks for it.
     pub(crate) functions: Option<Functions>,
+    /// Where instructions were counted by function.
+    pub(crate) instrumented: Option<Instrumented>,
     /// Which means and intervals there are, cell by cell.
     pub(crate) samples: Vec<samples::Row>,
     /// By which rule outliers are named.
@@ -104,12 +109,14 @@ impl Page {
             balance: balance::rows(&view),
             baseline: view.baseline(),
             figures: figures(&view),
-            unit: view.unit(THROUGHPUT),
+            unit: view.unit(results.headline()),
+            is_timed: results.is_timed(),
             groups: rows::groups(&view),
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
-            extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
+            extras: rows::extras(&view).iter().map(|extra| extra.name.clone()).collect(),
             counted: counted(&view),
             functions: functions(&view),
+            instrumented: instrumented(&view),
             samples: samples::rows(&view),
             outlier_rule: OUTLIER_RULE,
             plans_sentence: plans::sentence(&view),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Answer;
-use workahead_study::results::{Finding, THROUGHPUT};
+use workahead_study::results::Finding;
 use workahead_study::setting::Settings;
 
 use crate::chart::Tone;
@@ -100,7 +100,7 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
         name: if name.is_empty() { finding.label.clone() } else { name },
         detail: if view.cases_recur() { String::new() } else { case_settings(view, cell) },
         settings: workahead_study::setting::one_line(&cell.settings),
-        throughput: words_of(value(THROUGHPUT), number::plain),
+        throughput: words_of(value(view.results.headline()), number::plain),
         spread: spread(view, cell),
         wall: words_of(value("wall_s"), number::seconds),
         cpu: words_of(value("cpu_s"), number::seconds),
@@ -126,20 +126,39 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
 /// A further column.
 pub(crate) struct Extra {
     /// What stands over it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     measure: &'static str,
     how: fn(f64) -> String,
+}
+
+/// What a model counts beside instructions, for each tuple.
+const COUNTED: [(&str, &str); 4] = [
+    ("data references", "data_references_per_tuple"),
+    ("L1I misses", "l1i_misses_per_tuple"),
+    ("L1D misses", "l1d_misses_per_tuple"),
+    ("last-level misses", "last_level_misses_per_tuple"),
+];
+
+impl Extra {
+    fn new(name: &str, measure: &'static str, how: fn(f64) -> String) -> Self {
+        Self { name: name.to_owned(), measure, how }
+    }
 }
 
 /// The further columns of a result: those whose measures some cell has.
 pub(crate) fn extras(view: &View<'_>) -> Vec<Extra> {
     let all = [
-        Extra { name: "p95, ms", measure: "latency_p95_ms", how: number::plain },
-        Extra { name: "client share", measure: "client_cpu_share", how: number::percent },
+        Extra::new("p95, ms", "latency_p95_ms", number::plain),
+        Extra::new("client share", "client_cpu_share", number::percent),
     ];
+    let each = format!("per {}", words::singular(&view.results.spec.method.tuples));
+    let counted = COUNTED.map(|(name, measure)| Extra {
+        name: format!("{name} {each}"),
+        ..Extra::new("", measure, number::plain)
+    });
     let is_known =
         |extra: &Extra| view.cells().iter().any(|cell| view.value(cell, extra.measure).is_some());
-    all.into_iter().filter(is_known).collect()
+    all.into_iter().chain(counted).filter(is_known).collect()
 }
 
 /// What else is known of a ratio. The interval decides; these stand beside it.
@@ -159,7 +178,7 @@ fn remarks(finding: &Finding) -> Vec<String> {
 
 /// From the slowest sample to the fastest; nothing from a single one.
 fn spread(view: &View<'_>, cell: &Cell) -> String {
-    let mut values = view.values(cell, THROUGHPUT);
+    let mut values = view.values(cell, view.results.headline());
     values.sort_by(f64::total_cmp);
     match values[..] {
         [low, .., high] => format!("{} to {}", number::plain(low), number::plain(high)),

@@ -6,7 +6,6 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
-use workahead_study::results::THROUGHPUT;
 use workahead_study::statistics::{Interval, Summary};
 
 use crate::number;
@@ -37,7 +36,7 @@ pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
 }
 
 fn row(view: &View<'_>, cell: &Cell) -> Option<Row> {
-    let values = view.values(cell, THROUGHPUT);
+    let values = view.values(cell, view.results.headline());
     let summary = Summary::of(&values, view.results.spec.seed)?;
     let plain = |value: f64| number::plain(value);
     let interval = |ends: Option<Interval>| match ends {

@@ -20,6 +20,8 @@ const PROFILE: &str = include_str!("../templates/profile.html");
 const COUNTED: &str = include_str!("../templates/counted.html");
 /// Where the time goes, a part of the page.
 const FUNCTIONS: &str = include_str!("../templates/functions.html");
+/// The functions of instructions that were counted, a part of the page.
+const INSTRUMENTED: &str = include_str!("../templates/instrumented.html");
 /// One table of functions with its flame graph, a part of pages.
 const FUNCTIONS_OF: &str = include_str!("../templates/functions_of.html");
 /// Pairs of plans, a part of pages.
@@ -55,6 +57,7 @@ fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     environment.add_template("plans.html", PLANS)?;
     environment.add_template("counted.html", COUNTED)?;
     environment.add_template("functions.html", FUNCTIONS)?;
+    environment.add_template("instrumented.html", INSTRUMENTED)?;
     environment.add_template("functions_of.html", FUNCTIONS_OF)?;
     environment.add_template("page.html", template)?;
     let style = Value::from_safe_string(STYLE.to_owned());

@@ -2,7 +2,7 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::paper::Claim;
-use workahead_study::results::{Finding, Results, THROUGHPUT};
+use workahead_study::results::{Finding, INSTRUCTIONS, Results, THROUGHPUT};
 use workahead_study::setting::{Setting, Settings};
 use workahead_study::statistics::{Ratio, Shown};
 use workahead_study::throughput::Unit;
@@ -51,6 +51,9 @@ impl<'a> View<'a> {
     pub(crate) fn unit(&self, measure: &str) -> String {
         let unit = match measure {
             THROUGHPUT => self.throughput.name.clone(),
+            INSTRUCTIONS => {
+                format!("instructions per {}", words::singular(&self.results.spec.method.tuples))
+            }
             other => words::measure(other),
         };
         match self.is_modelled() {

@@ -166,6 +166,16 @@ pub(crate) fn unbroken(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
+/// One of what a study counts: `query` of `queries`, `probe` of `probes`.
+pub(crate) fn singular(plural: &str) -> String {
+    let plural = plural.trim_end_matches("/s").trim_end_matches("/min");
+    match (plural.strip_suffix("ies"), plural.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, Some(stem)) => stem.to_owned(),
+        (None, None) => plural.to_owned(),
+    }
+}
+
 /// `1 cell`, `3 cells`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -192,6 +202,8 @@ mod tests {
         assert_eq!(spoken("query", &text("unj")), "for unj");
         assert_eq!(spoken("clients", &Setting::Integer(1)), "at 1 client");
         assert_eq!(spoken("pages", &text("huge")), "with pages huge");
+        let one = ["queries", "probes", "new orders/min", "work"].map(singular);
+        assert_eq!(one, ["query", "probe", "new order", "work"]);
         assert_eq!(subject("clients"), "the number of clients");
     }
 

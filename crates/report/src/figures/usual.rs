@@ -17,8 +17,8 @@ use super::{LATENCIES, LATENCY, RATIO, steps};
 use crate::view::View;
 
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
-    if view.compares_techniques() {
-        return vec![chart(ChartKind::Bars, THROUGHPUT)];
+    if view.compares_techniques() || !view.results.is_timed() {
+        return vec![chart(ChartKind::Bars, view.results.headline())];
     }
     let axes: Vec<&String> =
         view.results.plan.axes.iter().filter(|axis| *axis != "case" && view.varies(axis)).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
-use workahead_study::results::{Finding, Results};
+use workahead_study::results::{Finding, INSTRUCTIONS, Results};
 use workahead_study::statistics::{Ratio, Shown};
 use workahead_study::throughput::Unit;
 
@@ -50,6 +50,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
     let findings = results.findings();
     let mut parts = vec![format!("{}\n{}", results.spec.title, results.spec.question)];
     match findings.len() > ROWS_MAX {
+        _ if !results.is_timed() => parts.push(counted(results, &findings)),
         true => parts.push(fastest(results, &findings)),
         false => parts.push(all(results, &findings)),
     }
@@ -83,6 +84,36 @@ fn all(results: &Results, findings: &[Finding]) -> String {
     right(&mut table, axes.len());
     lines(table)
 }
+
+/// What a model counted for each tuple: nothing is timed below a tool that counts.
+fn counted(results: &Results, findings: &[Finding]) -> String {
+    let axes = shown_axes(results);
+    let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
+    header.extend(COUNTED.map(|(name, _)| name));
+    header.push("");
+    let mut table = table(&header);
+    for finding in findings.iter().take(ROWS_MAX) {
+        let mut row = places(&results.plan.cells[finding.cell], &axes);
+        let value = |measure| results.value(finding.cell, measure).map(significant);
+        row.extend(COUNTED.map(|(_, measure)| value(measure).unwrap_or_default()));
+        row.push(remark(finding));
+        table.add_row(row);
+    }
+    (axes.len()..axes.len() + COUNTED.len()).for_each(|index| right_at(&mut table, index));
+    let more = findings.len().saturating_sub(ROWS_MAX);
+    let more = if more > 0 { format!("\nand {more} more in the report") } else { String::new() };
+    let each = results.spec.method.tuples.as_str();
+    format!("{}{more}\ncounted by a model, for each of the {each}; not timed", lines(table))
+}
+
+/// What is counted, and its measure.
+const COUNTED: [(&str, &str); 5] = [
+    ("instructions", INSTRUCTIONS),
+    ("data refs", "data_references_per_tuple"),
+    ("L1I misses", "l1i_misses_per_tuple"),
+    ("L1D misses", "l1d_misses_per_tuple"),
+    ("last-level misses", "last_level_misses_per_tuple"),
+];
 
 /// One row per block: the fastest cell beside its baseline.
 fn fastest(results: &Results, findings: &[Finding]) -> String {
@@ -138,10 +169,12 @@ fn places(cell: &Cell, axes: &[&String]) -> Vec<String> {
 }
 
 fn right(table: &mut Table, axes: usize) {
-    for index in [axes, axes + 1] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    [axes, axes + 1].into_iter().for_each(|index| right_at(table, index));
+}
+
+fn right_at(table: &mut Table, index: usize) {
+    if let Some(column) = table.column_mut(index) {
+        column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
