@@ -3,12 +3,15 @@
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use workahead_engines::open;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_study::inside::{Command, Request};
+use workahead_study::instrument::CACHES;
 use workahead_study::plan::Plan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
@@ -81,6 +84,31 @@ fn brief(mut cell: Cell) -> Cell {
     cell
 }
 
+/// What runs one cell alone: this program, told to run [`one_cell_alone`] and no other test.
+fn command() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
+    Command { program, words: words.map(Into::into).into() }
+}
+
+const ALONE: &str = "one_cell_alone";
+
+/// The other test starts it below valgrind, with a request on its standard input. Without one, or
+/// beside other tests, there is nothing to do.
+#[test]
+fn one_cell_alone() {
+    let mut text = Vec::new();
+    if std::env::args().any(|word| word == ALONE) {
+        io::stdin().read_to_end(&mut text).unwrap();
+    }
+    if text.is_empty() {
+        return;
+    }
+    let reply = workahead_engines::inside::reply(&Request::parse(&text).unwrap());
+    let line = format!("\n{}\n", reply.unwrap_or_else(|error| panic!("{error}")).line());
+    io::stdout().write_all(line.as_bytes()).unwrap();
+}
+
 fn run(engine: &mut dyn Engine, cell: &Cell) -> Result<Sample, EngineError> {
     let stop = Stop::new();
     engine.prepare(cell, &stop)?;
@@ -102,6 +130,7 @@ fn every_cell_of_every_study_runs() {
         engine.keep_in(home.path());
         let plan = Plan::new(&spec);
         engine.watch(&plan.watch).unwrap();
+        engine.run_alone_by(&command());
         if let Some(instrumented) = &plan.instrumented {
             engine.instrument(instrumented).unwrap();
         }
@@ -119,7 +148,11 @@ fn every_cell_of_every_study_runs() {
                 _ => few(cell),
             };
             if plan.instrumented.is_some() {
-                cell.settings.insert("queries".to_owned(), Setting::Integer(1));
+                if served {
+                    cell.settings.insert("queries".to_owned(), Setting::Integer(1));
+                }
+                // Checked above; the same work by another model.
+                cell.settings.remove(CACHES);
             }
             if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
                 continue;

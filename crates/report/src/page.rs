@@ -113,7 +113,7 @@ impl Page {
             is_timed: results.is_timed(),
             groups: rows::groups(&view),
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
-            extras: rows::extras(&view).iter().map(|extra| extra.name.clone()).collect(),
+            extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
             counted: counted(&view),
             functions: functions(&view),
             instrumented: instrumented(&view),

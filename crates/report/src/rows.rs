@@ -126,12 +126,12 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
 /// A further column.
 pub(crate) struct Extra {
     /// What stands over it.
-    pub(crate) name: String,
+    pub(crate) name: &'static str,
     measure: &'static str,
     how: fn(f64) -> String,
 }
 
-/// What a model counts beside instructions, for each tuple.
+/// What a model counts beside instructions, as they are for each tuple.
 const COUNTED: [(&str, &str); 4] = [
     ("data references", "data_references_per_tuple"),
     ("L1I misses", "l1i_misses_per_tuple"),
@@ -139,23 +139,13 @@ const COUNTED: [(&str, &str); 4] = [
     ("last-level misses", "last_level_misses_per_tuple"),
 ];
 
-impl Extra {
-    fn new(name: &str, measure: &'static str, how: fn(f64) -> String) -> Self {
-        Self { name: name.to_owned(), measure, how }
-    }
-}
-
 /// The further columns of a result: those whose measures some cell has.
 pub(crate) fn extras(view: &View<'_>) -> Vec<Extra> {
     let all = [
-        Extra::new("p95, ms", "latency_p95_ms", number::plain),
-        Extra::new("client share", "client_cpu_share", number::percent),
+        Extra { name: "p95, ms", measure: "latency_p95_ms", how: number::plain },
+        Extra { name: "client share", measure: "client_cpu_share", how: number::percent },
     ];
-    let each = format!("per {}", words::singular(&view.results.spec.method.tuples));
-    let counted = COUNTED.map(|(name, measure)| Extra {
-        name: format!("{name} {each}"),
-        ..Extra::new("", measure, number::plain)
-    });
+    let counted = COUNTED.map(|(name, measure)| Extra { name, measure, how: number::plain });
     let is_known =
         |extra: &Extra| view.cells().iter().any(|cell| view.value(cell, extra.measure).is_some());
     all.into_iter().chain(counted).filter(is_known).collect()

@@ -66,6 +66,45 @@ fn a_served_database() {
     assert!(html.contains("No difference between the two results"), "{html}");
 }
 
+/// Instructions, and nothing that a tool's time says.
+#[test]
+fn what_a_model_counted() {
+    let results = sample::instrumented::instrumented();
+    assert_eq!(results.findings().iter().filter_map(|finding| finding.ratio).count(), 0);
+    let html = page("instrumented", &results);
+    let markdown = markdown(&results).unwrap();
+    for words in
+        ["takes most: 63,600,000", "instructions per query", "data references", "31,800,000"]
+    {
+        assert!(html.contains(words), "{words} is not on the page");
+        assert!(markdown.contains(words), "{words} is not in the text");
+    }
+    for words in [
+        "duckdb::Probe&lt;long&gt;",
+        "Which functions the instructions are of",
+        "Callgrind: 1000 instructions",
+        "tier D",
+        "caches pentium-pro-1m",
+        "Keeton et al. (1998), table 3",
+    ] {
+        assert!(html.contains(words), "{words} is not on the page");
+    }
+    for words in ["queries/s", "queries/min", "Mtuples", "elapsed", "fastest", ">speed<"] {
+        assert!(!html.contains(words), "{words} is on the page");
+        assert!(!markdown.contains(words), "{words} is in the text");
+    }
+    let verdicts = results.verdicts();
+    assert_eq!(verdicts[0].cells[0].1.map(|ratio| ratio.ratio), Some(2.0));
+    assert_eq!(results.value(0, "wall_s"), None, "valgrind's time");
+    let csv = csv(&results);
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let first: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+    for name in ["wall_s", "cpu_s", "mtuples_per_s"] {
+        let at = heads.iter().position(|head| *head == name).unwrap();
+        assert_eq!(first[at], "", "{name}");
+    }
+}
+
 /// Counts and profiles of a machine that has counters.
 #[test]
 fn what_was_watched() {

@@ -177,6 +177,13 @@ mod tests {
             let message = message(old, new);
             assert!(message.contains(expected), "{new}: {message}");
         }
+        let chart = "[method]\ncharts = [{ kind = \"bars\" }]";
+        let claim =
+            "[[paper]]\nrow = \"E0.2\"\nfigure = \"1\"\nratio = 2.0\nsays = \"x\"\n[method]";
+        for (given, at) in [(chart, "chart 1"), (claim, "paper E0.2")] {
+            let timed = message("[method]", given);
+            assert!(timed.contains(at) && timed.contains("`instructions_per_tuple`"), "{timed}");
+        }
         let watched = message("[method]", "[method]\nprofile_hz = 99");
         assert!(watched.contains("leave `counters` and `profile_hz` out"), "{watched}");
     }

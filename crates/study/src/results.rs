@@ -29,7 +29,8 @@ pub const THROUGHPUT: &str = "mtuples_per_s";
 pub const INSTRUCTIONS: &str = "instructions_per_tuple";
 
 /// Measures of time. Where cells run below a tool that counts, they are the tool's.
-const TIMES: [&str; 5] = ["wall_s", "cpu_s", "ns_per_tuple", "cpu_ns_per_tuple", THROUGHPUT];
+pub(crate) const TIMES: [&str; 5] =
+    ["wall_s", "cpu_s", "ns_per_tuple", "cpu_ns_per_tuple", THROUGHPUT];
 
 /// A run whose threads had less than this of the processor time they asked for was disturbed: the
 /// rest went to other programs, or to the host of a virtual machine.

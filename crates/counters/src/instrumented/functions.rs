@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counted, FunctionCounts, Quantity, Tool};
 
-/// A function is kept when it has this share of anything that is kept of it.
+/// A function is kept when it has this share of the instructions, or of misses that matter.
 const SHARE_MIN: f64 = 0.005;
+/// Misses matter from this many an instruction on: a share of next to none says nothing.
+const MISSES_MIN: f64 = 0.001;
 /// No more than these, whatever their shares.
 const FUNCTIONS_MAX: usize = 60;
 
@@ -16,7 +18,8 @@ pub struct Functions {
     pub tool: Tool,
     /// Of the whole program.
     pub totals: Counts,
-    /// Every function with at least 0.5 % of any of it, 60 at most.
+    /// Every function with at least 0.5 % of the instructions, or of misses of which there are one
+    /// in a thousand instructions at least; 60 at most.
     pub rows: Vec<Function>,
 }
 
@@ -55,10 +58,11 @@ impl Counts {
         [self.instructions, self.l1i_misses, self.l1d_misses, self.last_level_misses]
     }
 
-    /// Whether it has so much of anything.
+    /// Whether it has so much of anything that matters.
     fn has(self, share: f64, totals: Self) -> bool {
-        let pairs = self.all().into_iter().zip(totals.all());
-        pairs.into_iter().any(|(own, whole)| own > 0 && own as f64 >= share * whole as f64)
+        let matters = |whole: i64| whole as f64 >= MISSES_MIN * totals.instructions as f64;
+        let mut pairs = self.all().into_iter().zip(totals.all());
+        pairs.any(|(own, whole)| own > 0 && matters(whole) && own as f64 >= share * whole as f64)
     }
 }
 
@@ -133,7 +137,7 @@ mod tests {
         let all = counted(vec![
             function("scan", [9000, 1, 5, 5, 0, 1, 2]),
             function("probe", [20, 0, 80, 0, 1, 40, 0]),
-            function("hardly", [30, 0, 0, 0, 0, 0, 0]),
+            function("hardly", [30, 3, 0, 0, 0, 0, 0]),
             function("start", [-10, 0, -1, 0, 0, 0, 0]),
         ]);
         let functions = all.largest_functions().unwrap();
@@ -143,7 +147,7 @@ mod tests {
         assert_eq!(probe.own.all(), [20, 0, 80, 41]);
         assert_eq!(probe.instructions_with_callees, Some(40));
         assert_eq!(probe.module.as_deref(), Some("libprobe.so"));
-        assert_eq!(functions.totals.all(), [9040, 1, 89, 44]);
+        assert_eq!(functions.totals.all(), [9040, 4, 89, 44]);
     }
 
     #[test]

@@ -90,9 +90,12 @@ fn what_cannot_be_counted_is_refused_in_a_line() {
     several.settings.insert("scale".to_owned(), Setting::Number(0.01));
     let error = engine.check(&several).unwrap_err().to_string();
     assert!(error.contains("this `tpch` has 22 to explain"), "{error}");
+    let mut mariadb = open("mariadb").unwrap();
+    let error = mariadb.instrument(&with("pentium-pro-1m")).unwrap_err().to_string();
+    assert!(error.contains("`mariadb` can't be run below valgrind"), "{error}");
     for name in ["duckdb", "native"] {
         let error = open(name).unwrap().instrument(&with("pentium-pro-1m")).unwrap_err();
         let error = error.to_string();
-        assert!(error.contains("can't be run below valgrind") && error.contains(name), "{error}");
+        assert!(error.contains("`workahead study run`") && error.contains(name), "{error}");
     }
 }

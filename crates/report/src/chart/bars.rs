@@ -163,10 +163,15 @@ impl Bars {
         drawing.push(label("unit", (middle, bottom + 31.0), "middle", &self.unit));
         if plan.layout == Layout::Wide {
             let compared = if self.aside { "speed" } else { "ratio" };
-            for (x, text) in [(836.0, self.unit.as_str()), (898.0, compared)] {
-                drawing.push(label("head", (x, plan.head - 10.0), "end", text));
+            let mut head = |x, anchor, text: &str| {
+                drawing.push(label("head", (x, plan.head - 10.0), anchor, text));
+            };
+            head(836.0, "end", &self.unit);
+            let has_ratio = |bar: &Bar| !(bar.ratio.is_empty() && bar.ratio_interval.is_empty());
+            if self.bars.iter().any(has_ratio) {
+                head(898.0, "end", compared);
+                head(908.0, "start", "95 % interval");
             }
-            drawing.push(label("head", (908.0, plan.head - 10.0), "start", "95 % interval"));
         }
     }
 

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod instrumented;
 pub(crate) mod served;
 pub(crate) mod siblings;
 pub(crate) mod watched;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Need, Sample};
+use workahead_study::instrument::models;
 use workahead_study::observation::{Observation, Outcome};
 use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
@@ -69,7 +71,7 @@ fn record(spec: &Spec, plan: &Plan) -> Record {
             "l2_bytes": 524_288, "useful_cache_bytes": 17_301_504,
             "pause_ns": 12.1,
         })),
-        models: Vec::new(),
+        models: models(plan, &[]).unwrap(),
         needs: vec![
             Need { memory_bytes: 900 << 20, cannot: None, impossible: None };
             plan.cells.len()

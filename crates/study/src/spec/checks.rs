@@ -11,6 +11,7 @@ use crate::method::Method;
 use crate::nearest;
 use crate::plan::PROTOCOL;
 use crate::protocol::Start;
+use crate::results::{INSTRUCTIONS, TIMES};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 
@@ -144,7 +145,26 @@ fn check_instrumented(spec: &Spec) -> Result<(), String> {
     let wrong = |why| format!("method.instrumented: {why}");
     instrument::check(&instrumented.caches).map_err(wrong)?;
     let mut own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
-    own.try_for_each(|text| instrument::check(&text)).map_err(wrong)
+    own.try_for_each(|text| instrument::check(&text)).map_err(wrong)?;
+    check_untimed(spec)
+}
+
+/// A study that takes no times neither draws nor claims any.
+fn check_untimed(spec: &Spec) -> Result<(), String> {
+    let is_of_time =
+        |measure: &str| TIMES.contains(&measure) || ["ratio", "latency"].contains(&measure);
+    let charts = spec.method.charts.iter().enumerate();
+    let mut charts = charts.filter(|(_, chart)| is_of_time(&chart.measure));
+    let chart = charts.next().map(|(index, _)| format!("chart {}", index + 1));
+    let is_timed = |measure: &Option<String>| measure.as_deref().is_none_or(is_of_time);
+    let claim = || spec.paper.iter().find(|claim| is_timed(&claim.measure));
+    match chart.or_else(|| claim().map(|claim| format!("paper {}", claim.row))) {
+        Some(at) => Err(format!(
+            "{at} is of times, and method.instrumented takes none: give it a `measure`, such as \
+             `{INSTRUCTIONS}`"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_charts(spec: &Spec) -> Result<(), String> {
