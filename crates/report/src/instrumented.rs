@@ -162,6 +162,6 @@ mod tests {
         assert_eq!(of.rows[0].with_callees, number::percent(0.9));
         assert_eq!(of.rows[1].with_callees, number::NONE, "a circle has no share");
         assert_eq!(of.rows[0].own.last_level_misses, number::NONE, "less than nothing in all");
-        assert!(of.of.contains("Callgrind: 1000 instructions"), "{}", of.of);
+        assert!(of.of.contains("Callgrind: 1,000 instructions"), "{}", of.of);
     }
 }

@@ -82,7 +82,7 @@ fn what_a_model_counted() {
     for words in [
         "duckdb::Probe&lt;long&gt;",
         "Which functions the instructions are of",
-        "Callgrind: 1000 instructions",
+        "Callgrind: 1,000 instructions",
         "tier D",
         "caches pentium-pro-1m",
         "Keeton et al. (1998), table 3",

@@ -69,6 +69,7 @@ pub(crate) fn watched() -> Results {
     let mut results = with(STUDY, &|cell, seen| Watched {
         counts: Some(counts(cell, seen, &[Privilege::User, Privilege::Kernel])),
         profile: (cell.case() != "one CPU").then(|| profile(cell, seen, Clock::Cycles)),
+        functions: None,
         lacks: match cell.case() {
             "one CPU" => vec!["no function profile: sampling is forbidden".to_owned()],
             _ => Vec::new(),
@@ -90,6 +91,7 @@ pub(crate) fn along() -> Results {
     with(&text, &|cell, seen| Watched {
         counts: Some(counts(cell, seen, &[Privilege::Both])),
         profile: Some(profile(cell, seen, Clock::Cycles)),
+        functions: None,
         lacks: Vec::new(),
     })
 }
@@ -99,6 +101,7 @@ pub(crate) fn unwatched() -> Results {
     let mut results = with(STUDY, &|cell, seen| Watched {
         counts: Some(software(seen)),
         profile: Some(profile(cell, seen, Clock::CpuClock)),
+        functions: None,
         lacks: Vec::new(),
     });
     let cells = results.plan.cells.clone();
