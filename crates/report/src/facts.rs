@@ -122,7 +122,7 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
         ),
     ];
     if !results.is_timed() {
-        let of_throughput = ["ratios", "many ratios", "mean ± deviation"];
+        let of_throughput = ["baseline", "ratios", "many ratios", "mean ± deviation"];
         facts.retain(|fact| !of_throughput.contains(&fact.name.as_str()));
     }
     facts.extend(results.record.models.iter().map(model));

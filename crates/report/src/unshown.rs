@@ -22,6 +22,12 @@ pub(crate) fn unshown(view: &View<'_>) -> Vec<String> {
             "Every figure here is modelled: it says what a described machine would do, not what this one does."
                 .to_owned(),
         );
+    } else if !view.results.is_timed() {
+        told.push(format!(
+            "Time, cycles, and what this machine’s own caches do: everything was {}. {}.",
+            workahead_counters::instrumented::LABEL,
+            words::capital(&view.tier())
+        ));
     } else {
         told.extend(of_host(view));
         told.extend(of_memory(view));

@@ -87,8 +87,12 @@ impl<'a> View<'a> {
         self.is_modelled() || self.results.record.engine == "native"
     }
 
-    /// The baseline in words; `None` for a study without one.
+    /// The baseline in words; `None` for a study without one, and where no throughputs are to be
+    /// compared with its own.
     pub(crate) fn baseline(&self) -> Option<String> {
+        if !self.results.is_timed() {
+            return None;
+        }
         let baseline = &self.results.spec.method.baseline;
         let parts: Vec<String> =
             baseline.iter().map(|(name, value)| words::setting(name, value)).collect();
@@ -98,6 +102,7 @@ impl<'a> View<'a> {
     /// How a cell compares with the baseline.
     pub(crate) fn tone(&self, finding: &Finding) -> Tone {
         match finding.ratio.map(|ratio| ratio.shown()) {
+            _ if !self.results.is_timed() => Tone::Level,
             _ if finding.is_baseline => Tone::Baseline,
             Some(Shown::Faster) => Tone::Better,
             Some(Shown::Slower) => Tone::Worse,
