@@ -4,7 +4,6 @@
 //! Nothing is timed, watched or explained: every instruction beside the work would be counted with
 //! it.
 
-use workahead_machine::limits::Limits;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Engine, EngineError, Stop};
 use workahead_study::inside::{Reply, Request};
@@ -38,7 +37,9 @@ fn open(name: &str) -> Result<Box<dyn Inside>, EngineError> {
 pub fn reply(request: &Request) -> Result<Reply, EngineError> {
     let mut engine = open(&request.engine)?;
     engine.keep_in(&request.home);
-    request.limits.as_ref().map(|limits: &Limits| engine.learn(limits));
+    if let Some(limits) = &request.limits {
+        engine.learn(limits);
+    }
     engine.prepare(&request.cell, &Stop::new())?;
     let mut answer = None;
     for _ in 0..request.runs {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::session::Value;
 use crate::session::recorder::{Asked, Recorder};
 
 fn texts(text: &str, dialect: Dialect) -> Vec<String> {

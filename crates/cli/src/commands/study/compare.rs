@@ -57,6 +57,15 @@ struct Facts<'a> {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let before = Results::load(&args.before)?;
     let after = Results::load(&args.after)?;
+    for (dir, results) in [(&args.before, &before), (&args.after, &after)] {
+        if !results.is_timed() {
+            bail!(
+                "{} was counted below valgrind and has no times to compare: read the reports of \
+                 both side by side",
+                dir.display()
+            );
+        }
+    }
     let compared = Comparison::of(&before, &after);
     if compared.lines.is_empty() {
         bail!(
