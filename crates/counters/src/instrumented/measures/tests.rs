@@ -43,6 +43,10 @@ fn whole() -> Counted {
 fn metrics_are_those_computed_by_hand() {
     let by_hand = [
         ("instructions", 100_000.0),
+        ("data_references", 40_000.0),
+        ("l1i_misses", 400.0),
+        ("l1d_misses", 900.0),
+        ("last_level_misses", 190.0),
         ("load_share", 0.3),
         ("store_share", 0.1),
         ("branch_share", 0.16),
