@@ -164,7 +164,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         self.found[cpu].at[kind as usize][depth] += 1;
         let path = self.path(cpu, kind);
         let is_memory = depth == path.steps.len();
-        // A line that is only shared at this depth has to be asked for from everybody to be written.
+        // To be written, a line that is only shared at this depth is asked for from everybody.
         let widest = match kind {
             Kind::Store if !state.is_owned() => path.steps.len(),
             _ => depth,

@@ -39,7 +39,7 @@ fn every_part_has_a_name_of_its_own() {
 fn a_cell_has_the_part_that_it_asks_for() {
     let both = watch(&["system"], 99);
     for (name, part) in Part::NAMED {
-        let Watched { counts, profile, lacks } = watched(&both, part, own());
+        let Watched { counts, profile, lacks, .. } = watched(&both, part, own());
         assert_eq!(counts.is_some(), ["all", "counters"].contains(&name), "{name}");
         let has_no = |what: &str| lacks.iter().any(|why| why.starts_with(what));
         let samples = ["all", "profile"].contains(&name);
@@ -56,7 +56,7 @@ fn a_cell_has_the_part_that_it_asks_for() {
 
 #[test]
 fn what_no_study_asks_for_is_not_watched() {
-    let Watched { counts, profile, lacks } = watched(&watch(&[], 0), Part::All, own());
+    let Watched { counts, profile, lacks, .. } = watched(&watch(&[], 0), Part::All, own());
     assert!(counts.is_none() && profile.is_none() && lacks.is_empty());
     let counted = watched(&watch(&["system"], 0), Part::All, own());
     assert!(counted.counts.is_some() && counted.profile.is_none());
