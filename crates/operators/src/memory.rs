@@ -23,6 +23,11 @@ pub trait Memory {
     /// Announces a place that will be touched soon. A hint: it may be ignored or lost.
     fn fetch(&mut self, place: Place, intent: Intent);
 
+    /// An entry of a work-ahead set was given places for a helper to load; none is one of dummies
+    /// only. The set itself has stored them: this tells a memory that watches.
+    #[inline(always)]
+    fn posted<A: References>(&mut self, _entry: usize, _asks: Option<&A>) {}
+
     /// Announces all places of a step.
     #[inline(always)]
     fn fetch_all(&mut self, places: &impl References, intent: Intent) {

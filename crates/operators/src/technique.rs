@@ -25,7 +25,7 @@ pub use text::TechniqueError;
 use workahead_machine::Error;
 
 use crate::isa::Isa;
-use crate::memory::{Direct, Prefetching, ToL1, ToL2};
+use crate::memory::{Direct, Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Rows, Sink, Walk};
 use crate::work_ahead::{self, Options, Placement, Preloadable, Served};
@@ -99,6 +99,18 @@ impl Technique {
             Technique::WorkAhead(options) => options.helper.is_some(),
             Technique::DirectHelper { .. } => true,
             _ => false,
+        }
+    }
+
+    /// How near its hints bring lines.
+    #[must_use]
+    pub fn near(&self) -> Near {
+        match *self {
+            Technique::Amac { hint, .. }
+            | Technique::Rounds { hint, .. }
+            | Technique::Distance { hint, .. } => hint,
+            Technique::Group { .. } | Technique::Coroutine { .. } => Near::L1,
+            _ => Near::None,
         }
     }
 
@@ -208,4 +220,34 @@ pub fn run<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
             Ok(None)
         }
     }
+}
+
+/// Runs all of `rows` under a technique over a memory of one's own, which follows the technique's
+/// hints or not ([`Technique::near`]). Of those with a set or a helper, the main thread's part: the
+/// set's posts are told to the memory, a direct helper is left out. The sink must not become full.
+pub fn run_over<W: Walk, M: Memory, S: Sink<W::Hit>>(
+    technique: Technique,
+    walk: &mut W,
+    rows: &mut Rows,
+    memory: &mut M,
+    sink: &mut S,
+) {
+    match technique {
+        Technique::Sequential | Technique::DirectHelper { .. } => {
+            InTurn::new().drive(walk, rows, memory, sink)
+        }
+        Technique::Staged { width } | Technique::Amac { width, .. } => {
+            Lanes::new(width).drive(walk, rows, memory, sink)
+        }
+        Technique::Group { width } => Groups::new(width).drive(walk, rows, memory, sink),
+        Technique::Rounds { width, .. } => Rounds::new(width).drive(walk, rows, memory, sink),
+        Technique::Distance { rows: ahead, .. } => {
+            Distance::new(ahead).drive(walk, rows, memory, sink)
+        }
+        Technique::Coroutine { width } => Coroutines::new(width).drive(walk, rows, memory, sink),
+        Technique::WorkAhead(options) => {
+            work_ahead::post_over(walk, rows, options, memory, sink);
+            Pause::Drained
+        }
+    };
 }

@@ -37,7 +37,7 @@ pub use direct::run_direct;
 #[cfg(loom)]
 pub use direct::run_direct_modelled;
 pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
-pub use run::{Options, Placement, Preloadable, Served, run};
+pub use run::{Options, Placement, Preloadable, Served, post_over, run};
 pub use set::{Deduplicate, Posted, Stage, Turn, WorkAheadSet, drive};
 pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
 pub use touch::touch;

@@ -19,7 +19,7 @@ pub struct Bus {
     dirty_latency: Ticks,
     transfer: Ticks,
     message: Ticks,
-    free: Ticks,
+    calendar: Calendar,
     /// When each of the requests on the bus is answered, oldest first; as many as it takes.
     answers: VecDeque<Ticks>,
     outstanding: usize,
@@ -57,7 +57,7 @@ impl Bus {
             dirty_latency: ticks(memory.dirty_latency),
             transfer: ticks(memory.transfer),
             message: ticks(memory.message),
-            free: 0,
+            calendar: Calendar::new(ticks(memory.transfer.max(memory.message))),
             answers: VecDeque::new(),
             outstanding: memory.outstanding as usize,
             counts: BusCounts::default(),
@@ -119,10 +119,64 @@ impl Bus {
 
     /// Takes the bus for a while from when it is free: when that was.
     fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
-        let begun = self.free.max(now);
-        self.free = begun + length;
         self.counts.busy += length;
-        begun
+        self.calendar.take(now, length)
+    }
+}
+
+/// When the bus is taken, by stretches of time: a request that will come late, because it waits for
+/// its address, keeps nobody from the bus before.
+#[derive(Debug, Clone)]
+struct Calendar {
+    /// Number of the stretch and until when the bus is taken in it.
+    stretches: Vec<(u64, Ticks)>,
+    length: Ticks,
+}
+
+/// Stretches that are remembered.
+const STRETCHES: usize = 512;
+
+/// Transfers of a stretch.
+const TRANSFERS: Ticks = 16;
+
+impl Calendar {
+    fn new(transfer: Ticks) -> Self {
+        Self { stretches: vec![(0, 0); STRETCHES], length: (transfer * TRANSFERS).max(1) }
+    }
+
+    fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
+        let mut number = now / self.length;
+        loop {
+            let (held, free) = &mut self.stretches[number as usize % STRETCHES];
+            if *held > number {
+                // Long ago, by a CPU that is far behind: who was on the bus then is forgotten.
+                return now;
+            }
+            if *held < number {
+                (*held, *free) = (number, 0);
+            }
+            let begun = now.max(*free).max(number * self.length);
+            let end = (number + 1) * self.length;
+            if begun < end {
+                *free = begun + length;
+                let over = *free;
+                if over > end {
+                    self.carry(number + 1, over);
+                }
+                return begun;
+            }
+            number += 1;
+        }
+    }
+
+    /// A transfer goes on into the next stretch.
+    fn carry(&mut self, number: u64, until: Ticks) {
+        let (held, free) = &mut self.stretches[number as usize % STRETCHES];
+        match (*held).cmp(&number) {
+            std::cmp::Ordering::Less => (*held, *free) = (number, until),
+            std::cmp::Ordering::Equal => *free = until.max(*free),
+            std::cmp::Ordering::Greater => {}
+        }
     }
 }
 
@@ -174,5 +228,18 @@ mod tests {
         bus.write(0);
         assert_eq!(bus.read(0, false), 112 * CYCLE);
         assert_eq!((bus.counts.upgrades, bus.counts.upgrades_alone, bus.counts.writes), (1, 1, 1));
+    }
+
+    /// A request of the future, whose address is not known yet, is no obstacle now.
+    #[test]
+    fn late_requests_keep_nobody_waiting() {
+        let mut bus = bus(0);
+        assert_eq!(bus.read(10_000 * CYCLE, false), 10_100 * CYCLE);
+        assert_eq!(bus.read(0, false), 100 * CYCLE);
+        assert_eq!(bus.read(10_001 * CYCLE, false), 10_110 * CYCLE);
+        // A stretch has sixteen transfers; the seventeenth is in the next.
+        let mut bus = self::bus(0);
+        let begun: Vec<u64> = (0..40).map(|_| bus.read(0, false) / CYCLE - 100).collect();
+        assert_eq!(begun, (0..40).map(|at| at * 10).collect::<Vec<u64>>());
     }
 }

@@ -15,6 +15,7 @@
 mod accesses;
 mod announced;
 mod build;
+mod outstanding;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
 use announced::Announced;
+use outstanding::Outstanding;
 
 /// Which of a core's copies of a structure a thread has.
 #[derive(Debug, Clone)]
@@ -54,8 +56,8 @@ struct Core {
     front: Ticks,
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
-    /// When each line on its way arrives; as many as may be.
-    outstanding: Copies<Vec<Ticks>>,
+    /// Lines on their way.
+    outstanding: Copies<Outstanding>,
     predictor: Option<Predictor>,
     streams: Option<Streams>,
 }

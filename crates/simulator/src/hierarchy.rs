@@ -202,6 +202,13 @@ impl<D: Copy + Default> Hierarchy<D> {
         Access { ready, depth: depth as u8, dirty }
     }
 
+    /// Whether an access can be settled by the nearest cache.
+    #[must_use]
+    pub fn is_near(&self, cpu: usize, address: u64) -> bool {
+        let cache = &self.units[self.data[cpu].steps.caches[0] as usize].cache;
+        cache.peek(cache.line_of(address)) != State::Invalid
+    }
+
     /// Where on its path a line is, and what is known of it there; `Invalid` where nowhere.
     fn look_up(&mut self, cpu: usize, kind: Kind, address: u64) -> (usize, State) {
         let path = match kind {

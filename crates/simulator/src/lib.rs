@@ -30,3 +30,4 @@ mod recent;
 pub mod run;
 pub mod ticks;
 mod tlb;
+pub mod walks;

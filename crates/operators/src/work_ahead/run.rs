@@ -9,6 +9,7 @@ use super::set::{Deduplicate, WorkAheadSet, drive};
 use super::slots::{Guard, Slots};
 use super::touch::touch;
 use crate::isa::Isa;
+use crate::memory::{Direct, Memory};
 use crate::place::References;
 use crate::walk::{Rows, Sink, Walk};
 
@@ -82,6 +83,20 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     run_loading(isa, (walk, rows), (options, placement), sink, load)
 }
 
+/// The main thread's part alone, over a memory of one's own, which is told of what is posted: for
+/// models, which have helpers of their own.
+pub fn post_over<W: Walk, M: Memory, S: Sink<W::Hit>>(
+    walk: &mut W,
+    rows: &mut Rows,
+    options: Options,
+    memory: &mut M,
+    sink: &mut S,
+) {
+    let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
+    let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
+    drive(walk, rows, set, memory, sink);
+}
+
 /// [`run`] with a load of one's own: tests have helpers here that are slow, stop or die.
 pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
     isa: impl Isa,
@@ -95,7 +110,7 @@ pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
     let Some(helper) = options.helper else {
         isa.run(
             #[inline(always)]
-            || drive(walk, rows, set, sink),
+            || drive(walk, rows, set, &mut Direct, sink),
         );
         return Ok(None);
     };
@@ -107,7 +122,7 @@ pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
             let _finish = Finish(slots);
             isa.run(
                 #[inline(always)]
-                || drive(walk, rows, set, sink),
+                || drive(walk, rows, set, &mut Direct, sink),
             );
         },
     )

@@ -1,7 +1,7 @@
 //! The main thread's half of the set: `post`, admission, and the drive that uses them.
 
 use super::slots::{Shared, Slot, Slots};
-use crate::memory::Direct;
+use crate::memory::Memory;
 use crate::place::{LINE_BYTES, Place, References};
 use crate::walk::{Row, Rows, Sink, Walk};
 
@@ -242,14 +242,14 @@ pub enum Stage<C> {
 /// state to hand. A finished row is replaced by a new one if the set admits it; otherwise the slot
 /// is filled with dummies. When the rows run out, dummies drain the set.
 #[inline(always)]
-pub fn drive<W: Walk, S: Sink<W::Hit>>(
+pub fn drive<W: Walk, M: Memory, S: Sink<W::Hit>>(
     walk: &mut W,
     rows: &mut Rows,
     // By value: behind a borrow, every turn would store its counters to memory.
     mut set: WorkAheadSet<'_, W::Asks, Stage<W::Cursor>>,
+    memory: &mut M,
     sink: &mut S,
 ) {
-    let memory = &mut Direct;
     let mut in_flight = 0usize;
     set.take_turns(
         #[inline(always)]
@@ -257,6 +257,7 @@ pub fn drive<W: Walk, S: Sink<W::Hit>>(
             match turn.hand() {
                 Some(Stage::Walk(cursor)) => {
                     if let Some(asks) = walk.step(cursor, memory, sink) {
+                        memory.posted(turn.entry, Some(&asks));
                         return turn.post_again(asks);
                     }
                     turn.finish();
@@ -265,19 +266,26 @@ pub fn drive<W: Walk, S: Sink<W::Hit>>(
                 Some(input @ &mut Stage::Input(row)) => {
                     let (cursor, asks) = walk.start(row, memory);
                     *input = Stage::Walk(cursor);
+                    memory.posted(turn.entry, Some(&asks));
                     return turn.post_again(asks);
                 }
                 None => {}
             }
             let Some(row) = (if turn.admits() { rows.next() } else { None }) else {
-                return if in_flight == 0 { Posted::Nothing } else { turn.post_dummies() };
+                if in_flight == 0 {
+                    return Posted::Nothing;
+                }
+                memory.posted(turn.entry, None::<&W::Asks>);
+                return turn.post_dummies();
             };
             in_flight += 1;
             if let Some(place) = walk.input(row) {
                 let input = <W::Asks as References>::Input::from(place);
+                memory.posted(turn.entry, Some(&input));
                 return turn.post(Stage::Input(row), input);
             }
             let (cursor, asks) = walk.start(row, memory);
+            memory.posted(turn.entry, Some(&asks));
             turn.post(Stage::Walk(cursor), asks)
         },
     );

@@ -115,12 +115,18 @@ impl Processor {
             cpu.counts.data_tlb_misses += 1;
             parts.tlb = self.data_tlb_cost;
         }
-        let issued = asked + parts.tlb;
+        let mut issued = asked + parts.tlb;
+        let outstanding = core.outstanding.of(thread);
+        let room = outstanding.room(issued);
+        if room > issued && !self.hierarchy.is_near(at, address) {
+            parts.admission = room - issued;
+            issued = room;
+        }
         let access = self.hierarchy.access(at, kind, address, issued);
-        let mut ready = access.ready;
+        let ready = access.ready;
         if access.depth > 0 {
             parts.cause = cause(access, self.hierarchy.depth(at));
-            parts.admission = admit(core.outstanding.of(thread), issued, &mut ready);
+            outstanding.take(issued, ready);
             if let Some(streams) = &mut core.streams
                 && parts.cause == Cause::Memory
             {
@@ -129,7 +135,7 @@ impl Processor {
             }
         }
         // Also of a line that is in the nearest cache by now, but still on its way.
-        parts.line = (ready - issued - parts.admission).saturating_sub(self.nearest);
+        parts.line = (ready - issued).saturating_sub(self.nearest);
         let penalty = &mut self.cpus[at].counts.penalty;
         for (cause, length) in parts.each() {
             penalty[cause as usize] += length;
@@ -183,12 +189,16 @@ impl Processor {
             cpu.counts.data_tlb_misses += 1;
             issued += self.data_tlb_cost;
         }
-        let access = self.hierarchy.access(at, Kind::Load, address, issued);
-        let mut ready = access.ready;
-        if access.depth > 0 {
-            let waited = admit(core.outstanding.of(thread), issued, &mut ready);
+        let outstanding = core.outstanding.of(thread);
+        let room = outstanding.room(issued);
+        if room > issued && !self.hierarchy.is_near(at, address) {
             // A hint without room for its line holds up those behind it.
-            self.cpus[at].lose(Cause::Outstanding, waited);
+            self.cpus[at].lose(Cause::Outstanding, room - issued);
+            issued = room;
+        }
+        let access = self.hierarchy.access(at, Kind::Load, address, issued);
+        if access.depth > 0 {
+            outstanding.take(issued, access.ready);
         }
     }
 
@@ -257,21 +267,6 @@ fn cause(access: Access, depth: usize) -> Cause {
         1 => Cause::Second,
         _ => Cause::Third,
     }
-}
-
-/// Takes room for a line on its way. Returns how long it had to wait for room.
-#[inline(always)]
-fn admit(outstanding: &mut [Ticks], issued: Ticks, ready: &mut Ticks) -> Ticks {
-    let mut first = 0;
-    for at in 1..outstanding.len() {
-        if outstanding[at] < outstanding[first] {
-            first = at;
-        }
-    }
-    let waited = outstanding[first].saturating_sub(issued);
-    *ready += waited;
-    outstanding[first] = *ready;
-    waited
 }
 
 impl Cpu {

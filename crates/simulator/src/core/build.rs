@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Announced, Copies, Core, Cpu, Processor};
+use super::{Announced, Copies, Core, Cpu, Outstanding, Processor};
 use crate::branches::Predictor;
 use crate::counts::Counts;
 use crate::hierarchy::Hierarchy;
@@ -59,13 +59,17 @@ impl Core {
             Ok(Copies::new(sizes.threads, threads, &tlb))
         };
         let core = &preset.core;
-        let lines = (core.outstanding / core.outstanding_sharing.parts(threads)).max(1);
+        let lines = core.outstanding / core.outstanding_sharing.parts(threads);
         let branches = preset.branches.as_ref();
         Ok(Self {
             front: 0,
             data_tlb: tlb(&preset.tlb.data)?,
             code_tlb: preset.tlb.instructions.as_ref().map(tlb).transpose()?,
-            outstanding: Copies::new(core.outstanding_sharing, threads, &vec![0; lines as usize]),
+            outstanding: Copies::new(
+                core.outstanding_sharing,
+                threads,
+                &Outstanding::new(lines as usize),
+            ),
             predictor: branches.map(|all| Predictor::new(preset, all)).transpose()?,
             streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),
         })

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::slots::{Guard, Slots, dummy};
 use super::super::{Deduplicate, Posted, WorkAheadSet, drive};
-use crate::memory::Memory;
+use crate::memory::{Direct, Memory};
 use crate::place::{Lines, Place, Several};
 use crate::walk::{Row, Rows, Sink, Walk};
 
@@ -228,7 +228,7 @@ fn an_input_of_several_lines_has_a_reference_for_each() {
     let slots = Slots::<Lines<4>>::of_size(ENTRIES, Guard::None);
     let set = WorkAheadSet::new(&slots, 4 * ENTRIES, Deduplicate::Nothing);
     let mut walk = FourLines { slots: &slots, records: &records, seen: Vec::new() };
-    drive(&mut walk, &mut Rows::range(0..20), set, &mut Vec::new());
+    drive(&mut walk, &mut Rows::range(0..20), set, &mut Direct, &mut Vec::new());
     let line = |at: usize| (&raw const records[at / 4]).addr() + at % 4 * 64;
     // The first row came to hand when its slot was posted to again: by dummies, the set being full.
     let expected = (0..4 * ENTRIES).map(|at| if at < 4 { dummy() } else { line(at) });

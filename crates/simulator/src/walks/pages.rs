@@ -1,0 +1,73 @@
+//! Where the model has what this process has elsewhere.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::op::Op;
+
+/// Bytes that keep together: what buffers are aligned to here.
+const PAGE_SHIFT: u32 = 12;
+
+/// Pages that were looked up lately.
+const RECENT: usize = 4096;
+
+/// Frames by page, given in the order in which they are first touched: as an operating system
+/// gives them, and the same wherever this process was loaded.
+#[derive(Debug)]
+pub(super) struct Pages {
+    frames: HashMap<u64, u64, BuildHasherDefault<Multiplied>>,
+    recent: Vec<(u64, u64)>,
+}
+
+impl Pages {
+    pub(super) fn new() -> Self {
+        Self { frames: HashMap::default(), recent: vec![(u64::MAX, 0); RECENT] }
+    }
+
+    /// An address in the model.
+    #[inline]
+    pub(super) fn address(&mut self, address: u64) -> u64 {
+        let page = address >> PAGE_SHIFT;
+        let recent = &mut self.recent[page as usize % RECENT];
+        if recent.0 != page {
+            // Nothing lies at 0, as ever.
+            let next = self.frames.len() as u64 + 1;
+            *recent = (page, *self.frames.entry(page).or_insert(next));
+        }
+        recent.1 << PAGE_SHIFT | address & ((1 << PAGE_SHIFT) - 1)
+    }
+
+    /// An operation at its place in the model.
+    #[inline]
+    pub(super) fn placed(&mut self, op: Op) -> Op {
+        match op {
+            Op::Load { address, bytes, after } => {
+                Op::Load { address: self.address(address), bytes, after }
+            }
+            Op::Store { address, bytes } => Op::Store { address: self.address(address), bytes },
+            Op::Announce { address, hint } => Op::Announce { address: self.address(address), hint },
+            Op::Fetch { address, bytes } => Op::Fetch { address: self.address(address), bytes },
+            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } => op,
+        }
+    }
+}
+
+/// Page numbers need no better hash, and nobody chooses them to collide.
+#[derive(Debug, Default)]
+struct Multiplied(u64);
+
+impl Hasher for Multiplied {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = (self.0 ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+}
