@@ -71,8 +71,9 @@ struct Cpu {
     begun: Option<Ticks>,
     /// When what was loaded last can be used.
     chain: Ticks,
-    /// Loads on their way: number of the operation, when it is done, and what it waits for.
-    flying: VecDeque<(u64, Ticks, Cause)>,
+    /// Loads on their way: number of the operation, when it is done, and what it waits for; none
+    /// where that is the nearest cache.
+    flying: VecDeque<(u64, Ticks, Option<Cause>)>,
     /// When each store in the buffer is done, oldest first.
     storing: VecDeque<Ticks>,
     announced: Announced,

@@ -74,8 +74,10 @@ impl Processor {
         cpu.chain = ready;
         if self.window == 0 {
             cpu.wait_for(ready, &parts);
-        } else if ready > issued + self.nearest {
-            cpu.flying.push_back((cpu.counts.uops, ready, parts.most()));
+        } else if ready > cpu.now + self.nearest {
+            // Also where the nearest cache has it, of an address that is not known yet.
+            let cause = (ready > issued + self.nearest).then(|| parts.most());
+            cpu.flying.push_back((cpu.counts.uops, ready, cause));
         }
     }
 
@@ -217,8 +219,8 @@ impl Processor {
             let known = cpu.chain.max(cpu.now);
             let waited = known - cpu.now;
             if self.window > 0 && waited > 0 {
-                let cause = cpu.flying.back().map_or(Cause::Branch, |(_, _, cause)| *cause);
-                cpu.lose(cause, waited);
+                let cause = cpu.flying.back().map_or(Some(Cause::Branch), |(_, _, cause)| *cause);
+                cpu.lose_or_compute(cause, waited);
             }
             cpu.pay(Cause::Branch, self.mispredict);
         }
@@ -277,6 +279,18 @@ impl Cpu {
         self.counts.stalled[cause as usize] += length;
     }
 
+    /// Loses time to a cause; without one, it is what the nearest cache takes, which is
+    /// computation.
+    fn lose_or_compute(&mut self, cause: Option<Cause>, length: Ticks) {
+        match cause {
+            Some(cause) => self.lose(cause, length),
+            None => {
+                self.now += length;
+                self.counts.computation += length;
+            }
+        }
+    }
+
     /// Loses time that nothing could overlap.
     fn pay(&mut self, cause: Cause, length: Ticks) {
         self.lose(cause, length);
@@ -303,7 +317,7 @@ impl Cpu {
                 if number + window > self.counts.uops {
                     return;
                 }
-                self.lose(cause, done - self.now);
+                self.lose_or_compute(cause, done - self.now);
             }
             self.flying.pop_front();
         }
@@ -312,7 +326,7 @@ impl Cpu {
     /// Waits for everything that is on its way.
     pub(super) fn drain(&mut self) {
         while let Some((_, done, cause)) = self.flying.pop_front() {
-            self.lose(cause, done.saturating_sub(self.now));
+            self.lose_or_compute(cause, done.saturating_sub(self.now));
         }
         if let Some(done) = self.storing.back().copied() {
             self.lose(Cause::Stores, done.saturating_sub(self.now));

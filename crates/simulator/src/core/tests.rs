@@ -53,6 +53,19 @@ fn a_window_overlaps_what_is_independent() {
     assert_eq!(cycles([load(128), chained(256)]), 1.0 + 100.0 + 100.0);
 }
 
+/// A chain of the nearest cache's lines goes at its pace, 2 cycles each, however wide the machine
+/// begins operations; that is computation, not a stall.
+#[test]
+fn chains_go_at_the_pace_of_the_nearest_cache() {
+    let warm = [load(0), Op::Pause { cycles: 1000 }];
+    let chain = [warm.to_vec(), vec![chained(0); 200]].concat();
+    let run = |ops: &[Op]| run(|preset| (preset.core.window, preset.core.width) = (8, 4), ops);
+    let ((before, _), (after, counts)) = (run(&warm), run(&chain));
+    assert!((after - before - 2.0 * 200.0).abs() <= 1.0, "{}", after - before);
+    let stalled: Ticks = counts.stalled.iter().sum();
+    assert_eq!(cycles_of(counts.computation + stalled), after);
+}
+
 /// A window of 4 holds a load and three operations; the fourth waits for the load.
 #[test]
 fn a_full_window_waits() {
