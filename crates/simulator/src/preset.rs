@@ -1,11 +1,18 @@
 //! A modelled machine as data: what it has, and where each figure comes from.
 
+mod changes;
+mod error;
+mod figures;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Replacement;
-use crate::geometry::{Geometry, Impossible, Sizes};
+use crate::geometry::{Geometry, Sizes};
+
+pub use error::PresetError;
+pub use figures::Figure;
 
 /// What the threads of a core do with one of its structures (S0.19).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,67 +265,6 @@ pub struct Prefetcher {
     pub ahead: u32,
 }
 
-/// Why there is no such machine.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PresetError {
-    /// Nobody has described it.
-    #[error("no machine is called {name}: {known}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// It has no such variant.
-    #[error("{machine} has no variant {name}: {known}")]
-    UnknownVariant {
-        /// Whose.
-        machine: String,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// It is no description of a machine.
-    #[error("{name}: {why}")]
-    Unreadable {
-        /// Which.
-        name: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// No machine is like this.
-    #[error("{name}: {what}: {why}")]
-    Impossible {
-        /// Which.
-        name: String,
-        /// Of which part.
-        what: String,
-        /// What is wrong.
-        why: Impossible,
-    },
-    /// A figure is out of its range.
-    #[error("{name}: {what} is {value}: it takes {range}")]
-    Range {
-        /// Which.
-        name: String,
-        /// Of which part.
-        what: String,
-        /// What it is.
-        value: f64,
-        /// What it may be.
-        range: &'static str,
-    },
-    /// A figure without origin.
-    #[error("{name}: nothing says where {what} comes from: add it under [origin]")]
-    NoOrigin {
-        /// Which.
-        name: String,
-        /// Of which part.
-        what: String,
-    },
-}
-
 impl Preset {
     /// Logical CPUs.
     #[must_use]
@@ -365,6 +311,7 @@ impl Preset {
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
             ("memory.latency", self.memory.latency, (1.0, 1e5), "1 to 100000"),
+            ("memory.outstanding", self.memory.outstanding.into(), (0.0, 4096.0), "0 to 4096"),
             ("memory.dirty-latency", self.memory.dirty_latency, (1.0, 1e5), "1 to 100000"),
             ("memory.transfer", self.memory.transfer, (0.0, 1e5), "0 to 100000"),
             ("memory.message", self.memory.message, (0.0, 1e5), "0 to 100000"),
@@ -374,10 +321,7 @@ impl Preset {
         for (what, value, (least, most), range) in figures {
             self.within((what, range), value, (least, most))?;
         }
-        let history = self.branches.as_ref().map_or(1, |branches| branches.history);
-        self.within(("branches.history", "1 to 20"), history.into(), (1.0, 20.0))?;
-        let streams = self.prefetcher.as_ref().map_or(1, |prefetcher| prefetcher.streams);
-        self.within(("prefetcher.streams", "1 to 64"), streams.into(), (1.0, 64.0))?;
+        self.check_parts()?;
         let mut before = 0.0;
         for level in &self.cache {
             let what = format!("the latency of {}", level.name);
@@ -390,6 +334,35 @@ impl Preset {
         }
         let range = "no less than the last cache";
         self.within(("memory.latency", range), self.memory.latency, (before, 1e5))
+    }
+
+    /// The figures of what a machine may do without.
+    fn check_parts(&self) -> Result<(), PresetError> {
+        let cycles = (0.0, 1e5);
+        self.within(("tlb.data.cost", "0 to 100000"), self.tlb.data.cost, cycles)?;
+        if let Some(tlb) = &self.tlb.instructions {
+            self.within(("tlb.instructions.cost", "0 to 100000"), tlb.cost, cycles)?;
+        }
+        if let Some(branches) = &self.branches {
+            let history = branches.history.into();
+            self.within(("branches.history", "1 to 20"), history, (1.0, 20.0))?;
+            self.within(("branches.mispredict", "0 to 100000"), branches.mispredict, cycles)?;
+        }
+        if let Some(prefetcher) = &self.prefetcher {
+            let streams = prefetcher.streams.into();
+            self.within(("prefetcher.streams", "1 to 64"), streams, (1.0, 64.0))?;
+            let ahead = prefetcher.ahead.into();
+            self.within(("prefetcher.ahead", "0 to 64"), ahead, (0.0, 64.0))?;
+        }
+        for level in &self.cache {
+            let what = format!("cache.{}.cores", level.name);
+            self.within((&what, "1 to 64"), level.cores.into(), (1.0, 64.0))?;
+            let same = |other: &&CacheLevel| other.name == level.name;
+            let what = format!("the number of caches called {}", level.name);
+            let count = self.cache.iter().filter(same).count() as f64;
+            self.within((&what, "one, so that figures can be named by it"), count, (1.0, 1.0))?;
+        }
+        Ok(())
     }
 
     fn within(

@@ -1,0 +1,89 @@
+//! The machines that come with the command, and machines in files.
+//!
+//! ```text
+//!   ppro-quad                            a machine of machines/
+//!   ppro-quad/4p-512k+outstanding-1      with its variants, one over the other
+//!   my/machine.toml/ht-off               a file, which may have variants too
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use crate::preset::{Preset, PresetError};
+
+/// A description as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Embedded {
+    /// Its file below `machines/`, without `.toml`.
+    pub name: &'static str,
+    /// Its TOML.
+    pub text: &'static str,
+}
+
+static MACHINES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
+
+/// How a file's name ends.
+const FILE: &str = ".toml";
+
+/// Every embedded machine, by name.
+#[must_use]
+pub fn all() -> &'static [Embedded] {
+    MACHINES
+}
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|machine| machine.name)
+}
+
+impl Preset {
+    /// A machine by its name or its file, with variants after a slash, joined by `+`.
+    ///
+    /// # Errors
+    /// If there is no such machine or variant, or it is not well described.
+    pub fn named(reference: &str) -> Result<Self, PresetError> {
+        let (machine, variants) = match reference.find(FILE) {
+            Some(at) => reference.split_at(at + FILE.len()),
+            None => reference.split_at(reference.find('/').unwrap_or(reference.len())),
+        };
+        let preset = match machine.ends_with(FILE) {
+            true => {
+                let text = std::fs::read_to_string(machine).map_err(|error| {
+                    let why = format!("cannot be read: {error}");
+                    PresetError::Unreadable { name: machine.to_owned(), why }
+                })?;
+                Self::parse(machine, &text)?
+            }
+            false => embedded(machine)?,
+        };
+        let variants = variants.strip_prefix('/').unwrap_or(variants);
+        let variants = variants.split('+').filter(|variant| !variant.is_empty());
+        variants.into_iter().try_fold(preset, |preset, variant| preset.with_variant(variant))
+    }
+}
+
+fn embedded(name: &str) -> Result<Preset, PresetError> {
+    match MACHINES.iter().find(|machine| machine.name == name) {
+        Some(machine) => Preset::parse(machine.name, machine.text),
+        None => {
+            let known: Vec<&str> = names().collect();
+            Err(PresetError::Unknown { name: name.to_owned(), known: one_of(name, &known) })
+        }
+    }
+}
+
+/// How like a word has to be to be meant.
+const LIKE: f64 = 0.8;
+
+/// What there is, and what of it was probably meant.
+pub(crate) fn one_of(given: &str, known: &[&str]) -> String {
+    let like = |name: &str| strsim::jaro_winkler(&given.to_lowercase(), &name.to_lowercase());
+    let nearest = known.iter().map(|name| (like(name), name));
+    let nearest =
+        nearest.filter(|(like, _)| *like >= LIKE).max_by(|one, two| one.0.total_cmp(&two.0));
+    let all = format!("there are {}", known.join(", "));
+    match nearest {
+        Some((_, name)) => format!("{all}; did you mean {name}?"),
+        None => all,
+    }
+}
