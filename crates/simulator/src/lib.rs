@@ -19,6 +19,7 @@
 mod branches;
 pub mod bus;
 pub mod cache;
+pub mod calibrate;
 pub mod catalogue;
 pub mod core;
 pub mod counts;
