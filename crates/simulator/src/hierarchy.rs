@@ -129,6 +129,19 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// Reads, writes or fetches at an address.
     #[inline(always)]
     pub fn access(&mut self, cpu: usize, kind: Kind, address: u64, now: Ticks) -> Access {
+        self.access_with_room(cpu, kind, address, (now, now))
+    }
+
+    /// The same for a CPU that has no room for another line on its way before `room`: a line that
+    /// the nearest cache does not have is asked for then.
+    #[inline(always)]
+    pub(crate) fn access_with_room(
+        &mut self,
+        cpu: usize,
+        kind: Kind,
+        address: u64,
+        (now, room): (Ticks, Ticks),
+    ) -> Access {
         let path = match kind {
             Kind::Fetch => &self.code[cpu],
             Kind::Load | Kind::Store => &self.data[cpu],
@@ -140,7 +153,8 @@ impl<D: Copy + Default> Hierarchy<D> {
             Kind::Fetch | Kind::Load => state != State::Invalid,
         };
         if !here {
-            return self.beyond(cpu, kind, address, (now, state));
+            let asked = if state == State::Invalid { now.max(room) } else { now };
+            return self.beyond(cpu, kind, address, (asked, state));
         }
         self.found[cpu].at[kind as usize][0] += 1;
         let ready = self.fills.ready(address, now + unit.latency);

@@ -117,18 +117,15 @@ impl Processor {
             cpu.counts.data_tlb_misses += 1;
             parts.tlb = self.data_tlb_cost;
         }
-        let mut issued = asked + parts.tlb;
+        let issued = asked + parts.tlb;
         let outstanding = core.outstanding.of(thread);
         let room = outstanding.room(issued);
-        if room > issued && !self.hierarchy.is_near(at, address) {
-            parts.admission = room - issued;
-            issued = room;
-        }
-        let access = self.hierarchy.access(at, kind, address, issued);
+        let access = self.hierarchy.access_with_room(at, kind, address, (issued, room));
         let ready = access.ready;
         if access.depth > 0 {
             parts.cause = cause(access, self.hierarchy.depth(at));
-            outstanding.take(issued, ready);
+            parts.admission = room - issued;
+            outstanding.take(room, ready);
             if let Some(streams) = &mut core.streams
                 && parts.cause == Cause::Memory
             {
@@ -193,14 +190,11 @@ impl Processor {
         }
         let outstanding = core.outstanding.of(thread);
         let room = outstanding.room(issued);
-        if room > issued && !self.hierarchy.is_near(at, address) {
+        let access = self.hierarchy.access_with_room(at, Kind::Load, address, (issued, room));
+        if access.depth > 0 {
+            outstanding.take(room, access.ready);
             // A hint without room for its line holds up those behind it.
             self.cpus[at].lose(Cause::Outstanding, room - issued);
-            issued = room;
-        }
-        let access = self.hierarchy.access(at, Kind::Load, address, issued);
-        if access.depth > 0 {
-            outstanding.take(issued, access.ready);
         }
     }
 

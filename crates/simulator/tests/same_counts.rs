@@ -1,0 +1,115 @@
+//! What is counted stays what it is, to the last tick, when the model is made faster.
+//!
+//! The numbers were written down before anything was. A change of the model's *meaning* changes
+//! them, and says so in its commit.
+
+use workahead_operators::draws::Draws;
+use workahead_simulator::core::Processor;
+use workahead_simulator::op::{After, Op};
+use workahead_simulator::preset::{Preset, Protocol, Sharing};
+use workahead_simulator::run::{Slices, Thread, run};
+
+/// Two cores of two threads with everything that can be modelled.
+const ALL: &str = r#"
+    name = "all"
+    title = "of everything a little"
+    ghz = 1.0
+    cores = 2
+    threads = 2
+    page = 4096
+    core = { width = 3, window = 40, stores = 6, outstanding = 4, uops-per-instruction = 1.0 }
+    cache = [
+        { name = "L1D", holds = "data", bytes = 2048, ways = 4, line = 64, latency = 2 },
+        { name = "L1I", holds = "instructions", bytes = 2048, ways = 2, line = 64, latency = 2 },
+        { name = "L2", holds = "both", bytes = 16384, ways = 8, line = 128, latency = 10 },
+    ]
+    branches = { targets = 64, ways = 4, history = 8, mispredict = 15 }
+    clears = { cost = 200, window = 100 }
+    prefetcher = { streams = 4, ahead = 2 }
+    origin = { all = "made up" }
+    [tlb]
+    data = { entries = 16, ways = 0, cost = 20 }
+    instructions = { entries = 16, ways = 4, cost = 20 }
+    [memory]
+    latency = 100
+    transfer = 8
+    message = 2
+    outstanding = 6
+    dirty-latency = 150
+"#;
+
+/// Of every kind of operation a little, near and far, aligned and not.
+fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
+    let mut draws = Draws::of(40 + thread);
+    (0..count).map(move |turn| {
+        let span = [1 << 9, 1 << 12, 1 << 15, 1 << 19][draws.below(4) as usize];
+        let own = if draws.below(2) == 0 { thread << 24 } else { 0 };
+        let address = own + u64::from(draws.below(span));
+        let bytes = 1 << draws.below(8);
+        let after = [After::Nothing, After::Load, After::Announcement][draws.below(3) as usize];
+        match draws.below(16) {
+            0 => Op::Compute { uops: 1 + draws.below(9) },
+            1 | 2 => Op::Store { address, bytes },
+            3 => Op::Announce { address, hint: draws.below(2) == 0 },
+            4 => Op::Branch { at: address & !3, taken: draws.below(3) > 0, back: turn % 2 == 0 },
+            5 => Op::Fetch { address: address + (1 << 30), bytes },
+            6 if draws.below(8) == 0 => Op::Pause { cycles: 10 },
+            7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: After::Nothing },
+            _ => Op::Load { address, bytes, after },
+        }
+    })
+}
+
+/// Everything that a run counts, as one number (FNV-1a over what it looks like).
+fn digest(edit: impl FnOnce(&mut Preset)) -> u64 {
+    let mut preset: Preset = toml::from_str(ALL).unwrap();
+    edit(&mut preset);
+    let mut processor = Processor::new(&preset).unwrap();
+    let cpus = preset.cpus() as usize;
+    let threads = (0..cpus + 1).map(|thread| Thread {
+        script: Box::new(ops(thread as u64, 20_000)),
+        space: thread as u16 / 2,
+        attends: false,
+    });
+    let places: Vec<usize> = (0..cpus + 1).map(|thread| thread % cpus).collect();
+    let slices = Slices { quantum: 5000.0, switch: 100.0 };
+    let ran = run(&mut processor, threads.collect(), &places, slices);
+    let hierarchy = &processor.hierarchy;
+    let text = format!("{ran:?} {:?} {:?}", hierarchy.found, hierarchy.bus.counts);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[test]
+fn every_count_is_what_it_was() {
+    let all = [
+        digest(|_| {}),
+        digest(|preset| preset.core.window = 0),
+        digest(|preset| (preset.core.window, preset.core.stores) = (0, 0)),
+        digest(|preset| preset.memory.protocol = Protocol::Msi),
+        digest(|preset| (preset.cores, preset.threads) = (4, 1)),
+        digest(|preset| preset.cache[2].cores = 2),
+        digest(|preset| preset.cache[2].inclusive = true),
+        digest(|preset| preset.cache[0].threads = Sharing::Split),
+        digest(|preset| preset.tlb.data.ways = 4),
+        digest(|preset| preset.core.window_sharing = Sharing::Split),
+        digest(|preset| preset.core.drops_hints = true),
+        digest(|preset| preset.prefetcher = None),
+    ];
+    let written = [
+        0x26d2_9e86_d201_f9fb,
+        0x3f14_1a2a_800f_ab8e,
+        0x5f68_ff00_56e7_27bc,
+        0xc227_da4e_d689_0115,
+        0x4f54_480b_4195_ff20,
+        0x74e8_9149_3fa7_e7b7,
+        0xd61c_35e6_c0eb_8ea2,
+        0x41a6_e1fa_46da_c0a0,
+        0xbb40_bf66_14d2_0804,
+        0xe783_9ddc_64ad_79d8,
+        0x65a4_6538_cd66_b5e5,
+        0x0995_cd5f_1cfb_1027,
+    ];
+    assert_eq!(all, written, "{all:#x?}");
+}
