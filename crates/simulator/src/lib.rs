@@ -32,4 +32,5 @@ mod recent;
 pub mod run;
 pub mod ticks;
 mod tlb;
+pub mod trace;
 pub mod walks;

@@ -1,0 +1,92 @@
+//! Caches as valgrind's cachegrind has them: the model held against another program's.
+//!
+//! ```text
+//!   instruction ──► I1 ─┐ missed      LRU, allocated by reads and writes alike, one thread;
+//!   data ─────────► D1 ─┴──► LL       an access is one miss, of two lines too
+//! ```
+//!
+//! As in `cg_sim.c` of valgrind 3.19: an access that misses goes to the last level with all of its
+//! lines; one that reads and writes is a read (its write can't miss); data longer than the shortest
+//! line are cut to it, so that no access has three lines (`cg_main.c`, `addEvent_Dr`).
+
+use super::{Kind, Record};
+use crate::cache::{Cache, Replacement, State};
+use crate::geometry::Geometry;
+
+/// What was asked for and what was missed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Misses {
+    /// References.
+    pub references: u64,
+    /// Of those, missed by the first level.
+    pub first: u64,
+    /// Of those, missed by the last level.
+    pub last: u64,
+}
+
+/// By what was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct References {
+    /// Instructions: Ir, I1mr, ILmr.
+    pub instructions: Misses,
+    /// Data read, or read and written: Dr, D1mr, DLmr.
+    pub reads: Misses,
+    /// Data written: Dw, D1mw, DLmw.
+    pub writes: Misses,
+}
+
+/// Two levels of caches that count.
+#[derive(Debug, Clone)]
+pub struct Cachegrind {
+    instructions: Cache,
+    data: Cache,
+    last: Cache,
+    line_min: u16,
+    /// What was counted so far.
+    pub counts: References,
+}
+
+impl Cachegrind {
+    /// Empty ones: of instructions, of data, and the last level.
+    #[must_use]
+    pub fn new(instructions: Geometry, data: Geometry, last: Geometry) -> Self {
+        let lines = [instructions, data, last].map(Geometry::line);
+        let cache = |geometry| Cache::new(geometry, Replacement::Lru);
+        Self {
+            instructions: cache(instructions),
+            data: cache(data),
+            last: cache(last),
+            // Lines have at most 4096 bytes.
+            line_min: lines.into_iter().min().unwrap_or(64) as u16,
+            counts: References::default(),
+        }
+    }
+
+    /// Counts what a record did; announcements and computing do nothing.
+    pub fn touch(&mut self, record: &Record) {
+        let (nearest, counts) = match record.kind {
+            Kind::Fetch => (&mut self.instructions, &mut self.counts.instructions),
+            Kind::Load | Kind::Modify => (&mut self.data, &mut self.counts.reads),
+            Kind::Store => (&mut self.data, &mut self.counts.writes),
+            Kind::Compute | Kind::Announce | Kind::Hint => return,
+        };
+        let last = record.address + u64::from(record.bytes.clamp(1, self.line_min)) - 1;
+        counts.references += 1;
+        if missed(nearest, record.address, last) {
+            counts.first += 1;
+            counts.last += u64::from(missed(&mut self.last, record.address, last));
+        }
+    }
+}
+
+/// Whether any of the lines from one address to another was missing. All are there afterwards.
+fn missed(cache: &mut Cache, first: u64, last: u64) -> bool {
+    let mut missed = false;
+    for line in cache.line_of(first)..=cache.line_of(last) {
+        if cache.touch(line) == State::Invalid {
+            cache.insert(line, State::Shared, ());
+            missed = true;
+        }
+    }
+    missed
+}
