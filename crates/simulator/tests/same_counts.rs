@@ -98,18 +98,18 @@ fn every_count_is_what_it_was() {
         digest(|preset| preset.prefetcher = None),
     ];
     let written = [
-        0x26d2_9e86_d201_f9fb,
-        0x3f14_1a2a_800f_ab8e,
-        0x5f68_ff00_56e7_27bc,
-        0xc227_da4e_d689_0115,
-        0x4f54_480b_4195_ff20,
-        0x74e8_9149_3fa7_e7b7,
-        0xd61c_35e6_c0eb_8ea2,
-        0x41a6_e1fa_46da_c0a0,
-        0xbb40_bf66_14d2_0804,
-        0xe783_9ddc_64ad_79d8,
-        0x65a4_6538_cd66_b5e5,
-        0x0995_cd5f_1cfb_1027,
+        0xda9b_f296_65ba_8a50,
+        0xf765_71a5_73cf_8a6c,
+        0x96d9_9a6c_e66c_3ec6,
+        0x0131_58e4_a292_7687,
+        0x15b8_31a0_485a_1156,
+        0xbd2a_1c13_9a8a_bd9b,
+        0xfcf1_4e67_b3fe_d69f,
+        0x1873_903d_e3e3_bebf,
+        0xb60f_994b_ca48_9ba1,
+        0x5cb7_c6cc_bc7c_a371,
+        0x4ca6_287b_06df_c966,
+        0xd278_4e58_3450_9582,
     ];
     assert_eq!(all, written, "{all:#x?}");
 }
