@@ -1,6 +1,7 @@
 //! What a study runs on: the engines behind the one trait of `workahead-study`.
 //!
 //! - `native`: the seeds' operators, run in this process under every technique.
+//! - `modelled`: the same operators on a modelled machine.
 //! - `sysbench`: its memory program, run in this process.
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
@@ -63,6 +64,7 @@ pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {
         "native" => Ok(Box::new(native::Native::new())),
+        "modelled" => Ok(Box::new(native::modelled::Modelled::new())),
         "sysbench" => Ok(Box::new(sysbench::Sysbench::default())),
         "postgres" => Ok(Box::new(served::Served::postgres())),
         "mariadb" => Ok(Box::new(served::Served::mariadb())),

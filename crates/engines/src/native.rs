@@ -39,6 +39,7 @@ mod instrumented;
 mod interference;
 mod join_index;
 mod merge;
+pub mod modelled;
 mod operator;
 mod oracle;
 mod record_bytes;
@@ -193,19 +194,27 @@ impl Native {
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
-        let given = Given::new(cell);
+        let (_, shape, how) = Self::read_given(&Given::new(cell), &self.footprint)?;
+        Ok((shape, how))
+    }
+
+    /// What a cell is about, sizes by name being beside caches of some footprint.
+    fn read_given(
+        given: &Given<'_>,
+        footprint: &Footprint,
+    ) -> Result<(Kind, Shape, How), EngineError> {
         if !given.has("operator") {
             return Err(EngineError::Failed(
                 "the setting `operator` is missing: add `operator = \"hash_join\"`".to_owned(),
             ));
         }
         let kind = given.choice("operator", Kind::HashJoin, &OPERATORS)?;
-        let shape = Shape::read(kind, &given, &self.footprint)?;
-        let mut how = How::read(&given, &self.footprint)?;
+        let shape = Shape::read(kind, given, footprint)?;
+        let mut how = How::read(given, footprint)?;
         match kind {
             Kind::HashJoin => how.results = given.choice("results", how.results, &RESULTS)?,
             Kind::Tree | Kind::Heterogeneous => {
-                how.descent = Descent::read(&given, &self.footprint)?;
+                how.descent = Descent::read(given, footprint)?;
             }
             Kind::JoinIndex => {
                 how.references = given.choice("references", how.references, &REFERENCES)?;
@@ -215,7 +224,20 @@ impl Native {
         // Read where there is a model to have them.
         given.has(CACHES);
         given.nothing_else()?;
-        Ok((shape, how))
+        Ok((kind, shape, how))
+    }
+
+    /// Makes the data of a shape, if it is not there.
+    fn make(&mut self, shape: Shape, stop: &Stop) -> Result<(), EngineError> {
+        if stop.asked() {
+            return Err(EngineError::Stopped);
+        }
+        if self.made.as_ref().is_none_or(|(made, _)| *made != shape) {
+            // The old data goes first: both together may not fit.
+            self.made = None;
+            self.made = Some((shape, shape.make()?));
+        }
+        Ok(())
     }
 
     /// What this machine cannot show of a cell, in words.
@@ -305,14 +327,7 @@ impl Engine for Native {
 
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
         let (shape, how) = self.read(cell)?;
-        if stop.asked() {
-            return Err(EngineError::Stopped);
-        }
-        if self.made.as_ref().is_none_or(|(made, _)| *made != shape) {
-            // The old data goes first: both together may not fit.
-            self.made = None;
-            self.made = Some((shape, shape.make()?));
-        }
+        self.make(shape, stop)?;
         let crew = Crew::of(&self.machine)?;
         let Some((_, operator)) = &mut self.made else { unreachable!("made just now") };
         operator.prepare(&how, &crew)

@@ -39,6 +39,7 @@ const HOUSE: [House; 12] = [
             "counters",
             "machine",
             "duckdb",
+            "simulator",
             "sql",
         ],
         never: ENGINES,

@@ -18,6 +18,7 @@ use workahead_operators::work_ahead::{Placement, Preloadable, Served};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::how::{How, Threads};
+use super::modelled::Model;
 use super::operator::Task;
 use super::oracle;
 use crate::watcher::by_role::Roles;
@@ -31,6 +32,8 @@ pub(super) const BATCH_BYTES: usize = 128 << 10;
 pub(super) struct Crew {
     cpus: Vec<usize>,
     allowed: CpuSet,
+    /// The machine that its threads exist on, if that is not this one.
+    model: Option<Model>,
 }
 
 /// What a run gave, before it is checked.
@@ -57,7 +60,13 @@ impl Crew {
     pub(super) fn of(machine: &Machine) -> Result<Self, EngineError> {
         let allowed = machine.allowed_cpus().clone();
         let cpus = machine.cpus_for(allowed.len()).map_err(failed)?;
-        Ok(Self { cpus, allowed })
+        Ok(Self { cpus, allowed, model: None })
+    }
+
+    /// The same on a modelled machine.
+    pub(super) fn on(mut self, model: Model) -> Self {
+        self.model = Some(model);
+        self
     }
 
     /// The same CPUs, handed out from the `first` one on.
@@ -151,6 +160,9 @@ impl Task<'_> {
         T: Send,
         Materialise<'o, T>: Sink<W::Hit>,
     {
+        if let Some(model) = &self.crew.model {
+            return self.run_modelled(model, outputs, start);
+        }
         let outputs: Vec<_> =
             outputs.iter_mut().map(|output| Mutex::new(Some(&mut output[..]))).collect();
         self.crew.parts(self.how.threads, self.rows.clone(), |thread, shares| {

@@ -198,16 +198,23 @@ impl Memory for Recorder {
 pub struct Written<S> {
     sink: S,
     recorder: Recorder,
+    base: u64,
     row_bytes: u16,
     batch_rows: u64,
     rows: u64,
 }
 
 impl<S> Written<S> {
-    /// Hits of `row_bytes` each, in batches of `batch_rows`.
-    pub fn new(sink: S, recorder: Recorder, (row_bytes, batch_rows): (usize, usize)) -> Self {
+    /// Hits of `row_bytes` each, in batches of `batch_rows` that begin at an address of this
+    /// process.
+    pub fn new(
+        sink: S,
+        recorder: Recorder,
+        (base, row_bytes, batch_rows): (usize, usize, usize),
+    ) -> Self {
         let row_bytes = u16::try_from(row_bytes).unwrap_or(u16::MAX);
-        Self { sink, recorder, row_bytes, batch_rows: batch_rows.max(1) as u64, rows: 0 }
+        let batch_rows = batch_rows.max(1) as u64;
+        Self { sink, recorder, base: base as u64, row_bytes, batch_rows, rows: 0 }
     }
 
     /// The sink that the hits went to.
@@ -220,7 +227,7 @@ impl<H, S: Sink<H>> Sink<H> for Written<S> {
     fn emit(&mut self, row: Row, hit: H) {
         let mut recorder = self.recorder.0.borrow_mut();
         let at = self.rows % self.batch_rows * u64::from(self.row_bytes);
-        let address = recorder.own(3) + at;
+        let address = self.base + at;
         self.rows += 1;
         let uops = recorder.costs.hit;
         recorder.op(Op::Compute { uops });

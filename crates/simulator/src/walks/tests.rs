@@ -82,7 +82,7 @@ fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
         let mut walk = HashJoin::new(&data.chains, &data.build, probes);
         let mut rows = Rows::strided(main as u32, ROWS, mains.len() as u32);
-        let mut sink = Written::new(Sum::default(), recorder.clone(), (128, 1024));
+        let mut sink = Written::new(Sum::default(), recorder.clone(), (0x10_0000, 128, 1024));
         technique::run_over(technique, &mut walk, &mut rows, &mut recorder, &mut sink);
         let sum = sink.finish();
         let mut sums = sums.lock().unwrap();

@@ -1,0 +1,101 @@
+//! What a modelled run is told in, by the names that counters have.
+
+use std::collections::BTreeSet;
+
+use workahead_simulator::counts::{Cause, Counts};
+use workahead_simulator::hierarchy::Kind;
+use workahead_simulator::preset::Preset;
+use workahead_simulator::ticks::cycles;
+use workahead_simulator::walks::{Main, Walked};
+
+/// Measures of a run that probed so many rows.
+pub(super) fn of(
+    preset: &Preset,
+    mains: &[Main],
+    walked: &Walked,
+    probed: usize,
+) -> Vec<(&'static str, f64)> {
+    let mut said = Vec::new();
+    let tuples = probed.max(1) as f64;
+    let main: BTreeSet<usize> = mains.iter().map(|main| main.cpu).collect();
+    let helper: BTreeSet<usize> =
+        mains.iter().filter_map(|main| main.helper.map(|(cpu, _)| cpu)).collect();
+    let all: BTreeSet<usize> = main.union(&helper).copied().collect();
+    // A CPU that has both kinds of threads tells nothing of either.
+    let apart = main.is_disjoint(&helper) && !helper.is_empty();
+    for (cpus, names) in [(&all, &MISSES[0]), (&main, &MISSES[1]), (&helper, &MISSES[2])] {
+        if !std::ptr::eq(cpus, &all) && !apart {
+            continue;
+        }
+        for (depth, name) in (1..).zip(names) {
+            let misses = cpus.iter().map(|cpu| missed(walked, *cpu, depth)).sum::<u64>();
+            if depth <= depths(preset) {
+                said.push((*name, misses as f64 / tuples));
+            }
+        }
+    }
+    let sum = walked.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
+    let each = |count: u64| count as f64 / tuples;
+    said.extend([
+        ("instructions_per_tuple", each(sum.uops) / preset.core.uops_per_instruction),
+        ("dtlb_misses_per_tuple", each(sum.data_tlb_misses)),
+        ("memory_order_clears_per_tuple", each(sum.clears)),
+        ("hints_dropped_per_tuple", each(sum.hints_dropped)),
+        ("cycles_per_tuple", cycles(walked.ran.ticks) / tuples),
+        ("cpi", sum.cycles() / (sum.uops as f64 / preset.core.uops_per_instruction)),
+        ("measured_over_non_overlapped", sum.cycles() / sum.non_overlapped_cycles()),
+        ("computation_share", cycles(sum.computation) / sum.cycles()),
+        ("memory_latency_cycles", walked.bus.memory_latency()),
+        ("bus_utilisation", walked.bus.utilisation(walked.ran.ticks)),
+        ("bus_reads_per_tuple", each(walked.bus.reads)),
+        ("dirty_reads_per_tuple", each(walked.bus.dirty)),
+        ("upgrades_per_tuple", each(walked.bus.upgrades)),
+    ]);
+    for (cause, name) in STALLS {
+        said.push((name, cycles(sum.stalled[cause as usize]) / sum.cycles()));
+    }
+    if !helper.is_empty() {
+        said.push(("helper_entries", walked.helped.0 as f64));
+        said.push(("helper_waits", walked.helped.1 as f64));
+    }
+    said.retain(|(_, value)| value.is_finite());
+    said
+}
+
+/// Caches between a CPU and memory.
+fn depths(preset: &Preset) -> usize {
+    use workahead_simulator::preset::Holds;
+    preset.cache.iter().filter(|level| level.holds != Holds::Instructions).count()
+}
+
+/// Loads that so many caches did not have.
+fn missed(walked: &Walked, cpu: usize, depth: usize) -> u64 {
+    walked.found[cpu].at[Kind::Load as usize][depth..].iter().sum()
+}
+
+/// Of all threads, of main threads, of helpers; by caches that missed.
+const MISSES: [[&str; 3]; 3] = [
+    ["l1d_load_misses_per_tuple", "l2_load_misses_per_tuple", "l3_load_misses_per_tuple"],
+    [
+        "l1d_load_misses_per_tuple_main",
+        "l2_load_misses_per_tuple_main",
+        "l3_load_misses_per_tuple_main",
+    ],
+    [
+        "l1d_load_misses_per_tuple_helper",
+        "l2_load_misses_per_tuple_helper",
+        "l3_load_misses_per_tuple_helper",
+    ],
+];
+
+/// Shares of all cycles.
+const STALLS: [(Cause, &str); 8] = [
+    (Cause::Second, "stalled_l2_share"),
+    (Cause::Memory, "stalled_memory_share"),
+    (Cause::DataTlb, "stalled_dtlb_share"),
+    (Cause::Clear, "stalled_clears_share"),
+    (Cause::Stores, "stalled_stores_share"),
+    (Cause::Outstanding, "stalled_outstanding_share"),
+    (Cause::Sibling, "stalled_sibling_share"),
+    (Cause::Pause, "stalled_spinning_share"),
+];
