@@ -15,13 +15,13 @@
 mod accesses;
 mod announced;
 mod build;
-mod outstanding;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use crate::branches::Predictor;
+use crate::calendar::Places;
 use crate::counts::{Cause, Counts};
 use crate::hierarchy::Hierarchy;
 use crate::op::{After, Op};
@@ -31,7 +31,6 @@ use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
 use announced::Announced;
-use outstanding::Outstanding;
 
 /// Which of a core's copies of a structure a thread has.
 #[derive(Debug, Clone)]
@@ -57,7 +56,7 @@ struct Core {
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
     /// Lines on their way.
-    outstanding: Copies<Outstanding>,
+    outstanding: Copies<Places>,
     predictor: Option<Predictor>,
     streams: Option<Streams>,
 }

@@ -129,19 +129,22 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// Reads, writes or fetches at an address.
     #[inline(always)]
     pub fn access(&mut self, cpu: usize, kind: Kind, address: u64, now: Ticks) -> Access {
-        self.access_with_room(cpu, kind, address, (now, now))
+        match self.near(cpu, kind, address, now) {
+            Ok(access) => access,
+            Err(state) => self.beyond(cpu, kind, address, (now, state)),
+        }
     }
 
-    /// The same for a CPU that has no room for another line on its way before `room`: a line that
-    /// the nearest cache does not have is asked for then.
+    /// An access that the nearest cache settles; else what it knows of the line, for
+    /// [`beyond`](Self::beyond).
     #[inline(always)]
-    pub(crate) fn access_with_room(
+    pub(crate) fn near(
         &mut self,
         cpu: usize,
         kind: Kind,
         address: u64,
-        (now, room): (Ticks, Ticks),
-    ) -> Access {
+        now: Ticks,
+    ) -> Result<Access, State> {
         let path = match kind {
             Kind::Fetch => &self.code[cpu],
             Kind::Load | Kind::Store => &self.data[cpu],
@@ -153,16 +156,15 @@ impl<D: Copy + Default> Hierarchy<D> {
             Kind::Fetch | Kind::Load => state != State::Invalid,
         };
         if !here {
-            let asked = if state == State::Invalid { now.max(room) } else { now };
-            return self.beyond(cpu, kind, address, (asked, state));
+            return Err(state);
         }
         self.found[cpu].at[kind as usize][0] += 1;
         let ready = self.fills.ready(address, now + unit.latency);
-        Access { ready, depth: 0, dirty: false }
+        Ok(Access { ready, depth: 0, dirty: false })
     }
 
     /// An access that the nearest cache can't settle.
-    fn beyond(
+    pub(crate) fn beyond(
         &mut self,
         cpu: usize,
         kind: Kind,

@@ -19,6 +19,7 @@
 mod branches;
 pub mod bus;
 pub mod cache;
+mod calendar;
 pub mod calibrate;
 pub mod catalogue;
 pub mod core;

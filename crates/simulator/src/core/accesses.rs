@@ -1,8 +1,10 @@
 //! What each kind of operation costs.
 
 use super::{Cpu, Processor};
+use crate::cache::State;
+use crate::calendar::Places;
 use crate::counts::Cause;
-use crate::hierarchy::{Access, Kind};
+use crate::hierarchy::{Access, Hierarchy, Kind};
 use crate::op::After;
 use crate::ticks::{CYCLE, Ticks};
 
@@ -118,14 +120,12 @@ impl Processor {
             parts.tlb = self.data_tlb_cost;
         }
         let issued = asked + parts.tlb;
-        let outstanding = core.outstanding.of(thread);
-        let room = outstanding.room(issued);
-        let access = self.hierarchy.access_with_room(at, kind, address, (issued, room));
+        let places = core.outstanding.of(thread);
+        let (access, admission) = past(&mut self.hierarchy, places, (at, kind, address), issued);
         let ready = access.ready;
         if access.depth > 0 {
             parts.cause = cause(access, self.hierarchy.depth(at));
-            parts.admission = room - issued;
-            outstanding.take(room, ready);
+            parts.admission = admission;
             if let Some(streams) = &mut core.streams
                 && parts.cause == Cause::Memory
             {
@@ -188,14 +188,11 @@ impl Processor {
             cpu.counts.data_tlb_misses += 1;
             issued += self.data_tlb_cost;
         }
-        let outstanding = core.outstanding.of(thread);
-        let room = outstanding.room(issued);
-        let access = self.hierarchy.access_with_room(at, Kind::Load, address, (issued, room));
-        if access.depth > 0 {
-            outstanding.take(room, access.ready);
-            // A hint without room for its line holds up those behind it.
-            self.cpus[at].lose(Cause::Outstanding, room - issued);
-        }
+        let places = core.outstanding.of(thread);
+        let asked = (at, Kind::Load, address);
+        let (_, waited) = past(&mut self.hierarchy, places, asked, issued);
+        // A hint without room for its line holds up those behind it.
+        self.cpus[at].lose(Cause::Outstanding, waited);
     }
 
     /// A branch: guessed, and paid for if wrong.
@@ -263,6 +260,31 @@ fn cause(access: Access, depth: usize) -> Cause {
         1 => Cause::Second,
         _ => Cause::Third,
     }
+}
+
+/// An access through the caches; one that the nearest has not waits for room for its line first.
+/// Returns how long that was.
+#[inline(always)]
+fn past(
+    hierarchy: &mut Hierarchy,
+    places: &mut Places,
+    (at, kind, address): (usize, Kind, u64),
+    issued: Ticks,
+) -> (Access, Ticks) {
+    let state = match hierarchy.near(at, kind, address, issued) {
+        Ok(access) => return (access, 0),
+        Err(state) => state,
+    };
+    let admitted = match state {
+        State::Invalid => places.free_from(issued),
+        // It is there, but not to be written yet.
+        _ => issued,
+    };
+    let access = hierarchy.beyond(at, kind, address, (admitted, state));
+    if access.depth > 0 {
+        places.take(admitted, access.ready);
+    }
+    (access, admitted - issued)
 }
 
 impl Cpu {

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Announced, Copies, Core, Cpu, Outstanding, Processor};
+use super::{Announced, Copies, Core, Cpu, Processor};
 use crate::branches::Predictor;
+use crate::calendar::Places;
 use crate::counts::Counts;
 use crate::hierarchy::Hierarchy;
 use crate::prefetcher::Streams;
@@ -68,7 +69,7 @@ impl Core {
             outstanding: Copies::new(
                 core.outstanding_sharing,
                 threads,
-                &Outstanding::new(lines as usize),
+                &Places::new(lines as usize, ticks(preset.memory.latency)),
             ),
             predictor: branches.map(|all| Predictor::new(preset, all)).transpose()?,
             streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),

@@ -1,0 +1,174 @@
+//! What is taken when, asked for in any order.
+//!
+//! ```text
+//!   bus      ▓▓▓▓    ▓▓▓▓▓▓▓▓      ▓▓▓▓          one at a time: the first gap that is long enough
+//!   places   ├──────────┤
+//!               ├────────────┤                   so many at a time: the first moment with room
+//! ```
+//!
+//! CPUs look ahead: one that follows a chain of pointers asks for lines of a far later time than its
+//! neighbour, which must not have to wait for them.
+
+use std::collections::VecDeque;
+
+use crate::ticks::Ticks;
+
+/// Stretches that are remembered; before them, all was taken.
+const STRETCHES: usize = 256;
+
+/// What one can have at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calendar {
+    /// From when until when it is taken, in order; those that touch are one.
+    taken: VecDeque<(Ticks, Ticks)>,
+    /// What lies before this is forgotten.
+    floor: Ticks,
+}
+
+impl Calendar {
+    /// Takes a stretch, at `now` or in the first gap after it: when it begins.
+    pub(crate) fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
+        let mut begun = now.max(self.floor);
+        let mut at = self.taken.len();
+        while at > 0 && self.taken[at - 1].1 > begun {
+            at -= 1;
+        }
+        while let Some((from, until)) = self.taken.get(at).copied() {
+            if begun + length <= from {
+                break;
+            }
+            begun = begun.max(until);
+            at += 1;
+        }
+        if length > 0 {
+            self.insert(at, (begun, begun + length));
+        }
+        begun
+    }
+
+    fn insert(&mut self, at: usize, (from, until): (Ticks, Ticks)) {
+        let joins_next = self.taken.get(at).is_some_and(|next| next.0 == until);
+        let before = at.checked_sub(1).filter(|before| self.taken[*before].1 == from);
+        match (before, joins_next) {
+            (Some(before), true) => {
+                self.taken[before].1 = self.taken[at].1;
+                self.taken.remove(at);
+            }
+            (Some(before), false) => self.taken[before].1 = until,
+            (None, true) => self.taken[at].0 = from,
+            (None, false) => self.taken.insert(at, (from, until)),
+        }
+        if self.taken.len() > STRETCHES
+            && let Some((_, until)) = self.taken.pop_front()
+        {
+            self.floor = until;
+        }
+    }
+}
+
+/// What so many can have at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    /// How many; 0 for no limit.
+    limit: usize,
+    /// How long one is had, at longest and without waiting.
+    stay: Ticks,
+    /// From when until when each was had, the latest; some that are long over among them.
+    had: VecDeque<(Ticks, Ticks)>,
+}
+
+impl Places {
+    pub(crate) fn new(limit: usize, stay: Ticks) -> Self {
+        Self { limit, stay, had: VecDeque::new() }
+    }
+
+    /// The first moment from `now` on at which there is room for a stay.
+    #[inline]
+    pub(crate) fn free_from(&self, now: Ticks) -> Ticks {
+        if self.had.len() < self.limit || self.limit == 0 {
+            return now;
+        }
+        let mut when = now;
+        loop {
+            let (mut held, mut first) = (0, Ticks::MAX);
+            for (from, until) in &self.had {
+                if *from < when + self.stay && when < *until {
+                    held += 1;
+                    first = first.min(*until);
+                }
+            }
+            if held < self.limit {
+                return when;
+            }
+            when = first;
+        }
+    }
+
+    /// Has a place for a while.
+    #[inline]
+    pub(crate) fn take(&mut self, from: Ticks, until: Ticks) {
+        if self.limit == 0 {
+            return;
+        }
+        // Four times as many as fit at a time: CPUs that look ahead leave gaps.
+        if self.had.len() >= 4 * self.limit {
+            self.had.pop_front();
+        }
+        self.had.push_back((from, until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn gaps_are_used() {
+        let mut bus = Calendar::default();
+        assert_eq!(bus.take(100, 10), 100);
+        // Before it there is room for ten, but not for twenty that begin at 85.
+        assert_eq!((bus.take(90, 10), bus.take(65, 20), bus.take(85, 20)), (90, 65, 110));
+        assert_eq!((bus.take(80, 5), bus.take(80, 5)), (85, 130));
+        assert_eq!(bus.taken, [(65, 135)]);
+    }
+
+    #[test]
+    fn places_are_had_for_a_while() {
+        let mut places = Places::new(2, 100);
+        for (from, until) in [(0, 100), (10, 110), (500, 600)] {
+            assert_eq!(places.free_from(from), from);
+            places.take(from, until);
+        }
+        // What is asked for later is in nobody's way now.
+        let free = [5, 50, 300, 550].map(|now| places.free_from(now));
+        assert_eq!(free, [100, 100, 300, 550]);
+        assert_eq!(Places::new(0, 100).free_from(7), 7);
+    }
+
+    /// With one place, a stay begins neither during another one nor so that it runs into it.
+    #[test]
+    fn stays_need_their_whole_time() {
+        let mut place = Places::new(1, 100);
+        place.take(1000, 1100);
+        let free = [200, 950, 1050, 1100].map(|now| place.free_from(now));
+        assert_eq!(free, [200, 1100, 1100, 1100]);
+    }
+
+    proptest! {
+        /// Nothing is had twice, and nobody waits while there is a gap: against every tick.
+        #[test]
+        fn stretches_never_overlap(asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60)) {
+            let mut bus = Calendar::default();
+            let mut ticks = vec![false; 1000];
+            for (now, length) in asked {
+                let fits = |begun: &u64| !(*begun..begun + length).any(|at| ticks[at as usize]);
+                let expected = (now..).find(fits).unwrap();
+                let begun = bus.take(now, length);
+                prop_assert_eq!(begun, expected);
+                (begun..begun + length).for_each(|at| ticks[at as usize] = true);
+            }
+        }
+    }
+}
