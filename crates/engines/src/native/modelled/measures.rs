@@ -45,8 +45,8 @@ pub(super) fn of(
         ("cpi", sum.cycles() / (sum.uops as f64 / preset.core.uops_per_instruction)),
         ("measured_over_non_overlapped", sum.cycles() / sum.non_overlapped_cycles()),
         ("computation_share", cycles(sum.computation) / sum.cycles()),
-        ("memory_latency_cycles", walked.bus.memory_latency()),
-        ("bus_utilisation", walked.bus.utilisation(walked.ran.ticks)),
+        ("memory_latency_cycles", walked.bus.memory_latency().unwrap_or(f64::NAN)),
+        ("bus_utilisation", walked.bus.utilisation(walked.ran.ticks).unwrap_or(f64::NAN)),
         ("bus_reads_per_tuple", each(walked.bus.reads)),
         ("dirty_reads_per_tuple", each(walked.bus.dirty)),
         ("upgrades_per_tuple", each(walked.bus.upgrades)),
@@ -58,6 +58,7 @@ pub(super) fn of(
         said.push(("helper_entries", walked.helped.0 as f64));
         said.push(("helper_waits", walked.helped.1 as f64));
     }
+    // Nothing is said of what did not happen.
     said.retain(|(_, value)| value.is_finite());
     said
 }
