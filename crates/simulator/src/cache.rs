@@ -183,9 +183,11 @@ impl<D: Copy + Default> Cache<D> {
         match self.replacement {
             Replacement::Lru => {
                 let set = &mut self.slots[first..=first + way];
-                let slot = set[way];
-                set.copy_within(0..way, 1);
-                set[0] = slot;
+                // Hand over hand: a call that moves memory costs more than a few ways.
+                let mut carried = set[way];
+                for slot in set {
+                    carried = std::mem::replace(slot, carried);
+                }
             }
             Replacement::TreePlru => {
                 let tree = &mut self.trees[first / self.ways];
@@ -239,21 +241,41 @@ impl<D: Copy + Default> Cache<D> {
     pub fn insert(&mut self, line: u64, state: State, data: D) -> Option<Victim<D>> {
         debug_assert_eq!(self.peek(line), State::Invalid, "line {line} is there already");
         let first = self.set_of(line);
-        let set = &self.slots[first..first + self.ways];
-        let empty = set.iter().position(|slot| slot.bits & STATE == 0);
-        let way = empty.unwrap_or_else(|| match self.replacement {
-            Replacement::Lru => self.ways - 1,
-            Replacement::TreePlru => tree_victim(self.trees[first / self.ways], self.ways),
-        });
-        let slot = &mut self.slots[first + way];
-        let left = *slot;
-        *slot = Slot { bits: line << STATE_BITS | state as u64, data };
-        self.used(first, way);
+        let slot = Slot { bits: line << STATE_BITS | state as u64, data };
+        let left = match self.replacement {
+            Replacement::Lru => self.push(first, slot),
+            Replacement::TreePlru => self.replace(first, slot),
+        };
         (left.bits & STATE != 0).then(|| Victim {
             line: left.bits >> STATE_BITS,
             state: State::of_bits(left.bits),
             data: left.data,
         })
+    }
+
+    /// Puts a slot in front of a set's others, each of which takes the place of the next, up to an
+    /// empty one. Returns the one for which no place is left.
+    #[inline]
+    fn push(&mut self, first: usize, slot: Slot<D>) -> Slot<D> {
+        let mut carried = slot;
+        for slot in &mut self.slots[first..first + self.ways] {
+            carried = std::mem::replace(slot, carried);
+            if carried.bits & STATE == 0 {
+                break;
+            }
+        }
+        carried
+    }
+
+    /// Puts a slot in an empty place, or in that of the one that the tree gives up.
+    fn replace(&mut self, first: usize, slot: Slot<D>) -> Slot<D> {
+        let set = &self.slots[first..first + self.ways];
+        let empty = set.iter().position(|slot| slot.bits & STATE == 0);
+        let tree = self.trees[first / self.ways];
+        let way = empty.unwrap_or_else(|| tree_victim(tree, self.ways));
+        let left = std::mem::replace(&mut self.slots[first + way], slot);
+        self.used(first, way);
+        left
     }
 
     /// Takes a line out.

@@ -64,6 +64,8 @@ struct Core {
 /// A logical CPU.
 #[derive(Debug, Clone)]
 struct Cpu {
+    /// Its core, and which of its threads it is.
+    place: (usize, usize),
     /// When the next operation can begin.
     now: Ticks,
     /// When it began its first.
@@ -137,9 +139,9 @@ impl Processor {
         }
     }
 
+    #[inline(always)]
     fn place(&self, cpu: usize) -> (usize, usize) {
-        let threads = self.preset.threads as usize;
-        (cpu / threads, cpu % threads)
+        self.cpus[cpu].place
     }
 
     /// Lets a CPU wait for all that it began.

@@ -186,7 +186,8 @@ impl<D: Copy + Default> Hierarchy<D> {
             _ => depth,
         };
         let asked = Asked { cpu, kind, address };
-        let snooped = self.snoop(&asked, widest);
+        let is_alone = path.under[widest].is_empty();
+        let snooped = if is_alone { Snooped::NOTHING } else { self.snoop(&asked, widest) };
         let ready = if is_memory {
             self.bus.read(now, snooped.dirty.is_some())
         } else {
@@ -238,7 +239,8 @@ impl<D: Copy + Default> Hierarchy<D> {
             let cache = &mut self.units[path.steps[depth] as usize].cache;
             state = cache.touch(cache.line_of(address));
             if depth == last {
-                let at = State::ALL.iter().position(|one| *one == state).unwrap_or_default();
+                // Their order is that of `State::ALL`, the other way round.
+                let at = State::ALL.len() - 1 - state as usize;
                 self.found[cpu].state[kind as usize][at] += 1;
             }
             if state != State::Invalid {
@@ -289,17 +291,18 @@ impl<D: Copy + Default> Hierarchy<D> {
 
     /// Asks the caches under a depth for a line: takes it away for a store, shares it otherwise.
     fn snoop(&mut self, asked: &Asked, depth: usize) -> Snooped<D> {
-        let mut snooped = Snooped { had: false, dirty: None };
+        let mut snooped = Snooped::NOTHING;
         let Asked { cpu, kind, address } = *asked;
-        let path = self.path(cpu, kind);
-        if path.under[depth].is_empty() {
-            return snooped;
-        }
+        let path = match kind {
+            Kind::Fetch => &mut self.code[cpu],
+            Kind::Load | Kind::Store => &mut self.data[cpu],
+        };
         // All of what the path's largest line holds: caches may have lines of other sizes.
         let lines = |unit: &Unit<D>| unit.cache.line_bytes();
         let span = path.steps.iter().map(|at| lines(&self.units[*at as usize])).max().unwrap_or(1);
         let first = address & !(span - 1);
-        let others = path.under[depth].clone();
+        // Lent, so that the caches can be changed meanwhile.
+        let others = std::mem::take(&mut path.under[depth]);
         for at in &others {
             let cache = &mut self.units[*at as usize].cache;
             for line in cache.line_of(first)..=cache.line_of(first + span - 1) {
@@ -316,8 +319,14 @@ impl<D: Copy + Default> Hierarchy<D> {
                 }
             }
         }
-        if let Some(data) = snooped.dirty {
+        if let Some(data) = snooped.dirty
+            && size_of::<D>() > 0
+        {
             self.settle(asked, depth, (&others, data));
+        }
+        match kind {
+            Kind::Fetch => self.code[cpu].under[depth] = others,
+            Kind::Load | Kind::Store => self.data[cpu].under[depth] = others,
         }
         snooped
     }
@@ -345,6 +354,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         let Asked { cpu, kind, address } = *asked;
         let caches = self.path(cpu, kind).steps;
         let mut data = match caches.get(depth) {
+            _ if size_of::<D>() == 0 => D::default(),
             Some(at) => {
                 let cache = &mut self.units[*at as usize].cache;
                 cache.data(cache.line_of(address)).unwrap_or_default()
@@ -354,7 +364,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         for at in caches[..depth].iter().rev() {
             data = self.put(*at, (address, state, data), now);
         }
-        if kind == Kind::Store {
+        if kind == Kind::Store && depth < caches.len() {
             self.modify_path(cpu, address);
         }
     }
@@ -377,8 +387,9 @@ impl<D: Copy + Default> Hierarchy<D> {
         if unit.inclusive {
             let bytes = unit.cache.line_bytes();
             let mut newest = None;
-            for nearer in unit.nearer.clone() {
-                let cache = &mut self.units[nearer as usize].cache;
+            let nearer = std::mem::take(&mut self.units[at as usize].nearer);
+            for nearer in &nearer {
+                let cache = &mut self.units[*nearer as usize].cache;
                 for line in cache.line_of(address)..=cache.line_of(address + bytes - 1) {
                     let Some(called) = cache.drop_line(line) else { continue };
                     if called.state == State::Modified {
@@ -388,6 +399,7 @@ impl<D: Copy + Default> Hierarchy<D> {
                 }
             }
             victim.data = newest.unwrap_or(victim.data);
+            self.units[at as usize].nearer = nearer;
         }
         if victim.state != State::Modified {
             return;
@@ -400,7 +412,9 @@ impl<D: Copy + Default> Hierarchy<D> {
         let cache = &mut self.units[next as usize].cache;
         let line = cache.line_of(address);
         if cache.set_state(line, State::Modified) {
-            cache.set_data(line, victim.data);
+            if size_of::<D>() > 0 {
+                cache.set_data(line, victim.data);
+            }
         } else {
             self.put(next, (address, State::Modified, victim.data), now);
         }
@@ -489,4 +503,8 @@ struct Snooped<D> {
     had: bool,
     /// What was in it, where it had been changed.
     dirty: Option<D>,
+}
+
+impl<D> Snooped<D> {
+    const NOTHING: Self = Self { had: false, dirty: None };
 }

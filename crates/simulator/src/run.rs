@@ -110,8 +110,13 @@ pub fn run(
         }
         if let Some(op) = op {
             processor.run(cpu, op);
-            continue;
+            let until = next_turn(processor, &queues, cpu);
+            let script = &mut *threads[at].script;
+            if run_on(processor, cpu, script, until) {
+                continue;
+            }
         }
+        let queue = &mut queues[cpu];
         processor.drain(cpu);
         done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
         done[at].1 = processor.now(cpu);
@@ -132,6 +137,33 @@ pub fn run(
     let counted = threads.iter().zip(&done).filter(|(thread, _)| !thread.attends);
     let last = counted.map(|(_, (_, finished))| *finished).max().unwrap_or_default();
     Ran { cpus: counts, threads: done, ticks: last }
+}
+
+/// Until when a CPU does one operation after the other and nobody else is asked: it stays the one
+/// whose time is least, and its thread's slice does not end. What others lose meanwhile makes them
+/// later still.
+fn next_turn(processor: &Processor, queues: &[Queue], cpu: usize) -> Ticks {
+    let slice = match queues[cpu].threads.len() {
+        1 => Ticks::MAX,
+        _ => queues[cpu].slice_ends,
+    };
+    let others = (0..queues.len()).filter(|other| *other != cpu);
+    let busy = others.filter(|other| !queues[*other].threads.is_empty());
+    // Of two at the same time, the first has its turn.
+    let turns = busy.map(|other| processor.now(other).saturating_add(Ticks::from(cpu < other)));
+    turns.min().unwrap_or(Ticks::MAX).min(slice)
+}
+
+/// Runs a script on a CPU until then; false when it ended.
+fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until: Ticks) -> bool {
+    loop {
+        let now = processor.now(cpu);
+        if now >= until {
+            return true;
+        }
+        let Some(op) = script.next(now) else { return false };
+        processor.run(cpu, op);
+    }
 }
 
 /// The CPU with work whose time is least, the first of several.

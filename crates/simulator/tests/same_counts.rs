@@ -98,18 +98,18 @@ fn every_count_is_what_it_was() {
         digest(|preset| preset.prefetcher = None),
     ];
     let written = [
-        0xda9b_f296_65ba_8a50,
-        0xf765_71a5_73cf_8a6c,
-        0x96d9_9a6c_e66c_3ec6,
-        0x0131_58e4_a292_7687,
-        0x15b8_31a0_485a_1156,
-        0xbd2a_1c13_9a8a_bd9b,
-        0xfcf1_4e67_b3fe_d69f,
-        0x1873_903d_e3e3_bebf,
-        0xb60f_994b_ca48_9ba1,
-        0x5cb7_c6cc_bc7c_a371,
-        0x4ca6_287b_06df_c966,
-        0xd278_4e58_3450_9582,
+        0x7259_285c_d8b5_b9f0,
+        0x20ee_56b2_da02_7352,
+        0xa52a_cb80_7e94_c1b1,
+        0xbae0_f7e3_0a08_93a4,
+        0x4e8f_9d73_2cb3_161d,
+        0x9a2c_aa8d_479d_af3f,
+        0xbc10_438b_efc4_17fa,
+        0xb4a0_fbc2_c815_f9f1,
+        0x9dc6_9c31_d334_ff17,
+        0xc66d_f76f_08fb_dc5d,
+        0xd768_6111_6124_6d0a,
+        0x6b15_1612_f1cb_ad5b,
     ];
     assert_eq!(all, written, "{all:#x?}");
 }

@@ -135,9 +135,11 @@ impl Processor {
         }
         // Also of a line that is in the nearest cache by now, but still on its way.
         parts.line = (ready - issued - parts.admission).saturating_sub(self.nearest);
-        let penalty = &mut self.cpus[at].counts.penalty;
-        for (cause, length) in parts.each() {
-            penalty[cause as usize] += length;
+        if parts.tlb | parts.admission | parts.line != 0 {
+            let penalty = &mut self.cpus[at].counts.penalty;
+            for (cause, length) in parts.each() {
+                penalty[cause as usize] += length;
+            }
         }
         (ready, parts)
     }

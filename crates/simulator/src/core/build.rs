@@ -27,7 +27,7 @@ impl Processor {
         let code = preset.cache.iter().find(|level| level.holds != Holds::Data);
         Ok(Self {
             cores: cores?,
-            cpus: (0..preset.cpus()).map(|_| Cpu::new()).collect(),
+            cpus: (0..preset.cpus()).map(|cpu| Cpu::new(cpu, preset.threads)).collect(),
             hierarchy,
             uop: CYCLE / Ticks::from(core.width),
             nearest: ticks(nearest.map_or(0.0, |level| level.latency)),
@@ -78,8 +78,9 @@ impl Core {
 }
 
 impl Cpu {
-    fn new() -> Self {
+    fn new(cpu: u32, threads: u32) -> Self {
         Self {
+            place: ((cpu / threads) as usize, (cpu % threads) as usize),
             now: 0,
             begun: None,
             chain: 0,
