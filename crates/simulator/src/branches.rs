@@ -45,11 +45,13 @@ impl Predictor {
         let part = whole.split(targets_sharing.parts(threads));
         // A history of one thread is no use to another: each has its own register, whether they
         // share the counters or not.
+        let counters = (1_u64 << history) / u64::from(history_sharing.parts(threads));
+        let counters = 1_u64 << counters.max(1).ilog2();
         Ok(Self {
             targets: Copies::new(targets_sharing, threads, &Cache::new(part, Replacement::Lru)),
             histories: Copies::new(crate::preset::Sharing::Duplicated, threads, &0),
-            counters: Copies::new(history_sharing, threads, &vec![1; 1 << history]),
-            mask: (1 << history) - 1,
+            counters: Copies::new(history_sharing, threads, &vec![1; counters as usize]),
+            mask: counters - 1,
         })
     }
 

@@ -15,13 +15,14 @@
 mod accesses;
 mod announced;
 mod build;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use crate::branches::Predictor;
-use crate::calendar::Places;
+use crate::calendar::{Calendar, Places};
 use crate::counts::{Cause, Counts};
 use crate::hierarchy::Hierarchy;
 use crate::op::{After, Op};
@@ -51,8 +52,8 @@ impl<T: Clone> Copies<T> {
 /// A core with its threads.
 #[derive(Debug, Clone)]
 struct Core {
-    /// When the front can begin the next operation.
-    front: Ticks,
+    /// When the front begins operations of one of several threads.
+    front: Calendar,
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
     /// Lines on their way.
@@ -98,7 +99,10 @@ pub struct Processor {
     line: u64,
     code_line: u64,
     window: u64,
+    /// Whether the threads of a core have one window together.
+    window_shared: bool,
     stores: usize,
+    stores_shared: bool,
     clear: Ticks,
     clear_window: Ticks,
     data_tlb_cost: Ticks,

@@ -43,17 +43,20 @@ impl Processor {
         let cpu = &mut self.cpus[at];
         cpu.begun.get_or_insert(cpu.now);
         cpu.counts.uops += u64::from(uops);
-        if self.window > 0 {
+        if self.window_shared {
+            self.make_shared_room(at);
+        } else if self.window > 0 {
             cpu.make_room(self.window);
         }
-        let front = self.cores[core].front;
-        if front > cpu.now && self.preset.threads > 1 {
-            cpu.lose(Cause::Sibling, front - cpu.now);
-        }
+        let cpu = &mut self.cpus[at];
         let length = Ticks::from(uops) * self.uop;
+        if self.preset.threads > 1 {
+            // In the gaps of a sibling that waits, too.
+            let begun = self.cores[core].front.take(cpu.now, length);
+            cpu.lose(Cause::Sibling, begun - cpu.now);
+        }
         cpu.now += length;
         cpu.counts.computation += length;
-        self.cores[core].front = cpu.now;
     }
 
     /// Reads from the line of an address.
@@ -99,11 +102,14 @@ impl Processor {
         while cpu.storing.front().is_some_and(|done| *done <= cpu.now) {
             cpu.storing.pop_front();
         }
-        if cpu.storing.len() >= self.stores
+        if self.stores_shared {
+            self.make_shared_store(at);
+        } else if cpu.storing.len() >= self.stores
             && let Some(done) = cpu.storing.pop_front()
         {
             cpu.lose(Cause::Stores, done - cpu.now);
         }
+        let cpu = &mut self.cpus[at];
         let before = cpu.storing.back().copied().unwrap_or_default();
         cpu.storing.push_back(ready.max(before));
     }
@@ -292,14 +298,14 @@ fn past(
 impl Cpu {
     /// Loses time.
     #[inline(always)]
-    fn lose(&mut self, cause: Cause, length: Ticks) {
+    pub(super) fn lose(&mut self, cause: Cause, length: Ticks) {
         self.now += length;
         self.counts.stalled[cause as usize] += length;
     }
 
     /// Loses time to a cause; without one, it is what the nearest cache takes, which is
     /// computation.
-    fn lose_or_compute(&mut self, cause: Option<Cause>, length: Ticks) {
+    pub(super) fn lose_or_compute(&mut self, cause: Option<Cause>, length: Ticks) {
         match cause {
             Some(cause) => self.lose(cause, length),
             None => {

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::{Announced, Copies, Core, Cpu, Processor};
 use crate::branches::Predictor;
-use crate::calendar::Places;
+use crate::calendar::{Calendar, Places};
 use crate::counts::Counts;
 use crate::hierarchy::Hierarchy;
 use crate::prefetcher::Streams;
-use crate::preset::{Holds, Preset, PresetError, TlbSizes};
+use crate::preset::{Holds, Preset, PresetError, Sharing, TlbSizes};
 use crate::ticks::{CYCLE, Ticks, ticks};
 use crate::tlb::Tlb;
 
@@ -36,6 +36,8 @@ impl Processor {
             line: nearest.map_or(64, |level| u64::from(level.line)),
             window: u64::from(core.window / core.window_sharing.parts(preset.threads)),
             stores: (core.stores / core.stores_sharing.parts(preset.threads)) as usize,
+            window_shared: together(core.window, core.window_sharing, preset.threads),
+            stores_shared: together(core.stores, core.stores_sharing, preset.threads),
             clear: ticks(preset.clears.cost),
             clear_window: ticks(preset.clears.window),
             data_tlb_cost: ticks(preset.tlb.data.cost),
@@ -44,6 +46,11 @@ impl Processor {
             preset: preset.clone(),
         })
     }
+}
+
+/// Whether several threads have a structure together.
+fn together(entries: u32, sharing: Sharing, threads: u32) -> bool {
+    entries > 0 && sharing == Sharing::Shared && threads > 1
 }
 
 impl Core {
@@ -63,7 +70,7 @@ impl Core {
         let lines = core.outstanding / core.outstanding_sharing.parts(threads);
         let branches = preset.branches.as_ref();
         Ok(Self {
-            front: 0,
+            front: Calendar::default(),
             data_tlb: tlb(&preset.tlb.data)?,
             code_tlb: preset.tlb.instructions.as_ref().map(tlb).transpose()?,
             outstanding: Copies::new(

@@ -1,5 +1,7 @@
 //! Operations by hand, one structure at a time.
 
+mod sharing;
+
 use super::*;
 use crate::counts::Cause;
 use crate::preset::tests::small;

@@ -1,0 +1,69 @@
+//! Structures that the threads of a core have together: what one holds, the others do without.
+
+use super::{Cpu, Processor};
+use crate::counts::Cause;
+use crate::ticks::Ticks;
+
+impl Processor {
+    /// Waits until the threads of a core hold less of their window than there is.
+    pub(super) fn make_shared_room(&mut self, at: usize) {
+        loop {
+            let cpu = &mut self.cpus[at];
+            let now = cpu.now;
+            while cpu.flying.front().is_some_and(|(_, done, _)| *done <= now) {
+                cpu.flying.pop_front();
+            }
+            // What begins now needs a place, too.
+            let mut held = u64::from(cpu.flying.is_empty());
+            let mut first: Option<(Ticks, Option<Cause>)> = None;
+            for sibling in self.siblings(at) {
+                let cpu = &self.cpus[sibling];
+                let Some((number, done, cause)) = cpu.oldest(now) else { continue };
+                held += cpu.counts.uops - number + 1;
+                let cause = if sibling == at { cause } else { Some(Cause::Sibling) };
+                if first.is_none_or(|(earliest, _)| done < earliest) {
+                    first = Some((done, cause));
+                }
+            }
+            match first {
+                Some((done, cause)) if held > self.window => {
+                    self.cpus[at].lose_or_compute(cause, done - now);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Waits until the threads of a core have fewer stores in their buffer than it takes.
+    pub(super) fn make_shared_store(&mut self, at: usize) {
+        loop {
+            let now = self.cpus[at].now;
+            let (mut held, mut first) = (0, Ticks::MAX);
+            for sibling in self.siblings(at) {
+                let waiting = self.cpus[sibling].storing.iter().filter(|done| **done > now);
+                for done in waiting {
+                    held += 1;
+                    first = first.min(*done);
+                }
+            }
+            if held < self.stores {
+                return;
+            }
+            self.cpus[at].lose(Cause::Stores, first - now);
+        }
+    }
+
+    /// The logical CPUs of a CPU's core, itself among them.
+    fn siblings(&self, at: usize) -> std::ops::Range<usize> {
+        let (core, _) = self.place(at);
+        let threads = self.preset.threads as usize;
+        core * threads..(core + 1) * threads
+    }
+}
+
+impl Cpu {
+    /// The oldest load that is not done by then.
+    fn oldest(&self, now: Ticks) -> Option<(u64, Ticks, Option<Cause>)> {
+        self.flying.iter().find(|(_, done, _)| *done > now).copied()
+    }
+}
