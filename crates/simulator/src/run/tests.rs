@@ -1,5 +1,7 @@
 //! Threads in the order of time, and in turn.
 
+mod scaling;
+
 use super::*;
 use crate::op::{After, Op};
 use crate::preset::tests::small;
