@@ -6,8 +6,8 @@
 //!               ├────────────┤                   so many at a time: the first moment with room
 //! ```
 //!
-//! CPUs look ahead: one that follows a chain of pointers asks for lines of a far later time than its
-//! neighbour, which must not have to wait for them.
+//! CPUs look ahead: one that follows a chain of pointers asks for lines of a far later time than
+//! its neighbour, which must not have to wait for them.
 
 use std::collections::VecDeque;
 
@@ -159,7 +159,9 @@ mod tests {
     proptest! {
         /// Nothing is had twice, and nobody waits while there is a gap: against every tick.
         #[test]
-        fn stretches_never_overlap(asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60)) {
+        fn stretches_never_overlap(
+            asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60),
+        ) {
             let mut bus = Calendar::default();
             let mut ticks = vec![false; 1000];
             for (now, length) in asked {

@@ -40,8 +40,8 @@ pub struct Level {
     pub latency: f64,
     /// Size to a thirty-second; none for memory.
     pub bytes: Option<u64>,
-    /// Bytes of a line of this cache or a nearer one, whichever is longer; none for memory, or where
-    /// there is no step up to 512.
+    /// Bytes of a line of this cache or a nearer one, whichever is longer; none for memory, or
+    /// where there is no step up to 512.
     pub line: Option<u32>,
 }
 

@@ -101,8 +101,8 @@ pub struct Counts {
     pub clears: u64,
     /// Ticks from its first operation to its last.
     pub ticks: Ticks,
-    /// Ticks in which operations began, at the machine's width, or only the nearest cache was waited
-    /// for.
+    /// Ticks in which operations began, at the machine's width, or only the nearest cache was
+    /// waited for.
     pub computation: Ticks,
     /// Ticks lost, by cause: the machine waited.
     pub stalled: [Ticks; CAUSES],
