@@ -74,33 +74,34 @@ pub(crate) struct Places {
     /// How long one is had, at longest and without waiting.
     stay: Ticks,
     /// From when until when each was had, the latest; some that are long over among them.
-    had: VecDeque<(Ticks, Ticks)>,
+    had: Vec<(Ticks, Ticks)>,
+    /// Which of them is the oldest, once all are there.
+    oldest: usize,
+    /// When the last of them is over.
+    latest: Ticks,
 }
 
 impl Places {
     pub(crate) fn new(limit: usize, stay: Ticks) -> Self {
-        Self { limit, stay, had: VecDeque::new() }
+        Self { limit, stay, had: Vec::new(), oldest: 0, latest: 0 }
     }
 
     /// The first moment from `now` on at which there is room for a stay.
     #[inline]
     pub(crate) fn free_from(&self, now: Ticks) -> Ticks {
-        if self.had.len() < self.limit || self.limit == 0 {
+        if now >= self.latest || self.limit == 0 {
             return now;
         }
         let mut when = now;
         loop {
-            let (mut held, mut first) = (0, Ticks::MAX);
-            for (from, until) in &self.had {
-                if *from < when + self.stay && when < *until {
-                    held += 1;
-                    first = first.min(*until);
-                }
-            }
+            let meets = |(from, until): (Ticks, Ticks)| (from < when + self.stay) & (when < until);
+            // Counted without branches: this is done for every line.
+            let held: usize = self.had.iter().map(|one| usize::from(meets(*one))).sum();
             if held < self.limit {
                 return when;
             }
-            when = first;
+            let over = self.had.iter().filter(|one| meets(**one)).map(|(_, until)| *until);
+            when = over.min().unwrap_or(when);
         }
     }
 
@@ -110,11 +111,14 @@ impl Places {
         if self.limit == 0 {
             return;
         }
+        self.latest = self.latest.max(until);
         // Four times as many as fit at a time: CPUs that look ahead leave gaps.
-        if self.had.len() >= 4 * self.limit {
-            self.had.pop_front();
+        if self.had.len() < 4 * self.limit {
+            self.had.push((from, until));
+            return;
         }
-        self.had.push_back((from, until));
+        self.had[self.oldest] = (from, until);
+        self.oldest = (self.oldest + 1) % self.had.len();
     }
 }
 
