@@ -171,6 +171,18 @@ mod tests {
         }
     }
 
+    /// What goes out late, because its address is known late, keeps nobody from going before it.
+    #[test]
+    fn late_requests_leave_room() {
+        let mut bus = bus(0);
+        assert_eq!(bus.read(500 * CYCLE, false), 600 * CYCLE);
+        assert_eq!(bus.read(0, false), 100 * CYCLE);
+        // Between 10 and 500 is room for one that begins by 490.
+        assert_eq!(bus.read(489 * CYCLE, false), 589 * CYCLE);
+        assert_eq!(bus.read(485 * CYCLE, false), 610 * CYCLE);
+        assert_eq!(bus.counts.busy, 40 * CYCLE);
+    }
+
     #[test]
     fn takes_as_many_requests_as_it_may() {
         let mut bus = bus(2);

@@ -411,7 +411,10 @@ impl<D: Copy + Default> Hierarchy<D> {
         };
         let cache = &mut self.units[next as usize].cache;
         let line = cache.line_of(address);
-        if cache.set_state(line, State::Modified) {
+        // It is used by being written, as it is where it has to be put in: else a cache of more ways
+        // could miss more.
+        if cache.touch(line) != State::Invalid {
+            cache.set_state(line, State::Modified);
             if size_of::<D>() > 0 {
                 cache.set_data(line, victim.data);
             }

@@ -92,7 +92,7 @@ pub fn run(
     let mut pending: Vec<Option<Op>> = vec![None; threads.len()];
     let mut left = threads.iter().filter(|thread| !thread.attends).count();
     while left > 0 {
-        let Some(cpu) = earliest(processor, &queues) else { break };
+        let Some((cpu, until)) = turn(processor, &queues) else { break };
         let queue = &mut queues[cpu];
         let Some(at) = queue.threads.front().copied() else { break };
         let now = processor.now(cpu);
@@ -110,13 +110,11 @@ pub fn run(
         }
         if let Some(op) = op {
             processor.run(cpu, op);
-            let until = next_turn(processor, &queues, cpu);
             let script = &mut *threads[at].script;
             if run_on(processor, cpu, script, until) {
                 continue;
             }
         }
-        let queue = &mut queues[cpu];
         processor.drain(cpu);
         done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
         done[at].1 = processor.now(cpu);
@@ -139,21 +137,6 @@ pub fn run(
     Ran { cpus: counts, threads: done, ticks: last }
 }
 
-/// Until when a CPU does one operation after the other and nobody else is asked: it stays the one
-/// whose time is least, and its thread's slice does not end. What others lose meanwhile makes them
-/// later still.
-fn next_turn(processor: &Processor, queues: &[Queue], cpu: usize) -> Ticks {
-    let slice = match queues[cpu].threads.len() {
-        1 => Ticks::MAX,
-        _ => queues[cpu].slice_ends,
-    };
-    let others = (0..queues.len()).filter(|other| *other != cpu);
-    let busy = others.filter(|other| !queues[*other].threads.is_empty());
-    // Of two at the same time, the first has its turn.
-    let turns = busy.map(|other| processor.now(other).saturating_add(Ticks::from(cpu < other)));
-    turns.min().unwrap_or(Ticks::MAX).min(slice)
-}
-
 /// Runs a script on a CPU until then; false when it ended.
 fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until: Ticks) -> bool {
     loop {
@@ -166,9 +149,29 @@ fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until:
     }
 }
 
-/// The CPU with work whose time is least, the first of several.
+/// The CPU with work whose time is least, the first of several; and until when it does one
+/// operation after the other and nobody else is asked: until another's time is less, or its
+/// thread's slice ends. What others lose meanwhile makes them later still.
 #[inline(always)]
-fn earliest(processor: &Processor, queues: &[Queue]) -> Option<usize> {
-    let busy = (0..queues.len()).filter(|cpu| !queues[*cpu].threads.is_empty());
-    busy.min_by_key(|cpu| processor.now(*cpu))
+fn turn(processor: &Processor, queues: &[Queue]) -> Option<(usize, Ticks)> {
+    let mut least: Option<(usize, Ticks)> = None;
+    let mut until = Ticks::MAX;
+    for (cpu, queue) in queues.iter().enumerate() {
+        if queue.threads.is_empty() {
+            continue;
+        }
+        let now = processor.now(cpu);
+        match least {
+            Some((_, before)) if before <= now => until = until.min(now.saturating_add(1)),
+            before => {
+                // Of two at the same time, the first has its turn.
+                until = until.min(before.map_or(Ticks::MAX, |(_, now)| now));
+                least = Some((cpu, now));
+            }
+        }
+    }
+    let (cpu, _) = least?;
+    let queue = &queues[cpu];
+    let slice = if queue.threads.len() > 1 { queue.slice_ends } else { Ticks::MAX };
+    Some((cpu, until.min(slice)))
 }

@@ -98,18 +98,18 @@ fn every_count_is_what_it_was() {
         digest(|preset| preset.prefetcher = None),
     ];
     let written = [
-        0x7259_285c_d8b5_b9f0,
-        0x20ee_56b2_da02_7352,
-        0xa52a_cb80_7e94_c1b1,
-        0xbae0_f7e3_0a08_93a4,
-        0x4e8f_9d73_2cb3_161d,
-        0x9a2c_aa8d_479d_af3f,
-        0xbc10_438b_efc4_17fa,
-        0xb4a0_fbc2_c815_f9f1,
-        0x9dc6_9c31_d334_ff17,
-        0xc66d_f76f_08fb_dc5d,
-        0xd768_6111_6124_6d0a,
-        0x6b15_1612_f1cb_ad5b,
+        0xffc2_f249_8ed8_c1dd,
+        0x9067_7745_cb79_38fd,
+        0xcc61_8941_bae3_653f,
+        0x1fca_6b8a_0330_42b7,
+        0x8e98_8a9f_dc01_0fcd,
+        0x6d58_b345_9707_42dd,
+        0xde1e_894b_209d_abfe,
+        0x93a5_9c6e_d179_facc,
+        0x27d1_7f6a_400d_d303,
+        0x7b98_46a3_e80b_26c7,
+        0x5017_d13a_6570_30c6,
+        0x6af3_c526_43e7_7167,
     ];
     assert_eq!(all, written, "{all:#x?}");
 }

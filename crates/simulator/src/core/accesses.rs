@@ -26,12 +26,13 @@ impl Parts {
         [(Cause::DataTlb, self.tlb), (Cause::Outstanding, self.admission), (self.cause, self.line)]
     }
 
-    /// What most of it is for.
-    fn most(&self) -> Cause {
+    /// What most of it is for; nothing if it waits for nothing.
+    fn most(&self) -> Option<Cause> {
         let [first, second, third] = self.each();
         let larger =
             |one: (Cause, Ticks), two: (Cause, Ticks)| if two.1 > one.1 { two } else { one };
-        larger(larger(first, second), third).0
+        let (cause, length) = larger(larger(first, second), third);
+        (length > 0).then_some(cause)
     }
 }
 
@@ -81,8 +82,7 @@ impl Processor {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + self.nearest {
             // Also where the nearest cache has it, of an address that is not known yet.
-            let cause = (ready > issued + self.nearest).then(|| parts.most());
-            cpu.flying.push_back((cpu.counts.uops, ready, cause));
+            cpu.flying.push_back((cpu.counts.uops, ready, parts.most()));
         }
     }
 
@@ -200,7 +200,7 @@ impl Processor {
         let asked = (at, Kind::Load, address);
         let (_, waited) = past(&mut self.hierarchy, places, asked, issued);
         // A hint without room for its line holds up those behind it.
-        self.cpus[at].lose(Cause::Outstanding, waited);
+        self.cpus[at].pay(Cause::Outstanding, waited);
     }
 
     /// A branch: guessed, and paid for if wrong.

@@ -85,6 +85,16 @@ fn a_full_window_waits() {
     assert_eq!(unfinished(5, &last), 5.0);
 }
 
+/// A chain of hits takes what its hits take, not what beginning them does.
+#[test]
+fn chains_of_hits_are_waited_for() {
+    let ops: Vec<Op> = std::iter::once(load(0)).chain((0..500).map(|_| chained(4))).collect();
+    let (cycles, counts) = run(|preset| preset.core.window = 16, &ops);
+    assert_eq!(cycles, 1.0 + 20.0 + 100.0 + 500.0 * 2.0);
+    // While the first was on its way, no more began than the window holds.
+    assert_eq!(counts.stalled.iter().sum::<Ticks>() / 60, 20 + 98 - 13);
+}
+
 /// Overlap never makes a run longer than no overlap, and not shorter than its computation (A19).
 #[test]
 fn overlap_lowers_measured_below_non_overlapped() {

@@ -1,0 +1,213 @@
+//! Any small machine on any operations: nothing panics, every tick is accounted for, and what is
+//! larger never misses more.
+
+use proptest::prelude::*;
+use workahead_simulator::core::Processor;
+use workahead_simulator::counts::Counts;
+use workahead_simulator::hierarchy::{Found, Kind};
+use workahead_simulator::op::{After, Op};
+use workahead_simulator::preset::{Preset, Protocol, Sharing};
+use workahead_simulator::run::{Slices, Thread, run};
+use workahead_simulator::ticks::Ticks;
+
+const BASE: &str = r#"
+    name = "any"
+    title = "any machine"
+    ghz = 1.0
+    cores = 1
+    threads = 1
+    page = 4096
+    core = { width = 2, window = 0, stores = 0, outstanding = 4, uops-per-instruction = 1.0 }
+    cache = [
+        { name = "L1D", holds = "data", bytes = 512, ways = 2, line = 32, latency = 2 },
+        { name = "L1I", holds = "instructions", bytes = 512, ways = 2, line = 32, latency = 2 },
+        { name = "L2", holds = "both", bytes = 4096, ways = 4, line = 64, latency = 10 },
+    ]
+    branches = { targets = 16, ways = 4, history = 4, mispredict = 15 }
+    clears = { cost = 50, window = 100 }
+    prefetcher = { streams = 2, ahead = 2 }
+    origin = { all = "made up" }
+    [tlb]
+    data = { entries = 8, ways = 0, cost = 20 }
+    instructions = { entries = 8, ways = 4, cost = 20 }
+    [memory]
+    latency = 100
+    transfer = 8
+    message = 2
+    dirty-latency = 150
+"#;
+
+fn base() -> Preset {
+    toml::from_str(BASE).unwrap()
+}
+
+fn sharing() -> impl Strategy<Value = Sharing> {
+    prop_oneof![Just(Sharing::Shared), Just(Sharing::Duplicated), Just(Sharing::Split)]
+}
+
+/// Machines of one to six CPUs; with and without overlap, predictor, prefetcher.
+fn machines() -> impl Strategy<Value = Preset> {
+    let cpus = (1_u32..4, 1_u32..3, 0_usize..3, any::<[bool; 5]>());
+    let core = (
+        prop_oneof![Just(0_u32), 1_u32..8, Just(64)],
+        prop_oneof![Just(0_u32), 1_u32..8],
+        1_u32..6,
+        1_u32..5,
+    );
+    let shared = [sharing(), sharing(), sharing(), sharing()];
+    let line = prop_oneof![Just(32_u32), Just(64), Just(128)];
+    (cpus, core, shared, 0_u32..4, line).prop_map(|(cpus, core, shared, requests, line)| {
+        let mut preset = base();
+        let (cores, threads, protocol, [inclusive, drops, plain, alone, sets]) = cpus;
+        (preset.cores, preset.threads) = (cores, threads);
+        preset.memory.protocol = [Protocol::Mesi, Protocol::Msi][protocol % 2];
+        (preset.cache[2].inclusive, preset.core.drops_hints) = (inclusive, drops);
+        preset.cache[2].cores = if alone { 1 } else { cores };
+        preset.cache[2].line = line;
+        preset.memory.outstanding = requests;
+        preset.tlb.data.ways = if sets { 4 } else { 0 };
+        if plain {
+            (preset.branches, preset.prefetcher, preset.tlb.instructions) = (None, None, None);
+        }
+        (preset.core.window, preset.core.stores, preset.core.outstanding, preset.core.width) = core;
+        let [window, stores, first, tlb] = shared;
+        (preset.core.window_sharing, preset.core.stores_sharing) = (window, stores);
+        (preset.cache[0].threads, preset.tlb.data.threads) = (first, tlb);
+        preset
+    })
+}
+
+fn address() -> impl Strategy<Value = u64> {
+    prop_oneof![0_u64..256, 0_u64..16_384, 0_u64..1 << 20]
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let after = prop_oneof![Just(After::Nothing), Just(After::Load), Just(After::Announcement)];
+    let bytes = prop_oneof![Just(0_u16), Just(8), 1_u16..400];
+    prop_oneof![
+        6 => (address(), bytes.clone(), after)
+            .prop_map(|(address, bytes, after)| Op::Load { address, bytes, after }),
+        3 => (address(), bytes.clone()).prop_map(|(address, bytes)| Op::Store { address, bytes }),
+        1 => (1_u32..20).prop_map(|uops| Op::Compute { uops }),
+        1 => (address(), any::<bool>()).prop_map(|(address, hint)| Op::Announce { address, hint }),
+        1 => (address(), any::<bool>(), any::<bool>())
+            .prop_map(|(at, taken, back)| Op::Branch { at, taken, back }),
+        1 => (address(), bytes).prop_map(|(address, bytes)| Op::Fetch { address, bytes }),
+        1 => (0_u32..30).prop_map(|cycles| Op::Pause { cycles }),
+    ]
+}
+
+/// What one CPU counts and finds, everything done.
+fn alone(preset: &Preset, ops: &[Op]) -> (Counts, Found) {
+    let mut processor = Processor::new(preset).unwrap();
+    ops.iter().for_each(|op| processor.run(0, *op));
+    processor.drain(0);
+    (processor.counts(0), processor.hierarchy.found[0])
+}
+
+/// Accesses that a cache at a depth of the path did not settle.
+fn missed(found: &Found, depth: usize) -> u64 {
+    found.at.iter().flat_map(|at| &at[depth + 1..]).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// A CPU computes or is stalled; there is nothing else.
+    #[test]
+    fn computation_and_stalls_are_all(
+        preset in machines(),
+        ops in proptest::collection::vec((0_usize..6, ops()), 0..300),
+    ) {
+        let mut processor = Processor::new(&preset).unwrap();
+        let cpus = preset.cpus() as usize;
+        for (cpu, op) in ops {
+            processor.run(cpu % cpus, op);
+        }
+        for cpu in 0..cpus {
+            processor.drain(cpu);
+            let counts = processor.counts(cpu);
+            let stalled: Ticks = counts.stalled.iter().sum();
+            prop_assert_eq!(counts.computation + stalled, counts.ticks, "CPU {}", cpu);
+        }
+    }
+
+    /// Threads in turn on fewer CPUs come to their ends, and what they did adds up.
+    #[test]
+    fn runs_end(
+        preset in machines(),
+        ops in proptest::collection::vec(proptest::collection::vec(ops(), 0..60), 1..5),
+        quantum in 1_u32..2000,
+    ) {
+        let mut processor = Processor::new(&preset).unwrap();
+        let places: Vec<usize> = (0..ops.len()).map(|at| at % preset.cpus() as usize).collect();
+        let threads = ops.iter().zip(0..).map(|(ops, space)| {
+            Thread { script: Box::new(ops.iter().copied()), space, attends: false }
+        });
+        let slices = Slices { quantum: quantum.into(), switch: 5.0 };
+        let ran = run(&mut processor, threads.collect(), &places, slices);
+        let of = |counts: &Counts| [counts.uops, counts.loads, counts.stores, counts.computation];
+        let sum = |all: Vec<[u64; 4]>| {
+            all.into_iter().fold([0; 4], |sum, one| [0, 1, 2, 3].map(|at| sum[at] + one[at]))
+        };
+        let of_threads = sum(ran.threads.iter().map(|(counts, _)| of(counts)).collect());
+        prop_assert_eq!(of_threads, sum(ran.cpus.iter().map(of).collect()));
+    }
+
+    /// Without window and store buffer nothing overlaps (A19).
+    #[test]
+    fn without_overlap_measured_is_non_overlapped(
+        preset in machines(), ops in proptest::collection::vec(ops(), 0..300),
+    ) {
+        let mut preset = preset.without_siblings();
+        (preset.core.window, preset.core.stores) = (0, 0);
+        let (counts, _) = alone(&preset, &ops);
+        prop_assert_eq!(counts.non_overlapped_cycles(), counts.cycles());
+    }
+
+    /// A window changes when lines come, not which.
+    #[test]
+    fn windows_change_no_misses(
+        preset in machines(), ops in proptest::collection::vec(ops(), 0..300),
+    ) {
+        let mut preset = preset.without_siblings();
+        let found = |window, preset: &mut Preset| {
+            preset.core.window = window;
+            let (counts, found) = alone(preset, &ops);
+            (found, counts.data_tlb_misses, counts.mispredicts)
+        };
+        let without = found(0, &mut preset);
+        for window in [1, 8, 64] {
+            prop_assert_eq!(found(window, &mut preset), without);
+        }
+    }
+
+    /// Of two caches with equally many sets the one with more ways has all that the other has
+    /// (Mattson et al. 1970): of the first level on any operations, of the second where the first
+    /// is the same and nothing is read ahead; of translations.
+    #[test]
+    fn more_ways_never_miss_more(ops in proptest::collection::vec(ops(), 0..600)) {
+        let counted = |first: u32, second: u32, pages: u32| {
+            let mut preset = base();
+            preset.prefetcher = None;
+            (preset.cache[0].bytes, preset.cache[0].ways) = (256 * u64::from(first), first);
+            (preset.cache[2].bytes, preset.cache[2].ways) = (1024 * u64::from(second), second);
+            preset.tlb.data.entries = pages;
+            let (counts, found) = alone(&preset, &ops);
+            (missed(&found, 0), missed(&found, 1), counts.data_tlb_misses)
+        };
+        let of_data = |(first, _, _): (u64, u64, u64)| first;
+        for ways in 1..4 {
+            prop_assert!(of_data(counted(ways + 1, 4, 8)) <= of_data(counted(ways, 4, 8)));
+            let (smaller, larger) = (counted(2, ways, 8), counted(2, ways + 1, 8));
+            prop_assert!(larger.1 <= smaller.1, "{smaller:?} {larger:?}");
+            prop_assert!(counted(2, 4, 4 * ways + 4).2 <= counted(2, 4, 4 * ways).2);
+        }
+    }
+}
+
+/// The kinds are numbered as the tables of what was found are.
+#[test]
+fn kinds_are_places() {
+    assert_eq!(Kind::ALL.map(|kind| kind as usize), [0, 1, 2]);
+}
