@@ -411,7 +411,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         };
         let cache = &mut self.units[next as usize].cache;
         let line = cache.line_of(address);
-        // It is used by being written, as it is where it has to be put in: else a cache of more ways
+        // Being written is a use, as it is where it has to be put in: else a cache of more ways
         // could miss more.
         if cache.touch(line) != State::Invalid {
             cache.set_state(line, State::Modified);
