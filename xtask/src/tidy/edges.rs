@@ -54,6 +54,7 @@ const HOUSE: [House; 12] = [
             "operators",
             "columns",
             "workloads",
+            "simulator",
             "study",
             "engines",
             "report",

@@ -7,6 +7,7 @@ mod join;
 mod limits;
 mod machine;
 mod reproduce;
+mod simulate;
 #[cfg(feature = "sql")]
 mod sql;
 #[cfg(not(feature = "sql"))]
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Study(study::Args),
     /// A paper's experiments, run here: its figure, ours, and whether they agree
     Reproduce(reproduce::Args),
+    /// A workload on a modelled machine
+    Simulate(simulate::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -51,6 +54,7 @@ impl Command {
             Self::Sql(args) => sql::run(args),
             Self::Study(args) => study::run(args),
             Self::Reproduce(args) => reproduce::run(args),
+            Self::Simulate(args) => simulate::run(args),
             Self::Completions(args) => completions::run(args),
         }
     }

@@ -7,8 +7,8 @@
 //! | `siblings` | `on`, or `off` for one thread a core, which has all of it |
 //! | `placement` | `compact` fills a core's threads first, `scatter` the cores |
 //!
-//! The others are those of [`native`](super); data lie on pages of the model's size. Every figure is
-//! modelled: tier E.
+//! The others are those of [`native`](super); data lie on pages of the model's size. Every figure
+//! is modelled: tier E.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,0 +1,253 @@
+//! `workahead simulate`: a workload on a modelled machine.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use comfy_table::CellAlignment;
+use serde::Serialize;
+use workahead_simulator::catalogue;
+use workahead_simulator::preset::{Figure, Preset};
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_study::protocol::Protocol;
+use workahead_study::setting::{Setting, Settings};
+
+use super::study::summary;
+use crate::errors::WrongUse;
+use crate::{interrupt, output};
+
+const HELP: &str = "\
+Examples:
+  workahead simulate                                    the machines that are described
+  workahead simulate --machine ppro-quad --describe     each figure of one, and where it is from
+  workahead simulate --machine p4-ht-512k --workload hash_join --set technique=work-ahead
+  workahead simulate --machine p4-ht-512k/ht-off --workload csb_tree --set rows=1000000
+  workahead simulate --machine p4-ht-512k --change cache.L2.bytes=2097152 --workload hash_join
+  workahead study run zhou/modelled_hash_join           a whole study of them
+
+Settings are those of a study with `engine = \"modelled\"`: technique, threads, rows, probe_rows,
+probes, set_size, siblings, placement. Nothing is measured: every figure is modelled (tier E), and
+the same on every computer.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    /// A modelled machine, with variants after a slash, or its file
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+    /// What it runs: hash_join, csb_tree, join_index, columnar or bucket
+    #[arg(long, value_name = "OPERATOR", requires = "machine")]
+    workload: Option<String>,
+    /// A setting of the workload; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", requires = "workload")]
+    set: Vec<String>,
+    /// Another figure for the machine, by its path; may be given several times
+    #[arg(long, value_name = "PATH=VALUE", requires = "machine")]
+    change: Vec<String>,
+    /// Every figure of the machine, with its origin
+    #[arg(long, requires = "machine", conflicts_with = "workload")]
+    describe: bool,
+    /// Seed of the data
+    #[arg(long, default_value_t = 2005)]
+    seed: u64,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.machine else {
+        list(args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut preset = Preset::named(name).map_err(wrong)?;
+    for change in &args.change {
+        preset = preset.with_override(change).map_err(wrong)?;
+    }
+    match &args.workload {
+        Some(workload) if !args.describe => modelled(&args, &preset, workload)?,
+        _ if args.describe => describe(&preset, args.json)?,
+        _ => {
+            return Err(WrongUse::error(format!(
+                "what is {name} to do? Add `--workload hash_join`, or `--describe` to see its \
+                 figures"
+            )));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wrong(error: impl std::fmt::Display) -> anyhow::Error {
+    WrongUse::error(error.to_string())
+}
+
+/// A machine in a list.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    cpus: u32,
+    variants: Vec<String>,
+}
+
+fn list(json: bool) -> anyhow::Result<()> {
+    let mut machines = Vec::new();
+    for name in catalogue::names() {
+        let preset = Preset::named(name)?;
+        machines.push(Listed {
+            name: name.to_owned(),
+            cpus: preset.cpus(),
+            variants: preset.variant.keys().cloned().collect(),
+            title: preset.title,
+        });
+    }
+    if json {
+        return output::json(&machines);
+    }
+    let mut table = summary::table(&["machine", "CPUs", "variants", "what it is"]);
+    for Listed { name, title, cpus, variants } in machines {
+        table.add_row([name, cpus.to_string(), variants.join(", "), title]);
+    }
+    output::text(&table.to_string())
+}
+
+/// What a machine is, figure by figure.
+#[derive(Serialize)]
+struct Described {
+    machine: String,
+    title: String,
+    figures: Vec<FigureTold>,
+}
+
+#[derive(Serialize)]
+struct FigureTold {
+    path: String,
+    value: String,
+    origin: String,
+}
+
+fn describe(preset: &Preset, json: bool) -> anyhow::Result<()> {
+    let figure = |Figure { path, value, origin }| FigureTold { path, value, origin };
+    let described = Described {
+        machine: preset.name.clone(),
+        title: preset.title.clone(),
+        figures: preset.described().into_iter().map(figure).collect(),
+    };
+    if json {
+        return output::json(&described);
+    }
+    let mut table = summary::table(&["figure", "value", "where it is from"]);
+    for FigureTold { path, value, origin } in described.figures {
+        table.add_row([path, value, origin]);
+    }
+    output::text(&format!("{}: {}\n\n{table}", described.machine, described.title))
+}
+
+/// What came of a run.
+#[derive(Serialize)]
+struct Modelled {
+    machine: String,
+    tier: &'static str,
+    settings: BTreeMap<String, String>,
+    tuples: u64,
+    modelled_s: f64,
+    mtuples_per_s: f64,
+    rows: u64,
+    measures: BTreeMap<String, f64>,
+}
+
+fn modelled(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
+    let settings = settings(args, workload)?;
+    let cell = Cell {
+        index: 0,
+        block: 0,
+        seed: args.seed,
+        place: Settings::new(),
+        settings,
+        protocol: Protocol::default(),
+    };
+    let stop = Stop::from(interrupt::listen()?);
+    let mut engine = workahead_engines::open("modelled")?;
+    let sample = sample(engine.as_mut(), &cell, &stop).map_err(|error| match error {
+        EngineError::Failed(_) | EngineError::Unknown { .. } => wrong(error),
+        error => error.into(),
+    })?;
+    let told = Modelled {
+        machine: preset.name.clone(),
+        tier: "E",
+        settings: cell
+            .settings
+            .iter()
+            .map(|(key, value)| (key.clone(), value.to_string()))
+            .collect(),
+        tuples: sample.tuples,
+        modelled_s: sample.wall_s,
+        mtuples_per_s: sample.mtuples_per_s(),
+        rows: sample.answer.rows,
+        measures: sample.measures,
+    };
+    match args.json {
+        true => output::json(&told),
+        false => output::text(&text(&told)),
+    }
+}
+
+fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+    engine.check(cell)?;
+    engine.prepare(cell, stop)?;
+    engine.run(cell, stop)
+}
+
+/// Settings as the study's engine reads them: a small run unless told otherwise.
+fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
+    let mut settings = Settings::new();
+    let usual = [("rows", 200_000), ("probe_rows", 100_000)];
+    for (key, value) in usual {
+        settings.insert(key.to_owned(), Setting::Integer(value));
+    }
+    for (key, value) in [("pages", "small"), ("operator", workload)] {
+        settings.insert(key.to_owned(), Setting::Text(value.to_owned()));
+    }
+    let machine = args.machine.clone().unwrap_or_default();
+    settings.insert("machine".to_owned(), Setting::Text(machine));
+    let changes = args.change.iter().map(|change| (change, "model."));
+    for (words, beginning) in args.set.iter().map(|set| (set, "")).chain(changes) {
+        let Some((key, value)) = words.split_once('=') else {
+            return Err(WrongUse::error(format!("`{words}` sets nothing: write KEY=VALUE")));
+        };
+        settings.insert(format!("{beginning}{}", key.trim()), setting(value.trim()));
+    }
+    Ok(settings)
+}
+
+fn setting(value: &str) -> Setting {
+    match (value.parse(), value.parse(), value.parse()) {
+        (Ok(switch), _, _) => Setting::Switch(switch),
+        (_, Ok(whole), _) => Setting::Integer(whole),
+        (_, _, Ok(number)) => Setting::Number(number),
+        _ => Setting::Text(value.to_owned()),
+    }
+}
+
+fn text(told: &Modelled) -> String {
+    let mut table = summary::table(&["modelled", "figure"]);
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.add_row(["million probes a second".to_owned(), format!("{:.3}", told.mtuples_per_s)]);
+    for (name, value) in &told.measures {
+        let figure =
+            if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") };
+        table.add_row([name.replace('_', " "), figure]);
+    }
+    let settings: Vec<String> =
+        told.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    format!(
+        "{}, modelled (tier E: nothing here was measured)\n{}\n{} probes, {} rows found, as an \
+         oracle says\n\n{table}",
+        told.machine,
+        settings.join(", "),
+        told.tuples,
+        told.rows,
+    )
+}
