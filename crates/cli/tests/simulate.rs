@@ -7,14 +7,14 @@ use process::{Place, text};
 #[test]
 fn machines_are_listed_and_described() {
     let place = Place::new();
-    let machines = place.json(&["simulate", "--json"]);
+    let machines = place.json(&["simulate"]);
     let names: Vec<&str> =
         machines.as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
     for name in ["p4-ht-2m", "e3-1240", "ppro-quad", "core2quad", "p4-ht-512k"] {
         assert!(names.contains(&name), "{name} of the papers is missing: {names:?}");
     }
     for name in names {
-        let described = place.json(&["simulate", "--machine", name, "--describe", "--json"]);
+        let described = place.json(&["simulate", "--machine", name, "--describe"]);
         for figure in described["figures"].as_array().unwrap() {
             assert!(!figure["origin"].as_str().unwrap().is_empty(), "{name}: {figure}");
         }
@@ -38,7 +38,6 @@ fn a_workload_runs_on_a_machine() {
             "rows=20000",
             "--set",
             "probe_rows=5000",
-            "--json",
         ];
         place.json(&[&words, more].concat())
     };

@@ -126,7 +126,7 @@ fn every_cell_of_every_study_runs() {
             continue;
         }
         let mut engine = open(&spec.engine).unwrap();
-        let served = !["native", "sysbench"].contains(&spec.engine.as_str());
+        let served = !["native", "modelled", "sysbench"].contains(&spec.engine.as_str());
         engine.keep_in(home.path());
         let plan = Plan::new(&spec);
         engine.watch(&plan.watch).unwrap();
@@ -143,7 +143,7 @@ fn every_cell_of_every_study_runs() {
                 continue;
             }
             let mut cell = match spec.engine.as_str() {
-                "native" => little(cell),
+                "native" | "modelled" => little(cell),
                 "sysbench" => brief(cell),
                 _ => few(cell),
             };

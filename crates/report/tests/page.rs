@@ -323,7 +323,9 @@ fn a_profile_alone() {
     let results = sample::watched::watched();
     let profile = results.stacks(0).unwrap();
     let html = workahead_report::render_profile(profile).unwrap();
-    fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/profile.html"), &html).unwrap();
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("profile.html"), &html).unwrap();
     assert_eq!(alone::faults(&html), [""; 0]);
     for words in ["Where cycles go, by function", "1,435 samples in 15.0 s", "aria-label=\"Flame"] {
         assert!(html.contains(words), "{words} is not on the page");
