@@ -126,7 +126,7 @@ where
         });
         let mut hits = Vec::new();
         let set = WorkAheadSet::new(&slots, size, Deduplicate::Nothing);
-        drive(&mut { walk }, &mut Rows::range(0..rows), set, &mut hits);
+        drive(&mut { walk }, &mut Rows::range(0..rows), set, &mut Direct, &mut hits);
         slots.finish();
         let report = serving.join().unwrap();
         loaded.fetch_add(report.entries_loaded as usize, Ordering::Relaxed);

@@ -191,6 +191,10 @@ fn card(
     let (_, interval) = ratio_words(finding);
     let interval = match finding.ratio.map(|ratio| ratio.shown()) {
         Some(Shown::NoDifference) => interval,
+        // A model's is the ratio itself, and its words say so.
+        _ if finding.ratio.is_some_and(|ratio| ratio.interval.is_some_and(|i| i.low >= i.high)) => {
+            interval
+        }
         _ => format!("95 % interval {interval}"),
     };
     let throughput = view

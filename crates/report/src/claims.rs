@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use workahead_study::paper::{Claim, Direction};
-use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::verdict::{Verdict, Word};
 
 use crate::view::View;
@@ -99,6 +99,7 @@ fn ours(view: &View<'_>, verdict: &Verdict) -> Vec<String> {
 fn ratio_words(ratio: Ratio) -> String {
     let interval = match (ratio.interval, ratio.shown()) {
         (None, _) => "one sample only".to_owned(),
+        (Some(Interval { low, high }), _) if low >= high => "always the same".to_owned(),
         (Some(ends), Shown::NoDifference) => {
             format!("{}, no difference shown", number::ratio_interval((ends.low, ends.high)))
         }

@@ -4,7 +4,7 @@ use workahead_study::cell::Cell;
 use workahead_study::paper::Claim;
 use workahead_study::results::{Finding, INSTRUCTIONS, Results, THROUGHPUT};
 use workahead_study::setting::{Setting, Settings};
-use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;
 
 use crate::chart::Tone;
@@ -228,6 +228,7 @@ pub(crate) fn ratio_words(finding: &Finding) -> (String, String) {
 fn interval_words(ratio: Ratio) -> String {
     match (ratio.interval, ratio.shown()) {
         (None, _) => "one sample only".to_owned(),
+        (Some(Interval { low, high }), _) if low >= high => "modelled, always the same".to_owned(),
         (Some(_), Shown::NoDifference) => "no difference shown".to_owned(),
         (Some(interval), _) => number::ratio_interval((interval.low, interval.high)),
     }

@@ -68,6 +68,14 @@ pub struct Host {
     pub description: Value,
 }
 
+impl Host {
+    /// Whether nothing was measured: a model gave the figures, the same on every machine.
+    #[must_use]
+    pub fn is_modelled(&self) -> bool {
+        self.tier == "E"
+    }
+}
+
 impl Record {
     /// Reads `run.json` of a result directory.
     pub fn load(dir: &Path) -> Result<Record, StudyError> {

@@ -16,7 +16,7 @@ use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
 use crate::setting::Settings;
 use crate::spec::Spec;
-use crate::statistics::{Overlap, Ratio, Summary, holm, mean};
+use crate::statistics::{Interval, Overlap, Ratio, Summary, holm, mean};
 use crate::throughput::Unit;
 use crate::verdict::{self, Verdict, Word};
 
@@ -199,14 +199,23 @@ impl Results {
     /// The same of any measure.
     pub fn ratio_of(&self, cell: &Cell, baseline: &Settings, measure: &str) -> Option<Ratio> {
         let base = self.other(cell, baseline)?;
-        Ratio::paired(&self.paired(cell.index, base.index, measure))
+        Ratio::paired(&self.paired(cell.index, base.index, measure)).map(|ratio| self.exact(ratio))
+    }
+
+    /// A model gives the same every time: one sample is all there is to know.
+    fn exact(&self, ratio: Ratio) -> Ratio {
+        match (ratio.interval, self.record.host.is_modelled()) {
+            (None, true) => Ratio { interval: Some(Interval::at(ratio.ratio)), ..ratio },
+            _ => ratio,
+        }
     }
 
     /// One measure of a cell over another of its own, paired by repetition.
     pub fn ratio_within(&self, cell: usize, measure: &str, over: &str) -> Option<Ratio> {
         let pair =
             |seen: &Observation| Some((self.measure(seen, measure)?, self.measure(seen, over)?));
-        Ratio::paired(&self.of_cell(cell).filter_map(pair).collect::<Vec<_>>())
+        let pairs: Vec<(f64, f64)> = self.of_cell(cell).filter_map(pair).collect();
+        Ratio::paired(&pairs).map(|ratio| self.exact(ratio))
     }
 
     /// The cell that a cell is compared with, unless that is itself.

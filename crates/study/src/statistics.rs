@@ -85,6 +85,12 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Of nothing but a value.
+    #[must_use]
+    pub const fn at(value: f64) -> Self {
+        Self { low: value, high: value }
+    }
+
     /// Whether a value lies in it.
     pub fn includes(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

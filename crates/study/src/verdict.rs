@@ -17,6 +17,8 @@
 //!       else                                        cannot be said here
 //! ```
 //!
+//! A model gives the same every time: its interval is the ratio itself.
+//!
 //! "Agrees" is about the side of 1: other processors give other factors, so sizes stand beside each
 //! other and are left to the reader. A claim on several cells agrees when all do, disagrees when
 //! one does.
@@ -70,10 +72,11 @@ pub struct Verdict {
 
 /// What the run does not have of what a claim needs, in words.
 pub fn missing(needs: &[Requirement], host: &Host) -> Option<String> {
+    // A model has siblings, and counts whatever happens in it.
     let lacks = |need: &&Requirement| match need {
-        Requirement::Siblings => !host.siblings,
-        Requirement::Counters => !host.counters,
-        Requirement::Model => true,
+        Requirement::Siblings => !host.siblings && !host.is_modelled(),
+        Requirement::Counters => !host.counters && !host.is_modelled(),
+        Requirement::Model => !host.is_modelled(),
     };
     needs.iter().find(lacks).map(|need| match need {
         Requirement::Siblings => "no two CPUs of this machine are seen to share a core".to_owned(),
@@ -104,7 +107,10 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
         Direction::Same => the_same(interval),
     };
     let Interval { low, high } = interval;
-    (word, format!("×{:.2} ({low:.2} to {high:.2}): {why}", ratio.ratio))
+    match low < high {
+        true => (word, format!("×{:.2} ({low:.2} to {high:.2}): {why}", ratio.ratio)),
+        false => (word, format!("×{:.2}, modelled: {why}", ratio.ratio)),
+    }
 }
 
 /// A claim without its size: which side of 1 is all that is left of it.

@@ -99,4 +99,15 @@ fn what_is_missing_is_said() {
     assert!(missing(&[Counters], &bare).unwrap().contains("no PMU"));
     assert!(missing(&[Siblings], &bare).unwrap().contains("share a core"));
     assert!(missing(&[Model], &rich).is_some(), "nothing measured is a model");
+    let modelled = Host { tier: "E".to_owned(), ..Host::default() };
+    assert_eq!(missing(&[Siblings, Counters, Model], &modelled), None);
+}
+
+/// A model's ratio has no chance in it: it is its own interval.
+#[test]
+fn a_modelled_ratio_is_exact() {
+    let exact = Ratio { interval: Some(Interval::at(1.2)), ..ours(1.2, 1.2).unwrap() };
+    let (word, reason) = judge(&claim(Some(1.5), None), Some(exact));
+    assert_eq!(word, Word::Agrees);
+    assert_eq!(reason, "×1.20, modelled: on the paper's side of 1");
 }

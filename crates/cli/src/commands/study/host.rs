@@ -25,8 +25,9 @@ pub(crate) fn host(
     };
     let processor = machine.processor.as_deref().unwrap_or("unknown processor");
     let cpus = machine.allowed_cpus().len();
+    let computed = if tier == EvidenceTier::E { "computed on " } else { "" };
     Ok(Host {
-        name: format!("{processor}, {cpus} CPU{}", if cpus == 1 { "" } else { "s" }),
+        name: format!("{computed}{processor}, {cpus} CPU{}", if cpus == 1 { "" } else { "s" }),
         fingerprint: machine.fingerprint(),
         tier: format!("{tier:?}"),
         tier_reason,

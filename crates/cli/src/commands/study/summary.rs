@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
 use workahead_study::results::{Finding, INSTRUCTIONS, Results};
-use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;
 
 /// Longer tables are for the report; here each block then has one row, its fastest cell.
@@ -64,7 +64,10 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
     parts.extend(remarks_of_all(findings.as_slice()));
     parts.extend(results.disturbance());
     let host = &results.record.host;
-    parts.push(format!("{}, evidence tier {}", host.name, host.tier));
+    parts.push(match host.is_modelled() {
+        true => "Modelled, evidence tier E: nothing was measured".to_owned(),
+        false => format!("{}, evidence tier {}", host.name, host.tier),
+    });
     parts.push(format!("report: {}", report.display()));
     parts.join("\n\n")
 }
@@ -196,6 +199,12 @@ fn ratio(finding: &Finding) -> String {
         (true, _) => "baseline".to_owned(),
         (false, None) => String::new(),
         (false, Some(Ratio { ratio, interval: None, .. })) => format!("{ratio:.2}"),
+        // A model's: there is nothing around it.
+        (false, Some(Ratio { ratio, interval: Some(Interval { low, high }), .. }))
+            if low >= high =>
+        {
+            format!("{ratio:.2}")
+        }
         (false, Some(Ratio { ratio, interval: Some(interval), .. })) => {
             format!("{ratio:.2} ({:.2} to {:.2})", interval.low, interval.high)
         }
