@@ -31,7 +31,7 @@ fn zhous_machine_is_read_back() {
     assert_eq!((shape(2), read.miss(2)), ((None, None), None));
 }
 
-/// Section 3.1 of Hassanein et al. 2012: 1.18, 8.26 and 137.9 ns.
+/// Section 3.1 of Hassanein et al. 2008: 1.18, 8.26 and 137.9 ns.
 #[test]
 fn hassaneins_machine_is_read_back() {
     let (preset, read) = read("p4-ht-2m");
