@@ -34,8 +34,8 @@ use crate::given::Given;
 
 mod measures;
 
-/// Cycles of a PAUSE: what was measured of a Pentium 4 (Intel's optimisation manual names no
-/// figure for it; Agner Fog's tables have 43).
+/// Cycles of a PAUSE: a default. Intel's manual calls it "a pre-defined delay" on a Pentium 4 and
+/// names no figure; this is of the order that is told of it.
 const PAUSE_CYCLES: u32 = 43;
 
 /// A machine that operators are run on.
