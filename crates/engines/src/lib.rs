@@ -1,7 +1,7 @@
 //! What a study runs on: the engines behind the one trait of `workahead-study`.
 //!
 //! - `native`: the seeds' operators, run in this process under every technique.
-//! - `modelled`: the same operators on a modelled machine.
+//! - `modelled`: the same operators and whole workloads on a modelled machine.
 //! - `sysbench`: its memory program, run in this process.
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
@@ -25,6 +25,7 @@ mod given;
 pub mod inside;
 pub mod load;
 pub mod mariadb;
+pub mod modelled;
 pub mod native;
 pub mod postgres;
 pub mod served;
@@ -64,7 +65,7 @@ pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {
         "native" => Ok(Box::new(native::Native::new())),
-        "modelled" => Ok(Box::new(native::modelled::Modelled::new())),
+        "modelled" => Ok(Box::new(modelled::Modelled::default())),
         "sysbench" => Ok(Box::new(sysbench::Sysbench::default())),
         "postgres" => Ok(Box::new(served::Served::postgres())),
         "mariadb" => Ok(Box::new(served::Served::mariadb())),

@@ -39,7 +39,7 @@ mod instrumented;
 mod interference;
 mod join_index;
 mod merge;
-pub mod modelled;
+pub(crate) mod modelled;
 mod operator;
 mod oracle;
 mod record_bytes;

@@ -24,6 +24,7 @@ pub mod calibrate;
 pub mod catalogue;
 pub mod core;
 pub mod counts;
+pub mod drivers;
 pub mod geometry;
 pub mod hierarchy;
 pub mod op;

@@ -1,19 +1,11 @@
 //! The same operators on a modelled machine: a crew whose threads exist in the model only.
 //!
-//! | key | values |
-//! |---|---|
-//! | `machine` | a modelled machine, with variants: `p4-ht-512k`, `ppro-quad/4p-512k` |
-//! | `model.PATH` | a figure of it that is changed: `"model.cache.L2.bytes" = 1048576` |
-//! | `siblings` | `on`, or `off` for one thread a core, which has all of it |
-//! | `placement` | `compact` fills a core's threads first, `scatter` the cores |
-//!
-//! The others are those of [`native`](super); data lie on pages of the model's size. Every figure
-//! is modelled: tier E.
+//! Settings are those of [`modelled`](crate::modelled) and of [`native`](super); data lie on pages
+//! of the model's size. Every figure is modelled: tier E.
 
 use std::path::Path;
 use std::sync::Mutex;
 
-use workahead_machine::EvidenceTier;
 use workahead_machine::pages::PageBuffer;
 use workahead_operators::materialise::Materialise;
 use workahead_operators::technique::{self, Near, Technique};
@@ -22,8 +14,7 @@ use workahead_operators::work_ahead::{Direction, Wait};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::walks::{Costs, Main, Orders, Recorder, Walked, Written, run_walks};
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
-use workahead_study::watch::Watch;
+use workahead_study::engine::{Answer, Engine as _, EngineError, Need, Sample, Stop};
 
 use super::crew::{Crew, Ran, failed};
 use super::how::{How, Threads};
@@ -40,7 +31,7 @@ const PAUSE_CYCLES: u32 = 43;
 
 /// A machine that operators are run on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Model {
+pub(crate) struct Model {
     preset: Preset,
     placement: Placement,
 }
@@ -64,7 +55,7 @@ const SIBLINGS: [(&str, bool); 2] = [("on", true), ("off", false)];
 const CHANGES: &str = "model.";
 
 impl Model {
-    fn read(given: &Given<'_>) -> Result<Self, EngineError> {
+    pub(crate) fn read(given: &Given<'_>) -> Result<Self, EngineError> {
         let name: String = given.text("machine", String::new())?;
         if name.is_empty() {
             let known: Vec<&str> = workahead_simulator::catalogue::names().collect();
@@ -94,8 +85,13 @@ impl Model {
         Footprint { l2_bytes: l2.map_or(llc_bytes, |level| level.bytes as usize), llc_bytes }
     }
 
+    /// The machine.
+    pub(crate) fn preset(&self) -> &Preset {
+        &self.preset
+    }
+
     /// The CPU of each thread in turn.
-    fn cpu(&self, thread: usize) -> usize {
+    pub(crate) fn cpu(&self, thread: usize) -> usize {
         let (cores, threads) = (self.preset.cores as usize, self.preset.threads as usize);
         let thread = thread % (cores * threads);
         match self.placement {
@@ -206,15 +202,14 @@ fn ran(model: &Model, mains: &[Main], walked: &Walked, found: (Answer, usize)) -
     }
 }
 
-/// The engine.
-pub struct Modelled {
+/// The part of the engine that walks.
+pub(crate) struct Walks {
     native: Native,
 }
 
-impl Modelled {
+impl Walks {
     /// No data yet.
-    #[must_use]
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { native: Native::new() }
     }
 
@@ -240,35 +235,18 @@ impl Modelled {
     }
 }
 
-impl Default for Modelled {
+impl Default for Walks {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Engine for Modelled {
-    fn name(&self) -> &str {
-        "modelled"
-    }
-
-    fn version(&self) -> String {
-        format!("{} (model)", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn keep_in(&mut self, home: &Path) {
+impl Walks {
+    pub(crate) fn keep_in(&mut self, home: &Path) {
         self.native.keep_in(home);
     }
 
-    fn watch(&mut self, _: &Watch) -> Result<(), EngineError> {
-        // A model counts everything in every run; it has no functions to sample.
-        Ok(())
-    }
-
-    fn tier(&self) -> Option<(EvidenceTier, String)> {
-        Some((EvidenceTier::E, "every figure is modelled: nothing was measured".to_owned()))
-    }
-
-    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+    pub(crate) fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how, model) = self.read(cell)?;
         let (threads, cpus) = (how.threads(), model.preset.cpus() as usize);
         let cannot = (threads > cpus).then(|| {
@@ -278,7 +256,7 @@ impl Engine for Modelled {
         Ok(Need { memory_bytes, cannot, impossible: None })
     }
 
-    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
+    pub(crate) fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
         let (shape, how, model) = self.read(cell)?;
         self.native.make(shape, stop)?;
         let crew = Crew::of(&self.native.machine)?.on(model);
@@ -286,7 +264,7 @@ impl Engine for Modelled {
         operator.prepare(&how, &crew)
     }
 
-    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+    pub(crate) fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let (shape, how, model) = self.read(cell)?;
         let crew = Crew::of(&self.native.machine)?.on(model);
         let Some((_, operator)) = self.native.made.as_mut().filter(|(made, _)| *made == shape)
@@ -313,7 +291,7 @@ impl Engine for Modelled {
         })
     }
 
-    fn finish(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn finish(&mut self) -> Result<(), EngineError> {
         self.native.finish()
     }
 }

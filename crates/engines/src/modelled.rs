@@ -1,0 +1,111 @@
+//! What is modelled: the operators of [`native`](crate::native) walking on a modelled machine, and
+//! whole workloads whose code is a footprint.
+//!
+//! ```text
+//!   workload = "…" ──► a driver of `workahead-simulator` ──► counts ──► figures, by counters' names
+//!   operator = "…" ──► native::modelled, the walks themselves
+//! ```
+//!
+//! | key | values |
+//! |---|---|
+//! | `workload` | what is run; without it `operator` says which walk |
+//! | `machine` | a modelled machine, with variants: `p4-ht-2m`, `ppro-quad/4p-512k` |
+//! | `model.PATH` | a figure of it that is changed: `"model.cache.L2.bytes" = 1048576` |
+//! | `siblings` | `on`, or `off` for one thread a core, which has all of it |
+//! | `placement` | `compact` fills a core's threads first, `scatter` the cores |
+//!
+//! The other keys are those of the workload. Every figure is modelled: tier E.
+
+mod figures;
+
+use std::path::Path;
+
+use workahead_machine::EvidenceTier;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::watch::Watch;
+
+use crate::given::Given;
+use crate::native::modelled::{Model, Walks};
+
+/// A workload that a model runs.
+trait Workload: Sync {
+    /// Its name in studies.
+    fn name(&self) -> &'static str;
+
+    /// Reads its settings, and says what a run needs.
+    fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError>;
+
+    /// Runs it once, its warming up before.
+    fn run(&self, given: &Given<'_>, model: &Model, stop: &Stop) -> Result<Sample, EngineError>;
+}
+
+/// All of them.
+const WORKLOADS: &[&dyn Workload] = &[];
+
+/// The engine.
+#[derive(Default)]
+pub struct Modelled {
+    walks: Walks,
+}
+
+/// The workload of a cell, unless it is a walk's.
+fn workload(given: &Given<'_>) -> Result<Option<&'static dyn Workload>, EngineError> {
+    let name: String = given.text("workload", String::new())?;
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let found = WORKLOADS.iter().find(|workload| workload.name() == name);
+    let names = WORKLOADS.iter().map(|workload| workload.name());
+    found.map(|found| Some(*found)).ok_or_else(|| EngineError::unknown("workload", &name, names))
+}
+
+impl Engine for Modelled {
+    fn name(&self) -> &str {
+        "modelled"
+    }
+
+    fn version(&self) -> String {
+        format!("{} (model)", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn keep_in(&mut self, home: &Path) {
+        self.walks.keep_in(home);
+    }
+
+    fn watch(&mut self, _: &Watch) -> Result<(), EngineError> {
+        // A model counts everything in every run; it has no functions to sample.
+        Ok(())
+    }
+
+    fn tier(&self) -> Option<(EvidenceTier, String)> {
+        Some((EvidenceTier::E, "every figure is modelled: nothing was measured".to_owned()))
+    }
+
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+        let given = Given::new(cell);
+        let Some(workload) = workload(&given)? else { return self.walks.check(cell) };
+        let need = workload.check(&given, &Model::read(&given)?)?;
+        given.nothing_else()?;
+        Ok(need)
+    }
+
+    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
+        match workload(&Given::new(cell))? {
+            Some(_) => self.check(cell).map(drop),
+            None => self.walks.prepare(cell, stop),
+        }
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let given = Given::new(cell);
+        match workload(&given)? {
+            Some(workload) => workload.run(&given, &Model::read(&given)?, stop),
+            None => self.walks.run(cell, stop),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.walks.finish()
+    }
+}
