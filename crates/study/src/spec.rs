@@ -92,7 +92,7 @@ pub struct Sweep {
 struct Document {
     title: String,
     question: String,
-    engine: String,
+    engine: EngineOf,
     #[serde(default)]
     seed: u64,
     #[serde(default)]
@@ -117,7 +117,50 @@ struct Document {
     scale: Table,
 }
 
+/// The engine of modelled machines.
+const MODELLED: &str = "modelled";
+
+/// An engine: its name, or the machine that it models.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "the name of an engine, or { modelled = \"MACHINE\" }")]
+enum EngineOf {
+    Named(String),
+    Modelled(OnModel),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OnModel {
+    modelled: String,
+}
+
+impl EngineOf {
+    /// The engine's name; the machine becomes a setting of every cell.
+    fn named(self, workload: &mut Settings) -> Result<String, String> {
+        match self {
+            EngineOf::Named(name) => Ok(name),
+            EngineOf::Modelled(OnModel { modelled }) => {
+                if workload.contains_key("machine") {
+                    return Err(
+                        "the machine stands twice, in `engine` and in `workload.machine`: \
+                         keep one"
+                            .to_owned(),
+                    );
+                }
+                workload.insert("machine".to_owned(), Setting::Text(modelled));
+                Ok(MODELLED.to_owned())
+            }
+        }
+    }
+}
+
 impl Spec {
+    /// Whether its figures are of a modelled machine.
+    #[must_use]
+    pub fn is_modelled(&self) -> bool {
+        self.engine == MODELLED
+    }
+
     /// Reads a study as it stands. Its scales are read too, so that none of them is broken.
     pub fn parse(id: &str, text: &str) -> Result<Spec, StudyError> {
         let document: Document =
@@ -159,8 +202,9 @@ impl Spec {
         Ok(spec)
     }
 
-    fn from_document(id: &str, text: &str, document: Document) -> Result<Spec, StudyError> {
+    fn from_document(id: &str, text: &str, mut document: Document) -> Result<Spec, StudyError> {
         let wrong = |message: String| StudyError::Spec { id: id.to_owned(), message };
+        let engine = document.engine.named(&mut document.workload).map_err(wrong)?;
         let axes = document.axes.into_iter().map(axis).collect::<Result<Vec<_>, _>>();
         let cases = document.cases.into_iter().enumerate().map(case).collect::<Result<Vec<_>, _>>();
         let spec = Spec {
@@ -170,7 +214,7 @@ impl Spec {
             text: text.to_owned(),
             title: document.title,
             question: document.question,
-            engine: document.engine,
+            engine,
             seed: document.seed,
             needs: document.needs,
             workload: document.workload,

@@ -65,6 +65,22 @@ fn everything_is_read() {
     assert_eq!(spec.axis_names(), ["size", "pages", "case"], "block axes are the outer ones");
 }
 
+/// `engine = { modelled = "M" }` is the engine and its setting in one.
+#[test]
+fn an_engine_may_be_a_machine() {
+    let of = |engine: &str| {
+        let text = format!("title = 't'\nquestion = 'q'\nengine = {engine}\n");
+        Spec::parse("demo", &text)
+    };
+    let spec = of("{ modelled = 'p4-ht-2m' }").unwrap();
+    assert!(spec.is_modelled() && !of("'native'").unwrap().is_modelled());
+    assert_eq!(spec.workload["machine"].as_text(), Some("p4-ht-2m"));
+    let twice = of("{ modelled = 'p4-ht-2m' }\nworkload.machine = 'e3-1240'").unwrap_err();
+    assert!(twice.to_string().contains("stands twice"), "{twice}");
+    let other = of("{ modeled = 'p4-ht-2m' }").unwrap_err();
+    assert!(other.to_string().contains("{ modelled = \"MACHINE\" }"), "{other}");
+}
+
 #[test]
 fn a_scale_changes_what_it_names_and_nothing_else() {
     let whole = Spec::parse("demo", STUDY).unwrap();
