@@ -28,6 +28,11 @@ pub trait Ours {
     /// # Errors
     /// Why there is none, in one line.
     fn figure(&self, metric: &str, at: &Configuration) -> Result<Figure, String>;
+
+    /// Whether they are of a modelled machine, which has some that no counter gives.
+    fn is_modelled(&self) -> bool {
+        false
+    }
 }
 
 /// One figure of ours.
@@ -153,7 +158,10 @@ fn cells(table: &Table, row: &published::Row, ours: &dyn Ours) -> Vec<Cell> {
             published::Metric::Named(metric) => {
                 ours.figure(metric, &table.configuration(row, column))
             }
-            published::Metric::None { none } => Err(none.clone()),
+            published::Metric::None { modelled: Some(metric), .. } if ours.is_modelled() => {
+                ours.figure(metric, &table.configuration(row, column))
+            }
+            published::Metric::None { none, .. } => Err(none.clone()),
         };
         match figure {
             Ok(Figure { value, noisy, instead }) => {

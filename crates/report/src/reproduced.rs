@@ -4,6 +4,7 @@
 use serde::Serialize;
 use workahead_counters::shaped::Shaped;
 use workahead_study::ledger::Seed;
+use workahead_study::published::Filled;
 use workahead_study::reproduction::Row;
 use workahead_study::verdict::Word;
 
@@ -22,6 +23,10 @@ pub struct Reproduced {
     pub tier: String,
     /// The scale asked for.
     pub scale: Option<String>,
+    /// Whether what was measured is shown.
+    pub measured: bool,
+    /// Whether what was modelled is shown.
+    pub modelled: bool,
     /// The answer in a sentence.
     pub sentence: String,
     /// Every row.
@@ -40,6 +45,8 @@ pub struct Tabled {
     pub table: Shaped,
     /// Evidence tier of ours.
     pub tier: String,
+    /// Whether ours are modelled.
+    pub modelled: bool,
     /// The word for each of its rows in the ledger, as `E2.2: cannot be said here`.
     pub verdicts: Vec<String>,
     /// Why cells are empty, and what ours are where they are not quite the paper's.
@@ -74,22 +81,25 @@ pub enum State {
 }
 
 impl Reproduced {
-    /// With its sentence.
+    /// With its sentence. `tier` is of what is measured; none where only models were asked for.
     pub fn new(
         seed: Seed,
-        (machine, tier): (String, &str),
+        (machine, tier): (String, Option<&str>),
         scale: Option<String>,
         (rows, studies): (Vec<Row>, Vec<Study>),
-        tables: Vec<Shaped>,
+        tables: Vec<Filled>,
     ) -> Reproduced {
         let tables = tables.into_iter().map(|table| tabled(table, &rows, tier)).collect();
+        let modelled = rows.iter().any(|row| row.modelled.is_some());
         Reproduced {
             seed: seed.name,
             paper: seed.paper,
             machine,
-            tier: words::capital(&words::tier(tier)),
+            tier: words::capital(&words::tier(tier.unwrap_or(MODELLED))),
             scale,
-            sentence: sentence(&rows),
+            measured: tier.is_some(),
+            modelled,
+            sentence: sentence(&rows, tier.is_some(), modelled),
             rows,
             tables,
             studies,
@@ -97,20 +107,36 @@ impl Reproduced {
     }
 }
 
-fn tabled(table: Shaped, rows: &[Row], tier: &str) -> Tabled {
+/// The tier of modelled machines.
+const MODELLED: &str = "E";
+
+fn tabled(Filled { table, modelled }: Filled, rows: &[Row], tier: Option<&str>) -> Tabled {
     let of_table = rows.iter().filter(|row| table.ledger.contains(&row.row));
-    let verdicts = of_table.map(|row| format!("{}: {}", row.row, row.word.text())).collect();
+    let word = |row: &Row| match modelled {
+        false => Some(row.word),
+        true => row.modelled.as_ref().map(|said| said.word),
+    };
+    let verdicts = of_table.filter_map(|row| Some(format!("{}: {}", row.row, word(row)?.text())));
+    let verdicts = verdicts.collect();
     let notes = table.notes();
-    Tabled { table, tier: tier.to_owned(), verdicts, notes }
+    let tier = tier.filter(|_| !modelled).unwrap_or(MODELLED).to_owned();
+    Tabled { table, tier, modelled, verdicts, notes }
 }
 
-fn sentence(rows: &[Row]) -> String {
-    let count = |word: Word| rows.iter().filter(|row| row.word == word).count();
-    format!(
-        "Of {}, {} agree with what was found here, {} disagree, and {} cannot be said here.",
-        words::counted(rows.len(), "experiment"),
-        count(Word::Agrees),
-        count(Word::Disagrees),
-        count(Word::CannotBeSaidHere)
-    )
+fn sentence(rows: &[Row], measured: bool, modelled: bool) -> String {
+    let of = |word: &dyn Fn(&Row) -> Option<Word>, found: &str| {
+        let count = |wanted: Word| rows.iter().filter(|row| word(row) == Some(wanted)).count();
+        let (agree, disagree) = (count(Word::Agrees), count(Word::Disagrees));
+        let rest = rows.len() - agree - disagree;
+        format!("{agree} agree with what {found}, {disagree} disagree, and {rest} cannot be said")
+    };
+    let mut said = Vec::new();
+    if measured {
+        said.push(of(&|row| Some(row.word), "was found here") + " here");
+    }
+    if modelled || !measured {
+        let of_model = |row: &Row| row.modelled.as_ref().map(|said| said.word);
+        said.push(of(&of_model, "modelled machines say") + " by them");
+    }
+    format!("Of {}, {}.", words::counted(rows.len(), "experiment"), said.join("; "))
 }

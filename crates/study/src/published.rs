@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! table of the paper ──► row, column ──► which cell of the study, whose work, which metric
-//!                                              └─► its counts' metrics ──► figure, or why not
+//!                                              ├─► its counts' metrics ──► figure, or why not
+//!                                              └─► a model's measures  ──► figure, modelled
 //! ```
+
+mod modelled;
 
 use workahead_counters::metrics::Metrics;
 use workahead_counters::published::{self, Configuration, Paper};
@@ -14,6 +17,8 @@ use crate::ledger::Seed;
 use crate::reproduction::Ran;
 use crate::results::Results;
 
+use modelled::OfModel;
+
 /// The paper of a seed, where its tables are kept.
 pub fn of_seed(seed: Seed) -> Option<&'static Paper> {
     match seed.name {
@@ -23,26 +28,58 @@ pub fn of_seed(seed: Seed) -> Option<&'static Paper> {
     }
 }
 
-/// Every table of a paper with figures of these results: each from the first result that answers
-/// one of the table's rows.
-pub fn tables(paper: &Paper, ran: &[Ran]) -> Vec<Shaped> {
-    let results: Vec<(&Ran, OfResults<'_>)> = ran
-        .iter()
-        .filter_map(|ran| Some((ran, OfResults::of(ran.outcome.as_ref().ok()?))))
-        .filter(|(_, of)| of.is_counted())
-        .collect();
-    let answering = |ledger: &[String]| {
-        results.iter().find(|(ran, _)| ledger.iter().any(|row| ran.ledger.contains(row)))
-    };
-    let empty = shaped(paper, &Nothing("no study here counts it"));
-    let filled = empty.into_iter().map(|table| match answering(&table.ledger) {
-        None => table,
-        Some((_, of)) => {
-            let all = shaped(paper, of);
-            all.into_iter().find(|one| one.id == table.id).unwrap_or(table)
-        }
+/// A table of a paper with figures of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filled {
+    /// The table.
+    pub table: Shaped,
+    /// Whether its figures are modelled.
+    pub modelled: bool,
+}
+
+/// Every table of a paper with figures of these results, each from the first result that answers
+/// one of the table's rows: of those that were counted, and of those that were modelled. A table
+/// that neither fills is there once, with its reasons.
+pub fn tables(paper: &Paper, ran: &[Ran]) -> Vec<Filled> {
+    let (modelled, measured): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|ran| ran.modelled);
+    let measured = answers(&measured, |results| {
+        let of = OfResults::of(results);
+        of.is_counted().then(|| shaped(paper, &of))
     });
-    filled.collect()
+    let modelled = answers(&modelled, |results| Some(shaped(paper, &OfModel(results))));
+    let empty = shaped(paper, &Nothing("no study here counts it"));
+    let mut all = Vec::new();
+    for empty in empty {
+        let found = |of: &[(&[String], Vec<Shaped>)]| {
+            let answering =
+                of.iter().filter(|(ledger, _)| empty.ledger.iter().any(|row| ledger.contains(row)));
+            let same = |tables: &Vec<Shaped>| tables.iter().find(|one| one.id == empty.id).cloned();
+            answering.filter_map(|(_, tables)| same(tables)).find(Shaped::has_ours)
+        };
+        let known = all.len();
+        all.extend(found(&measured).map(|table| Filled { table, modelled: false }));
+        all.extend(found(&modelled).map(|table| Filled { table, modelled: true }));
+        if all.len() == known {
+            let why = measured
+                .iter()
+                .find(|(ledger, _)| empty.ledger.iter().any(|row| ledger.contains(row)));
+            let why = why.and_then(|(_, tables)| tables.iter().find(|one| one.id == empty.id));
+            all.push(Filled { table: why.cloned().unwrap_or(empty), modelled: false });
+        }
+    }
+    all
+}
+
+/// A paper's tables by each result that has figures, with the rows of the ledger it answers.
+fn answers<'r>(
+    ran: &[&'r Ran],
+    tables: impl Fn(&'r Results) -> Option<Vec<Shaped>>,
+) -> Vec<(&'r [String], Vec<Shaped>)> {
+    let each = |ran: &&'r Ran| {
+        let results = ran.outcome.as_ref().ok()?;
+        Some((ran.ledger.as_slice(), tables(results)?))
+    };
+    ran.iter().filter_map(each).collect()
 }
 
 /// Who has no figures.
@@ -104,20 +141,23 @@ impl OfResults<'_> {
 /// Whether a cell is of the work, the clients and the siblings that a figure is of. Processors that
 /// were not counted are told by the cell that is nearest to the paper's base.
 fn fits(cell: &Cell, at: &Configuration) -> bool {
-    let workload = at.workload.as_deref().is_none_or(|workload| {
-        cell.text("query").is_some_and(|query| plain(query) == plain(workload))
-    });
-    let clients =
-        at.clients.is_none_or(|clients| cell.integer("clients") == Some(i64::from(clients)));
-    let smt = at.smt.is_none_or(|on| match cell.text("smt") {
-        Some("on") => on,
-        Some(_) => !on,
-        None => false,
-    });
     let of_base = at.processors.is_none_or(|number| {
         number == BASE_PROCESSORS || processors(cell) == Some(u32::from(number))
     });
-    workload && clients && smt && of_base
+    of_base && is_of_work(cell, at)
+}
+
+/// Whether a cell is of the work, the clients and the siblings that a figure is of.
+fn is_of_work(cell: &Cell, at: &Configuration) -> bool {
+    let workload = at.workload.as_deref().is_none_or(|workload| {
+        let told = cell.text("query").or_else(|| cell.text("workload"));
+        told.is_some_and(|told| plain(told) == plain(workload))
+    });
+    let clients =
+        at.clients.is_none_or(|clients| cell.integer("clients") == Some(i64::from(clients)));
+    let siblings = cell.text("smt").or_else(|| cell.text("siblings"));
+    let smt = at.smt.is_none_or(|on| siblings.is_some_and(|told| (told == "on") == on));
+    workload && clients && smt
 }
 
 /// The base system of Keeton et al. (1998, Table 1).
@@ -201,8 +241,11 @@ mod tests {
         mock.watched = Some(watched);
         let results = testing::results(dir.path(), STUDY, &mut mock);
         let ledger = results.spec.ledger.clone();
-        let ran = [Ran { study: "keeton/demo".to_owned(), outcome: Ok(results), ledger }];
-        super::tables(published::keeton(), &ran)
+        let study = "keeton/demo".to_owned();
+        let ran = [Ran { study, outcome: Ok(results), ledger, modelled: false }];
+        let filled = super::tables(published::keeton(), &ran);
+        assert!(filled.iter().all(|filled| !filled.modelled));
+        filled.into_iter().map(|filled| filled.table).collect()
     }
 
     #[test]
@@ -216,6 +259,38 @@ mod tests {
         // Nobody answers E2.16 here.
         let dirty = table("Table 8");
         assert!(dirty.rows.iter().flat_map(|row| &row.cells).all(|cell| cell.why.is_some()));
+    }
+
+    /// A model fills the cells of its own processors and L2 alone, states of lines included.
+    #[test]
+    fn a_model_fills_what_it_varies() {
+        const MODELLED: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\nledger = ['E2.17']\n\
+            workload = { rows = 1000, cpus = 2 }\n[axes]\nl2_kib = [256, 1024]\n\
+            [method]\nrepetitions = 1\n";
+        let dir = tempfile::tempdir().unwrap();
+        let mut mock = Mock::new();
+        mock.extra.extend(["cpus", "l2_kib"]);
+        mock.measures.extend([("state_load_e", 0.25), ("cpi", 3.0)]);
+        let results = testing::results(dir.path(), MODELLED, &mut mock);
+        let of = OfModel(&results);
+        let at = |text: &str| toml::from_str::<Configuration>(text).unwrap();
+        let figure = |metric: &str, text: &str| of.figure(metric, &at(text)).map(|f| f.value);
+        assert_eq!(figure("cpi", "processors = 2\nl2_kib = 256"), Ok(3.0));
+        assert_eq!(
+            figure("state_share", "processors = 2\naccess = 'load'\nstate = 'exclusive'"),
+            Ok(0.25)
+        );
+        let why = |metric: &str, text: &str| figure(metric, text).unwrap_err();
+        assert!(why("cpi", "processors = 1").contains("1 processors"));
+        assert!(why("cpi", "processors = 2\nprivilege = 'kernel'").contains("operating system"));
+        assert!(why("itlb_mpki", "processors = 2").contains("does not tell"));
+        let ledger = results.spec.ledger.clone();
+        let study = "keeton/demo".to_owned();
+        let ran = [Ran { study, outcome: Ok(results), ledger, modelled: true }];
+        let filled = super::tables(published::keeton(), &ran);
+        let modelled: Vec<&str> =
+            filled.iter().filter(|one| one.modelled).map(|one| one.table.id.as_str()).collect();
+        assert_eq!(modelled, ["Table 9"]);
     }
 
     #[test]

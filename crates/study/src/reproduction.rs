@@ -23,6 +23,8 @@ pub struct Ran {
     pub outcome: Result<Results, String>,
     /// Rows of the ledger that it answers.
     pub ledger: Vec<String>,
+    /// Whether it is of a modelled machine.
+    pub modelled: bool,
 }
 
 /// One row.
@@ -32,12 +34,25 @@ pub struct Row {
     pub row: String,
     /// What the paper found, in our words.
     pub words: String,
-    /// One of three words.
+    /// One of three words, by what was measured.
     pub word: Word,
     /// Why.
     pub reason: String,
+    /// Evidence tier of what was measured, if anything was.
+    pub tier: Option<String>,
+    /// The same by modelled machines, where a study of the row has one.
+    pub modelled: Option<Said>,
     /// Every claim that the row was judged by.
     pub claims: Vec<Judged>,
+}
+
+/// One of three words, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Said {
+    /// The word.
+    pub word: Word,
+    /// Why.
+    pub reason: String,
 }
 
 /// One claim of a study.
@@ -65,16 +80,37 @@ pub fn rows(seed: Seed, ran: &[Ran]) -> Vec<Row> {
 }
 
 fn row(entry: &Entry, ran: &[Ran]) -> Row {
-    let claims: Vec<Judged> = ran.iter().flat_map(|study| judged(entry, study)).collect();
-    let (word, reason) = match claims.is_empty() {
-        true => (Word::CannotBeSaidHere, silent(entry, ran)),
-        false => {
-            let words: Vec<(Word, String)> =
-                claims.iter().map(|claim| (claim.word, claim.reason.clone())).collect();
-            verdict::together_as(&words, "claims")
-        }
+    let (modelled, measured): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|ran| ran.modelled);
+    let (word, reason, mut claims) = match said(entry, &measured) {
+        (Some(Said { word, reason }), claims) => (word, reason, claims),
+        (None, claims) => (Word::CannotBeSaidHere, unanswered(entry, &modelled), claims),
     };
-    Row { row: entry.row.clone(), words: entry.words.clone(), word, reason, claims }
+    let tier = claims.first().map(|claim| claim.tier.clone());
+    let (modelled, more) = said(entry, &modelled);
+    claims.extend(more);
+    let (row, words) = (entry.row.clone(), entry.words.clone());
+    Row { row, words, word, reason, tier, modelled, claims }
+}
+
+/// What studies say of a row together; nothing if none of them is about it.
+fn said(entry: &Entry, ran: &[&Ran]) -> (Option<Said>, Vec<Judged>) {
+    let claims: Vec<Judged> = ran.iter().flat_map(|study| judged(entry, study)).collect();
+    if claims.is_empty() {
+        let reason = silent(entry, ran);
+        return (reason.map(|reason| Said { word: Word::CannotBeSaidHere, reason }), claims);
+    }
+    let words: Vec<(Word, String)> =
+        claims.iter().map(|claim| (claim.word, claim.reason.clone())).collect();
+    let (word, reason) = verdict::together_as(&words, "claims");
+    (Some(Said { word, reason }), claims)
+}
+
+/// Why nothing measured answers a row.
+fn unanswered(entry: &Entry, modelled: &[&Ran]) -> String {
+    match modelled.iter().any(|ran| ran.ledger.contains(&entry.row)) {
+        true => "no study measures it".to_owned(),
+        false => entry.unanswered(),
+    }
 }
 
 fn judged(entry: &Entry, ran: &Ran) -> Vec<Judged> {
@@ -98,16 +134,13 @@ fn judged(entry: &Entry, ran: &Ran) -> Vec<Judged> {
     of_row.collect()
 }
 
-/// Why nothing can be said of a row that no claim is about.
-fn silent(entry: &Entry, ran: &[Ran]) -> String {
-    let of_row = |ran: &&Ran| ran.ledger.contains(&entry.row);
-    match ran.iter().find(of_row) {
-        Some(Ran { study, outcome: Err(why), .. }) => format!("{study}: {why}"),
-        Some(Ran { study, outcome: Ok(_), .. }) => {
-            format!("{study} shows it, and the paper gives nothing to judge it by")
-        }
-        None => entry.unanswered(),
-    }
+/// Why nothing can be said of a row that these studies are about without a claim.
+fn silent(entry: &Entry, ran: &[&Ran]) -> Option<String> {
+    let Ran { study, outcome, .. } = ran.iter().find(|ran| ran.ledger.contains(&entry.row))?;
+    Some(match outcome {
+        Err(why) => format!("{study}: {why}"),
+        Ok(_) => format!("{study} shows it, and the paper gives nothing to judge it by"),
+    })
 }
 
 #[cfg(test)]
@@ -126,12 +159,42 @@ mod tests {
         [[paper]]\nrow = 'E0.18'\nfigure = 'Fig. 12'\nwhere = { case = 'on' }\n\
         ratio = 9.0\nsays = 'up'\n";
 
+    fn of(outcome: Result<Results, String>, ledger: Vec<String>) -> Ran {
+        Ran { study: "demo".to_owned(), outcome, ledger, modelled: false }
+    }
+
+    /// What is modelled stands beside what is measured, and neither speaks for the other.
+    #[test]
+    fn models_have_a_word_of_their_own() {
+        let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let slower = STUDY.replace("speed = 1.2", "speed = 0.8");
+        let results = [STUDY, &slower];
+        let [measured, modelled] = [0, 1].map(|at| {
+            let results = testing::results(dirs[at].path(), results[at], &mut Mock::new());
+            let ledger = results.spec.ledger.clone();
+            Ran { modelled: at == 1, ..of(Ok(results), ledger) }
+        });
+        let hassanein = Seed::find("hassanein").unwrap();
+        let words = |ran: &[Ran]| {
+            let rows = rows(hassanein, ran);
+            let row = rows.into_iter().find(|row| row.row == "E0.4").unwrap();
+            (row.word, row.modelled.map(|said| said.word), row.reason)
+        };
+        let both = [measured, modelled];
+        let (word, beside, _) = words(&both);
+        assert_eq!((word, beside), (Word::Agrees, Some(Word::Disagrees)));
+        let [_, modelled] = both;
+        let (word, beside, reason) = words(&[modelled]);
+        assert_eq!((word, beside), (Word::CannotBeSaidHere, Some(Word::Disagrees)));
+        assert_eq!(reason, "no study measures it");
+    }
+
     #[test]
     fn every_row_gets_one_of_three_words() {
         let dir = tempfile::tempdir().unwrap();
         let results = testing::results(dir.path(), STUDY, &mut Mock::new());
         let ledger = results.spec.ledger.clone();
-        let ran = [Ran { study: "demo".to_owned(), outcome: Ok(results), ledger }];
+        let ran = [of(Ok(results), ledger)];
         let rows = rows(Seed::find("hassanein").unwrap(), &ran);
         assert_eq!(rows.len(), 24);
         let word = |name: &str| rows.iter().find(|row| row.row == name).unwrap();
@@ -146,14 +209,11 @@ mod tests {
 
     #[test]
     fn a_study_that_could_not_run_says_why_for_its_rows() {
-        let ran = [Ran {
-            study: "hassanein/speedup".to_owned(),
-            outcome: Err("PostgreSQL is not installed".to_owned()),
-            ledger: vec!["E0.4".to_owned()],
-        }];
+        let why = Err("PostgreSQL is not installed".to_owned());
+        let ran = [of(why, vec!["E0.4".to_owned()])];
         let rows = rows(Seed::find("hassanein").unwrap(), &ran);
         let row = rows.iter().find(|row| row.row == "E0.4").unwrap();
-        assert_eq!(row.reason, "hassanein/speedup: PostgreSQL is not installed");
+        assert_eq!(row.reason, "demo: PostgreSQL is not installed");
         assert_eq!(row.word, Word::CannotBeSaidHere);
     }
 }

@@ -44,6 +44,8 @@ pub struct Mock {
     pub prepared: usize,
     /// Whether `finish` was called.
     pub finished: bool,
+    /// Measures of every run, beside its own.
+    pub measures: Vec<(&'static str, f64)>,
     /// What it says to have watched in each run of a cell, counted from 1.
     pub watched: Option<fn(&Cell, u64) -> Watched>,
     block: Option<usize>,
@@ -64,6 +66,7 @@ impl Mock {
             ran: Vec::new(),
             prepared: 0,
             finished: false,
+            measures: Vec::new(),
             watched: None,
             block: None,
             counts: BTreeMap::new(),
@@ -127,7 +130,9 @@ impl Engine for Mock {
         let speed = cell.get("speed").and_then(Setting::as_number).unwrap_or(1.0);
         let wall_s = rows as f64 * 1e-7 / speed * wobble;
         let watched = self.watched.map(|watched| Box::new(watched(cell, *count)));
-        let measures = BTreeMap::from([("table_bytes".to_owned(), rows as f64 * 16.0)]);
+        let own = [("table_bytes", rows as f64 * 16.0)];
+        let measures = own.iter().chain(&self.measures);
+        let measures = measures.map(|(name, value)| ((*name).to_owned(), *value)).collect();
         Ok(Sample {
             wall_s,
             cpu_s: Some(wall_s),

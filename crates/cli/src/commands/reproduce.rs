@@ -20,6 +20,7 @@ use workahead_report::{Reproduced, State, Study};
 use workahead_study::error::StudyError;
 use workahead_study::ledger::{SEEDS, Seed};
 use workahead_study::reproduction::{self, Ran};
+use workahead_study::spec::Spec;
 use workahead_study::watch::Watch;
 use workahead_study::{directory, file, published};
 
@@ -34,6 +35,7 @@ Examples:
   workahead reproduce                        what there is to reproduce
   workahead reproduce hassanein --scale small
   workahead reproduce zhou --out results --json
+  workahead reproduce keeton --tier E           on modelled machines alone, on any computer
 
 What was interrupted goes on when the same command is given again; what is there is taken.";
 
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Apply this scale to every study that has it, e.g. small
     #[arg(long, value_name = "NAME")]
     scale: Option<String>,
+    /// Only what is modelled (E), or only what is measured; both when left out
+    #[arg(long, value_enum, ignore_case = true)]
+    tier: Option<Tier>,
     /// Samples per cell, in place of the studies' own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repetitions: Option<u32>,
@@ -61,6 +66,36 @@ pub(crate) struct Args {
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
+}
+
+/// Which studies, by what their figures are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Tier {
+    /// Of modelled machines.
+    #[value(name = "E", alias = "modelled")]
+    Modelled,
+    /// Of this machine.
+    Measured,
+}
+
+impl Tier {
+    fn word(self) -> &'static str {
+        match self {
+            Tier::Modelled => "E",
+            Tier::Measured => "measured",
+        }
+    }
+}
+
+impl Args {
+    /// Whether a study is asked for.
+    fn wants(&self, spec: &Spec) -> bool {
+        match self.tier {
+            None => true,
+            Some(Tier::Modelled) => spec.is_modelled(),
+            Some(Tier::Measured) => !spec.is_modelled(),
+        }
+    }
 }
 
 /// The page, beside the results.
@@ -88,7 +123,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let here = host::host(&machine, &everything, None)?;
     let mut ran: Vec<(Ran, State)> = Vec::new();
     let stop = host::stop()?;
-    for id in seed.studies() {
+    for id in studies(seed, &args)? {
         ran.push(one::study(id, &args, &out, (&here, &stop))?);
         if stop.asked() {
             let again = told::command(&args, &out);
@@ -96,6 +131,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     finish(seed, &args, &out, ((here.name, here.tier), ran))
+}
+
+/// The studies that are asked for.
+fn studies(seed: Seed, args: &Args) -> anyhow::Result<Vec<&'static str>> {
+    let mut asked = Vec::new();
+    for id in seed.studies() {
+        if args.wants(&one::spec(id)?) {
+            asked.push(id);
+        }
+    }
+    if asked.is_empty() {
+        let tier = args.tier.map_or("", Tier::word);
+        bail!("no study of {} is of tier {tier}: leave --tier out", seed.name);
+    }
+    Ok(asked)
 }
 
 /// Every study has its own scales; a name that none of them has is a misspelt one.
@@ -132,7 +182,11 @@ fn finish(
     let scale = args.scale.clone();
     let tables = published::of_seed(seed).map(|paper| published::tables(paper, &ran));
     let tables = tables.unwrap_or_default();
-    let reproduced = Reproduced::new(seed, (machine, &tier), scale, (rows, studies), tables);
+    let (machine, tier) = match args.tier {
+        Some(Tier::Modelled) => ("Modelled machines".to_owned(), None),
+        _ => (machine, Some(tier.as_str())),
+    };
+    let reproduced = Reproduced::new(seed, (machine, tier), scale, (rows, studies), tables);
     let page = out.join(PAGE);
     let source = |path: &Path| {
         let path = path.to_owned();

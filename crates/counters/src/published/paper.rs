@@ -188,6 +188,9 @@ pub enum Metric {
     None {
         /// Why.
         none: String,
+        /// What a modelled machine has for it, where no counter does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        modelled: Option<String>,
     },
 }
 

@@ -15,6 +15,15 @@ pub struct Derived {
     pub(super) of: Option<fn(&[f64]) -> Value>,
 }
 
+impl Derived {
+    /// What follows from metrics; none where one of them is missing, or it follows from none.
+    #[must_use]
+    pub fn from(&self, metric: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        let inputs = self.inputs.iter().map(|input| metric(input));
+        (self.of?)(&inputs.collect::<Option<Vec<f64>>>()?).ok()
+    }
+}
+
 const PARTS: &[&str] = &[
     "computation_cpi",
     "resource_stall_cpi",

@@ -38,7 +38,8 @@ pub(super) fn study(
     let asked = asked(id, args)?;
     let ledger = asked.ledger.iter().chain(asked.paper.iter().map(|claim| &claim.row));
     let ledger: Vec<String> = ledger.cloned().collect();
-    let ended = |outcome, state| Ok((Ran { study: id.to_owned(), outcome, ledger }, state));
+    let (study, modelled) = (id.to_owned(), asked.is_modelled());
+    let ended = |outcome, state| Ok((Ran { study, outcome, ledger, modelled }, state));
     if let Some(missing) = verdict::missing(&asked.needs, host) {
         return ended(Err(missing), State::Skipped);
     }

@@ -47,16 +47,26 @@ pub(super) fn list() -> String {
 
 /// One line for every row, and where the page is.
 pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
-    let mut table = summary::table(&["row", "the paper", "ours", "tier", "verdict"]);
+    let mut header = vec!["row", "the paper"];
+    if reproduced.measured {
+        header.extend(["measured", "tier", "verdict"]);
+    }
+    if reproduced.modelled {
+        header.extend(["modelled", "verdict"]);
+    }
+    let mut table = summary::table(&header);
     for row in &reproduced.rows {
-        let tier = row.claims.first().map(|claim| claim.tier.clone());
-        table.add_row([
-            row.row.clone(),
-            row.words.clone(),
-            row.reason.clone(),
-            tier.unwrap_or_default(),
-            row.word.text().to_owned(),
-        ]);
+        let mut cells = vec![row.row.clone(), row.words.clone()];
+        if reproduced.measured {
+            let tier = row.tier.clone().unwrap_or_default();
+            cells.extend([row.reason.clone(), tier, row.word.text().to_owned()]);
+        }
+        if reproduced.modelled {
+            let said = row.modelled.as_ref();
+            let said = said.map(|said| [said.reason.clone(), said.word.text().to_owned()]);
+            cells.extend(said.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
+        }
+        table.add_row(cells);
     }
     let table = summary::lines(table);
     let (paper, sentence) = (reproduced.paper, &reproduced.sentence);
@@ -68,12 +78,13 @@ pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
 
 /// One of the paper's tables, each column as printed and then ours.
 fn tabled(tabled: &Tabled) -> String {
-    let Tabled { table, tier, verdicts, .. } = tabled;
+    let Tabled { table, tier, modelled, verdicts, .. } = tabled;
     let verdicts = match verdicts.is_empty() {
         true => "no experiment of the paper's".to_owned(),
         false => verdicts.join("; "),
     };
-    format!("{}\n  tier {tier}; {verdicts}\n\n", beside::whole(table))
+    let modelled = if *modelled { "modelled, " } else { "" };
+    format!("{}\n  {modelled}tier {tier}; {verdicts}\n\n", beside::whole(table))
 }
 
 /// The command that goes on.
@@ -82,6 +93,9 @@ pub(super) fn command(args: &Args, out: &Path) -> String {
     let mut command = format!("workahead reproduce {seed}");
     if let Some(scale) = &args.scale {
         command.push_str(&format!(" --scale {scale}"));
+    }
+    if let Some(tier) = args.tier {
+        command.push_str(&format!(" --tier {}", tier.word()));
     }
     if let Some(repetitions) = args.repetitions {
         command.push_str(&format!(" --repetitions {repetitions}"));
