@@ -10,6 +10,7 @@
 //! [`run`](crate::run) says.
 
 pub mod code;
+pub mod sysbench;
 
 use crate::bus::BusCounts;
 use crate::core::Processor;
