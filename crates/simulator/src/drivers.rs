@@ -10,6 +10,7 @@
 //! [`run`](crate::run) says.
 
 pub mod code;
+pub mod micro;
 pub mod sysbench;
 
 use crate::bus::BusCounts;

@@ -1,0 +1,123 @@
+//! The tables, their indexes, and where all of it lies.
+
+use super::layout::{Heap, Memory, Pool};
+use super::tree::Tree;
+
+/// What all processes change: where the next row of `result` and of the log goes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tail {
+    pub(super) results: u64,
+    pub(super) log: u64,
+}
+
+/// The log's buffers go round in so many bytes (PostgreSQL 8.1: 8 pages).
+const LOG_BYTES: u64 = 8 * 8192;
+
+/// Rows of T1 and T2, and their memory.
+#[derive(Debug)]
+pub struct Database {
+    /// a1, a2, a3 of T1's rows in the order of the file.
+    pub(super) rows: Vec<[u32; 3]>,
+    /// The rows of T1 in the order of a2.
+    pub(super) by_a2: Vec<u32>,
+    pub(super) t1: Heap,
+    pub(super) t2: Heap,
+    pub(super) index_a2: Tree,
+    pub(super) index_t2: Tree,
+    result: Heap,
+    log: u64,
+    pub(super) pool: Pool,
+    privates: Vec<Private>,
+}
+
+/// Where a process has its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Private {
+    /// Stack and state of operators.
+    pub(super) own: u64,
+    /// Catalogue entries that a planner looks up.
+    pub(super) catalogue: u64,
+    /// How often it has pinned each buffer.
+    pub(super) pins: u64,
+    /// The rows of a sort, and the pointers to them.
+    pub(super) sort_rows: u64,
+    pub(super) sort_slots: u64,
+    /// Pages of a bitmap.
+    pub(super) bitmap: u64,
+}
+
+impl Private {
+    /// A default: `pg_class`, `pg_attribute`, `pg_operator` of a few tables.
+    pub(super) const CATALOGUE_BYTES: u64 = 64 << 10;
+    const OWN_BYTES: u64 = 16 << 10;
+    /// A default: a row of one column as 8.1 keeps it for a sort, 56 bytes in a chunk of 64 with a
+    /// header of 8.
+    pub(super) const SORT_ROW: u64 = 72;
+    /// A page of a bitmap: its number and a bit for each row.
+    pub(super) const BITMAP_PAGE: u64 = 48;
+
+    fn new(memory: &mut Memory, buffers: u64, rows: u64) -> Self {
+        Self {
+            own: memory.take(Self::OWN_BYTES),
+            catalogue: memory.take(Self::CATALOGUE_BYTES),
+            pins: memory.take(buffers * 4),
+            sort_rows: memory.take(rows * Self::SORT_ROW),
+            sort_slots: memory.take(rows * 4),
+            bitmap: memory.take(rows * Self::BITMAP_PAGE),
+        }
+    }
+}
+
+/// Bytes of a1, a2, a3 and what fills a row, as `workahead-workloads` makes them.
+const COLUMNS: u64 = 100;
+/// A row of `result`: one number.
+const RESULT_COLUMNS: u64 = 8;
+
+impl Database {
+    /// Of T1's rows, `a1, a2, a3` each, and of T2 with a1 = 1, 2, …, for so many clients.
+    ///
+    /// # Panics
+    /// If T1 or T2 has no row, or there is no client.
+    #[must_use]
+    pub fn new(rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
+        assert!(!rows.is_empty() && t2_rows > 0 && clients > 0, "nobody asks for nothing");
+        let (mut memory, mut buffers) = (Memory::new(), 0);
+        let count = rows.len() as u64;
+        let t1 = Heap::new(&mut memory, &mut buffers, count, COLUMNS);
+        let t2 = Heap::new(&mut memory, &mut buffers, t2_rows.into(), COLUMNS);
+        let mut by_a2: Vec<u32> = (0..rows.len() as u32).collect();
+        by_a2.sort_by_key(|row| (rows[*row as usize][1], *row));
+        let keys = by_a2.iter().map(|row| rows[*row as usize][1]).collect();
+        let index_a2 = Tree::new(&mut memory, &mut buffers, keys);
+        let index_t2 = Tree::new(&mut memory, &mut buffers, (1..=t2_rows).collect());
+        // More rows than that begin at its first page again.
+        let result = Heap::new(&mut memory, &mut buffers, RESULT_ROWS, RESULT_COLUMNS);
+        let log = memory.take(LOG_BYTES);
+        let pool = Pool::new(&mut memory, buffers);
+        let privates = (0..clients).map(|_| Private::new(&mut memory, buffers, count)).collect();
+        Self { rows, by_a2, t1, t2, index_a2, index_t2, result, log, pool, privates }
+    }
+
+    /// A client's own memory.
+    pub(super) fn private(&self, client: usize) -> Private {
+        self.privates[client]
+    }
+
+    /// Clients that it has room for.
+    pub(super) fn clients(&self) -> usize {
+        self.privates.len()
+    }
+
+    /// Where a row of `result` lies.
+    pub(super) fn result_row(&self, number: u64) -> super::layout::RowAt {
+        self.result.row(number % RESULT_ROWS)
+    }
+
+    /// Where a place in the log lies.
+    pub(super) const fn log_at(&self, place: u64) -> u64 {
+        self.log + place % (LOG_BYTES - 256)
+    }
+}
+
+/// Rows that `result` has pages for.
+const RESULT_ROWS: u64 = 100_000;

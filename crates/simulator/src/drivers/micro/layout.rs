@@ -1,0 +1,180 @@
+//! Where everything lies: one machine's memory, each part after the other.
+//!
+//! ```text
+//!   shared   T1 pages │ T2 pages │ index pages │ RESULT │ WAL │ locks, pool     all processes'
+//!   private  sort area, bitmap, pin counts, stack                              one process's each
+//! ```
+//!
+//! A page is PostgreSQL 8.1's: a header, line pointers from the front, rows from the end.
+
+/// Bytes of a page.
+pub(super) const PAGE: u64 = 8192;
+const PAGE_HEADER: u64 = 20;
+const LINE_POINTER: u64 = 4;
+/// Transaction numbers, place and flags before a row's columns.
+pub(super) const ROW_HEADER: u64 = 28;
+/// What an index keeps at the end of a page.
+const INDEX_SPECIAL: u64 = 16;
+/// Place, flags and a key of four bytes.
+const INDEX_ENTRY: u64 = 12;
+/// Pages of memory as the machine translates them; parts begin on one.
+const FRAME: u64 = 4096;
+
+/// Gives out memory.
+#[derive(Debug)]
+pub(super) struct Memory(u64);
+
+impl Memory {
+    pub(super) fn new() -> Self {
+        // Nothing lies at the beginning of memory.
+        Self(1 << 20)
+    }
+
+    pub(super) fn take(&mut self, bytes: u64) -> u64 {
+        let begin = self.0;
+        self.0 += bytes.max(1).div_ceil(FRAME) * FRAME;
+        begin
+    }
+}
+
+/// A file in the buffer pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct File {
+    base: u64,
+    /// The number of its first page's buffer.
+    first: u64,
+}
+
+/// A page of a file, and its buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) address: u64,
+    pub(super) buffer: u64,
+}
+
+impl File {
+    pub(super) fn new(memory: &mut Memory, buffers: &mut u64, pages: u64) -> Self {
+        let file = Self { base: memory.take(pages * PAGE), first: *buffers };
+        *buffers += pages;
+        file
+    }
+
+    pub(super) fn page(&self, number: u64) -> Page {
+        Page { address: self.base + number * PAGE, buffer: self.first + number }
+    }
+}
+
+/// Where rows of so many bytes lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heap {
+    pub(super) file: File,
+    row_bytes: u64,
+}
+
+/// A row: where the way to it leads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowAt {
+    pub(super) page: Page,
+    pub(super) pointer: u64,
+    pub(super) header: u64,
+}
+
+impl Heap {
+    pub(super) fn new(memory: &mut Memory, buffers: &mut u64, rows: u64, columns: u64) -> Self {
+        let row_bytes = (ROW_HEADER + columns).div_ceil(4) * 4;
+        let pages = rows.div_ceil(Self::of_page(row_bytes)).max(1);
+        Self { file: File::new(memory, buffers, pages), row_bytes }
+    }
+
+    const fn of_page(row_bytes: u64) -> u64 {
+        (PAGE - PAGE_HEADER) / (row_bytes + LINE_POINTER)
+    }
+
+    /// Number of the page of a row.
+    pub(super) fn page_of(&self, row: u64) -> u64 {
+        row / Self::of_page(self.row_bytes)
+    }
+
+    pub(super) fn row(&self, row: u64) -> RowAt {
+        let (number, slot) = (self.page_of(row), row % Self::of_page(self.row_bytes));
+        let page = self.file.page(number);
+        RowAt {
+            page,
+            pointer: page.address + PAGE_HEADER + slot * LINE_POINTER,
+            header: page.address + PAGE - (slot + 1) * self.row_bytes,
+        }
+    }
+}
+
+/// Entries that a page of an index holds when it is `percent` full.
+pub(super) const fn entries_of_page(percent: u64) -> u64 {
+    (PAGE - PAGE_HEADER - INDEX_SPECIAL) * percent / 100 / (INDEX_ENTRY + LINE_POINTER)
+}
+
+/// Line pointer and key of an entry of an index page.
+pub(super) const fn index_entry(page: Page, slot: u64) -> (u64, u64) {
+    let pointer = page.address + PAGE_HEADER + slot * LINE_POINTER;
+    (pointer, page.address + PAGE - INDEX_SPECIAL - (slot + 1) * INDEX_ENTRY)
+}
+
+/// What the buffer manager keeps of each buffer, and the locks of all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pool {
+    descriptors: u64,
+    content_locks: u64,
+    buckets: u64,
+    entries: u64,
+    bucket_count: u64,
+    /// The lock of the table of buffers: one for all of it until PostgreSQL 8.2.
+    pub(super) mapping_lock: u64,
+    /// The lock of the log, the lock manager's and that of the list of transactions.
+    pub(super) log_lock: u64,
+    pub(super) manager_lock: u64,
+    pub(super) transactions_lock: u64,
+    /// What the latter two protect.
+    pub(super) lock_table: u64,
+    pub(super) transactions: u64,
+}
+
+impl Pool {
+    const DESCRIPTOR: u64 = 64;
+    /// Two locks of a buffer, of 32 bytes each.
+    const LOCKS: u64 = 64;
+    const ENTRY: u64 = 32;
+
+    pub(super) fn new(memory: &mut Memory, buffers: u64) -> Self {
+        let bucket_count = buffers.next_power_of_two();
+        let locks = memory.take(4 * 32);
+        Self {
+            descriptors: memory.take(buffers * Self::DESCRIPTOR),
+            content_locks: memory.take(buffers * Self::LOCKS),
+            buckets: memory.take(bucket_count * 4),
+            entries: memory.take(buffers * Self::ENTRY),
+            bucket_count,
+            mapping_lock: locks,
+            log_lock: locks + 32,
+            manager_lock: locks + 64,
+            transactions_lock: locks + 96,
+            lock_table: memory.take(FRAME),
+            transactions: memory.take(FRAME),
+        }
+    }
+
+    pub(super) const fn descriptor(&self, buffer: u64) -> u64 {
+        self.descriptors + buffer * Self::DESCRIPTOR
+    }
+
+    pub(super) const fn content_lock(&self, buffer: u64) -> u64 {
+        self.content_locks + buffer * Self::LOCKS
+    }
+
+    /// The bucket of a buffer's page; pages are scattered over them.
+    pub(super) const fn bucket(&self, buffer: u64) -> u64 {
+        let hash = buffer.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        self.buckets + hash % self.bucket_count * 4
+    }
+
+    pub(super) const fn entry(&self, buffer: u64) -> u64 {
+        self.entries + buffer * Self::ENTRY
+    }
+}
