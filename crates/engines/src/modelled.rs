@@ -17,10 +17,12 @@
 //! The other keys are those of the workload. Every figure is modelled: tier E.
 
 mod figures;
+mod micro;
 
 use std::path::Path;
 
 use workahead_machine::EvidenceTier;
+use workahead_simulator::drivers::micro::Query;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 use workahead_study::watch::Watch;
@@ -33,6 +35,11 @@ trait Workload: Sync {
     /// Its name in studies.
     fn name(&self) -> &'static str;
 
+    /// What its code is, and where that is from.
+    fn origin(&self) -> &'static str {
+        "synthetic"
+    }
+
     /// Reads its settings, and says what a run needs.
     fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError>;
 
@@ -41,7 +48,20 @@ trait Workload: Sync {
 }
 
 /// All of them.
-const WORKLOADS: &[&dyn Workload] = &[];
+const WORKLOADS: &[&dyn Workload] =
+    &[&micro::Micro(Query::Utpcc), &micro::Micro(Query::Uss), &micro::Micro(Query::Unj)];
+
+/// What the code of a workload is: a footprint, and where its figures are from. None where there
+/// is no workload of that name.
+#[must_use]
+pub fn origin(workload: &str) -> Option<&'static str> {
+    WORKLOADS.iter().find(|one| one.name() == workload).map(|one| one.origin())
+}
+
+/// Names of all workloads.
+pub fn workloads() -> impl Iterator<Item = &'static str> {
+    WORKLOADS.iter().map(|workload| workload.name())
+}
 
 /// The engine.
 #[derive(Default)]
@@ -56,8 +76,8 @@ fn workload(given: &Given<'_>) -> Result<Option<&'static dyn Workload>, EngineEr
         return Ok(None);
     }
     let found = WORKLOADS.iter().find(|workload| workload.name() == name);
-    let names = WORKLOADS.iter().map(|workload| workload.name());
-    found.map(|found| Some(*found)).ok_or_else(|| EngineError::unknown("workload", &name, names))
+    let found = found.map(|found| Some(*found));
+    found.ok_or_else(|| EngineError::unknown("workload", &name, workloads()))
 }
 
 impl Engine for Modelled {

@@ -225,13 +225,28 @@ impl Dbmbench {
         }
     }
 
+    /// The integers of T1's rows, a1, a2, a3, in the order in which they are loaded.
+    pub fn t1_rows(&self) -> impl Iterator<Item = [u32; 3]> + use<> {
+        data::t1_rows(&self.options)
+    }
+
+    /// What [`Bounds::Fixed`] selects.
+    #[must_use]
+    pub fn fixed_range(&self) -> Range {
+        let (width, values) = (self.options.width(), self.options.a2_values);
+        let low = (values / 2).saturating_sub(1).min(values - width);
+        Range { low, high: low + width + 1 }
+    }
+
     fn range(&self, draws: &mut Draws) -> Range {
         let (width, values) = (self.options.width(), self.options.a2_values);
-        let low = match self.options.bounds {
-            Bounds::Fixed => (values / 2).saturating_sub(1).min(values - width),
-            Bounds::Random => draws.within(0, i64::from(values - width)) as u32,
-        };
-        Range { low, high: low + width + 1 }
+        match self.options.bounds {
+            Bounds::Fixed => self.fixed_range(),
+            Bounds::Random => {
+                let low = draws.within(0, i64::from(values - width)) as u32;
+                Range { low, high: low + width + 1 }
+            }
+        }
     }
 
     fn stored(&self) -> std::sync::MutexGuard<'_, Stored> {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
 use serde::Serialize;
+use workahead_engines::modelled;
 use workahead_simulator::catalogue;
 use workahead_simulator::preset::{Figure, Preset};
 use workahead_study::cell::Cell;
@@ -23,10 +24,10 @@ Examples:
   workahead simulate --machine p4-ht-512k --workload hash_join --set technique=work-ahead
   workahead simulate --machine p4-ht-512k/ht-off --workload csb_tree --set rows=1000000
   workahead simulate --machine p4-ht-512k --change cache.L2.bytes=2097152 --workload hash_join
+  workahead simulate --machine p4-ht-2m --workload utpcc --set clients=4 --set siblings=off
   workahead study run zhou/modelled_hash_join           a whole study of them
 
-Settings are those of a study with `engine = \"modelled\"`: technique, threads, rows, probe_rows,
-probes, set_size, siblings, placement. Nothing is measured: every figure is modelled (tier E), and
+X is measured: every figure is modelled (tier E), and
 the same on every computer.";
 
 #[derive(Debug, clap::Args)]
@@ -35,8 +36,9 @@ pub(crate) struct Args {
     /// A modelled machine, with variants after a slash, or its file
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// What it runs: hash_join, csb_tree, join_index, columnar or bucket
-    #[arg(long, value_name = "OPERATOR", requires = "machine")]
+    /// What it runs: hash_join, csb_tree, join_index, columnar or bucket; or a query of a database,
+    /// utpcc, uss or unj
+    #[arg(long, value_name = "WORKLOAD", requires = "machine")]
     workload: Option<String>,
     /// A setting of the workload; may be given several times
     #[arg(long, value_name = "KEY=VALUE", requires = "workload")]
@@ -65,7 +67,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         preset = preset.with_override(change).map_err(wrong)?;
     }
     match &args.workload {
-        Some(workload) if !args.describe => modelled(&args, &preset, workload)?,
+        Some(workload) if !args.describe => run_on(&args, &preset, workload)?,
         _ if args.describe => describe(&preset, args.json)?,
         _ => {
             return Err(WrongUse::error(format!(
@@ -148,6 +150,9 @@ fn describe(preset: &Preset, json: bool) -> anyhow::Result<()> {
 struct Modelled {
     machine: String,
     tier: &'static str,
+    /// What an engine's code would be, where it is not ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
     settings: BTreeMap<String, String>,
     tuples: u64,
     modelled_s: f64,
@@ -156,7 +161,7 @@ struct Modelled {
     measures: BTreeMap<String, f64>,
 }
 
-fn modelled(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
+fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
     let settings = settings(args, workload)?;
     let cell = Cell {
         index: 0,
@@ -175,6 +180,7 @@ fn modelled(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> 
     let told = Modelled {
         machine: preset.name.clone(),
         tier: "E",
+        code: modelled::origin(workload),
         settings: cell
             .settings
             .iter()
@@ -201,13 +207,15 @@ fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, E
 /// Settings as the study's engine reads them: a small run unless told otherwise.
 fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let mut settings = Settings::new();
-    let usual = [("rows", 200_000), ("probe_rows", 100_000)];
-    for (key, value) in usual {
-        settings.insert(key.to_owned(), Setting::Integer(value));
+    // A walk over tables of ours, or a workload that has sizes of its own.
+    let kind = if modelled::origin(workload).is_some() { "workload" } else { "operator" };
+    if kind == "operator" {
+        for (key, value) in [("rows", 200_000), ("probe_rows", 100_000)] {
+            settings.insert(key.to_owned(), Setting::Integer(value));
+        }
+        settings.insert("pages".to_owned(), Setting::Text("small".to_owned()));
     }
-    for (key, value) in [("pages", "small"), ("operator", workload)] {
-        settings.insert(key.to_owned(), Setting::Text(value.to_owned()));
-    }
+    settings.insert(kind.to_owned(), Setting::Text(workload.to_owned()));
     let machine = args.machine.clone().unwrap_or_default();
     settings.insert("machine".to_owned(), Setting::Text(machine));
     let changes = args.change.iter().map(|change| (change, "model."));
@@ -234,7 +242,12 @@ fn text(told: &Modelled) -> String {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.add_row(["million probes a second".to_owned(), format!("{:.3}", told.mtuples_per_s)]);
+    let noun = if told.code.is_some() { "queries" } else { "probes" };
+    let rate = match told.code {
+        Some(_) => ("queries a second", told.mtuples_per_s * 1e6),
+        None => ("million probes a second", told.mtuples_per_s),
+    };
+    table.add_row([rate.0.to_owned(), format!("{:.3}", rate.1)]);
     for (name, value) in &told.measures {
         let figure =
             if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") };
@@ -242,9 +255,10 @@ fn text(told: &Modelled) -> String {
     }
     let settings: Vec<String> =
         told.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let code = told.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();
     format!(
-        "{}, modelled (tier E: nothing here was measured)\n{}\n{} probes, {} rows found, as an \
-         oracle says\n\n{table}",
+        "{}, modelled (tier E: nothing here was measured){code}\n{}\n{} {noun}, {} rows found, as \
+         an oracle says\n\n{table}",
         told.machine,
         settings.join(", "),
         told.tuples,
