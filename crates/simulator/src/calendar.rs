@@ -67,41 +67,58 @@ impl Calendar {
 }
 
 /// What so many can have at a time.
+///
+/// ```text
+///   now ├───── stay ─────┤
+///    ▓▓▓▓▓                      over: before all others in `by_end`, and not looked at
+///      ▓▓▓▓▓▓▓▓▓▓▓▓▓            meets the stay
+///                 ▓▓▓▓▓▓▓▓▓▓▓   meets it
+///                         ▓▓▓▓  begins after it
+/// ```
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     /// How many; 0 for no limit.
     limit: usize,
     /// How long one is had, at longest and without waiting.
     stay: Ticks,
-    /// From when until when each was had, the latest; some that are long over among them.
-    had: Vec<(Ticks, Ticks)>,
-    /// Which of them is the oldest, once all are there.
+    /// When each ended and began, the latest; by when they ended.
+    by_end: Vec<Had>,
+    /// The same in the order in which they were taken, once all are there from `oldest` on.
+    by_turn: Vec<Had>,
     oldest: usize,
-    /// When the last of them is over.
-    latest: Ticks,
 }
+
+/// Until when one was had, and from when.
+type Had = (Ticks, Ticks);
 
 impl Places {
     pub(crate) fn new(limit: usize, stay: Ticks) -> Self {
-        Self { limit, stay, had: Vec::new(), oldest: 0, latest: 0 }
+        Self { limit, stay, by_end: Vec::new(), by_turn: Vec::new(), oldest: 0 }
     }
 
     /// The first moment from `now` on at which there is room for a stay.
     #[inline]
     pub(crate) fn free_from(&self, now: Ticks) -> Ticks {
-        if now >= self.latest || self.limit == 0 {
-            return now;
+        // Mostly fewer than there are places are not over.
+        let enough = self.by_end.len().checked_sub(self.limit);
+        match enough.and_then(|at| self.by_end.get(at)) {
+            Some((until, _)) if *until > now => self.free_after(now),
+            _ => now,
         }
+    }
+
+    /// The same where as many as there are places are not over.
+    fn free_after(&self, now: Ticks) -> Ticks {
         let mut when = now;
+        let mut left = &self.by_end[..];
         loop {
-            let meets = |(from, until): (Ticks, Ticks)| (from < when + self.stay) & (when < until);
-            // Counted without branches: this is done for every line.
-            let held: usize = self.had.iter().map(|one| usize::from(meets(*one))).sum();
-            if held < self.limit {
+            left = &left[left.partition_point(|(until, _)| *until <= when)..];
+            let mut met = left.iter().filter(|(_, from)| *from < when + self.stay);
+            let Some((until, _)) = met.next() else { return when };
+            if self.limit > 1 && met.nth(self.limit - 2).is_none() {
                 return when;
             }
-            let over = self.had.iter().filter(|one| meets(**one)).map(|(_, until)| *until);
-            when = over.min().unwrap_or(when);
+            when = *until;
         }
     }
 
@@ -111,14 +128,27 @@ impl Places {
         if self.limit == 0 {
             return;
         }
-        self.latest = self.latest.max(until);
+        let had = (until, from);
         // Four times as many as fit at a time: CPUs that look ahead leave gaps.
-        if self.had.len() < 4 * self.limit {
-            self.had.push((from, until));
-            return;
+        if self.by_turn.len() < 4 * self.limit {
+            self.by_turn.push(had);
+            self.by_end.push(had);
+        } else {
+            let gone = std::mem::replace(&mut self.by_turn[self.oldest], had);
+            self.oldest += 1;
+            if self.oldest == self.by_turn.len() {
+                self.oldest = 0;
+            }
+            let at = self.by_end.iter().position(|held| *held == gone).unwrap_or_default();
+            self.by_end.copy_within(at + 1.., at);
         }
-        self.had[self.oldest] = (from, until);
-        self.oldest = (self.oldest + 1) % self.had.len();
+        // From the end on: what is taken last mostly ends last.
+        let mut at = self.by_end.len() - 1;
+        while at > 0 && self.by_end[at - 1].0 > until {
+            self.by_end[at] = self.by_end[at - 1];
+            at -= 1;
+        }
+        self.by_end[at] = had;
     }
 }
 
@@ -160,7 +190,36 @@ mod tests {
         assert_eq!(free, [200, 1100, 1100, 1100]);
     }
 
+    /// As [`Places::free_from`] says it: of all that were had, the latest, at each end of one.
+    fn free_from(had: &[(Ticks, Ticks)], limit: usize, now: Ticks) -> Ticks {
+        let mut when = now;
+        loop {
+            let had = &had[had.len().saturating_sub(4 * limit)..];
+            let met = had.iter().filter(|(from, until)| *from < when + 50 && *until > when);
+            if met.clone().count() < limit {
+                return when;
+            }
+            when = met.map(|(_, until)| *until).min().unwrap();
+        }
+    }
+
     proptest! {
+        /// Short stays, and longer ones than usual; asked for in any order.
+        #[test]
+        fn places_are_free_when_fewer_are_had(
+            limit in 1_usize..5,
+            asked in proptest::collection::vec((0_u64..600, 0_u64..90), 1..60),
+        ) {
+            let mut places = Places::new(limit, 50);
+            let mut had = Vec::new();
+            for (now, length) in asked {
+                let free = places.free_from(now);
+                prop_assert_eq!(free, free_from(&had, limit, now));
+                places.take(free, free + length);
+                had.push((free, free + length));
+            }
+        }
+
         /// Nothing is had twice, and nobody waits while there is a gap: against every tick.
         #[test]
         fn stretches_never_overlap(
