@@ -110,14 +110,11 @@ impl Places {
     /// The same where as many as there are places are not over.
     fn free_after(&self, now: Ticks) -> Ticks {
         let mut when = now;
-        let mut left = &self.by_end[..];
         loop {
-            left = &left[left.partition_point(|(until, _)| *until <= when)..];
-            let mut met = left.iter().filter(|(_, from)| *from < when + self.stay);
-            let Some((until, _)) = met.next() else { return when };
-            if self.limit > 1 && met.nth(self.limit - 2).is_none() {
-                return when;
-            }
+            let left = self.by_end.iter().rev().take_while(|(until, _)| *until > when);
+            let mut met = left.filter(|(_, from)| *from < when + self.stay);
+            // All but so many of them have to be over: there is no room before.
+            let Some((until, _)) = met.nth(self.limit - 1) else { return when };
             when = *until;
         }
     }
