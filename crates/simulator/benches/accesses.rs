@@ -147,6 +147,7 @@ fn measured<'s>(
         let ns = timed.seconds() * 1e9 / stream.accesses();
         report.row(&[
             ("case", json!(timed.name)),
+            ("accesses", json!(stream.accesses())),
             ("maccesses_per_s", json!(1e3 / ns)),
             ("ns_per_access", json!(ns)),
             ("as_fast_as_first", json!(timed.times_as_fast_as(&times[0]))),

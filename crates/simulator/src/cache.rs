@@ -105,6 +105,8 @@ pub struct Cache<D = ()> {
     replacement: Replacement,
     /// Bits of each set's tree; empty under LRU.
     trees: Vec<u64>,
+    /// Lines that are here.
+    held: usize,
 }
 
 impl<D: Copy + Default> Cache<D> {
@@ -124,6 +126,7 @@ impl<D: Copy + Default> Cache<D> {
             line_shift: geometry.line().trailing_zeros(),
             replacement,
             trees: vec![0; trees],
+            held: 0,
         }
     }
 
@@ -219,6 +222,13 @@ impl<D: Copy + Default> Cache<D> {
         self.slot(line).map_or(State::Invalid, |slot| State::of_bits(slot.bits))
     }
 
+    /// Whether there is no line.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
     /// What is in a line, if it is there.
     #[must_use]
     pub fn data(&self, line: u64) -> Option<D> {
@@ -262,7 +272,9 @@ impl<D: Copy + Default> Cache<D> {
             Replacement::Lru => self.push(first, slot),
             Replacement::TreePlru => self.replace(first, slot),
         };
-        (left.bits & STATE != 0).then(|| Victim {
+        let was_full = left.bits & STATE != 0;
+        self.held += usize::from(!was_full);
+        was_full.then(|| Victim {
             line: left.bits >> STATE_BITS,
             state: State::of_bits(left.bits),
             data: left.data,
@@ -298,6 +310,7 @@ impl<D: Copy + Default> Cache<D> {
     pub fn drop_line(&mut self, line: u64) -> Option<Victim<D>> {
         let slot = self.slot_mut(line)?;
         let Slot { bits, data } = std::mem::take(slot);
+        self.held -= 1;
         Some(Victim { line, state: State::of_bits(bits), data })
     }
 
@@ -311,6 +324,7 @@ impl<D: Copy + Default> Cache<D> {
     pub fn clear(&mut self) {
         self.slots.fill(Slot::default());
         self.trees.fill(0);
+        self.held = 0;
     }
 }
 

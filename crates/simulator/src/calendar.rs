@@ -9,31 +9,62 @@
 //! CPUs look ahead: one that follows a chain of pointers asks for lines of a far later time than
 //! its neighbour, which must not have to wait for them.
 
-use std::collections::VecDeque;
-
 use crate::ticks::Ticks;
 
 /// Stretches that are remembered; before them, all was taken.
 const STRETCHES: usize = 256;
 
+/// Places for them, in a ring: a power of two, so that it is gone round by a mask.
+const RING: usize = 2 * STRETCHES;
+
 /// What one can have at a time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Calendar {
-    /// From when until when it is taken, in order; those that touch are one.
-    taken: VecDeque<(Ticks, Ticks)>,
+    /// From when until when it is taken, in order from `first` to `end`; those that touch are one.
+    taken: Box<[(Ticks, Ticks); RING]>,
+    first: usize,
+    end: usize,
     /// What lies before this is forgotten.
     floor: Ticks,
 }
 
+impl Default for Calendar {
+    fn default() -> Self {
+        Self { taken: Box::new([(0, 0); RING]), first: 0, end: 0, floor: 0 }
+    }
+}
+
 impl Calendar {
+    #[inline(always)]
+    const fn at(&mut self, at: usize) -> &mut (Ticks, Ticks) {
+        &mut self.taken[at % RING]
+    }
+
     /// Takes a stretch, at `now` or in the first gap after it: when it begins.
+    #[inline(always)]
     pub(crate) fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
-        let mut begun = now.max(self.floor);
-        let mut at = self.taken.len();
-        while at > 0 && self.taken[at - 1].1 > begun {
+        let begun = now.max(self.floor);
+        let is_empty = self.first == self.end;
+        let last = self.at(self.end.wrapping_sub(1));
+        // Most go on where the last one ended, or begin after it.
+        if !is_empty && last.1 == begun {
+            last.1 += length;
+            return begun;
+        }
+        if (is_empty || last.1 < begun) && length > 0 {
+            self.insert(self.end, (begun, begun + length));
+            return begun;
+        }
+        self.take_before_last(begun, length)
+    }
+
+    fn take_before_last(&mut self, mut begun: Ticks, length: Ticks) -> Ticks {
+        let mut at = self.end;
+        while at > self.first && self.at(at - 1).1 > begun {
             at -= 1;
         }
-        while let Some((from, until)) = self.taken.get(at).copied() {
+        while at < self.end {
+            let (from, until) = *self.at(at);
             if begun + length <= from {
                 break;
             }
@@ -41,27 +72,39 @@ impl Calendar {
             at += 1;
         }
         if length > 0 {
-            self.insert(at, (begun, begun + length));
+            self.join(at, (begun, begun + length));
         }
         begun
     }
 
-    fn insert(&mut self, at: usize, (from, until): (Ticks, Ticks)) {
-        let joins_next = self.taken.get(at).is_some_and(|next| next.0 == until);
-        let before = at.checked_sub(1).filter(|before| self.taken[*before].1 == from);
-        match (before, joins_next) {
-            (Some(before), true) => {
-                self.taken[before].1 = self.taken[at].1;
-                self.taken.remove(at);
+    /// Puts a stretch before another one, or makes one of it and those that it touches.
+    fn join(&mut self, at: usize, (from, until): (Ticks, Ticks)) {
+        let joins_next = at < self.end && self.at(at).0 == until;
+        let joins_last = at > self.first && self.at(at - 1).1 == from;
+        match (joins_last, joins_next) {
+            (true, true) => {
+                self.at(at - 1).1 = self.at(at).1;
+                for next in at + 1..self.end {
+                    *self.at(next - 1) = *self.at(next);
+                }
+                self.end -= 1;
             }
-            (Some(before), false) => self.taken[before].1 = until,
-            (None, true) => self.taken[at].0 = from,
-            (None, false) => self.taken.insert(at, (from, until)),
+            (true, false) => self.at(at - 1).1 = until,
+            (false, true) => self.at(at).0 = from,
+            (false, false) => self.insert(at, (from, until)),
         }
-        if self.taken.len() > STRETCHES
-            && let Some((_, until)) = self.taken.pop_front()
-        {
-            self.floor = until;
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, at: usize, stretch: (Ticks, Ticks)) {
+        for next in (at..self.end).rev() {
+            *self.at(next + 1) = *self.at(next);
+        }
+        *self.at(at) = stretch;
+        self.end += 1;
+        if self.end - self.first > STRETCHES {
+            self.floor = self.at(self.first).1;
+            self.first += 1;
         }
     }
 }
@@ -162,7 +205,7 @@ mod tests {
         // Before it there is room for ten, but not for twenty that begin at 85.
         assert_eq!((bus.take(90, 10), bus.take(65, 20), bus.take(85, 20)), (90, 65, 110));
         assert_eq!((bus.take(80, 5), bus.take(80, 5)), (85, 130));
-        assert_eq!(bus.taken, [(65, 135)]);
+        assert_eq!((bus.end - bus.first, *bus.at(bus.first)), (1, (65, 135)));
     }
 
     #[test]

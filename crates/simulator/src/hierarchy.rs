@@ -305,6 +305,10 @@ impl<D: Copy + Default> Hierarchy<D> {
         let others = std::mem::take(&mut path.under[depth]);
         for at in &others {
             let cache = &mut self.units[*at as usize].cache;
+            // As that of instructions is where none are fetched; its lines are many and short.
+            if cache.is_empty() {
+                continue;
+            }
             for line in cache.line_of(first)..=cache.line_of(first + span - 1) {
                 let state = cache.peek(line);
                 snooped.had |= state != State::Invalid;

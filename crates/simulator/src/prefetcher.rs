@@ -5,23 +5,32 @@ use crate::preset::{Prefetcher, Preset};
 /// Streams that a core's misses form.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    /// By stream: the line that would go on with it, and when it was used last.
-    next: Vec<(u64, u64)>,
+    /// By stream: the line that would go on with it.
+    next: Vec<u64>,
+    /// When it was used last, and which it is: `turn * STREAMS_MAX + stream`.
+    used: Vec<u64>,
     turn: u64,
     ahead: u64,
-    line: u64,
-    page: u64,
+    line_shift: u32,
+    page_shift: u32,
 }
+
+/// A preset has no more.
+const STREAMS_MAX: u64 = 64;
+
+/// What goes on with a stream that is none yet: beyond any address.
+const NONE: u64 = 1 << 63;
 
 impl Streams {
     pub(crate) fn new(prefetcher: &Prefetcher, preset: &Preset) -> Self {
-        let line = preset.cache.last().map_or(64, |level| u64::from(level.line));
+        let line = preset.cache.last().map_or(64, |level| level.line);
         Self {
-            next: vec![(u64::MAX, 0); prefetcher.streams as usize],
+            next: vec![NONE; prefetcher.streams as usize],
+            used: (0..u64::from(prefetcher.streams)).collect(),
             turn: 0,
             ahead: u64::from(prefetcher.ahead),
-            line,
-            page: u64::from(preset.page),
+            line_shift: line.trailing_zeros(),
+            page_shift: preset.page.trailing_zeros(),
         }
     }
 
@@ -29,21 +38,19 @@ impl Streams {
     /// within its page: what comes after that is another frame of memory.
     pub(crate) fn missed(&mut self, address: u64, mut fetch: impl FnMut(u64)) {
         self.turn += 1;
-        let line = address / self.line;
-        let end = (address / self.page + 1) * self.page / self.line;
-        let found = self.next.iter_mut().find(|(next, _)| {
-            // The stream's own lines came ahead, so that its next miss is some lines further on.
-            line >= *next && line <= next.saturating_add(self.ahead)
-        });
-        if let Some((next, used)) = found {
-            (*next, *used) = (line + 1, self.turn);
-            for ahead in line + 1..=(line + self.ahead).min(end - 1) {
-                fetch(ahead * self.line);
+        let line = address >> self.line_shift;
+        // The stream's own lines came ahead, so that its next miss is some lines further on.
+        let goes_on = |next: &u64| line.wrapping_sub(*next) <= self.ahead;
+        let found = self.next.iter().position(goes_on);
+        let oldest = || self.used.iter().min().map_or(0, |used| used % STREAMS_MAX) as usize;
+        let stream = found.unwrap_or_else(oldest);
+        self.next[stream] = line + 1;
+        self.used[stream] = self.turn * STREAMS_MAX + stream as u64;
+        if found.is_some() {
+            let end = ((address >> self.page_shift) + 1) << self.page_shift >> self.line_shift;
+            for ahead in line + 1..(line + self.ahead + 1).min(end) {
+                fetch(ahead << self.line_shift);
             }
-            return;
-        }
-        if let Some(oldest) = self.next.iter_mut().min_by_key(|(_, used)| *used) {
-            *oldest = (line + 1, self.turn);
         }
     }
 }
