@@ -13,11 +13,11 @@
 //! same (A19).
 
 mod accesses;
-mod announced;
 mod build;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::collections::VecDeque;
 
@@ -25,27 +25,35 @@ use crate::branches::Predictor;
 use crate::calendar::{Calendar, Places};
 use crate::counts::{Cause, Counts};
 use crate::hierarchy::Hierarchy;
+use crate::noted::Noted;
 use crate::op::{After, Op};
 use crate::prefetcher::Streams;
 use crate::preset::{Preset, Sharing};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
-use announced::Announced;
+/// What was announced or touched, by 64 bytes. A set of 8,192 references has more than any other
+/// schedule announces.
+type Lines = Noted<{ 1 << 14 }>;
 
 /// Which of a core's copies of a structure a thread has.
 #[derive(Debug, Clone)]
-pub(crate) struct Copies<T>(Vec<T>);
+pub(crate) struct Copies<T> {
+    all: Vec<T>,
+    /// Bits of a thread's number that count: none where all have the same.
+    mask: usize,
+}
 
 impl<T: Clone> Copies<T> {
     pub(crate) fn new(sharing: Sharing, threads: u32, one: &T) -> Self {
-        Self(vec![one.clone(); sharing.copies(threads) as usize])
+        let copies = sharing.copies(threads) as usize;
+        let mask = if copies == 1 { 0 } else { usize::MAX };
+        Self { all: vec![one.clone(); copies], mask }
     }
 
     #[inline(always)]
     pub(crate) fn of(&mut self, thread: usize) -> &mut T {
-        let at = if self.0.len() == 1 { 0 } else { thread };
-        &mut self.0[at]
+        &mut self.all[thread & self.mask]
     }
 }
 
@@ -78,9 +86,9 @@ struct Cpu {
     flying: VecDeque<(u64, Ticks, Option<Cause>)>,
     /// When each store in the buffer is done, oldest first.
     storing: VecDeque<Ticks>,
-    announced: Announced,
+    announced: Lines,
     /// Lines touched lately, for machine clears.
-    touched: Announced,
+    touched: Lines,
     space: u16,
     counts: Counts,
 }
@@ -93,21 +101,41 @@ pub struct Processor {
     /// Caches and the bus.
     pub hierarchy: Hierarchy,
     preset: Preset,
+    shape: Shape,
+}
+
+/// What of a preset every operation asks for.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// Threads of a core.
+    threads: usize,
     uop: Ticks,
     nearest: Ticks,
     nearest_code: Ticks,
     line: u64,
     code_line: u64,
+    /// Caches between a core and memory, for data.
+    depth: usize,
     window: u64,
     /// Whether the threads of a core have one window together.
     window_shared: bool,
     stores: usize,
     stores_shared: bool,
+    drops_hints: bool,
     clear: Ticks,
     clear_window: Ticks,
     data_tlb_cost: Ticks,
     code_tlb_cost: Ticks,
     mispredict: Ticks,
+}
+
+/// A CPU at work: with its core and what is behind it.
+struct Turn<'p> {
+    at: usize,
+    cpu: &'p mut Cpu,
+    core: &'p mut Core,
+    hierarchy: &'p mut Hierarchy,
+    shape: &'p Shape,
 }
 
 impl Processor {
@@ -134,18 +162,13 @@ impl Processor {
     pub fn switch_to(&mut self, cpu: usize, space: u16) {
         let before = std::mem::replace(&mut self.cpus[cpu].space, space);
         if before != space && self.preset.tlb.flushed {
-            let (core, thread) = self.place(cpu);
+            let (core, thread) = self.cpus[cpu].place;
             let core = &mut self.cores[core];
             core.data_tlb.of(thread).clear();
             if let Some(tlb) = &mut core.code_tlb {
                 tlb.of(thread).clear();
             }
         }
-    }
-
-    #[inline(always)]
-    fn place(&self, cpu: usize) -> (usize, usize) {
-        self.cpus[cpu].place
     }
 
     /// Lets a CPU wait for all that it began.
@@ -167,29 +190,89 @@ impl Processor {
             Op::Compute { uops } => self.begin(cpu, uops),
             Op::Load { address, bytes, after } => {
                 self.begin(cpu, 1);
-                self.load(cpu, address, after);
-                self.rest_of(address, bytes, |one, line| one.load(cpu, line, After::Nothing));
+                self.turn(cpu).load(address, after);
+                if self.is_longer(address, bytes) {
+                    self.rest_of(address, bytes, |one, line| {
+                        one.turn(cpu).load(line, After::Nothing);
+                    });
+                }
             }
             Op::Store { address, bytes } => {
                 self.begin(cpu, 1);
                 self.store(cpu, address);
-                self.rest_of(address, bytes, |one, line| one.store(cpu, line));
+                if self.is_longer(address, bytes) {
+                    self.rest_of(address, bytes, |one, line| one.store(cpu, line));
+                }
             }
-            Op::Announce { address, hint } => self.announce(cpu, address, hint),
-            Op::Branch { at, taken, back } => self.branch(cpu, (at, back), taken),
-            Op::Fetch { address, bytes } => self.fetch(cpu, address, bytes),
-            Op::Pause { cycles } => self.pause(cpu, cycles),
+            Op::Announce { address, hint } => {
+                let known = self.turn(cpu).announce(address);
+                if hint {
+                    self.begin(cpu, 1);
+                    self.turn(cpu).hint(address, known);
+                }
+            }
+            Op::Branch { at, taken, back } => {
+                self.begin(cpu, 1);
+                self.turn(cpu).branch((at, back), taken);
+            }
+            Op::Fetch { address, bytes } => self.turn(cpu).fetch(address, bytes),
+            Op::Pause { cycles } => {
+                self.begin(cpu, 1);
+                self.turn(cpu).pause(cycles);
+            }
         }
     }
 
-    /// The lines after the first of a run of bytes.
     #[inline(always)]
+    fn turn(&mut self, at: usize) -> Turn<'_> {
+        let Self { cpus, cores, hierarchy, shape, .. } = self;
+        let cpu = &mut cpus[at];
+        let core = &mut cores[cpu.place.0];
+        Turn { at, cpu, core, hierarchy, shape }
+    }
+
+    /// Begins operations: when the front is free, and the window has room.
+    #[inline(always)]
+    fn begin(&mut self, at: usize, uops: u32) {
+        if self.shape.window_shared {
+            // What begins now counts as begun.
+            self.cpus[at].count(uops);
+            self.make_shared_room(at);
+            return self.turn(at).take_front(uops);
+        }
+        let mut turn = self.turn(at);
+        turn.cpu.count(uops);
+        turn.cpu.make_room(turn.shape.window);
+        turn.take_front(uops);
+    }
+
+    /// Writes to the line of an address.
+    #[inline(always)]
+    fn store(&mut self, at: usize, address: u64) {
+        if self.shape.threads > 1 {
+            self.clear_siblings(at, address);
+        }
+        let Some(ready) = self.turn(at).store(address) else { return };
+        if self.shape.stores_shared {
+            self.make_shared_store(at);
+        }
+        self.cpus[at].storing.push_back(ready);
+    }
+
+    /// Whether bytes reach into another line.
+    #[inline(always)]
+    const fn is_longer(&self, address: u64, bytes: u16) -> bool {
+        (address & (self.shape.line - 1)) + bytes as u64 > self.shape.line
+    }
+
+    /// The lines after the first of a run of bytes.
+    #[inline(never)]
     fn rest_of(&mut self, address: u64, bytes: u16, mut each: impl FnMut(&mut Self, u64)) {
-        let last = address + u64::from(bytes.max(1)) - 1;
-        let mut next = (address & !(self.line - 1)) + self.line;
+        let last = address + u64::from(bytes) - 1;
+        let mut next = (address & !(self.shape.line - 1)) + self.shape.line;
         while next <= last {
             each(self, next);
-            next += self.line;
+            next += self.shape.line;
         }
     }
 }

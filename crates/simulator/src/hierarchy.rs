@@ -130,12 +130,12 @@ impl<D: Copy + Default> Hierarchy<D> {
     #[inline(always)]
     pub fn access(&mut self, cpu: usize, kind: Kind, address: u64, now: Ticks) -> Access {
         match self.near(cpu, kind, address, now) {
-            Ok(access) => access,
+            Ok(ready) => Access { ready, depth: 0, dirty: false },
             Err(state) => self.beyond(cpu, kind, address, (now, state)),
         }
     }
 
-    /// An access that the nearest cache settles; else what it knows of the line, for
+    /// When an access is done that the nearest cache settles; else what it knows of the line, for
     /// [`beyond`](Self::beyond).
     #[inline(always)]
     pub(crate) fn near(
@@ -144,7 +144,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         kind: Kind,
         address: u64,
         now: Ticks,
-    ) -> Result<Access, State> {
+    ) -> Result<Ticks, State> {
         let path = match kind {
             Kind::Fetch => &self.code[cpu],
             Kind::Load | Kind::Store => &self.data[cpu],
@@ -159,8 +159,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             return Err(state);
         }
         self.found[cpu].at[kind as usize][0] += 1;
-        let ready = self.fills.ready(address, now + unit.latency);
-        Ok(Access { ready, depth: 0, dirty: false })
+        Ok(self.fills.ready(address, now + unit.latency))
     }
 
     /// An access that the nearest cache can't settle.

@@ -27,6 +27,7 @@ pub mod counts;
 pub mod drivers;
 pub mod geometry;
 pub mod hierarchy;
+mod noted;
 pub mod op;
 mod prefetcher;
 pub mod preset;

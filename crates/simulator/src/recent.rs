@@ -6,6 +6,8 @@
 //!
 //! Real ones compare all entries at once. A model that did so one by one would spend its time here.
 
+use crate::noted::multiplied;
+
 /// End of a chain.
 const NONE: u16 = u16::MAX;
 
@@ -103,8 +105,7 @@ impl Recent {
 
     #[inline(always)]
     fn bucket(&self, key: u64) -> usize {
-        // Fibonacci hashing: the high bits of the product depend on all bits of the key.
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        (multiplied(key) >> self.shift) as usize
     }
 
     fn give_up_oldest(&mut self) -> u16 {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Announced, Copies, Core, Cpu, Processor};
+use super::{Copies, Core, Cpu, Lines, Processor, Shape};
 use crate::branches::Predictor;
 use crate::calendar::{Calendar, Places};
 use crate::counts::Counts;
@@ -11,6 +11,9 @@ use crate::prefetcher::Streams;
 use crate::preset::{Holds, Preset, PresetError, Sharing, TlbSizes};
 use crate::ticks::{CYCLE, Ticks, ticks};
 use crate::tlb::Tlb;
+
+/// Bytes of which one thing is said, as a shift: a line of most machines.
+const LINE_SHIFT: u32 = 6;
 
 impl Processor {
     /// A machine with nothing in its caches.
@@ -22,29 +25,41 @@ impl Processor {
         let hierarchy = Hierarchy::new(preset)?;
         let cores: Result<Vec<Core>, PresetError> =
             (0..preset.cores).map(|_| Core::new(preset)).collect();
-        let core = &preset.core;
-        let nearest = preset.cache.iter().find(|level| level.holds != Holds::Instructions);
-        let code = preset.cache.iter().find(|level| level.holds != Holds::Data);
         Ok(Self {
             cores: cores?,
             cpus: (0..preset.cpus()).map(|cpu| Cpu::new(cpu, preset.threads)).collect(),
             hierarchy,
+            preset: preset.clone(),
+            shape: Shape::of(preset),
+        })
+    }
+}
+
+impl Shape {
+    fn of(preset: &Preset) -> Self {
+        let core = &preset.core;
+        let data = preset.cache.iter().filter(|level| level.holds != Holds::Instructions);
+        let nearest = data.clone().next();
+        let code = preset.cache.iter().find(|level| level.holds != Holds::Data);
+        Self {
+            threads: preset.threads as usize,
             uop: CYCLE / Ticks::from(core.width),
             nearest: ticks(nearest.map_or(0.0, |level| level.latency)),
             nearest_code: ticks(code.map_or(0.0, |level| level.latency)),
             code_line: code.map_or(64, |level| u64::from(level.line)),
             line: nearest.map_or(64, |level| u64::from(level.line)),
+            depth: data.count(),
             window: u64::from(core.window / core.window_sharing.parts(preset.threads)),
             stores: (core.stores / core.stores_sharing.parts(preset.threads)) as usize,
             window_shared: together(core.window, core.window_sharing, preset.threads),
             stores_shared: together(core.stores, core.stores_sharing, preset.threads),
+            drops_hints: core.drops_hints,
             clear: ticks(preset.clears.cost),
             clear_window: ticks(preset.clears.window),
             data_tlb_cost: ticks(preset.tlb.data.cost),
             code_tlb_cost: ticks(preset.tlb.instructions.as_ref().map_or(0.0, |tlb| tlb.cost)),
             mispredict: ticks(preset.branches.as_ref().map_or(0.0, |all| all.mispredict)),
-            preset: preset.clone(),
-        })
+        }
     }
 }
 
@@ -93,8 +108,8 @@ impl Cpu {
             chain: 0,
             flying: VecDeque::new(),
             storing: VecDeque::new(),
-            announced: Announced::new(),
-            touched: Announced::new(),
+            announced: Lines::new(LINE_SHIFT),
+            touched: Lines::new(LINE_SHIFT),
             space: 0,
             counts: Counts::default(),
         }

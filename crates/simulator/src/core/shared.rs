@@ -26,7 +26,7 @@ impl Processor {
                 }
             }
             match first {
-                Some((done, cause)) if held > self.window => {
+                Some((done, cause)) if held > self.shape.window => {
                     self.cpus[at].lose_or_compute(cause, done - now);
                 }
                 _ => return,
@@ -46,18 +46,38 @@ impl Processor {
                     first = first.min(*done);
                 }
             }
-            if held < self.stores {
+            if held < self.shape.stores {
                 return;
             }
             self.cpus[at].lose(Cause::Stores, first - now);
         }
     }
 
+    /// A store to a line that siblings read a moment ago clears the core's pipeline, at a fixed
+    /// cost for all that touched it (S4.15, S4.31).
+    #[inline]
+    pub(super) fn clear_siblings(&mut self, at: usize, address: u64) {
+        let since = self.cpus[at].now.saturating_sub(self.shape.clear_window);
+        let mut cleared = false;
+        for sibling in self.siblings(at) {
+            let cpu = &mut self.cpus[sibling];
+            if sibling != at && cpu.touched.when(address).is_some_and(|when| when >= since) {
+                cpu.pay(Cause::Clear, self.shape.clear);
+                cleared = true;
+            }
+        }
+        if cleared {
+            let cpu = &mut self.cpus[at];
+            cpu.counts.clears += 1;
+            cpu.pay(Cause::Clear, self.shape.clear);
+        }
+    }
+
     /// The logical CPUs of a CPU's core, itself among them.
+    #[inline(always)]
     fn siblings(&self, at: usize) -> std::ops::Range<usize> {
-        let (core, _) = self.place(at);
-        let threads = self.preset.threads as usize;
-        core * threads..(core + 1) * threads
+        let (_, thread) = self.cpus[at].place;
+        at - thread..at - thread + self.shape.threads
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::noted::multiplied;
 use crate::op::Op;
 
 /// Bytes that keep together: what buffers are aligned to here.
@@ -68,6 +69,6 @@ impl Hasher for Multiplied {
     }
 
     fn write_u64(&mut self, key: u64) {
-        self.0 = (self.0 ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+        self.0 = multiplied(self.0 ^ key).rotate_left(32);
     }
 }

@@ -1,0 +1,69 @@
+//! Time that a logical CPU loses, and what it waits for.
+
+use super::Cpu;
+use super::accesses::Parts;
+use crate::counts::Cause;
+use crate::ticks::Ticks;
+
+impl Cpu {
+    /// Loses time.
+    #[inline(always)]
+    pub(super) fn lose(&mut self, cause: Cause, length: Ticks) {
+        self.now += length;
+        self.counts.stalled[cause as usize] += length;
+    }
+
+    /// Loses time to a cause; without one, it is what the nearest cache takes, which is
+    /// computation.
+    pub(super) fn lose_or_compute(&mut self, cause: Option<Cause>, length: Ticks) {
+        match cause {
+            Some(cause) => self.lose(cause, length),
+            None => {
+                self.now += length;
+                self.counts.computation += length;
+            }
+        }
+    }
+
+    /// Loses time that nothing could overlap.
+    pub(super) fn pay(&mut self, cause: Cause, length: Ticks) {
+        self.lose(cause, length);
+        self.counts.penalty[cause as usize] += length;
+    }
+
+    /// Waits for an access, without overlap. What the nearest cache takes is computation.
+    pub(super) fn wait_for(&mut self, ready: Ticks, parts: &Parts) {
+        for (cause, length) in parts.each() {
+            self.lose(cause, length);
+        }
+        let rest = ready.saturating_sub(self.now);
+        self.now += rest;
+        self.counts.computation += rest;
+    }
+
+    /// Waits until fewer operations than the window holds are begun and not done. A window of 0
+    /// has none that are.
+    #[inline(always)]
+    pub(super) fn make_room(&mut self, window: u64) {
+        while let Some((number, done, cause)) = self.flying.front().copied() {
+            if done > self.now {
+                if number + window > self.counts.uops {
+                    return;
+                }
+                self.lose_or_compute(cause, done - self.now);
+            }
+            self.flying.pop_front();
+        }
+    }
+
+    /// Waits for everything that is on its way.
+    pub(super) fn drain(&mut self) {
+        while let Some((_, done, cause)) = self.flying.pop_front() {
+            self.lose_or_compute(cause, done.saturating_sub(self.now));
+        }
+        if let Some(done) = self.storing.back().copied() {
+            self.lose(Cause::Stores, done.saturating_sub(self.now));
+        }
+        self.storing.clear();
+    }
+}
