@@ -165,14 +165,9 @@ impl<D: Copy + Default> Cache<D> {
         let first = self.set_of(line);
         // Most accesses are to the line that the set was last used for.
         let newest = self.slots[first];
-        if newest.holds(line) && self.trees.is_empty() {
+        if newest.holds(line) && self.replacement == Replacement::Lru {
             return State::of_bits(newest.bits);
         }
-        self.touch_older(first, line)
-    }
-
-    #[inline]
-    fn touch_older(&mut self, first: usize, line: u64) -> State {
         let Some(way) = self.way_of(first, line) else { return State::Invalid };
         let state = State::of_bits(self.slots[first + way].bits);
         self.used(first, way);
@@ -192,6 +187,10 @@ impl<D: Copy + Default> Cache<D> {
                 return Some(at * 4 + way);
             }
         }
+        // What has ways by fours, as most have, is done.
+        if rest.is_empty() {
+            return None;
+        }
         let way = rest.iter().position(|slot| slot.holds(line))?;
         Some(fours.len() * 4 + way)
     }
@@ -201,18 +200,35 @@ impl<D: Copy + Default> Cache<D> {
     fn used(&mut self, first: usize, way: usize) {
         match self.replacement {
             Replacement::Lru => {
-                let set = &mut self.slots[first..=first + way];
-                // Hand over hand: a call that moves memory costs more than a few ways.
-                let mut carried = set[way];
-                for slot in set {
-                    carried = std::mem::replace(slot, carried);
-                }
+                let newest = self.slots[first + way];
+                self.push(first, way, newest);
             }
             Replacement::TreePlru => {
                 let tree = &mut self.trees[first / self.ways];
                 *tree = tree_used(*tree, self.ways, way);
             }
         }
+    }
+
+    /// Puts a slot in front of a set's others, those before a way each in the place of the next.
+    /// Returns what was in that way.
+    #[inline(always)]
+    fn push(&mut self, first: usize, way: usize, slot: Slot<D>) -> Slot<D> {
+        let set = &mut self.slots[first..first + self.ways];
+        let left = set[way];
+        // Where a whole set moves its size is known: a few moves of many slots at once.
+        if let (Some(eight), 7) = (set.first_chunk_mut::<8>(), way) {
+            eight.copy_within(..7, 1);
+        } else if let (Some(four), 3) = (set.first_chunk_mut::<4>(), way) {
+            four.copy_within(..3, 1);
+        } else {
+            // Hand over hand: a call that moves memory costs more than a few ways.
+            for at in (0..way).rev() {
+                set[at + 1] = set[at];
+            }
+        }
+        set[0] = slot;
+        left
     }
 
     /// What is known of a line, which is not thereby used.
@@ -269,7 +285,7 @@ impl<D: Copy + Default> Cache<D> {
         let first = self.set_of(line);
         let slot = Slot { bits: line << STATE_BITS | state as u64, data };
         let left = match self.replacement {
-            Replacement::Lru => self.push(first, slot),
+            Replacement::Lru => self.push(first, self.way_to_leave(first), slot),
             Replacement::TreePlru => self.replace(first, slot),
         };
         let was_full = left.bits & STATE != 0;
@@ -281,18 +297,14 @@ impl<D: Copy + Default> Cache<D> {
         })
     }
 
-    /// Puts a slot in front of a set's others, each of which takes the place of the next, up to an
-    /// empty one. Returns the one for which no place is left.
-    #[inline]
-    fn push(&mut self, first: usize, slot: Slot<D>) -> Slot<D> {
-        let mut carried = slot;
-        for slot in &mut self.slots[first..first + self.ways] {
-            carried = std::mem::replace(slot, carried);
-            if carried.bits & STATE == 0 {
-                break;
-            }
+    /// The first way that is empty, or else the last: the one not used for longest.
+    #[inline(always)]
+    fn way_to_leave(&self, first: usize) -> usize {
+        if self.held == self.slots.len() {
+            return self.ways - 1;
         }
-        carried
+        let set = &self.slots[first..first + self.ways];
+        set.iter().position(|slot| slot.bits & STATE == 0).unwrap_or(self.ways - 1)
     }
 
     /// Puts a slot in an empty place, or in that of the one that the tree gives up.

@@ -124,37 +124,46 @@ pub(crate) struct Places {
     limit: usize,
     /// How long one is had, at longest and without waiting.
     stay: Ticks,
-    /// When each ended and began, the latest; by when they ended.
+    /// When each ended and began, the latest; by when they ended, from `first` to `end`. There is
+    /// room for as many again, so that they move only now and then.
     by_end: Vec<Had>,
+    first: usize,
+    end: usize,
     /// The same in the order in which they were taken, once all are there from `oldest` on.
     by_turn: Vec<Had>,
     oldest: usize,
 }
+
+/// Times as many as fit at a time that are remembered: CPUs that look ahead leave gaps.
+const HELD: usize = 4;
 
 /// Until when one was had, and from when.
 type Had = (Ticks, Ticks);
 
 impl Places {
     pub(crate) fn new(limit: usize, stay: Ticks) -> Self {
-        Self { limit, stay, by_end: Vec::new(), by_turn: Vec::new(), oldest: 0 }
+        let (by_end, by_turn) = (vec![(0, 0); 2 * limit * HELD], Vec::new());
+        Self { limit, stay, by_end, first: 0, end: 0, by_turn, oldest: 0 }
     }
 
     /// The first moment from `now` on at which there is room for a stay.
     #[inline]
     pub(crate) fn free_from(&self, now: Ticks) -> Ticks {
         // Mostly fewer than there are places are not over.
-        let enough = self.by_end.len().checked_sub(self.limit);
-        match enough.and_then(|at| self.by_end.get(at)) {
-            Some((until, _)) if *until > now => self.free_after(now),
-            _ => now,
-        }
+        let is_room = self.end - self.first < self.limit
+            || self.limit == 0
+            || self.by_end[self.end - self.limit].0 <= now;
+        if is_room { now } else { self.free_after(now) }
     }
 
     /// The same where as many as there are places are not over.
     fn free_after(&self, now: Ticks) -> Ticks {
         let mut when = now;
         loop {
-            let left = self.by_end.iter().rev().take_while(|(until, _)| *until > when);
+            let left = self.by_end[self.first..self.end]
+                .iter()
+                .rev()
+                .take_while(|(until, _)| *until > when);
             let mut met = left.filter(|(_, from)| *from < when + self.stay);
             // All but so many of them have to be over: there is no room before.
             let Some((until, _)) = met.nth(self.limit - 1) else { return when };
@@ -169,26 +178,42 @@ impl Places {
             return;
         }
         let had = (until, from);
-        // Four times as many as fit at a time: CPUs that look ahead leave gaps.
-        if self.by_turn.len() < 4 * self.limit {
+        if self.by_turn.len() < HELD * self.limit {
             self.by_turn.push(had);
-            self.by_end.push(had);
         } else {
             let gone = std::mem::replace(&mut self.by_turn[self.oldest], had);
             self.oldest += 1;
             if self.oldest == self.by_turn.len() {
                 self.oldest = 0;
             }
-            let at = self.by_end.iter().position(|held| *held == gone).unwrap_or_default();
-            self.by_end.copy_within(at + 1.., at);
+            self.forget(gone);
+        }
+        if self.end == self.by_end.len() {
+            self.by_end.copy_within(self.first.., 0);
+            (self.first, self.end) = (0, self.end - self.first);
         }
         // From the end on: what is taken last mostly ends last.
-        let mut at = self.by_end.len() - 1;
-        while at > 0 && self.by_end[at - 1].0 > until {
-            self.by_end[at] = self.by_end[at - 1];
+        let held = &mut self.by_end[self.first..=self.end];
+        let mut at = held.len() - 1;
+        while at > 0 && held[at - 1].0 > until {
+            held[at] = held[at - 1];
             at -= 1;
         }
-        self.by_end[at] = had;
+        held[at] = had;
+        self.end += 1;
+    }
+
+    /// Takes one out, which is among the first: what was taken first mostly ended first.
+    #[inline(always)]
+    fn forget(&mut self, gone: Had) {
+        let mut carried = self.by_end[self.first];
+        for held in &mut self.by_end[self.first..self.end] {
+            std::mem::swap(&mut carried, held);
+            if carried == gone {
+                break;
+            }
+        }
+        self.first += 1;
     }
 }
 

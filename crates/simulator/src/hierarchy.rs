@@ -13,17 +13,20 @@
 
 mod build;
 mod fills;
+mod lines;
+mod snoop;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
 use crate::bus::Bus;
-use crate::cache::{Cache, State, Victim};
+use crate::cache::{Cache, State};
 use crate::preset::Protocol;
 use crate::ticks::Ticks;
 
 use fills::Fills;
+use snoop::{Asked, Snooped};
 
 /// What is done at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,6 +93,8 @@ struct Path {
     /// By depth: caches of other paths that lead through the one at that depth; at the end, every
     /// cache that is on no path of this CPU. Nearest first.
     under: Vec<Vec<u16>>,
+    /// Bytes of the longest of its lines.
+    span: u64,
 }
 
 /// The caches of a path, nearest first: copied at will.
@@ -176,80 +181,75 @@ impl<D: Copy + Default> Hierarchy<D> {
             return Access { ready, depth: 0, dirty: false };
         }
         let (depth, state) = self.look_up(cpu, kind, address);
-        self.found[cpu].at[kind as usize][depth] += 1;
-        let path = self.path(cpu, kind);
-        let is_memory = depth == path.steps.len();
+        let steps = self.path(cpu, kind).steps;
         // To be written, a line that is only shared at this depth is asked for from everybody.
         let widest = match kind {
-            Kind::Store if !state.is_owned() => path.steps.len(),
+            Kind::Store if !state.is_owned() => steps.len(),
             _ => depth,
         };
         let asked = Asked { cpu, kind, address };
-        let is_alone = path.under[widest].is_empty();
-        let snooped = if is_alone { Snooped::NOTHING } else { self.snoop(&asked, widest) };
-        let ready = if is_memory {
-            self.bus.read(now, snooped.dirty.is_some())
-        } else {
-            let latency = self.units[self.path(cpu, kind).steps[depth] as usize].latency;
-            // A neighbour's changes take the same way once more.
-            let detour = if snooped.dirty.is_some() { latency } else { 0 };
-            let upgraded = match widest > depth {
-                true => self.bus.upgrade(now, !snooped.had),
-                false => now,
-            };
-            self.fills.ready(address, upgraded.max(now) + latency + detour)
+        let snooped = self.snoop(&asked, widest);
+        let is_dirty = snooped.dirty.is_some();
+        let ready = match steps.get(depth) {
+            None => self.bus.read(now, is_dirty),
+            Some(at) => {
+                let latency = self.units[*at as usize].latency;
+                // A neighbour's changes take the same way once more.
+                let detour = if is_dirty { latency } else { 0 };
+                let upgraded = match widest > depth {
+                    true => self.bus.upgrade(now, !snooped.had),
+                    false => now,
+                };
+                self.fills.ready(address, upgraded.max(now) + latency + detour)
+            }
         };
-        let dirty = snooped.dirty.is_some();
-        self.found[cpu].dirty[kind as usize] += u64::from(dirty);
-        let state = match (kind, state) {
-            (Kind::Store, _) => State::Modified,
-            // Instructions are nobody's own.
-            (Kind::Fetch, _) => State::Shared,
-            _ if snooped.had => State::Shared,
-            (_, State::Invalid) if self.protocol == Protocol::Mesi => State::Exclusive,
-            (_, state) if state.is_owned() => match self.protocol {
-                Protocol::Mesi => State::Exclusive,
-                Protocol::Msi => State::Shared,
-            },
-            _ => State::Shared,
-        };
+        let found = &mut self.found[cpu];
+        found.at[kind as usize][depth] += 1;
+        found.dirty[kind as usize] += u64::from(is_dirty);
+        let state = self.state_of(kind, state, &snooped);
         self.fill(&asked, depth, state, now);
         self.fills.note(address, ready);
-        Access { ready, depth: depth as u8, dirty }
+        Access { ready, depth: depth as u8, dirty: is_dirty }
     }
 
-    /// Whether an access can be settled by the nearest cache.
-    #[must_use]
-    pub fn is_near(&self, cpu: usize, address: u64) -> bool {
-        let cache = &self.units[self.data[cpu].steps.caches[0] as usize].cache;
-        cache.peek(cache.line_of(address)) != State::Invalid
+    /// What a line becomes in the caches that did not have it.
+    #[inline(always)]
+    const fn state_of(&self, kind: Kind, state: State, snooped: &Snooped<D>) -> State {
+        match (kind, state, self.protocol) {
+            (Kind::Store, _, _) => State::Modified,
+            // Instructions are nobody's own.
+            (Kind::Fetch, _, _) => State::Shared,
+            _ if snooped.had => State::Shared,
+            (_, State::Shared, _) | (_, _, Protocol::Msi) => State::Shared,
+            (_, _, Protocol::Mesi) => State::Exclusive,
+        }
     }
 
     /// Where on its path a line is, and what is known of it there; `Invalid` where nowhere.
+    #[inline(always)]
     fn look_up(&mut self, cpu: usize, kind: Kind, address: u64) -> (usize, State) {
+        let Self { units, data, code, found, .. } = self;
         let path = match kind {
-            Kind::Fetch => &self.code[cpu],
-            Kind::Load | Kind::Store => &self.data[cpu],
+            Kind::Fetch => &code[cpu],
+            Kind::Load | Kind::Store => &data[cpu],
         };
-        let last = path.steps.len() - 1;
-        let mut state = State::Invalid;
-        let mut depth = 1;
-        while depth <= last {
-            let cache = &mut self.units[path.steps[depth] as usize].cache;
-            state = cache.touch(cache.line_of(address));
-            if depth == last {
+        let farther = path.steps.get(1..).unwrap_or_default();
+        for (depth, at) in (1..).zip(farther) {
+            let cache = &mut units[*at as usize].cache;
+            let state = cache.touch(cache.line_of(address));
+            if depth == farther.len() {
                 // Their order is that of `State::ALL`, the other way round.
                 let at = State::ALL.len() - 1 - state as usize;
-                self.found[cpu].state[kind as usize][at] += 1;
+                found[cpu].state[kind as usize][at] += 1;
             }
             if state != State::Invalid {
-                break;
+                return (depth, state);
             }
-            depth += 1;
         }
-        (depth, state)
+        (farther.len() + 1, State::Invalid)
     }
 
+    #[inline(always)]
     fn path(&self, cpu: usize, kind: Kind) -> &Path {
         match kind {
             Kind::Fetch => &self.code[cpu],
@@ -276,153 +276,15 @@ impl<D: Copy + Default> Hierarchy<D> {
                 None => self.bus.upgrade(now, !snooped.had),
             }
         };
-        self.modify_path(cpu, address);
+        self.modify_path(cpu, address, 0);
         ready + latency
     }
 
-    /// Says of every cache on the path that has the line that it was changed.
-    fn modify_path(&mut self, cpu: usize, address: u64) {
-        for at in 0..self.data[cpu].steps.len() {
-            let cache = &mut self.units[self.data[cpu].steps[at] as usize].cache;
+    /// Says of every cache on the path from a depth on that has the line that it was changed.
+    fn modify_path(&mut self, cpu: usize, address: u64, depth: usize) {
+        for at in &self.data[cpu].steps[depth..] {
+            let cache = &mut self.units[*at as usize].cache;
             cache.set_state(cache.line_of(address), State::Modified);
-        }
-    }
-
-    /// Asks the caches under a depth for a line: takes it away for a store, shares it otherwise.
-    fn snoop(&mut self, asked: &Asked, depth: usize) -> Snooped<D> {
-        let mut snooped = Snooped::NOTHING;
-        let Asked { cpu, kind, address } = *asked;
-        let path = match kind {
-            Kind::Fetch => &mut self.code[cpu],
-            Kind::Load | Kind::Store => &mut self.data[cpu],
-        };
-        // All of what the path's largest line holds: caches may have lines of other sizes.
-        let lines = |unit: &Unit<D>| unit.cache.line_bytes();
-        let span = path.steps.iter().map(|at| lines(&self.units[*at as usize])).max().unwrap_or(1);
-        let first = address & !(span - 1);
-        // Lent, so that the caches can be changed meanwhile.
-        let others = std::mem::take(&mut path.under[depth]);
-        for at in &others {
-            let cache = &mut self.units[*at as usize].cache;
-            // As that of instructions is where none are fetched; its lines are many and short.
-            if cache.is_empty() {
-                continue;
-            }
-            for line in cache.line_of(first)..=cache.line_of(first + span - 1) {
-                let state = cache.peek(line);
-                snooped.had |= state != State::Invalid;
-                if state == State::Modified && snooped.dirty.is_none() {
-                    snooped.dirty = cache.data(line);
-                }
-                if state != State::Invalid && kind == Kind::Store {
-                    cache.drop_line(line);
-                    self.found[cpu].invalidated += 1;
-                } else if state.is_owned() {
-                    cache.set_state(line, State::Shared);
-                }
-            }
-        }
-        if let Some(data) = snooped.dirty
-            && size_of::<D>() > 0
-        {
-            self.settle(asked, depth, (&others, data));
-        }
-        match kind {
-            Kind::Fetch => self.code[cpu].under[depth] = others,
-            Kind::Load | Kind::Store => self.data[cpu].under[depth] = others,
-        }
-        snooped
-    }
-
-    /// What a neighbour had changed is everybody's now: of the neighbour's other caches, of the one
-    /// that was asked through, or of memory.
-    fn settle(&mut self, asked: &Asked, depth: usize, (others, data): (&[u16], D)) {
-        let Asked { cpu, kind, address } = *asked;
-        for at in others {
-            let cache = &mut self.units[*at as usize].cache;
-            cache.set_data(cache.line_of(address), data);
-        }
-        let through = self.path(cpu, kind).steps.get(depth).copied();
-        match through {
-            Some(at) => {
-                let cache = &mut self.units[at as usize].cache;
-                cache.set_data(cache.line_of(address), data);
-            }
-            None => self.remember(address, data),
-        }
-    }
-
-    /// Puts a line into the caches that did not have it, farthest first.
-    fn fill(&mut self, asked: &Asked, depth: usize, state: State, now: Ticks) {
-        let Asked { cpu, kind, address } = *asked;
-        let caches = self.path(cpu, kind).steps;
-        let mut data = match caches.get(depth) {
-            _ if size_of::<D>() == 0 => D::default(),
-            Some(at) => {
-                let cache = &mut self.units[*at as usize].cache;
-                cache.data(cache.line_of(address)).unwrap_or_default()
-            }
-            None => self.recalled(address),
-        };
-        for at in caches[..depth].iter().rev() {
-            data = self.put(*at, (address, state, data), now);
-        }
-        if kind == Kind::Store && depth < caches.len() {
-            self.modify_path(cpu, address);
-        }
-    }
-
-    /// Puts a line into one cache, and sends who has to leave on its way. Returns its data.
-    fn put(&mut self, at: u16, (address, state, data): (u64, State, D), now: Ticks) -> D {
-        let cache = &mut self.units[at as usize].cache;
-        let line = cache.line_of(address);
-        if let Some(victim) = cache.insert(line, state, data) {
-            self.leave(at, victim, now);
-        }
-        data
-    }
-
-    /// A line leaves a cache: it is called back from nearer ones where this one includes them, and
-    /// what was changed goes on to the next.
-    fn leave(&mut self, at: u16, mut victim: Victim<D>, now: Ticks) {
-        let unit = &self.units[at as usize];
-        let address = unit.cache.address_of(victim.line);
-        if unit.inclusive {
-            let bytes = unit.cache.line_bytes();
-            let mut newest = None;
-            let nearer = std::mem::take(&mut self.units[at as usize].nearer);
-            for nearer in &nearer {
-                let cache = &mut self.units[*nearer as usize].cache;
-                for line in cache.line_of(address)..=cache.line_of(address + bytes - 1) {
-                    let Some(called) = cache.drop_line(line) else { continue };
-                    if called.state == State::Modified {
-                        victim.state = State::Modified;
-                        newest = newest.or(Some(called.data));
-                    }
-                }
-            }
-            victim.data = newest.unwrap_or(victim.data);
-            self.units[at as usize].nearer = nearer;
-        }
-        if victim.state != State::Modified {
-            return;
-        }
-        let Some(next) = self.units[at as usize].next else {
-            self.bus.write(now);
-            self.remember(address, victim.data);
-            return;
-        };
-        let cache = &mut self.units[next as usize].cache;
-        let line = cache.line_of(address);
-        // Being written is a use, as it is where it has to be put in: else a cache of more ways
-        // could miss more.
-        if cache.touch(line) != State::Invalid {
-            cache.set_state(line, State::Modified);
-            if size_of::<D>() > 0 {
-                cache.set_data(line, victim.data);
-            }
-        } else {
-            self.put(next, (address, State::Modified, victim.data), now);
         }
     }
 
@@ -450,67 +312,9 @@ impl<D: Copy + Default> Hierarchy<D> {
         self.fills.note(address, ready);
     }
 
-    /// What memory holds.
-    fn recalled(&self, address: u64) -> D {
-        if size_of::<D>() == 0 {
-            return D::default();
-        }
-        self.memory.get(&self.key(address)).copied().unwrap_or_default()
-    }
-
-    fn remember(&mut self, address: u64, data: D) {
-        if size_of::<D>() > 0 {
-            let key = self.key(address);
-            self.memory.insert(key, data);
-        }
-    }
-
-    fn key(&self, address: u64) -> u64 {
-        self.units[0].cache.line_of(address)
-    }
-
-    /// What a CPU that just read an address sees there.
-    #[must_use]
-    pub fn value(&self, cpu: usize, address: u64) -> Option<D> {
-        let cache = &self.units[self.data[cpu].steps[0] as usize].cache;
-        cache.data(cache.line_of(address))
-    }
-
-    /// What a CPU that just stored at an address puts there.
-    pub fn set_value(&mut self, cpu: usize, address: u64, data: D) {
-        let cache = &mut self.units[self.data[cpu].steps[0] as usize].cache;
-        cache.set_data(cache.line_of(address), data);
-    }
-
-    /// Number of caches on a CPU's path of data.
-    #[inline(always)]
-    #[must_use]
-    pub fn depth(&self, cpu: usize) -> usize {
-        usize::from(self.data[cpu].steps.count)
-    }
-
     /// Names of the caches on a path of data, nearest first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
-}
-
-/// Who asks for what.
-struct Asked {
-    cpu: usize,
-    kind: Kind,
-    address: u64,
-}
-
-/// What others had.
-struct Snooped<D> {
-    /// Whether anybody had the line.
-    had: bool,
-    /// What was in it, where it had been changed.
-    dirty: Option<D>,
-}
-
-impl<D> Snooped<D> {
-    const NOTHING: Self = Self { had: false, dirty: None };
 }

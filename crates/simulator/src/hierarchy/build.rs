@@ -52,6 +52,8 @@ impl<D: Copy + Default> Hierarchy<D> {
         let all: Vec<Steps> = data.iter().chain(&code).map(|path| path.steps).collect();
         for path in data.iter_mut().chain(&mut code) {
             path.under = under(path.steps, &all, units.len());
+            let lines = path.steps.iter().map(|at| units[*at as usize].cache.line_bytes());
+            path.span = lines.max().unwrap_or(1);
         }
         let shift = units.iter().map(|unit| unit.cache.line_bytes().trailing_zeros()).max();
         let of_data = |level: &&CacheLevel| level.holds != Holds::Instructions;
