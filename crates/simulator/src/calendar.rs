@@ -24,13 +24,15 @@ pub(crate) struct Calendar {
     taken: Box<[(Ticks, Ticks); RING]>,
     first: usize,
     end: usize,
+    /// When the last of them ends, whatever its place says: it grows most of the time.
+    last: Ticks,
     /// What lies before this is forgotten.
     floor: Ticks,
 }
 
 impl Default for Calendar {
     fn default() -> Self {
-        Self { taken: Box::new([(0, 0); RING]), first: 0, end: 0, floor: 0 }
+        Self { taken: Box::new([(0, 0); RING]), first: 0, end: 0, last: Ticks::MAX, floor: 0 }
     }
 }
 
@@ -43,19 +45,29 @@ impl Calendar {
     /// Takes a stretch, at `now` or in the first gap after it: when it begins.
     #[inline(always)]
     pub(crate) fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
-        let begun = now.max(self.floor);
-        let is_empty = self.first == self.end;
-        let last = self.at(self.end.wrapping_sub(1));
         // Most go on where the last one ended, or begin after it.
-        if !is_empty && last.1 == begun {
-            last.1 += length;
-            return begun;
+        if now == self.last {
+            self.last += length;
+            return now;
         }
-        if (is_empty || last.1 < begun) && length > 0 {
-            self.insert(self.end, (begun, begun + length));
-            return begun;
+        self.take_apart(now, length)
+    }
+
+    fn take_apart(&mut self, now: Ticks, length: Ticks) -> Ticks {
+        if self.end > self.first {
+            self.at(self.end - 1).1 = self.last;
         }
-        self.take_before_last(begun, length)
+        let begun = match now.max(self.floor) {
+            begun if self.last < begun && length > 0 => {
+                self.insert(self.end, (begun, begun + length));
+                begun
+            }
+            begun => self.take_before_last(begun, length),
+        };
+        if self.end > self.first {
+            self.last = self.at(self.end - 1).1;
+        }
+        begun
     }
 
     fn take_before_last(&mut self, mut begun: Ticks, length: Ticks) -> Ticks {
@@ -230,7 +242,7 @@ mod tests {
         // Before it there is room for ten, but not for twenty that begin at 85.
         assert_eq!((bus.take(90, 10), bus.take(65, 20), bus.take(85, 20)), (90, 65, 110));
         assert_eq!((bus.take(80, 5), bus.take(80, 5)), (85, 130));
-        assert_eq!((bus.end - bus.first, *bus.at(bus.first)), (1, (65, 135)));
+        assert_eq!((bus.end - bus.first, bus.at(bus.first).0, bus.last), (1, 65, 135));
     }
 
     #[test]

@@ -84,6 +84,8 @@ struct Cpu {
     /// Loads on their way: number of the operation, when it is done, and what it waits for; none
     /// where that is the nearest cache.
     flying: VecDeque<(u64, Ticks, Option<Cause>)>,
+    /// The number of the operation for which the oldest of them has to be done.
+    room_to: u64,
     /// When each store in the buffer is done, oldest first.
     storing: VecDeque<Ticks>,
     announced: Lines,
@@ -212,6 +214,8 @@ impl Processor {
                 }
             }
             Op::Branch { at, taken, back } => {
+                // What is not on its way any more is not waited for.
+                self.cpus[cpu].room_to = 0;
                 self.begin(cpu, 1);
                 self.turn(cpu).branch((at, back), taken);
             }
@@ -242,7 +246,9 @@ impl Processor {
         }
         let mut turn = self.turn(at);
         turn.cpu.count(uops);
-        turn.cpu.make_room(turn.shape.window);
+        if turn.cpu.counts.uops >= turn.cpu.room_to {
+            turn.cpu.make_room(turn.shape.window);
+        }
         turn.take_front(uops);
     }
 

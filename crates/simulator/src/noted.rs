@@ -50,11 +50,12 @@ mod tests {
 
     #[test]
     fn the_newer_of_two_is_kept() {
-        let mut noted = Noted::<1>::new(6);
+        let mut noted = Noted::<2>::new(6);
         assert_eq!(noted.when(0), None);
         noted.note(130, 7);
         assert_eq!((noted.when(128), noted.when(191), noted.when(192)), (Some(7), Some(7), None));
-        noted.note(0, 8);
-        assert_eq!((noted.when(128), noted.when(63)), (None, Some(8)));
+        // Of so many lines some share its place.
+        (3..20).for_each(|line| noted.note(line * 64, 8));
+        assert_eq!((noted.when(128), noted.when(19 * 64 + 63)), (None, Some(8)));
     }
 }

@@ -39,14 +39,19 @@ impl Streams {
     pub(crate) fn missed(&mut self, address: u64, mut fetch: impl FnMut(u64)) {
         self.turn += 1;
         let line = address >> self.line_shift;
-        // The stream's own lines came ahead, so that its next miss is some lines further on.
-        let goes_on = |next: &u64| line.wrapping_sub(*next) <= self.ahead;
-        let found = self.next.iter().position(goes_on);
-        let oldest = || self.used.iter().min().map_or(0, |used| used % STREAMS_MAX) as usize;
-        let stream = found.unwrap_or_else(oldest);
+        let (mut found, mut oldest) = (usize::MAX, u64::MAX);
+        // Without branches: which stream it is can't be guessed.
+        let (next, used) = (&self.next[..], &self.used[..self.next.len()]);
+        for at in (0..next.len()).rev() {
+            // The stream's own lines came ahead, so that its next miss is some lines further on.
+            found = if line.wrapping_sub(next[at]) <= self.ahead { at } else { found };
+            oldest = oldest.min(used[at]);
+        }
+        let goes_on = found != usize::MAX;
+        let stream = if goes_on { found } else { (oldest % STREAMS_MAX) as usize };
         self.next[stream] = line + 1;
         self.used[stream] = self.turn * STREAMS_MAX + stream as u64;
-        if found.is_some() {
+        if goes_on {
             let end = ((address >> self.page_shift) + 1) << self.page_shift >> self.line_shift;
             for ahead in line + 1..(line + self.ahead + 1).min(end) {
                 fetch(ahead << self.line_shift);

@@ -76,7 +76,7 @@ impl Turn<'_> {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + shape.nearest {
             // Also where the nearest cache has it, of an address that is not known yet.
-            cpu.flying.push_back((cpu.counts.uops, ready, parts.most()));
+            cpu.fly(shape.window, ready, parts.most());
         }
     }
 

@@ -107,6 +107,7 @@ impl Cpu {
             begun: None,
             chain: 0,
             flying: VecDeque::new(),
+            room_to: u64::MAX,
             storing: VecDeque::new(),
             announced: Lines::new(LINE_SHIFT),
             touched: Lines::new(LINE_SHIFT),

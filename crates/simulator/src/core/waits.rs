@@ -41,19 +41,32 @@ impl Cpu {
         self.counts.computation += rest;
     }
 
+    /// A load is on its way, of the operation that began last.
+    #[inline(always)]
+    pub(super) fn fly(&mut self, window: u64, done: Ticks, cause: Option<Cause>) {
+        let number = self.counts.uops;
+        if self.flying.is_empty() {
+            self.room_to = number + window;
+        }
+        self.flying.push_back((number, done, cause));
+    }
+
     /// Waits until fewer operations than the window holds are begun and not done. A window of 0
     /// has none that are.
-    #[inline(always)]
+    #[inline]
     pub(super) fn make_room(&mut self, window: u64) {
+        self.room_to = u64::MAX;
         while let Some((number, done, cause)) = self.flying.front().copied() {
             if done > self.now {
-                if number + window > self.counts.uops {
+                self.room_to = number + window;
+                if self.room_to > self.counts.uops {
                     return;
                 }
                 self.lose_or_compute(cause, done - self.now);
             }
             self.flying.pop_front();
         }
+        self.room_to = u64::MAX;
     }
 
     /// Waits for everything that is on its way.

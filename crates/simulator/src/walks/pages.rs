@@ -17,39 +17,43 @@ const RECENT: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Pages {
     frames: HashMap<u64, u64, BuildHasherDefault<Multiplied>>,
-    recent: Vec<(u64, u64)>,
+    recent: Box<[(u64, u64); RECENT]>,
 }
 
 impl Pages {
     pub(super) fn new() -> Self {
-        Self { frames: HashMap::default(), recent: vec![(u64::MAX, 0); RECENT] }
+        Self { frames: HashMap::default(), recent: Box::new([(u64::MAX, 0); RECENT]) }
     }
 
     /// An address in the model.
-    #[inline]
-    pub(super) fn address(&mut self, address: u64) -> u64 {
+    #[inline(always)]
+    fn address(&mut self, address: u64) -> u64 {
         let page = address >> PAGE_SHIFT;
-        let recent = &mut self.recent[page as usize % RECENT];
-        if recent.0 != page {
-            // Nothing lies at 0, as ever.
-            let next = self.frames.len() as u64 + 1;
-            *recent = (page, *self.frames.entry(page).or_insert(next));
-        }
-        recent.1 << PAGE_SHIFT | address & ((1 << PAGE_SHIFT) - 1)
+        let (held, frame) = self.recent[page as usize % RECENT];
+        let frame = if held == page { frame } else { self.look_up(page) };
+        frame << PAGE_SHIFT | address & ((1 << PAGE_SHIFT) - 1)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, page: u64) -> u64 {
+        // Nothing lies at 0, as ever.
+        let next = self.frames.len() as u64 + 1;
+        let frame = *self.frames.entry(page).or_insert(next);
+        self.recent[page as usize % RECENT] = (page, frame);
+        frame
     }
 
     /// An operation at its place in the model.
-    #[inline]
-    pub(super) fn placed(&mut self, op: Op) -> Op {
-        match op {
-            Op::Load { address, bytes, after } => {
-                Op::Load { address: self.address(address), bytes, after }
-            }
-            Op::Store { address, bytes } => Op::Store { address: self.address(address), bytes },
-            Op::Announce { address, hint } => Op::Announce { address: self.address(address), hint },
-            Op::Fetch { address, bytes } => Op::Fetch { address: self.address(address), bytes },
-            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } => op,
+    #[inline(always)]
+    pub(super) fn placed(&mut self, mut op: Op) -> Op {
+        match &mut op {
+            Op::Load { address, .. }
+            | Op::Store { address, .. }
+            | Op::Announce { address, .. }
+            | Op::Fetch { address, .. } => *address = self.address(*address),
+            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } => {}
         }
+        op
     }
 }
 
