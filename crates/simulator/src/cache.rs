@@ -144,6 +144,14 @@ impl<D: Copy + Default> Cache<D> {
         line << self.line_shift
     }
 
+    /// Lines that have so many bytes from the first of one on, which are a power of two.
+    #[inline(always)]
+    #[must_use]
+    pub const fn lines_of(&self, bytes: u64) -> u64 {
+        let lines = bytes >> self.line_shift;
+        if lines == 0 { 1 } else { lines }
+    }
+
     /// Bytes of a line.
     #[must_use]
     pub const fn line_bytes(&self) -> u64 {
@@ -232,7 +240,7 @@ impl<D: Copy + Default> Cache<D> {
     }
 
     /// What is known of a line, which is not thereby used.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn peek(&self, line: u64) -> State {
         self.slot(line).map_or(State::Invalid, |slot| State::of_bits(slot.bits))
@@ -251,6 +259,7 @@ impl<D: Copy + Default> Cache<D> {
         self.slot(line).map(|slot| slot.data)
     }
 
+    #[inline(always)]
     fn slot(&self, line: u64) -> Option<&Slot<D>> {
         let first = self.set_of(line);
         self.way_of(first, line).map(|way| &self.slots[first + way])

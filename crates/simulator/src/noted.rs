@@ -14,13 +14,15 @@ pub(crate) const fn multiplied(key: u64) -> u64 {
 pub(crate) struct Noted<const PLACES: usize> {
     lines: Box<[(u64, Ticks)]>,
     line_shift: u32,
+    /// Nothing was ever said: the table need not be looked at.
+    is_empty: bool,
 }
 
 impl<const PLACES: usize> Noted<PLACES> {
     /// Nothing, of lines of `1 << line_shift` bytes.
     pub(crate) fn new(line_shift: u32) -> Self {
         const { assert!(PLACES.is_power_of_two()) };
-        Self { lines: vec![(u64::MAX, 0); PLACES].into(), line_shift }
+        Self { lines: vec![(u64::MAX, 0); PLACES].into(), line_shift, is_empty: true }
     }
 
     /// Something is said of all addresses of a line.
@@ -28,11 +30,15 @@ impl<const PLACES: usize> Noted<PLACES> {
     pub(crate) fn note(&mut self, address: u64, when: Ticks) {
         let line = address >> self.line_shift;
         self.lines[Self::place(line)] = (line, when);
+        self.is_empty = false;
     }
 
     /// When something was said of an address; nothing where that is forgotten.
     #[inline(always)]
     pub(crate) fn when(&self, address: u64) -> Option<Ticks> {
+        if self.is_empty {
+            return None;
+        }
         let line = address >> self.line_shift;
         let (held, when) = self.lines[Self::place(line)];
         (held == line).then_some(when)

@@ -46,7 +46,8 @@ impl<D: Copy + Default> Hierarchy<D> {
             if cache.is_empty() {
                 continue;
             }
-            for line in cache.line_of(first)..=cache.line_of(first + path.span - 1) {
+            let line = cache.line_of(first);
+            for line in line..line + cache.lines_of(path.span) {
                 let state = cache.peek(line);
                 if state == State::Invalid {
                     continue;
