@@ -1,41 +1,8 @@
-//! Embeds every study of the repository: `studies/**/*.toml` as a sorted list of ids and texts.
+//! Embeds every study of the repository.
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+#[path = "build/embed.rs"]
+mod embed;
 
 fn main() -> std::io::Result<()> {
-    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = manifest.join("../../studies");
-    let mut files = Vec::new();
-    walk(&root, &mut files)?;
-    files.sort();
-    let mut code = String::from("&[\n");
-    for file in files {
-        let below = file.strip_prefix(&root).expect("walked from the root").with_extension("");
-        let id = below.to_str().expect("study names are UTF-8").replace('\\', "/");
-        let path = file.canonicalize()?;
-        writeln!(code, "    Embedded {{ id: {id:?}, text: include_str!({path:?}) }},")
-            .expect("text");
-    }
-    code.push_str("]\n");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    std::fs::write(out.join("studies.rs"), code)
-}
-
-/// Files below a directory; none when it is not there. Cargo looks at each again.
-fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    println!("cargo::rerun-if-changed={}", dir.display());
-    if !dir.is_dir() {
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            walk(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
-            println!("cargo::rerun-if-changed={}", path.display());
-            files.push(path);
-        }
-    }
-    Ok(())
+    embed::texts("studies", "id")
 }

@@ -184,6 +184,13 @@ mod tests {
     }
 
     #[test]
+    fn requests_of_one_moment_go_one_after_the_other() {
+        let mut bus = bus(0);
+        let begun: Vec<u64> = (0..40).map(|_| bus.read(0, false) / CYCLE - 100).collect();
+        assert_eq!(begun, (0..40).map(|at| at * 10).collect::<Vec<u64>>());
+    }
+
+    #[test]
     fn takes_as_many_requests_as_it_may() {
         let mut bus = bus(2);
         bus.read(0, false);
@@ -200,18 +207,5 @@ mod tests {
         bus.write(0);
         assert_eq!(bus.read(0, false), 112 * CYCLE);
         assert_eq!((bus.counts.upgrades, bus.counts.upgrades_alone, bus.counts.writes), (1, 1, 1));
-    }
-
-    /// A request of the future, whose address is not known yet, is no obstacle now.
-    #[test]
-    fn late_requests_keep_nobody_waiting() {
-        let mut bus = bus(0);
-        assert_eq!(bus.read(10_000 * CYCLE, false), 10_100 * CYCLE);
-        assert_eq!(bus.read(0, false), 100 * CYCLE);
-        assert_eq!(bus.read(10_001 * CYCLE, false), 10_110 * CYCLE);
-        // A stretch has sixteen transfers; the seventeenth is in the next.
-        let mut bus = self::bus(0);
-        let begun: Vec<u64> = (0..40).map(|_| bus.read(0, false) / CYCLE - 100).collect();
-        assert_eq!(begun, (0..40).map(|at| at * 10).collect::<Vec<u64>>());
     }
 }

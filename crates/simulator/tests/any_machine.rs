@@ -10,35 +10,18 @@ use workahead_simulator::preset::{Preset, Protocol, Sharing};
 use workahead_simulator::run::{Slices, Thread, run};
 use workahead_simulator::ticks::Ticks;
 
-const BASE: &str = r#"
-    name = "any"
-    title = "any machine"
-    ghz = 1.0
-    cores = 1
-    threads = 1
-    page = 4096
-    core = { width = 2, window = 0, stores = 0, outstanding = 4, uops-per-instruction = 1.0 }
-    cache = [
-        { name = "L1D", holds = "data", bytes = 512, ways = 2, line = 32, latency = 2 },
-        { name = "L1I", holds = "instructions", bytes = 512, ways = 2, line = 32, latency = 2 },
-        { name = "L2", holds = "both", bytes = 4096, ways = 4, line = 64, latency = 10 },
-    ]
-    branches = { targets = 16, ways = 4, history = 4, mispredict = 15 }
-    clears = { cost = 50, window = 100 }
-    prefetcher = { streams = 2, ahead = 2 }
-    origin = { all = "made up" }
-    [tlb]
-    data = { entries = 8, ways = 0, cost = 20 }
-    instructions = { entries = 8, ways = 4, cost = 20 }
-    [memory]
-    latency = 100
-    transfer = 8
-    message = 2
-    dirty-latency = 150
-"#;
-
+/// One CPU of everything a little, and nothing overlaps.
 fn base() -> Preset {
-    toml::from_str(BASE).unwrap()
+    let mut preset: Preset = toml::from_str(include_str!("machine.toml")).unwrap();
+    (preset.cores, preset.threads) = (1, 1);
+    (preset.core.width, preset.core.window, preset.core.stores) = (2, 0, 0);
+    let [first, instructions, second] = &mut preset.cache[..] else { panic!("three caches") };
+    (first.bytes, first.ways, first.line) = (512, 2, 32);
+    (instructions.bytes, instructions.line) = (512, 32);
+    (second.bytes, second.ways, second.line) = (4096, 4, 64);
+    preset.tlb.data.entries = 8;
+    preset.memory.outstanding = 0;
+    preset
 }
 
 fn sharing() -> impl Strategy<Value = Sharing> {

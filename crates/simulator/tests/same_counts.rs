@@ -10,33 +10,7 @@ use workahead_simulator::preset::{Preset, Protocol, Sharing};
 use workahead_simulator::run::{Slices, Thread, run};
 
 /// Two cores of two threads with everything that can be modelled.
-const ALL: &str = r#"
-    name = "all"
-    title = "of everything a little"
-    ghz = 1.0
-    cores = 2
-    threads = 2
-    page = 4096
-    core = { width = 3, window = 40, stores = 6, outstanding = 4, uops-per-instruction = 1.0 }
-    cache = [
-        { name = "L1D", holds = "data", bytes = 2048, ways = 4, line = 64, latency = 2 },
-        { name = "L1I", holds = "instructions", bytes = 2048, ways = 2, line = 64, latency = 2 },
-        { name = "L2", holds = "both", bytes = 16384, ways = 8, line = 128, latency = 10 },
-    ]
-    branches = { targets = 64, ways = 4, history = 8, mispredict = 15 }
-    clears = { cost = 200, window = 100 }
-    prefetcher = { streams = 4, ahead = 2 }
-    origin = { all = "made up" }
-    [tlb]
-    data = { entries = 16, ways = 0, cost = 20 }
-    instructions = { entries = 16, ways = 4, cost = 20 }
-    [memory]
-    latency = 100
-    transfer = 8
-    message = 2
-    outstanding = 6
-    dirty-latency = 150
-"#;
+const ALL: &str = include_str!("machine.toml");
 
 /// Of every kind of operation a little, near and far, aligned and not.
 fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {

@@ -4,29 +4,17 @@ use super::*;
 
 /// Four CPUs with 512 bytes of L1D, 256 of L1I and 2 KiB of L2 each; lines of 64 bytes; no overlap.
 pub(crate) fn small() -> Preset {
-    let text = r#"
-        name = "small"
-        title = "four small CPUs"
-        ghz = 1.0
-        cores = 4
-        threads = 1
-        page = 4096
-        core = { width = 1, window = 0, stores = 0, outstanding = 4, uops-per-instruction = 1.0 }
-        cache = [
-            { name = "L1D", holds = "data", bytes = 512, ways = 2, line = 64, latency = 2 },
-            { name = "L1I", holds = "instructions", bytes = 256, ways = 2, line = 64, latency = 2 },
-            { name = "L2", holds = "both", bytes = 2048, ways = 4, line = 64, latency = 10 },
-        ]
-        tlb = { data = { entries = 64, ways = 0, cost = 20 } }
-        clears = { cost = 200, window = 100 }
-        origin = { all = "made up" }
-        [memory]
-        latency = 100
-        transfer = 8
-        message = 2
-        dirty-latency = 150
-    "#;
-    toml::from_str(text).unwrap()
+    let mut preset: Preset = toml::from_str(include_str!("../../tests/machine.toml")).unwrap();
+    "small".clone_into(&mut preset.name);
+    (preset.cores, preset.threads) = (4, 1);
+    (preset.core.width, preset.core.window, preset.core.stores) = (1, 0, 0);
+    let [l1, l1i, l2] = &mut preset.cache[..] else { panic!("three caches") };
+    (l1.bytes, l1.ways, l1i.bytes) = (512, 2, 256);
+    (l2.bytes, l2.ways, l2.line) = (2048, 4, 64);
+    preset.tlb.data.entries = 64;
+    preset.memory.outstanding = 0;
+    (preset.tlb.instructions, preset.branches, preset.prefetcher) = (None, None, None);
+    preset
 }
 
 fn refused(edit: impl FnOnce(&mut Preset)) -> String {
