@@ -288,7 +288,7 @@ impl<D: Copy + Default> Cache<D> {
     }
 
     /// Puts a line in that isn't there, as used now. Returns who had to leave.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, line: u64, state: State, data: D) -> Option<Victim<D>> {
         debug_assert_eq!(self.peek(line), State::Invalid, "line {line} is there already");
         let first = self.set_of(line);

@@ -189,10 +189,9 @@ impl Processor {
     #[inline(always)]
     pub fn run(&mut self, cpu: usize, op: Op) {
         match op {
-            Op::Compute { uops } => self.begin(cpu, uops),
+            Op::Compute { uops } => drop(self.begin(cpu, uops)),
             Op::Load { address, bytes, after } => {
-                self.begin(cpu, 1);
-                self.turn(cpu).load(address, after);
+                self.begin(cpu, 1).load(address, after);
                 if self.is_longer(address, bytes) {
                     self.rest_of(address, bytes, |one, line| {
                         one.turn(cpu).load(line, After::Nothing);
@@ -209,20 +208,17 @@ impl Processor {
             Op::Announce { address, hint } => {
                 let known = self.turn(cpu).announce(address);
                 if hint {
-                    self.begin(cpu, 1);
-                    self.turn(cpu).hint(address, known);
+                    self.begin(cpu, 1).hint(address, known);
                 }
             }
             Op::Branch { at, taken, back } => {
                 // What is not on its way any more is not waited for.
                 self.cpus[cpu].room_to = 0;
-                self.begin(cpu, 1);
-                self.turn(cpu).branch((at, back), taken);
+                self.begin(cpu, 1).branch((at, back), taken);
             }
             Op::Fetch { address, bytes } => self.turn(cpu).fetch(address, bytes),
             Op::Pause { cycles } => {
-                self.begin(cpu, 1);
-                self.turn(cpu).pause(cycles);
+                self.begin(cpu, 1).pause(cycles);
             }
         }
     }
@@ -237,12 +233,14 @@ impl Processor {
 
     /// Begins operations: when the front is free, and the window has room.
     #[inline(always)]
-    fn begin(&mut self, at: usize, uops: u32) {
+    fn begin(&mut self, at: usize, uops: u32) -> Turn<'_> {
         if self.shape.window_shared {
             // What begins now counts as begun.
             self.cpus[at].count(uops);
             self.make_shared_room(at);
-            return self.turn(at).take_front(uops);
+            let mut turn = self.turn(at);
+            turn.take_front(uops);
+            return turn;
         }
         let mut turn = self.turn(at);
         turn.cpu.count(uops);
@@ -250,6 +248,7 @@ impl Processor {
             turn.cpu.make_room(turn.shape.window);
         }
         turn.take_front(uops);
+        turn
     }
 
     /// Writes to the line of an address.
