@@ -11,6 +11,7 @@
 
 pub mod code;
 pub mod micro;
+pub mod orders;
 pub mod sysbench;
 
 use crate::bus::BusCounts;

@@ -1,0 +1,212 @@
+//! An order-entry engine in miniature: the five transactions of TPC-C, on several CPUs.
+//!
+//! ```text
+//!   CPU 0   server ── client, client, …          user-level threads: any server runs any client
+//!   CPU 1   server ── client, client, …
+//!              │
+//!              ▼   indexes (CSB+-trees, latched or lock-free) ─► pages in the buffer (hash, pins,
+//!                  latches) ─► rows; locks of rows; the end of the log
+//! ```
+//!
+//! Derived from the TPC-C specification but complying with a part of it only: nothing here is a
+//! TPC-C result. It really computes: rows change, indexes split, whoever finds a latch held waits
+//! in the machine's time, and [afterwards](Inconsistent) everything has to add up. The paper's
+//! system is Keeton et al. 1998, section 2: Informix, server processes bound to CPUs with clients'
+//! threads on top. Only the database's own code is modelled, none of the operating system's: how
+//! much of a system call is executed, and what it touches, is in nobody's plan.
+
+mod buffer;
+mod conditions;
+mod footprint;
+mod index;
+mod latch;
+mod locks;
+mod rows;
+mod server;
+mod session;
+mod space;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod transactions;
+mod tree;
+mod world;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::{Driven, Program, drive};
+use crate::core::Processor;
+use crate::run::{Slices, Thread};
+
+pub use conditions::Inconsistent;
+pub use index::Index;
+pub use world::Events;
+
+use server::{Client, Clients, Server};
+use session::Session;
+use world::{Shared, World};
+
+/// Sizes of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Warehouses, of ten districts each.
+    pub warehouses: u32,
+    /// Items, and rows of stock of each warehouse; 100,000 in the specification.
+    pub items: u32,
+    /// Customers of a district; 3,000 in the specification.
+    pub customers: u32,
+}
+
+impl Sizes {
+    /// Last names of a district; the specification has 1,000.
+    fn names(self) -> u32 {
+        (self.customers / 3).clamp(1, 1_000)
+    }
+
+    /// The first order that is not delivered before the first transaction: 2,101 of 3,000.
+    fn first_open(self) -> u32 {
+        self.customers - self.customers * 3 / 10 + 1
+    }
+
+    /// The least key of those of a name.
+    fn name_key(self, district: u32, name: u32) -> u32 {
+        (district * self.names() + name) * 8
+    }
+}
+
+/// What clients do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Work {
+    /// The five transactions, 45, 43, 4, 4 and 4 of a hundred.
+    #[default]
+    Transactions,
+    /// Only searches of one index.
+    Reads,
+    /// As many insertions as searches.
+    Mixed,
+}
+
+/// What is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How indexes are shared.
+    pub index: Index,
+    /// What clients do.
+    pub work: Work,
+    /// Sizes of the tables.
+    pub sizes: Sizes,
+    /// Clients of all servers.
+    pub clients: u32,
+    /// Pages of the buffer.
+    pub buffer_pages: u32,
+    /// Transactions that are run before, so that caches and buffer are warm.
+    pub warmup: u64,
+    /// Transactions that count.
+    pub transactions: u64,
+    /// Determines rows and what terminals type.
+    pub seed: u64,
+}
+
+impl Options {
+    /// Keys of the index that is probed: as many as there is stock.
+    fn probe_keys(&self) -> u32 {
+        match self.work {
+            Work::Transactions => 0,
+            Work::Reads | Work::Mixed => self.sizes.warehouses * self.sizes.items,
+        }
+    }
+
+    /// Bytes that a run takes of this process, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let Sizes { warehouses, items, customers } = self.sizes;
+        let people = u64::from(warehouses) * u64::from(tables::DISTRICTS) * u64::from(customers);
+        let stock = u64::from(warehouses) * u64::from(items);
+        // Pairs of trees take some 20 bytes, lines of orders 24, ten of them an order.
+        120 * (stock + u64::from(items)) + 500 * (people + self.warmup + self.transactions)
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Ordered {
+    /// By CPU; time begins after warming up.
+    pub driven: Driven,
+    /// Instructions of all clients.
+    pub instructions: u64,
+    /// Rows that there are, and a sum over what does not depend on who came first.
+    pub answer: (u64, u64),
+    /// What happened beside.
+    pub events: Events,
+}
+
+/// Where the engine's code is from, for whoever shows a figure.
+#[must_use]
+pub fn origin() -> &'static str {
+    footprint::FOOTPRINT.origin
+}
+
+/// Runs the engine, a server on each of some CPUs.
+///
+/// # Errors
+/// If the rows don't add up afterwards, which would be an error of the engine.
+///
+/// # Panics
+/// If there is no client, no warehouse, or the machine doesn't have such a CPU.
+pub fn run_orders(
+    processor: &mut Processor,
+    cpus: &[usize],
+    options: &Options,
+) -> Result<Ordered, Inconsistent> {
+    let world = Rc::new(RefCell::new(World::new(options)));
+    let ordered = run_in(processor, cpus, &world);
+    let world = world.borrow();
+    world.check()?;
+    Ok(Ordered { answer: world.answer(), ..ordered })
+}
+
+fn run_in(processor: &mut Processor, cpus: &[usize], world: &Shared) -> Ordered {
+    let Options { warmup, transactions, .. } = world.borrow().options;
+    phase(processor, cpus, world, warmup);
+    world.borrow_mut().events = Events::default();
+    // All begin to count at the same time.
+    let begun = cpus.iter().map(|cpu| processor.now(*cpu)).max().unwrap_or_default();
+    for cpu in cpus {
+        processor.idle_until(*cpu, begun);
+    }
+    let (mut driven, instructions) = phase(processor, cpus, world, transactions);
+    driven.ran.ticks -= begun;
+    let events = world.borrow().events;
+    Ordered { driven, instructions, answer: (0, 0), events }
+}
+
+/// Runs so many transactions: what the machine did, and how many instructions that took.
+fn phase(
+    processor: &mut Processor,
+    cpus: &[usize],
+    world: &Shared,
+    transactions: u64,
+) -> (Driven, u64) {
+    world.borrow_mut().limit += transactions;
+    let number = world.borrow().options.clients;
+    let clients = Rc::new(RefCell::new(Clients::default()));
+    let mut ports = Vec::new();
+    for client in 0..number {
+        let (session, port) = Session::new(world, client);
+        ports.push(Rc::clone(&port));
+        let life = Box::pin(session.live());
+        let mut clients = clients.borrow_mut();
+        clients.ready.push_back(Client { port, life });
+        clients.alive += 1;
+    }
+    let server = || Server::new(Rc::clone(world), Rc::clone(&clients));
+    let thread = |_| Thread { script: Box::new(server()), space: 0, attends: false };
+    let program = Program {
+        threads: cpus.iter().map(thread).collect(),
+        placement: cpus.to_vec(),
+        slices: Slices::default(),
+    };
+    let driven = drive(processor, program);
+    (driven, ports.iter().map(|port| port.instructions()).sum())
+}

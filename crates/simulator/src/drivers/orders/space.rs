@@ -1,0 +1,82 @@
+//! Where an engine's memory lies in the model: one thing after the other.
+
+use crate::op::{After, Op};
+
+/// Bytes of a page: what Windows NT's Informix has, and what a TLB holds.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// Bytes that are copied at once: a line of the machine in question, half of today's.
+const COPY_BYTES: u64 = 32;
+
+/// Gives out addresses.
+#[derive(Debug)]
+pub(super) struct Space(u64);
+
+impl Space {
+    /// Nothing lies at 0, as ever.
+    pub(super) fn new() -> Self {
+        Self(1 << 20)
+    }
+
+    /// Whole pages.
+    pub(super) fn reserve(&mut self, bytes: u64) -> u64 {
+        let at = self.0;
+        self.0 += bytes.max(1).next_multiple_of(PAGE_BYTES);
+        at
+    }
+}
+
+/// Reads of a run of bytes.
+pub(super) fn reads(address: u64, bytes: u64) -> impl Iterator<Item = Op> {
+    pieces(address, bytes).map(|(address, bytes)| Op::Load {
+        address,
+        bytes,
+        after: After::Nothing,
+    })
+}
+
+/// Writes of a run of bytes.
+pub(super) fn writes(address: u64, bytes: u64) -> impl Iterator<Item = Op> {
+    pieces(address, bytes).map(|(address, bytes)| Op::Store { address, bytes })
+}
+
+/// A read whose address was just read.
+pub(super) fn follow(address: u64) -> Op {
+    Op::Load { address, bytes: 4, after: After::Load }
+}
+
+/// A read.
+pub(super) fn read(address: u64) -> Op {
+    Op::Load { address, bytes: 4, after: After::Nothing }
+}
+
+/// A write.
+pub(super) fn write(address: u64) -> Op {
+    Op::Store { address, bytes: 4 }
+}
+
+fn pieces(address: u64, bytes: u64) -> impl Iterator<Item = (u64, u16)> {
+    let end = address + bytes;
+    let first = address / COPY_BYTES;
+    (first..end.div_ceil(COPY_BYTES)).map(move |piece| {
+        let from = (piece * COPY_BYTES).max(address);
+        let until = ((piece + 1) * COPY_BYTES).min(end);
+        (from, (until - from) as u16)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_all_bytes_once() {
+        let of = |address, bytes| pieces(address, bytes).collect::<Vec<_>>();
+        assert_eq!(of(64, 40), [(64, 32), (96, 8)]);
+        assert_eq!(of(90, 10), [(90, 6), (96, 4)]);
+        assert_eq!(of(32, 32), [(32, 32)]);
+        let mut space = Space::new();
+        let (one, two) = (space.reserve(1), space.reserve(5000));
+        assert_eq!((two - one, space.reserve(1) - two), (4096, 8192));
+    }
+}

@@ -1,0 +1,171 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::latch::{At, Mode};
+use super::*;
+use crate::preset::Preset;
+
+fn options(index: Index) -> Options {
+    Options {
+        index,
+        work: Work::Transactions,
+        sizes: Sizes { warehouses: 2, items: 400, customers: 60 },
+        clients: 12,
+        buffer_pages: 120,
+        warmup: 20,
+        transactions: 120,
+        seed: 1998,
+    }
+}
+
+fn ordered(machine: &str, options: &Options) -> Ordered {
+    let preset = Preset::named(machine).unwrap();
+    let mut processor = Processor::new(&preset).unwrap();
+    let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
+    run_orders(&mut processor, &cpus, options).unwrap()
+}
+
+/// All adds up on every machine and in both kinds of index, and both give the same answer (A52).
+#[test]
+fn whoever_comes_first_the_answer_is_the_same() {
+    for machine in ["ppro-quad/1p-256k", "ppro-quad/4p-1m", "e3-1240/ht-on"] {
+        let one = ordered(machine, &options(Index::Latched));
+        let other = ordered(machine, &options(Index::LockFree));
+        assert_eq!(one.answer, other.answer, "{machine}");
+        assert!(one.answer.0 > 2400, "orders and payments: {:?}", one.answer);
+        assert_eq!(one.events.restarts, 0, "latched searches never begin again");
+        assert!(one.events.page_reads > 0 && one.events.switches > 240);
+        assert!(one.instructions > 120 * 30_000, "{}", one.instructions);
+    }
+    // Another seed is another answer.
+    let other = Options { seed: 7, ..options(Index::Latched) };
+    let answers = [options(Index::Latched), other].map(|it| ordered("ppro-quad/2p-1m", &it).answer);
+    assert_ne!(answers[0], answers[1]);
+}
+
+#[test]
+fn the_same_run_is_the_same() {
+    let run = || {
+        let Ordered { driven, instructions, answer, events } =
+            ordered("ppro-quad/4p-512k", &options(Index::Latched));
+        (driven.ran, driven.found, driven.bus, instructions, answer, events)
+    };
+    assert_eq!(run(), run());
+}
+
+/// Probes find all that was there, while others put more in.
+#[test]
+fn probes_of_a_growing_index_agree() {
+    for work in [Work::Reads, Work::Mixed] {
+        let sizes = Sizes { warehouses: 1, items: 3000, customers: 30 };
+        let run = |index| {
+            let options = Options { work, sizes, warmup: 0, ..options(index) };
+            ordered("ppro-quad/4p-256k", &options)
+        };
+        let (latched, free) = (run(Index::Latched), run(Index::LockFree));
+        assert_eq!(latched.answer, free.answer);
+        if work == Work::Reads {
+            // Readers without latches write nothing that others read.
+            let taken = |ordered: &Ordered| {
+                ordered.driven.found.iter().map(|found| found.invalidated).sum::<u64>()
+            };
+            assert!(10 * taken(&free) < taken(&latched), "{} {}", taken(&free), taken(&latched));
+        } else {
+            assert!(free.events.restarts > 0, "somebody changed what another read");
+        }
+    }
+}
+
+/// From the log of all latches: who has one alone is alone.
+fn nobody_is_in_the_way(held: &[world::Held]) -> (usize, usize) {
+    let mut holders: BTreeMap<At, Vec<(Mode, u32)>> = BTreeMap::new();
+    let (mut alone, mut most) = (0, 0);
+    let mut before = 0;
+    for (now, at, mode, client, taken) in held {
+        assert!(*now >= before, "the machine's time goes on");
+        before = *now;
+        let here = holders.entry(*at).or_default();
+        if *taken {
+            here.push((*mode, *client));
+        } else {
+            let position = here.iter().position(|holder| *holder == (*mode, *client));
+            here.remove(position.expect("only who has it gives it up"));
+        }
+        let writers = here.iter().filter(|(mode, _)| *mode == Mode::Exclusive).count();
+        assert!(writers == 0 || here.len() == 1, "{at:?}: {here:?}");
+        alone += writers;
+        most = most.max(here.len());
+    }
+    assert!(holders.values().all(Vec::is_empty), "all are given up");
+    (alone, most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// However clients, CPUs and latencies interleave them.
+    #[test]
+    fn latches_have_one_holder(
+        seed in any::<u64>(),
+        clients in 1_u32..20,
+        latency in 20_u32..400,
+        cpus in 1_u32..6,
+        lock_free in any::<bool>(),
+        work in prop_oneof![Just(Work::Transactions), Just(Work::Mixed)],
+    ) {
+        let preset = Preset::named("ppro-quad").unwrap();
+        let preset = preset.with_override(&format!("cores={cpus}")).unwrap();
+        let preset = preset.with_override(&format!("memory.latency={latency}")).unwrap();
+        let mut processor = Processor::new(&preset).unwrap();
+        let index = if lock_free { Index::LockFree } else { Index::Latched };
+        let sizes = Sizes { warehouses: 1, items: 150, customers: 30 };
+        let options = Options {
+            work, sizes, clients, seed, warmup: 5, transactions: 40, ..options(index)
+        };
+        let world = Rc::new(RefCell::new(World::new(&options)));
+        world.borrow_mut().held = Some(Vec::new());
+        let all: Vec<usize> = (0..cpus as usize).collect();
+        run_in(&mut processor, &all, &world);
+        let world = world.borrow();
+        prop_assert_eq!(world.check(), Ok(()));
+        let (alone, _) = nobody_is_in_the_way(world.held.as_ref().unwrap());
+        prop_assert!(alone > 100);
+    }
+}
+
+/// A22: with more L2 there are fewer misses and the bus is used less; more of them hit what another
+/// CPU has changed, and so they do with more CPUs. A24: latency rises with CPUs.
+#[test]
+fn the_trends_of_the_quad() {
+    let run = |cpus: u32, l2: &str| {
+        let sizes = Sizes { warehouses: cpus, items: 2000, customers: 120 };
+        let each = u64::from(cpus);
+        let options = Options {
+            sizes,
+            clients: 6 * cpus,
+            buffer_pages: 800 * cpus,
+            warmup: 60 * each,
+            transactions: 60 * each,
+            ..options(Index::Latched)
+        };
+        let ordered = ordered(&format!("ppro-quad/{cpus}p-{l2}"), &options);
+        let bus = ordered.driven.bus;
+        let reads = bus.reads as f64 / ordered.instructions as f64;
+        let used = bus.utilisation(ordered.driven.ran.ticks).unwrap();
+        (reads, bus.dirty as f64 / bus.reads as f64, used, bus.memory_latency().unwrap())
+    };
+    let by = [1, 2, 4].map(|cpus| ["256k", "512k", "1m"].map(|l2| run(cpus, l2)));
+    for sizes in &by {
+        for pair in sizes.windows(2) {
+            assert!(pair[1].0 < pair[0].0, "misses: {by:?}");
+            assert!(pair[1].2 < pair[0].2, "utilisation: {by:?}");
+            assert!(pair[1].1 >= pair[0].1, "dirty share: {by:?}");
+        }
+    }
+    for size in 0..3 {
+        assert_eq!(by[0][size].1, 0.0, "alone, nobody else changes anything");
+        assert!(by[1][size].1 > 0.0 && by[2][size].1 > by[1][size].1, "dirty share: {by:?}");
+        assert!(by[1][size].2 > by[0][size].2 && by[2][size].2 > by[1][size].2, "{by:?}");
+        assert!(by[1][size].3 > by[0][size].3 && by[2][size].3 > by[1][size].3, "{by:?}");
+    }
+}
