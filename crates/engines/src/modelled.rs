@@ -18,6 +18,8 @@
 
 mod figures;
 mod micro;
+mod orders;
+mod sysbench;
 
 use std::path::Path;
 
@@ -48,8 +50,14 @@ trait Workload: Sync {
 }
 
 /// All of them.
-const WORKLOADS: &[&dyn Workload] =
-    &[&micro::Micro(Query::Utpcc), &micro::Micro(Query::Uss), &micro::Micro(Query::Unj)];
+const WORKLOADS: &[&dyn Workload] = &[
+    &micro::Micro(Query::Utpcc),
+    &micro::Micro(Query::Uss),
+    &micro::Micro(Query::Unj),
+    &orders::OrderEntry,
+    &sysbench::OfMemory,
+    &sysbench::OfOltp,
+];
 
 /// What the code of a workload is: a footprint, and where its figures are from. None where there
 /// is no workload of that name.

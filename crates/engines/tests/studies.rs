@@ -33,6 +33,20 @@ fn little(mut cell: Cell) -> Cell {
         }
     }
     cell.settings.remove("size");
+    if cell.text("workload") == Some("order-entry") {
+        return few_orders(cell);
+    }
+    cell
+}
+
+/// The same cell of modelled order entry over few rows.
+fn few_orders(mut cell: Cell) -> Cell {
+    cell.settings.retain(|key, _| !["rows", "probe_rows"].contains(&key.as_str()));
+    let numbers =
+        [("transactions", 2), ("warmup", 1), ("items", 200), ("customers", 20), ("clients", 2)];
+    for (key, number) in numbers {
+        cell.settings.insert(key.to_owned(), Setting::Integer(number));
+    }
     cell
 }
 
