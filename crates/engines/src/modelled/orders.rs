@@ -149,3 +149,6 @@ fn events(events: &Events, tuples: u64) -> impl Iterator<Item = (String, f64)> {
     ];
     counted.into_iter().map(move |(name, count)| (name.to_owned(), count as f64 / tuples as f64))
 }
+
+#[cfg(test)]
+mod tests;

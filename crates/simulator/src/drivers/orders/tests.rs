@@ -13,8 +13,8 @@ fn options(index: Index) -> Options {
         sizes: Sizes { warehouses: 2, items: 400, customers: 60 },
         clients: 12,
         buffer_pages: 120,
-        warmup: 20,
-        transactions: 120,
+        warmup: 10,
+        transactions: 60,
         seed: 1998,
     }
 }
@@ -29,19 +29,21 @@ fn ordered(machine: &str, options: &Options) -> Ordered {
 /// All adds up on every machine and in both kinds of index, and both give the same answer (A52).
 #[test]
 fn whoever_comes_first_the_answer_is_the_same() {
-    for machine in ["ppro-quad/1p-256k", "ppro-quad/4p-1m", "e3-1240/ht-on"] {
+    for machine in ["ppro-quad/4p-1m", "e3-1240/ht-on"] {
         let one = ordered(machine, &options(Index::Latched));
         let other = ordered(machine, &options(Index::LockFree));
         assert_eq!(one.answer, other.answer, "{machine}");
         assert!(one.answer.0 > 2400, "orders and payments: {:?}", one.answer);
         assert_eq!(one.events.restarts, 0, "latched searches never begin again");
-        assert!(one.events.page_reads > 0 && one.events.switches > 240);
-        assert!(one.instructions > 120 * 30_000, "{}", one.instructions);
+        assert!(one.events.page_reads > 0 && one.events.switches > 100);
+        assert!(one.instructions > 60 * 30_000, "{}", one.instructions);
     }
     // Another seed is another answer.
     let other = Options { seed: 7, ..options(Index::Latched) };
     let answers = [options(Index::Latched), other].map(|it| ordered("ppro-quad/2p-1m", &it).answer);
     assert_ne!(answers[0], answers[1]);
+    // Nor does it depend on how many run it.
+    assert_eq!(answers[0], ordered("ppro-quad/1p-256k", &options(Index::Latched)).answer);
 }
 
 #[test]
@@ -144,8 +146,8 @@ fn the_trends_of_the_quad() {
             sizes,
             clients: 6 * cpus,
             buffer_pages: 800 * cpus,
-            warmup: 60 * each,
-            transactions: 60 * each,
+            warmup: 16 * each,
+            transactions: 20 * each,
             ..options(Index::Latched)
         };
         let ordered = ordered(&format!("ppro-quad/{cpus}p-{l2}"), &options);
