@@ -19,6 +19,7 @@ mod buffer;
 mod conditions;
 mod footprint;
 mod index;
+mod inputs;
 mod latch;
 mod locks;
 mod rows;
