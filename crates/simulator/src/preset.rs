@@ -136,6 +136,9 @@ pub struct Core {
     pub drops_hints: bool,
     /// Micro-operations of an x86 instruction, where counts are of instructions.
     pub uops_per_instruction: f64,
+    /// Cycles of a PAUSE.
+    #[serde(default)]
+    pub pause: u32,
 }
 
 /// A cache.
@@ -310,6 +313,7 @@ impl Preset {
             ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
+            ("core.pause", core.pause.into(), (0.0, 1e5), "0 to 100000"),
             ("memory.latency", self.memory.latency, (1.0, 1e5), "1 to 100000"),
             ("memory.outstanding", self.memory.outstanding.into(), (0.0, 4096.0), "0 to 4096"),
             ("memory.dirty-latency", self.memory.dirty_latency, (1.0, 1e5), "1 to 100000"),
