@@ -110,6 +110,14 @@ impl Rows {
         self.next = self.next.saturating_add(rows.saturating_mul(self.stride));
     }
 
+    /// The next `rows` rows, or as many as are left, which then are not among these any more.
+    #[must_use]
+    pub fn take_rows(&mut self, rows: Row) -> Self {
+        let before = self.next;
+        self.skip_rows(rows);
+        Self { next: before, end: self.end.min(self.next), stride: self.stride }
+    }
+
     /// Rows left.
     #[must_use]
     pub fn left(&self) -> usize {

@@ -33,11 +33,11 @@ mod slots;
 mod tests;
 mod touch;
 
-pub use direct::run_direct;
 #[cfg(loom)]
 pub use direct::run_direct_modelled;
-pub use helper::{Direction, Helper, HelperReport, Skip, Wait};
+pub use direct::{ROWS_A_CHECK, run_direct};
+pub use helper::{Direction, Helper, HelperReport, RECENT_LINES, Skip, Wait};
 pub use run::{Options, Placement, Preloadable, Served, post_over, run};
-pub use set::{Deduplicate, Posted, Stage, Turn, WorkAheadSet, drive};
+pub use set::{Deduplicate, POSTED_LINES, Posted, Stage, Turn, WorkAheadSet, drive};
 pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
 pub use touch::touch;

@@ -13,15 +13,17 @@
 //! script that looks. Addresses of this process become pages in the order in which the model first
 //! touches them, which is the same in every process.
 
+mod direct;
+mod hardware;
 mod helper;
 mod pages;
 mod recorder;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::bus::BusCounts;
 use crate::core::Processor;
@@ -31,9 +33,12 @@ use crate::preset::{Preset, PresetError};
 use crate::run::{Ran, Slices, Thread, run};
 use crate::ticks::Ticks;
 
+pub use direct::Ahead;
 pub use helper::Orders;
 pub use recorder::{Costs, Recorder, Written};
 
+use direct::DirectScript;
+use hardware::{HardwareScript, Queue};
 use helper::{HelperScript, Slots};
 use pages::Pages;
 use recorder::Said;
@@ -43,8 +48,33 @@ use recorder::Said;
 pub struct Main {
     /// Its logical CPU.
     pub cpu: usize,
-    /// Its helper, if there is one: where it runs and what it is told.
-    pub helper: Option<(usize, Orders)>,
+    /// Its helper, if there is one: where it runs and what it is.
+    pub helper: Option<(usize, Helping)>,
+}
+
+/// What helps a main thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Helping {
+    /// A thread that serves its work-ahead set.
+    Set(Orders),
+    /// Something beside its core that takes so many posts and loads them, the latest where there
+    /// are more: no thread, no stores, nothing to clear a pipeline for (L4.1).
+    Hardware {
+        /// Posts that it holds.
+        posts: usize,
+    },
+    /// A thread that reads the input itself (S4.25).
+    Direct(Ahead),
+}
+
+/// When a run is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Until {
+    /// All main threads have finished.
+    #[default]
+    All,
+    /// The first of them has (S4.24).
+    First,
 }
 
 /// What came of walks.
@@ -58,27 +88,88 @@ pub struct Walked {
     pub bus: BusCounts,
     /// Entries that helpers loaded, and looks at entries that had not changed.
     pub helped: (u64, u64),
+    /// Rows that each main thread said it had passed ([`Recorder::passes`]).
+    pub passed: Vec<u32>,
 }
 
 /// Chunks of a recording that may wait for the model: bounded memory, and room to run ahead.
 const CHUNKS: usize = 4;
 
+/// Where a walk's recording begins; it goes to the thread that walks.
+#[derive(Debug)]
+pub struct Telling(SyncSender<Vec<Said>>);
+
+/// Where a walk's recording ends: at the model.
+#[derive(Debug)]
+pub struct Told(Receiver<Vec<Said>>);
+
+/// A recording, on its way from a walk to the model.
+#[must_use]
+pub fn recording() -> (Telling, Told) {
+    let (sender, receiver) = sync_channel(CHUNKS);
+    (Telling(sender), Told(receiver))
+}
+
+impl Telling {
+    /// The memory that main thread number `thread` of a run walks over.
+    #[must_use]
+    pub fn recorder(self, thread: usize, costs: Costs) -> Recorder {
+        Recorder::new(thread, costs, self.0)
+    }
+}
+
+/// Which part of a run a walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The main thread of this number.
+    Main(usize),
+    /// Its direct helper, which starts rows only.
+    Ahead(usize),
+}
+
 /// Runs main threads and their helpers on a machine with empty caches. `walk` is called once for
-/// each main thread, on a thread of its own, with the recorder that its walk is to run over.
+/// each main thread and for each direct helper, on a thread of its own, with the recorder that its
+/// walk is to run over.
 ///
 /// # Errors
 /// If there is no such machine, or a thread is placed on a CPU it doesn't have.
 pub fn run_walks(
     preset: &Preset,
     (mains, costs): (&[Main], Costs),
-    walk: impl Fn(usize, Recorder) + Sync,
+    walk: impl Fn(Part, Recorder) + Sync,
+) -> Result<Walked, PresetError> {
+    std::thread::scope(|scope| {
+        let started = mains.iter().enumerate().map(|(number, main)| {
+            let start = |part: Part| {
+                let (telling, told) = recording();
+                let walk = &walk;
+                scope.spawn(move || walk(part, telling.recorder(number, costs)));
+                told
+            };
+            let told = start(Part::Main(number));
+            let direct = matches!(main.helper, Some((_, Helping::Direct(_))));
+            (*main, told, direct.then(|| start(Part::Ahead(number))))
+        });
+        run_told(preset, started.collect(), Until::All)
+    })
+}
+
+/// The same for recordings that are made elsewhere, each main thread with its own and with its
+/// direct helper's, if it has one.
+///
+/// # Errors
+/// If there is no such machine, or a thread is placed on a CPU it doesn't have.
+pub fn run_told(
+    preset: &Preset,
+    mains: Vec<(Main, Told, Option<Told>)>,
+    until: Until,
 ) -> Result<Walked, PresetError> {
     let mut processor = Processor::new(preset)?;
+    let placed = mains.iter().flat_map(|(main, ..)| {
+        std::iter::once(main.cpu).chain(main.helper.iter().map(|(cpu, _)| *cpu))
+    });
     let cpus = preset.cpus() as usize;
-    let used = mains
-        .iter()
-        .flat_map(|main| std::iter::once(main.cpu).chain(main.helper.iter().map(|(cpu, _)| *cpu)));
-    if let Some(cpu) = used.clone().find(|cpu| *cpu >= cpus) {
+    if let Some(cpu) = placed.into_iter().find(|cpu| *cpu >= cpus) {
         return Err(PresetError::Range {
             name: preset.name.clone(),
             what: "the CPU of a thread".to_owned(),
@@ -86,66 +177,148 @@ pub fn run_walks(
             range: "what the machine has: see `workahead simulate --machine NAME --describe`",
         });
     }
-    let pages = Rc::new(RefCell::new(Pages::new()));
-    let helped = Rc::new(RefCell::new((0, 0)));
-    let ran = std::thread::scope(|scope| {
-        let (mut threads, mut helpers) = (Vec::new(), Vec::new());
-        let (mut placement, mut helper_placement) = (Vec::new(), Vec::new());
-        for (number, main) in mains.iter().enumerate() {
-            let (sender, receiver) = sync_channel(CHUNKS);
-            let walk = &walk;
-            scope.spawn(move || walk(number, Recorder::new(number, costs, sender)));
-            let slots = Rc::new(RefCell::new(Slots::default()));
-            let script = MainScript {
-                receiver,
-                chunk: Vec::new().into_iter(),
-                pages: Rc::clone(&pages),
-                slots: Rc::clone(&slots),
-            };
-            threads.push(Thread { script: Box::new(script), space: 0, attends: false });
-            placement.push(main.cpu);
-            if let Some((cpu, orders)) = main.helper {
-                let counted = Rc::clone(&helped);
-                let script = HelperScript::new(orders, slots, Rc::clone(&pages), counted);
-                helpers.push(Thread { script: Box::new(script), space: 0, attends: true });
-                helper_placement.push(cpu);
-            }
-        }
-        threads.extend(helpers);
-        placement.extend(helper_placement);
-        run(&mut processor, threads, &placement, Slices::default())
-    });
-    let helped = *helped.borrow();
+    let mut stage = Stage { until, ..Stage::default() };
+    for (main, told, ahead) in mains {
+        stage.add(main, told, ahead);
+    }
+    let Stage { mut threads, helpers, mut placement, helper_placement, .. } = stage;
+    threads.extend(helpers);
+    placement.extend(helper_placement);
+    let ran = run(&mut processor, threads, &placement, Slices::default());
+    let helped = *stage.shared.helped.borrow();
+    let passed = stage.passed.iter().map(|passed| passed.get()).collect();
     let (found, bus) = (processor.hierarchy.found.clone(), processor.hierarchy.bus.counts);
-    Ok(Walked { ran, found, bus, helped })
+    Ok(Walked { ran, found, bus, helped, passed })
+}
+
+/// Threads before they run.
+#[derive(Default)]
+struct Stage {
+    until: Until,
+    threads: Vec<Thread<'static>>,
+    helpers: Vec<Thread<'static>>,
+    placement: Vec<usize>,
+    helper_placement: Vec<usize>,
+    shared: Shared,
+    passed: Vec<Rc<Cell<u32>>>,
+}
+
+/// What all threads of a run have together.
+#[derive(Clone, Default)]
+struct Shared {
+    pages: Rc<RefCell<Pages>>,
+    /// Entries that helpers loaded, and looks in vain.
+    helped: Rc<RefCell<(u64, u64)>>,
+    /// Whether the run is over.
+    over: Rc<Cell<bool>>,
+}
+
+impl Stage {
+    fn add(&mut self, main: Main, told: Told, ahead: Option<Told>) {
+        let (number, shared) = (self.threads.len(), self.shared.clone());
+        let passed = Rc::new(Cell::new(0));
+        let slots = Rc::new(RefCell::new(Slots::default()));
+        let mut posts = Posts::Stored(Rc::clone(&slots));
+        let helper: Option<Box<dyn Script>> = match main.helper.map(|(_, helping)| helping) {
+            None => None,
+            Some(Helping::Set(orders)) => Some(Box::new(HelperScript::new(orders, slots, shared))),
+            Some(Helping::Hardware { posts: most }) => {
+                let queue = Rc::new(RefCell::new(Queue::of(most)));
+                posts = Posts::Given(Rc::clone(&queue));
+                Some(Box::new(HardwareScript::new(queue, shared)))
+            }
+            Some(Helping::Direct(orders)) => ahead.map(|ahead| -> Box<dyn Script> {
+                Box::new(DirectScript::new((orders, number), ahead, Rc::clone(&passed), shared))
+            }),
+        };
+        let script = MainScript {
+            tape: Tape::of(told),
+            shared: self.shared.clone(),
+            posts,
+            passed: Rc::clone(&passed),
+            until: self.until,
+        };
+        self.passed.push(passed);
+        self.threads.push(Thread { script: Box::new(script), space: 0, attends: false });
+        self.placement.push(main.cpu);
+        if let (Some(script), Some((cpu, _))) = (helper, main.helper) {
+            self.helpers.push(Thread { script, space: 0, attends: true });
+            self.helper_placement.push(cpu);
+        }
+    }
+}
+
+/// A recording, one thing after the other.
+struct Tape {
+    receiver: Receiver<Vec<Said>>,
+    chunk: std::vec::IntoIter<Said>,
+}
+
+impl Tape {
+    fn of(told: Told) -> Self {
+        Self { receiver: told.0, chunk: Vec::new().into_iter() }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Said> {
+        if let Some(said) = self.chunk.next() {
+            return Some(said);
+        }
+        // The walk's end closes the channel.
+        self.chunk = self.receiver.recv().ok()?.into_iter();
+        self.chunk.next()
+    }
+}
+
+/// Where what is posted goes.
+enum Posts {
+    /// To memory, which a helper looks at.
+    Stored(Rc<RefCell<Slots>>),
+    /// To hardware, by an instruction.
+    Given(Rc<RefCell<Queue>>),
 }
 
 /// Plays what a main thread recorded, and shows its posts to the helper when they are made.
 struct MainScript {
-    receiver: Receiver<Vec<Said>>,
-    chunk: std::vec::IntoIter<Said>,
-    pages: Rc<RefCell<Pages>>,
-    slots: Rc<RefCell<Slots>>,
+    tape: Tape,
+    shared: Shared,
+    posts: Posts,
+    passed: Rc<Cell<u32>>,
+    until: Until,
 }
 
 impl Script for MainScript {
     #[inline]
     fn next(&mut self, _: Ticks) -> Option<Op> {
-        let said = match self.chunk.next() {
-            Some(said) => said,
-            None => {
-                // The walk's end closes the channel.
-                self.chunk = self.receiver.recv().ok()?.into_iter();
-                self.chunk.next()?
-            }
-        };
-        let mut pages = self.pages.borrow_mut();
-        Some(match said {
-            Said::Op(op) => pages.placed(op),
-            Said::Post { slot, shape, pointer } => {
-                self.slots.borrow_mut().post(slot, shape, pointer);
-                pages.placed(Op::Store { address: shape.address(slot), bytes: Slots::BYTES })
-            }
-        })
+        if self.shared.over.get() {
+            return None;
+        }
+        loop {
+            let Some(said) = self.tape.next() else {
+                self.shared.over.set(self.until == Until::First);
+                return None;
+            };
+            let op = match said {
+                Said::Op(op) => op,
+                Said::Post { slot, shape, pointer } => match &self.posts {
+                    Posts::Stored(slots) => {
+                        slots.borrow_mut().post(slot, shape, pointer);
+                        Op::Store { address: shape.address(slot), bytes: Slots::BYTES }
+                    }
+                    Posts::Given(queue) => {
+                        queue.borrow_mut().post(pointer, shape.dummy);
+                        Op::Compute { uops: 1 }
+                    }
+                },
+                Said::Passed { rows, tells } => {
+                    self.passed.set(rows);
+                    match tells {
+                        Some(address) => Op::Store { address, bytes: Slots::BYTES },
+                        None => continue,
+                    }
+                }
+            };
+            return Some(self.shared.pages.borrow_mut().placed(op));
+        }
     }
 }

@@ -19,8 +19,8 @@ use crate::memory::Direct;
 use crate::place::References;
 use crate::walk::{Row, Rows, Sink};
 
-/// Rows between two looks at each other.
-const ROWS_A_CHECK: Row = 16;
+/// Rows between two looks of a direct helper and its main thread at each other.
+pub const ROWS_A_CHECK: Row = 16;
 
 /// How far the main thread has come, on a line of its own.
 #[repr(align(128))]

@@ -40,7 +40,7 @@ pub enum Skip {
 }
 
 /// Lines a de-duplicating helper remembers: a power of two that fits L1 with room to spare.
-const RECENT_LINES: usize = 512;
+pub const RECENT_LINES: usize = 512;
 
 /// What a helper is told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

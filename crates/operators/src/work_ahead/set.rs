@@ -16,7 +16,7 @@ pub enum Deduplicate {
 }
 
 /// Lines `post` remembers.
-const POSTED_LINES: usize = 256;
+pub const POSTED_LINES: usize = 256;
 
 /// The main thread's view of the set.
 ///

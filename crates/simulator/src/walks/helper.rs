@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::pages::Pages;
+use workahead_operators::place::LINE_BYTES;
+use workahead_operators::work_ahead::RECENT_LINES;
+
+use super::Shared;
 use crate::op::{After, Op, Script};
 use crate::ticks::Ticks;
 
@@ -14,6 +17,8 @@ pub(super) struct Shape {
     pub(super) base: u64,
     /// Address of the line that pads entries.
     pub(super) dummy: u64,
+    /// Address of the lines that a helper remembers.
+    pub(super) recent: u64,
     pub(super) entries: u32,
     /// Pointers of an entry.
     pub(super) most: u8,
@@ -53,6 +58,8 @@ pub struct Orders {
     pub backward: bool,
     /// Cycles of a pause at an entry that has not changed; none moves on at once.
     pub spin: Option<u32>,
+    /// Whether it remembers what it has just loaded, and leaves that out (S4.26).
+    pub skips_recent: bool,
 }
 
 /// Where a helper is at an entry.
@@ -62,6 +69,10 @@ enum At {
     Look,
     /// It has read it, and compares.
     Seen,
+    /// It works out where it would remember the line that the `k`-th pointer points to.
+    Place(u8),
+    /// It looks there.
+    Recall(u8),
     /// It loads what the `k`-th pointer points to.
     Load(u8),
     /// It reads the `k`-th pointer.
@@ -71,14 +82,17 @@ enum At {
 /// Micro-operations of a visit: compare, remember, go on.
 const VISIT_UOPS: u32 = 6;
 
+/// Of looking up a line among those just loaded: its number, its place, compare.
+const RECALL_UOPS: u32 = 4;
+
 /// The helper's script: read a pointer, load what it points to, go on.
 pub(super) struct HelperScript {
     orders: Orders,
     slots: Rc<RefCell<Slots>>,
-    pages: Rc<RefCell<Pages>>,
-    /// Entries loaded, and looks in vain.
-    counted: Rc<RefCell<(u64, u64)>>,
+    shared: Shared,
     last_seen: Vec<u64>,
+    /// Lines that were loaded a moment ago.
+    recent: Vec<u64>,
     entry: u32,
     at: At,
     /// What was read last.
@@ -88,18 +102,13 @@ pub(super) struct HelperScript {
 }
 
 impl HelperScript {
-    pub(super) fn new(
-        orders: Orders,
-        slots: Rc<RefCell<Slots>>,
-        pages: Rc<RefCell<Pages>>,
-        counted: Rc<RefCell<(u64, u64)>>,
-    ) -> Self {
+    pub(super) fn new(orders: Orders, slots: Rc<RefCell<Slots>>, shared: Shared) -> Self {
         Self {
             orders,
             slots,
-            pages,
-            counted,
+            shared,
             last_seen: Vec::new(),
+            recent: vec![0; RECENT_LINES],
             entry: 0,
             at: At::Look,
             pointer: 0,
@@ -108,7 +117,40 @@ impl HelperScript {
     }
 
     fn load(&self, address: u64, bytes: u16, after: After) -> Op {
-        self.pages.borrow_mut().placed(Op::Load { address, bytes, after })
+        self.shared.pages.borrow_mut().placed(Op::Load { address, bytes, after })
+    }
+
+    fn store(&self, address: u64) -> Op {
+        self.shared.pages.borrow_mut().placed(Op::Store { address, bytes: Slots::BYTES })
+    }
+
+    /// Goes on to what the `k`-th pointer points to.
+    fn towards(&mut self, k: u8) {
+        self.at = if self.orders.skips_recent { At::Place(k) } else { At::Load(k) };
+    }
+
+    /// Looks a line up among those just loaded, and remembers it.
+    fn recall(&mut self, k: u8, shape: Shape) -> Op {
+        let line = self.pointer / LINE_BYTES as u64;
+        let at = line as usize % RECENT_LINES;
+        let place = shape.recent + (at * usize::from(Slots::BYTES)) as u64;
+        self.at = At::Load(k);
+        if std::mem::replace(&mut self.recent[at], line) == line {
+            self.after(k, shape);
+        } else {
+            self.then = Some(self.store(place));
+        }
+        self.load(place, Slots::BYTES, After::Load)
+    }
+
+    /// Goes on to the next pointer, or the next entry.
+    fn after(&mut self, k: u8, shape: Shape) {
+        if k + 1 < shape.most {
+            self.at = At::Next(k + 1);
+        } else {
+            self.shared.helped.borrow_mut().0 += 1;
+            self.move_on(shape.entries);
+        }
     }
 
     fn move_on(&mut self, entries: u32) {
@@ -147,29 +189,29 @@ impl Script for HelperScript {
                     && seen == *last
                     && seen != shape.dummy
                 {
-                    self.counted.borrow_mut().1 += 1;
+                    self.shared.helped.borrow_mut().1 += 1;
                     self.at = At::Look;
                     return Some(Op::Pause { cycles });
                 }
                 *last = seen;
                 self.pointer = seen;
-                self.at = At::Load(0);
+                self.towards(0);
                 Op::Compute { uops: VISIT_UOPS }
             }
+            At::Place(k) => {
+                self.at = At::Recall(k);
+                Op::Compute { uops: RECALL_UOPS }
+            }
+            At::Recall(k) => self.recall(k, shape),
             At::Load(k) => {
                 let op = self.load(self.pointer, 1, After::Load);
-                if k + 1 < shape.most {
-                    self.at = At::Next(k + 1);
-                } else {
-                    self.counted.borrow_mut().0 += 1;
-                    self.move_on(shape.entries);
-                }
+                self.after(k, shape);
                 op
             }
             At::Next(k) => {
                 let slot = first + u32::from(k);
                 self.pointer = slots.pointers[slot as usize];
-                self.at = At::Load(k);
+                self.towards(k);
                 self.load(shape.address(slot), Slots::BYTES, After::Nothing)
             }
         })

@@ -20,14 +20,16 @@ pub(super) struct Pages {
     recent: Box<[(u64, u64); RECENT]>,
 }
 
-impl Pages {
-    pub(super) fn new() -> Self {
+impl Default for Pages {
+    fn default() -> Self {
         Self { frames: HashMap::default(), recent: Box::new([(u64::MAX, 0); RECENT]) }
     }
+}
 
+impl Pages {
     /// An address in the model.
     #[inline(always)]
-    fn address(&mut self, address: u64) -> u64 {
+    pub(super) fn address(&mut self, address: u64) -> u64 {
         let page = address >> PAGE_SHIFT;
         let (held, frame) = self.recent[page as usize % RECENT];
         let frame = if held == page { frame } else { self.look_up(page) };

@@ -6,9 +6,11 @@ use std::sync::mpsc::SyncSender;
 
 use workahead_operators::memory::Memory;
 use workahead_operators::place::{Intent, LINE_BYTES, Place, References};
+use workahead_operators::technique::{Near, Technique};
 use workahead_operators::walk::{Row, Sink};
+use workahead_operators::work_ahead::{Deduplicate, POSTED_LINES};
 
-use super::helper::Shape;
+use super::helper::{Shape, Slots};
 use crate::op::{After, Op};
 
 /// Micro-operations that a walk computes beside its accesses, which a memory doesn't see.
@@ -38,6 +40,8 @@ pub(super) enum Said {
     Op(Op),
     /// A pointer in a slot of its work-ahead set.
     Post { slot: u32, shape: Shape, pointer: u64 },
+    /// So many rows are done, which it may tell its helper by a store.
+    Passed { rows: u32, tells: Option<u64> },
 }
 
 /// Things said that go to the model together.
@@ -45,6 +49,10 @@ const CHUNK: usize = 4096;
 
 /// Addresses of what only the model has: beyond all of this process's.
 const MODELLED: u64 = 1 << 62;
+
+/// Micro-operations of looking a line up among those posted a moment ago: its number, its place,
+/// compare.
+const REPEAT_UOPS: u32 = 4;
 
 /// Bytes of a state that the set keeps for a row (S4.7).
 const STATE_BYTES: u64 = 32;
@@ -60,9 +68,12 @@ struct Recording {
     hints: bool,
     /// References of a work-ahead set.
     set_size: usize,
+    /// Lines posted a moment ago, where repeated ones are left out.
+    posted: Vec<u64>,
     said: Vec<Said>,
     sender: SyncSender<Vec<Said>>,
     posts: u64,
+    rows: u32,
 }
 
 impl Recorder {
@@ -72,21 +83,66 @@ impl Recorder {
             costs,
             hints: false,
             set_size: 0,
+            posted: Vec::new(),
             said: Vec::with_capacity(CHUNK),
             sender,
             posts: 0,
+            rows: 0,
         })))
     }
 
-    /// The same for a technique whose announcements are prefetch instructions, or not, and whose
-    /// work-ahead set has so many references, 0 for none.
+    /// The same for a technique: whether its announcements are prefetch instructions, and how its
+    /// work-ahead set is posted to.
     #[must_use]
-    pub fn told(self, hints: bool, set_size: usize) -> Self {
+    pub fn told(self, technique: Technique) -> Self {
         let mut recording = self.0.borrow_mut();
-        (recording.hints, recording.set_size) = (hints, set_size);
+        recording.hints = technique.near() != Near::None;
+        if let Technique::WorkAhead(options) = technique {
+            recording.set_size = options.size;
+            if options.deduplicate == Deduplicate::InPost {
+                recording.posted = vec![0; POSTED_LINES];
+            }
+        }
         drop(recording);
         self
     }
+
+    /// So many rows more are done.
+    pub fn passes(&mut self, rows: u32) {
+        self.0.borrow_mut().passes(rows, None);
+    }
+
+    /// So many rows more are done, which a direct helper is told by a store.
+    pub fn tells(&mut self, rows: u32) {
+        let mut recording = self.0.borrow_mut();
+        let line = progress(recording.thread as usize);
+        recording.passes(rows, Some(line));
+    }
+
+    /// Loads the places that a row asks for: what a direct helper is for.
+    pub fn preload<A: References>(&mut self, asks: &A) {
+        let mut recording = self.0.borrow_mut();
+        // Each is known now; none waits for another's line.
+        for load in [false, true] {
+            asks.each(|place| {
+                let address = place.address().addr() as u64;
+                recording.op(match load {
+                    false => Op::Announce { address, hint: false },
+                    true => Op::Load { address, bytes: 1, after: After::Announcement },
+                });
+            });
+        }
+    }
+}
+
+/// Where the model has what the main thread of a number says of how far it has come.
+pub(super) fn progress(thread: usize) -> u64 {
+    own(thread as u64, 4)
+}
+
+/// Where the model has something of a main thread's own.
+fn own(thread: u64, what: u64) -> u64 {
+    MODELLED | thread << 48 | what << 40
 }
 
 impl Recording {
@@ -107,9 +163,9 @@ impl Recording {
         let _ = self.sender.send(said);
     }
 
-    /// Where the model has something of this thread's own.
-    fn own(&self, what: u64) -> u64 {
-        MODELLED | self.thread << 48 | what << 40
+    fn passes(&mut self, rows: u32, tells: Option<u64>) {
+        self.rows += rows;
+        self.say(Said::Passed { rows: self.rows, tells });
     }
 
     fn reads<T>(&mut self, at: &T, after: After) {
@@ -121,13 +177,14 @@ impl Recording {
     fn posts<A: References>(&mut self, entry: usize, asks: Option<&A>) {
         let entries = (self.set_size / A::LEAST).max(1);
         let shape = Shape {
-            base: self.own(0),
-            dummy: self.own(1),
+            base: own(self.thread, 0),
+            dummy: own(self.thread, 1),
+            recent: own(self.thread, 3),
             entries: entries as u32,
             most: A::MOST as u8,
         };
         // The state at hand is one more than there are slots.
-        let states = self.own(2);
+        let states = own(self.thread, 2);
         let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
         self.posts += 1;
         self.op(Op::Compute { uops: self.costs.turn });
@@ -139,6 +196,7 @@ impl Recording {
             asks.each(|place| {
                 let pointer = place.address().addr() as u64;
                 self.op(Op::Announce { address: pointer, hint: false });
+                let pointer = if self.repeats(pointer) { shape.dummy } else { pointer };
                 self.say(Said::Post { slot, shape, pointer });
                 slot += 1;
             });
@@ -146,6 +204,23 @@ impl Recording {
         for slot in slot..end {
             self.say(Said::Post { slot, shape, pointer: shape.dummy });
         }
+    }
+
+    /// Whether a post leaves this out: its line was posted a moment ago.
+    fn repeats(&mut self, pointer: u64) -> bool {
+        if self.posted.is_empty() {
+            return false;
+        }
+        let line = pointer / LINE_BYTES as u64;
+        let at = line as usize % POSTED_LINES;
+        let address = own(self.thread, 5) + (at * usize::from(Slots::BYTES)) as u64;
+        self.op(Op::Compute { uops: REPEAT_UOPS });
+        self.op(Op::Load { address, bytes: Slots::BYTES, after: After::Nothing });
+        let repeats = std::mem::replace(&mut self.posted[at], line) == line;
+        if !repeats {
+            self.op(Op::Store { address, bytes: Slots::BYTES });
+        }
+        repeats
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use workahead_machine::pages::{PageBuffer, Pages as PageSize};
 use workahead_operators::chained::{Chains, HashJoin};
 use workahead_operators::record::{OneLine, Record, Unclustered};
-use workahead_operators::technique::{self, Near, Technique};
+use workahead_operators::technique::{self, Technique};
 use workahead_operators::walk::{Row, Rows, Sink};
 
 use super::*;
@@ -72,13 +72,10 @@ impl Sink<(&Record<OneLine>, &Record<OneLine>)> for Sum {
 /// What a technique found on so many rows, dealt out to the mains, and what it cost.
 fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
     let technique: Technique = technique.parse().unwrap();
-    let size = match technique {
-        Technique::WorkAhead(options) => options.size,
-        _ => 0,
-    };
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(&pentium(), (mains, Costs::default()), |main, recorder| {
-        let mut recorder = recorder.told(technique.near() != Near::None, size);
+    let walked = run_walks(&pentium(), (mains, Costs::default()), |part, recorder| {
+        let Part::Main(main) = part else { panic!("no direct helper is asked for") };
+        let mut recorder = recorder.told(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
         let mut walk = HashJoin::new(&data.chains, &data.build, probes);
         let mut rows = Rows::strided(main as u32, ROWS, mains.len() as u32);
@@ -109,7 +106,10 @@ fn natively(data: &Join) -> Sum {
 const ALONE: [Main; 1] = [Main { cpu: 0, helper: None }];
 
 fn with_helper(backward: bool, spin: Option<u32>) -> [Main; 1] {
-    [Main { cpu: 0, helper: Some((1, Orders { backward, spin })) }]
+    [Main {
+        cpu: 0,
+        helper: Some((1, Helping::Set(Orders { backward, spin, skips_recent: false }))),
+    }]
 }
 
 #[test]

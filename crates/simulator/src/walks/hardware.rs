@@ -1,0 +1,67 @@
+//! A work-ahead set in hardware (L4.1): what is posted goes to a structure beside the core, which
+//! loads it as soon as there is room for one more line on its way.
+//!
+//! ```text
+//!   main ── post, one micro-operation ──► │p│p│p│p│ ── loads, in order ──► the cache they share
+//! ```
+//!
+//! It runs as the only thread of a core that computes nothing: it takes no slot of the pipeline
+//! and reads no line that the main thread writes, so it clears nothing.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::Shared;
+use crate::op::{After, Op, Script};
+use crate::ticks::Ticks;
+
+/// Cycles between two looks at an empty queue.
+const LOOK: u32 = 10;
+
+/// Posts that are not loaded yet.
+#[derive(Debug)]
+pub(super) struct Queue {
+    waiting: VecDeque<u64>,
+    most: usize,
+}
+
+impl Queue {
+    pub(super) fn of(most: usize) -> Self {
+        Self { waiting: VecDeque::new(), most: most.max(1) }
+    }
+
+    /// Takes a post, padding aside; the oldest goes where there is no room.
+    pub(super) fn post(&mut self, pointer: u64, dummy: u64) {
+        if pointer == dummy {
+            return;
+        }
+        if self.waiting.len() == self.most {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(pointer);
+    }
+}
+
+/// Loads what is in the queue.
+pub(super) struct HardwareScript {
+    queue: Rc<RefCell<Queue>>,
+    shared: Shared,
+}
+
+impl HardwareScript {
+    pub(super) fn new(queue: Rc<RefCell<Queue>>, shared: Shared) -> Self {
+        Self { queue, shared }
+    }
+}
+
+impl Script for HardwareScript {
+    fn next(&mut self, _: Ticks) -> Option<Op> {
+        let Some(address) = self.queue.borrow_mut().waiting.pop_front() else {
+            return Some(Op::Pause { cycles: LOOK });
+        };
+        self.shared.helped.borrow_mut().0 += 1;
+        let load = Op::Load { address, bytes: 1, after: After::Nothing };
+        Some(self.shared.pages.borrow_mut().placed(load))
+    }
+}
