@@ -18,7 +18,7 @@ use workahead_operators::work_ahead::{Placement, Preloadable, Served};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::how::{How, Threads};
-use super::modelled::Model;
+use super::modelled::{Beside, Model};
 use super::operator::Task;
 use super::oracle;
 use crate::watcher::by_role::Roles;
@@ -33,7 +33,9 @@ pub(super) struct Crew {
     cpus: Vec<usize>,
     allowed: CpuSet,
     /// The machine that its threads exist on, if that is not this one.
-    model: Option<Model>,
+    pub(super) model: Option<Model>,
+    /// Whom they share that machine with, if anyone.
+    pub(super) beside: Option<Beside>,
 }
 
 /// What a run gave, before it is checked.
@@ -60,13 +62,18 @@ impl Crew {
     pub(super) fn of(machine: &Machine) -> Result<Self, EngineError> {
         let allowed = machine.allowed_cpus().clone();
         let cpus = machine.cpus_for(allowed.len()).map_err(failed)?;
-        Ok(Self { cpus, allowed, model: None })
+        Ok(Self { cpus, allowed, model: None, beside: None })
     }
 
     /// The same on a modelled machine.
     pub(super) fn on(mut self, model: Model) -> Self {
         self.model = Some(model);
         self
+    }
+
+    /// The same on a modelled machine that another operator runs on, too.
+    pub(super) fn beside(&self, beside: Beside) -> Self {
+        Self { beside: Some(beside), ..self.clone() }
     }
 
     /// The same CPUs, handed out from the `first` one on.

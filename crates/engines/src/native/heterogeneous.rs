@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use workahead_machine::pages::Pages;
 use workahead_operators::technique::Technique;
+use workahead_simulator::walks::Until;
 use workahead_study::engine::{Answer, EngineError};
 
 use super::crew::{Crew, Ran, failed};
 use super::how::{How, Threads};
+use super::modelled::Model;
 use super::operator::{Operator, Touch};
 use super::size::Footprint;
 use super::{hash_join, oracle, tree};
@@ -41,15 +43,16 @@ impl Shape {
     }
 
     pub(super) fn make(&self) -> Result<Box<dyn Operator>, EngineError> {
-        Ok(Box::new(Both { operators: [self.join.make()?, self.tree.make()?], amounts: None }))
+        let operators = [self.join.make()?, self.tree.make()?];
+        Ok(Box::new(Both { operators, raced: None }))
     }
 }
 
 /// Both operators in place.
 struct Both {
     operators: [Box<dyn Operator>; 2],
-    /// Rows of each, once they have raced.
-    amounts: Option<[usize; 2]>,
+    /// Rows of each, once they have raced, and on which model if on any.
+    raced: Option<(Option<Model>, [usize; 2])>,
 }
 
 /// Side by side, each operator has a thread of its own, and that thread all of the operator.
@@ -59,12 +62,17 @@ fn alone(how: &How) -> How {
 
 impl Both {
     fn amounts(&self) -> [usize; 2] {
-        self.amounts.unwrap_or([0; 2])
+        self.raced.as_ref().map_or([0; 2], |(_, amounts)| *amounts)
     }
 
     /// Runs both until one has finished: how far each came.
     fn race(&mut self, crew: &Crew) -> Result<[usize; 2], EngineError> {
         let how = How { technique: Technique::Sequential, ..How::default() };
+        if let Some(model) = &crew.model {
+            let all = [0, 1].map(|place: usize| self.operators[place].probes());
+            let (_, done) = self.modelled(&how, (crew, model), all, Until::First)?;
+            return Ok(done);
+        }
         let stop = AtomicBool::new(false);
         let done = side_by_side(&mut self.operators, |operator, place| {
             let (crew, rows) = (crew.from(place), operator.probes());
@@ -79,6 +87,29 @@ impl Both {
         });
         let [join, tree] = done;
         Ok([join?, tree?])
+    }
+}
+
+impl Both {
+    /// Runs both on one modelled machine, so many rows of each at most: what it took, and how many
+    /// rows each has done, if that is asked for.
+    fn modelled(
+        &mut self,
+        how: &How,
+        (crew, model): (&Crew, &Model),
+        rows: [usize; 2],
+        until: Until,
+    ) -> Result<(Ran, [usize; 2]), EngineError> {
+        let alone = alone(how);
+        let (ran, timed) = model.time_together(how, until, |beside| {
+            side_by_side(&mut self.operators, |operator, place| {
+                operator.run(&alone, &crew.beside(beside(place)), 0..rows[place])
+            })
+        })?;
+        let [join, tree] = ran;
+        let mut done = timed.rows();
+        let done = [0; 2].map(|none| done.next().unwrap_or(none));
+        Ok((model.timed_together(join?.then(tree?), &timed), done))
     }
 }
 
@@ -103,8 +134,8 @@ impl Operator for Both {
         for operator in &mut self.operators {
             operator.prepare(&how, crew)?;
         }
-        if self.amounts.is_none() {
-            self.amounts = Some(self.race(crew)?);
+        if self.raced.as_ref().is_none_or(|(model, _)| *model != crew.model) {
+            self.raced = Some((crew.model.clone(), self.race(crew)?));
         }
         Ok(())
     }
@@ -145,8 +176,11 @@ impl Operator for Both {
 
     fn run(&mut self, how: &How, crew: &Crew, _: Range<usize>) -> Result<Ran, EngineError> {
         let amounts = self.amounts();
-        let mut both = match how.threads {
-            Threads::Independent(2) => {
+        let mut both = match (how.threads, &crew.model) {
+            (Threads::Independent(2), Some(model)) => {
+                self.modelled(how, (crew, model), amounts, Until::All)?.0
+            }
+            (Threads::Independent(2), None) => {
                 let how = alone(how);
                 let start = workahead_machine::clock::Moment::now();
                 let ran = side_by_side(&mut self.operators, |operator, place| {
@@ -156,12 +190,12 @@ impl Operator for Both {
                 let [join, tree] = ran;
                 Ran { wall_s, ..join?.then(tree?) }
             }
-            Threads::Independent(_) => {
+            (Threads::Independent(_), _) => {
                 return Err(failed(
                     "heterogeneous is two operators: write threads = independent:2",
                 ));
             }
-            Threads::One | Threads::Bi { .. } => {
+            (Threads::One | Threads::Bi { .. }, _) => {
                 let [join, tree] = &mut self.operators;
                 let join = join.run(how, crew, 0..amounts[0])?;
                 join.then(tree.run(how, crew, 0..amounts[1])?)
