@@ -23,10 +23,11 @@ pub trait Memory {
     /// Announces a place that will be touched soon. A hint: it may be ignored or lost.
     fn fetch(&mut self, place: Place, intent: Intent);
 
-    /// An entry of a work-ahead set was given places for a helper to load; none is one of dummies
-    /// only. The set itself has stored them: this tells a memory that watches.
+    /// An entry of a work-ahead set, which has room for the places of an `A`, was given those of a
+    /// `B` for a helper to load; none is one of dummies only. The set itself has stored them: this
+    /// tells a memory that watches.
     #[inline(always)]
-    fn posted<A: References>(&mut self, _entry: usize, _asks: Option<&A>) {}
+    fn posted<A: References, B: References>(&mut self, _entry: usize, _asks: Option<&B>) {}
 
     /// Announces all places of a step.
     #[inline(always)]

@@ -257,7 +257,7 @@ pub fn drive<W: Walk, M: Memory, S: Sink<W::Hit>>(
             match turn.hand() {
                 Some(Stage::Walk(cursor)) => {
                     if let Some(asks) = walk.step(cursor, memory, sink) {
-                        memory.posted(turn.entry, Some(&asks));
+                        memory.posted::<W::Asks, _>(turn.entry, Some(&asks));
                         return turn.post_again(asks);
                     }
                     turn.finish();
@@ -266,7 +266,7 @@ pub fn drive<W: Walk, M: Memory, S: Sink<W::Hit>>(
                 Some(input @ &mut Stage::Input(row)) => {
                     let (cursor, asks) = walk.start(row, memory);
                     *input = Stage::Walk(cursor);
-                    memory.posted(turn.entry, Some(&asks));
+                    memory.posted::<W::Asks, _>(turn.entry, Some(&asks));
                     return turn.post_again(asks);
                 }
                 None => {}
@@ -275,17 +275,17 @@ pub fn drive<W: Walk, M: Memory, S: Sink<W::Hit>>(
                 if in_flight == 0 {
                     return Posted::Nothing;
                 }
-                memory.posted(turn.entry, None::<&W::Asks>);
+                memory.posted::<W::Asks, W::Asks>(turn.entry, None);
                 return turn.post_dummies();
             };
             in_flight += 1;
             if let Some(place) = walk.input(row) {
                 let input = <W::Asks as References>::Input::from(place);
-                memory.posted(turn.entry, Some(&input));
+                memory.posted::<W::Asks, _>(turn.entry, Some(&input));
                 return turn.post(Stage::Input(row), input);
             }
             let (cursor, asks) = walk.start(row, memory);
-            memory.posted(turn.entry, Some(&asks));
+            memory.posted::<W::Asks, _>(turn.entry, Some(&asks));
             turn.post(Stage::Walk(cursor), asks)
         },
     );

@@ -174,7 +174,7 @@ impl Recording {
         self.op(Op::Load { address, bytes: bytes_of::<T>(), after });
     }
 
-    fn posts<A: References>(&mut self, entry: usize, asks: Option<&A>) {
+    fn posts<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
         let entries = (self.set_size / A::LEAST).max(1);
         let shape = Shape {
             base: own(self.thread, 0),
@@ -264,8 +264,8 @@ impl Memory for Recorder {
         }
     }
 
-    fn posted<A: References>(&mut self, entry: usize, asks: Option<&A>) {
-        self.0.borrow_mut().posts(entry, asks);
+    fn posted<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
+        self.0.borrow_mut().posts::<A, B>(entry, asks);
     }
 }
 

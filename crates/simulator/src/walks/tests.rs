@@ -6,7 +6,7 @@ use workahead_machine::pages::{PageBuffer, Pages as PageSize};
 use workahead_operators::chained::{Chains, HashJoin};
 use workahead_operators::record::{OneLine, Record, Unclustered};
 use workahead_operators::technique::{self, Technique};
-use workahead_operators::walk::{Row, Rows, Sink};
+use workahead_operators::walk::{Row, Rows, Sink, Walk};
 
 use super::*;
 use crate::counts::Cause;
@@ -161,6 +161,117 @@ fn a_helper_takes_the_misses() {
     assert!(memory(&helped, 1) > memory(&helped, 0), "{:?}", helped.found);
     assert!(helped.ran.threads[0].0.stalled[Cause::Clear as usize] > 0);
     assert!(helped.helped.0 > u64::from(ROWS));
+}
+
+/// A direct helper does a row, or leaves it out where the main thread has passed it; it never goes
+/// further ahead than it may.
+#[test]
+fn a_direct_helper_keeps_up_or_leaves_out() {
+    let data = join();
+    let run = |rows: u32| {
+        let helper = Helping::Direct(Ahead { rows, pause: 40 });
+        let mains = [Main { cpu: 0, helper: Some((1, helper)) }];
+        let walked = run_walks(&pentium(), (&mains, Costs::default()), |part, mut recorder| {
+            let probes = Unclustered { records: &data.probe, rids: &data.rids };
+            let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+            let mut rows = Rows::range(0..ROWS);
+            let Part::Main(_) = part else {
+                for row in rows {
+                    let (_, asks) = walk.start(row, &mut recorder);
+                    recorder.preload(&asks);
+                    recorder.passes(1);
+                }
+                return;
+            };
+            let mut sum = Sum::default();
+            while rows.left() > 0 {
+                let some = &mut rows.take_rows(16);
+                let technique = Technique::Sequential;
+                technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                recorder.tells(16);
+            }
+        });
+        walked.unwrap()
+    };
+    let (near, far) = (run(16), run(256));
+    assert_eq!((near.passed[0], far.passed[0]), (ROWS, ROWS));
+    assert!(near.helped.0 <= u64::from(ROWS) && far.helped.0 <= u64::from(ROWS));
+    assert!(far.helped.0 > u64::from(ROWS) / 2, "{:?}", far.helped);
+    assert!(near.helped.1 > 0, "it waits where it may not go on");
+    assert_eq!(near.ran.threads[0].0.stores, u64::from(ROWS) / 16, "it says where it is");
+}
+
+/// A run that ends with the first knows how far the other came.
+#[test]
+fn a_race_ends_with_the_first() {
+    let data = join();
+    let mains = [0, 1].map(|cpu| Main { cpu, helper: None });
+    let run = |until: Until| {
+        std::thread::scope(|scope| {
+            let told = mains.iter().enumerate().map(|(number, main)| {
+                let (telling, told) = recording();
+                let data = &data;
+                scope.spawn(move || {
+                    let mut recorder = telling.recorder(number, Costs::default());
+                    let probes = Unclustered { records: &data.probe, rids: &data.rids };
+                    let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+                    // The second has twice as much to do.
+                    let mut rows = Rows::range(0..ROWS / 2 * (number as u32 + 1));
+                    let mut sum = Sum::default();
+                    while rows.left() > 0 {
+                        let some = &mut rows.take_rows(16);
+                        let technique = Technique::Sequential;
+                        technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                        recorder.passes(16);
+                    }
+                });
+                (*main, told, None)
+            });
+            run_told(&pentium(), told.collect(), until).unwrap()
+        })
+    };
+    let (first, all) = (run(Until::First), run(Until::All));
+    assert_eq!(all.passed, [ROWS / 2, ROWS]);
+    assert_eq!(first.passed[0], ROWS / 2);
+    assert!((1..ROWS).contains(&first.passed[1]), "{:?}", first.passed);
+    assert!(first.ran.ticks < all.ran.ticks);
+}
+
+/// By hand: places for two, the third pushes the first out, padding takes no place.
+#[test]
+fn hardware_forgets_what_is_oldest() {
+    let mut queue = Queue::of(2);
+    for pointer in [1, 7, 2, 3] {
+        queue.post(pointer, 7);
+    }
+    let queue = Rc::new(RefCell::new(queue));
+    let shared = Shared::default();
+    let mut script = HardwareScript::new(queue, shared.clone());
+    let loads: Vec<bool> =
+        (0..3).map(|_| matches!(script.next(0), Some(Op::Load { .. }))).collect();
+    assert_eq!(loads, [true, true, false]);
+    assert_eq!(shared.helped.borrow().0, 2);
+}
+
+/// Who skips repeated lines loads fewer; what is posted in vain is the dummy.
+#[test]
+fn repeated_lines_are_left_out() {
+    let mut data = join();
+    // Every probe is the same row: after the first, every line was seen a moment ago.
+    data.rids.fill(3);
+    let loads = |technique: &str, skips_recent: bool| {
+        let orders = Orders { backward: true, spin: None, skips_recent };
+        let mains = [Main { cpu: 0, helper: Some((1, Helping::Set(orders))) }];
+        modelled(&data, technique, &mains).1
+    };
+    let every = loads("work-ahead:size=64", false);
+    let helper = loads("work-ahead:size=64,dedupe=helper", true);
+    let post = loads("work-ahead:size=64,dedupe=post", false);
+    let stores = |walked: &Walked, thread: usize| walked.ran.threads[thread].0.stores;
+    assert_eq!(stores(&every, 1), 0, "a helper writes nothing");
+    // The few different lines are remembered once each.
+    assert!((1..64).contains(&stores(&helper, 1)), "{}", stores(&helper, 1));
+    assert!(stores(&post, 0) > stores(&every, 0));
 }
 
 #[test]
