@@ -109,7 +109,7 @@ impl Both {
         let [join, tree] = ran;
         let mut done = timed.rows();
         let done = [0; 2].map(|none| done.next().unwrap_or(none));
-        Ok((model.timed_together(join?.then(tree?), &timed), done))
+        Ok((timed.of(join?.then(tree?)), done))
     }
 }
 

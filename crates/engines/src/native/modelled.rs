@@ -11,6 +11,8 @@
 mod beside;
 mod measures;
 mod model;
+#[cfg(test)]
+mod tests;
 mod walking;
 
 use std::path::Path;

@@ -48,16 +48,16 @@ impl Model {
         until: Until,
         walks: impl FnOnce(&(dyn Fn(usize) -> Beside + Sync)) -> R,
     ) -> Result<(R, Timed), EngineError> {
-        let mains = self.mains(&How { threads: Threads::Independent(2), ..*how })?;
+        let (model, mains) = self.placed(&How { threads: Threads::Independent(2), ..*how })?;
         let (sender, receiver) = channel();
         let (ran, walked) = std::thread::scope(|scope| {
-            let mains = &mains;
-            let model = scope.spawn(move || self.host(mains, &receiver, until));
+            let (model, mains) = (&model, &mains);
+            let host = scope.spawn(move || model.host(mains, &receiver, until));
             let ran = walks(&|place| Beside { place, until, sender: sender.clone() });
             drop(sender);
-            (ran, model.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            (ran, host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
-        Ok((ran, Timed { mains, walked: walked? }))
+        Ok((ran, Timed { model, mains, walked: walked? }))
     }
 
     fn host(
@@ -72,20 +72,21 @@ impl Model {
         let told = told.into_iter().zip(mains).map(|((_, told), main)| (*main, told, None));
         run_told(&self.preset, told.collect(), until).map_err(failed)
     }
-
-    /// What two operators took together.
-    pub(in crate::native) fn timed_together(&self, both: Ran, timed: &Timed) -> Ran {
-        self.timed(both, &timed.mains, &timed.walked)
-    }
 }
 
 /// What two operators took.
 pub(in crate::native) struct Timed {
+    model: Model,
     mains: Vec<Main>,
     walked: Walked,
 }
 
 impl Timed {
+    /// What both found, with what that took.
+    pub(in crate::native) fn of(&self, both: Ran) -> Ran {
+        self.model.timed(both, &self.mains, &self.walked)
+    }
+
     /// Rows that each had done.
     pub(in crate::native) fn rows(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.walked.passed.iter().map(|rows| *rows as usize)
