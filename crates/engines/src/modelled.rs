@@ -88,6 +88,10 @@ fn workload(given: &Given<'_>) -> Result<Option<&'static dyn Workload>, EngineEr
     found.ok_or_else(|| EngineError::unknown("workload", &name, workloads()))
 }
 
+fn failed(error: impl std::fmt::Display) -> EngineError {
+    EngineError::Failed(error.to_string())
+}
+
 impl Engine for Modelled {
     fn name(&self) -> &str {
         "modelled"

@@ -17,6 +17,7 @@ use workahead_simulator::preset::Preset;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 
 use super::Workload;
+use super::failed;
 use super::figures::{Done, sample};
 use crate::given::Given;
 use crate::native::modelled::Model;
@@ -99,10 +100,6 @@ fn machine(given: &Given<'_>, preset: &Preset) -> Result<Preset, EngineError> {
     }
     let change = |preset: Preset, change: &String| preset.with_override(change);
     changes.iter().try_fold(preset.clone(), change).map_err(failed)
-}
-
-fn failed(error: impl std::fmt::Display) -> EngineError {
-    EngineError::Failed(error.to_string())
 }
 
 impl Workload for OrderEntry {
