@@ -204,13 +204,16 @@ impl Task<'_> {
 impl Ran {
     /// This, and after it another.
     pub(super) fn then(mut self, after: Self) -> Self {
+        let share = after.probed as f64 / (self.probed + after.probed).max(1) as f64;
         self.wall_s += after.wall_s;
         self.cpu_s += after.cpu_s;
         self.probed += after.probed;
         oracle::add(&mut self.answer, after.answer);
         for (name, value) in after.measures {
             match self.measures.iter_mut().find(|measure| measure.0 == name) {
-                Some(measure) => measure.1 += value,
+                // Of each row: of the mean row.
+                Some((_, mean)) if name.contains("_per_tuple") => *mean += share * (value - *mean),
+                Some((_, sum)) => *sum += value,
                 None => self.measures.push((name, value)),
             }
         }

@@ -198,7 +198,14 @@ impl Operator for Both {
             (Threads::One | Threads::Bi { .. }, _) => {
                 let [join, tree] = &mut self.operators;
                 let join = join.run(how, crew, 0..amounts[0])?;
-                join.then(tree.run(how, crew, 0..amounts[1])?)
+                let mut both = join.then(tree.run(how, crew, 0..amounts[1])?);
+                // What is a share of two times is a share of neither.
+                both.measures.retain(|(name, _)| {
+                    crew.model.is_none()
+                        || name.contains("_per_tuple")
+                        || name.starts_with("helper")
+                });
+                both
             }
         };
         both.measures.push(("join_rows", amounts[0] as f64));

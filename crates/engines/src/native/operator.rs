@@ -137,6 +137,8 @@ impl<D: Data> Operator for Made<D> {
 
     fn run(&mut self, how: &How, crew: &Crew, rows: Range<usize>) -> Result<Ran, EngineError> {
         let Self { data, copies, outputs, .. } = self;
+        // Another cell may have needed more.
+        let copies = &copies[..how.threads.copies()];
         data.run(copies, outputs, Task { how, crew, rows })
     }
 }

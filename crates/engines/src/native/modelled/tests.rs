@@ -87,6 +87,10 @@ fn two_operators_share_a_machine() {
     assert!(join > 0.0 && tree > 0.0);
     assert!(first.iter().all(|sample| amounts(sample) == (join, tree)));
     assert!(first[1].wall_s < first[0].wall_s, "side by side is faster than one after the other");
+    // What is told of a row is told of the mean row, however they were run.
+    let instructions = |sample: &Sample| sample.measures["instructions_per_tuple"];
+    let few = 0.01 * instructions(&first[0]);
+    assert!(first.iter().all(|one| (instructions(one) - instructions(&first[0])).abs() < few));
     let again = samples(&workload, axes);
     let told = |samples: &[Sample]| -> Vec<_> {
         samples.iter().map(|sample| (sample.wall_s, sample.measures.clone())).collect()
@@ -129,4 +133,13 @@ fn siblings_that_halt_leave_their_part() {
     let [_, off, doubled, apart] = times[..] else { panic!("four cells") };
     assert_eq!(apart, off);
     assert!(doubled > apart);
+}
+
+/// Threads that share their input share its table, too, whatever was run before.
+#[test]
+fn threads_of_one_table_have_one_table() {
+    let workload = format!("{PENTIUM}, operator = \"csb_tree\", rows = 20000, probe_rows = 3000");
+    let alone = samples(&workload, "threads = [\"bi:2\"]");
+    let after = samples(&workload, "threads = [\"independent:2\", \"bi:2\"]");
+    assert_eq!(alone[0].measures, after[1].measures);
 }
