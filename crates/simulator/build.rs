@@ -4,5 +4,8 @@
 mod embed;
 
 fn main() -> std::io::Result<()> {
-    embed::texts("machines", "name")
+    for path in embed::texts("machines", "name")? {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    Ok(())
 }

@@ -4,5 +4,8 @@
 mod embed;
 
 fn main() -> std::io::Result<()> {
-    embed::texts("studies", "id")
+    for path in embed::texts("studies", "id")? {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    Ok(())
 }

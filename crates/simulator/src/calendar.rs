@@ -246,6 +246,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_past_was_all_taken() {
+        let mut bus = Calendar::default();
+        assert!((0..1000).all(|at| bus.take(10 * at, 5) == 10 * at));
+        // The last 256 are remembered, and the end of the one before them.
+        assert_eq!((bus.take(0, 5), bus.take(0, 5)), (10 * 743 + 5, 10 * 744 + 5));
+    }
+
+    #[test]
     fn places_are_had_for_a_while() {
         let mut places = Places::new(2, 100);
         for (from, until) in [(0, 100), (10, 110), (500, 600)] {

@@ -5,12 +5,13 @@ use std::io::Result;
 use std::path::{Path, PathBuf};
 
 /// Writes `FOLDER.rs` for [`include!`]: an array of `Embedded`, whose field `key` is a file's path
-/// below the folder without `.toml`, and `text` what is in it.
-pub(crate) fn texts(folder: &str, key: &str) -> Result<()> {
+/// below the folder without `.toml`, and `text` what is in it. Returns what Cargo is to look at
+/// again.
+pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let root = manifest.join("../..").join(folder);
-    let mut files = Vec::new();
-    walk(&root, &mut files)?;
+    let (mut files, mut seen) = (Vec::new(), Vec::new());
+    walk(&root, &mut files, &mut seen)?;
     files.sort();
     let mut code = String::from("&[\n");
     for file in files {
@@ -22,21 +23,22 @@ pub(crate) fn texts(folder: &str, key: &str) -> Result<()> {
     }
     code.push_str("]\n");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    std::fs::write(out.join(folder).with_extension("rs"), code)
+    std::fs::write(out.join(folder).with_extension("rs"), code)?;
+    Ok(seen)
 }
 
-/// Files below a directory; none when it is not there. Cargo looks at each again.
-fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    println!("cargo::rerun-if-changed={}", dir.display());
+/// Files below a directory, none when it is not there; and all that was looked at.
+fn walk(dir: &Path, files: &mut Vec<PathBuf>, seen: &mut Vec<PathBuf>) -> Result<()> {
+    seen.push(dir.to_owned());
     if !dir.is_dir() {
         return Ok(());
     }
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
         if path.is_dir() {
-            walk(&path, files)?;
+            walk(&path, files, seen)?;
         } else if path.extension().is_some_and(|extension| extension == "toml") {
-            println!("cargo::rerun-if-changed={}", path.display());
+            seen.push(path.clone());
             files.push(path);
         }
     }
