@@ -49,7 +49,15 @@ pub fn drive(processor: &mut Processor, program: Program<'_>) -> Driven {
     processor.hierarchy.found.fill(Found::default());
     processor.hierarchy.bus.counts = BusCounts::default();
     let Program { threads, placement, slices } = program;
-    let ran = run(processor, threads, &placement, slices);
+    // All begin together, whoever had more to do before.
+    let cpus = processor.preset().cpus() as usize;
+    let begun = (0..cpus).map(|cpu| processor.now(cpu)).max().unwrap_or_default();
+    (0..cpus).for_each(|cpu| processor.idle_until(cpu, begun));
+    let mut ran = run(processor, threads, &placement, slices);
+    ran.ticks = ran.ticks.saturating_sub(begun);
+    for (_, finished) in &mut ran.threads {
+        *finished = finished.saturating_sub(begun);
+    }
     let (found, bus) = (processor.hierarchy.found.clone(), processor.hierarchy.bus.counts);
     Driven { ran, found, bus }
 }

@@ -8,12 +8,22 @@
 //! | `clients` | who ask at the same time (S0.8); round robin over the logical CPUs |
 //! | `queries` | how often each of them does |
 //! | `warmup` | queries of the first client that aren't counted (S0.10) |
+//! | `servers` | the clients are spread over so many servers, which share no data |
+//! | `probe` | of `unj`: `in-turn`, or `work-ahead` with a helper on the next CPU (LX.1) |
+//! | `set_size` | entries of that work-ahead set |
+//! | `stagger_us` | from a client's start to the next one's |
 //! | `quantum_ms` | until the next process of a CPU has its turn |
 //! | `switch_cycles` | what a change of process takes, without its misses |
 
+#[cfg(test)]
+mod tests;
+
 use workahead_operators::draws::Draws;
+use workahead_simulator::counts::{Cause, Counts};
+use workahead_simulator::drivers::Driven;
 use workahead_simulator::drivers::micro::{self, Asked, Database, Found, Query};
 use workahead_simulator::run::Slices;
+use workahead_simulator::ticks::cycles;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
@@ -25,16 +35,22 @@ use crate::native::modelled::Model;
 /// Linux 2.6.14 gives a process of usual priority 100 ms (S0.1). They are not scaled down with the
 /// rows: what a process goes over in its turn is then more than a cache holds, as it was.
 const QUANTUM_MS: f64 = 100.0;
+/// Between the starts of two clients: a default, a process is not started in less.
+const STAGGER_US: f64 = 50.0;
 /// Bytes of a row beside those of the model, and of a key of its indexes.
 const ROW_BYTES: u64 = 64;
 
 /// One of the queries.
 pub(super) struct Micro(pub(super) Query);
 
+/// Whether a join's probes go through a work-ahead set.
+const PROBES: [(&str, bool); 2] = [("in-turn", false), ("work-ahead", true)];
+
 /// A cell's settings.
 struct Settings {
     options: micro::Options,
     bench: Dbmbench,
+    servers: usize,
 }
 
 impl Micro {
@@ -65,19 +81,41 @@ impl Micro {
         let bench = Dbmbench::new(bench).map_err(|error| EngineError::Failed(error.to_string()))?;
         let range = bench.fixed_range();
         let quantum = given.real("quantum_ms", QUANTUM_MS, 1e-3..=1e6)?;
+        let stagger_us = given.real("stagger_us", STAGGER_US, 0.0..=1e5)?;
         let options = micro::Options {
             query: self.0,
             range: (range.low, range.high),
             clients: given.number("clients", 1, 1..=64)?,
             queries: given.number("queries", 1, 1..=1000)?,
             warmup: given.number("warmup", 1, 0..=1000)?,
+            set_size: self.set_size(given)?,
             slices: Slices {
                 quantum: quantum * model.preset().ghz * 1e6,
                 switch: given.real("switch_cycles", Slices::default().switch, 0.0..=1e6)?,
             },
+            stagger: (stagger_us * model.preset().ghz * 1e3) as u32,
             seed: Draws::of(seed).number(),
         };
-        Ok(Settings { options, bench })
+        let servers = given.number("servers", 1, 1..=options.clients)?;
+        let processes = 2 * options.clients * options.queries;
+        if options.set_size > 0 && processes > model.preset().cpus() as usize {
+            return Err(EngineError::Failed(format!(
+                "setting `probe`: a helper takes a CPU beside each client's one query, and {} has \
+                 {}: ask for fewer clients, or `in-turn`",
+                model.preset().name,
+                model.preset().cpus(),
+            )));
+        }
+        Ok(Settings { options, bench, servers })
+    }
+
+    fn set_size(&self, given: &Given<'_>) -> Result<usize, EngineError> {
+        if self.0 != Query::Unj {
+            return Ok(0);
+        }
+        let size = given.number("set_size", 128, 1..=micro::ENTRIES_MAX)?;
+        let is_ahead = given.choice("probe", false, &PROBES)?;
+        Ok(if is_ahead { size } else { 0 })
     }
 }
 
@@ -97,13 +135,14 @@ impl Workload for Micro {
     }
 
     fn run(&self, given: &Given<'_>, model: &Model, stop: &Stop) -> Result<Sample, EngineError> {
-        let Settings { options, bench } = self.read(given, model)?;
-        let rows = bench.t1_rows().collect();
+        let Settings { options, bench, servers } = self.read(given, model)?;
+        let rows: Vec<[u32; 3]> = bench.t1_rows().collect();
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
-        let database = Database::new(rows, bench.options().t2_rows, options.clients);
-        let asked = micro::ask(model.preset(), &database, &options, |client| model.cpu(client));
+        let t2_rows = bench.options().t2_rows;
+        let servers = Database::servers(&rows, t2_rows, options.clients, servers);
+        let asked = micro::ask(model.preset(), &servers, &options, |client| model.cpu(client));
         let asked = asked.map_err(|error| EngineError::Failed(error.to_string()))?;
         let expected = bench.answers().of_query(self.query(), bench.fixed_range());
         let answer = self.checked(&asked, &expected)?;
@@ -111,7 +150,8 @@ impl Workload for Micro {
         let done = Done { tuples: queries, instructions: asked.instructions, answer };
         let of_query = asked.instructions as f64 / queries as f64;
         let more = [("instructions_per_query".to_owned(), of_query)];
-        Ok(figures::sample(model.preset(), &asked.driven, done, more))
+        let stalled = stalls(&asked.driven);
+        Ok(figures::sample(model.preset(), &asked.driven, done, more.into_iter().chain(stalled)))
     }
 }
 
@@ -143,6 +183,23 @@ impl Micro {
         }
     }
 }
+
+/// Shares of all cycles that were waited, by the names that walks have for them (LX.3).
+fn stalls(driven: &Driven) -> impl Iterator<Item = (String, f64)> {
+    let all = driven.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
+    STALLS.into_iter().map(move |(cause, name)| {
+        let share = cycles(all.stalled[cause as usize]) / all.cycles();
+        (name.to_owned(), share)
+    })
+}
+
+const STALLS: [(Cause, &str); 5] = [
+    (Cause::Memory, "stalled_memory_share"),
+    (Cause::DataTlb, "stalled_dtlb_share"),
+    (Cause::Code, "stalled_code_share"),
+    (Cause::Branch, "stalled_branch_share"),
+    (Cause::Clear, "stalled_clears_share"),
+];
 
 fn told(answer: &dbmbench::Answer) -> Answer {
     Answer { rows: answer.rows, checksum: answer.checksum }

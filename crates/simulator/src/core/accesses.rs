@@ -228,18 +228,20 @@ impl Turn<'_> {
         }
     }
 
-    /// Instructions come from their caches; the core waits for them.
+    /// Instructions come from their caches; the core waits for them. Lines of one run are asked for
+    /// together: a trace line of 8 bytes is a small part of what the next cache sends.
     pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
         self.cpu.begun.get_or_insert(self.cpu.now);
+        let asked = self.cpu.now;
         let line = self.shape.code_line;
         let mut next = address & !(line - 1);
         while next < address + u64::from(bytes.max(1)) {
-            self.fetch_line(next);
+            self.fetch_line(next, asked);
             next += line;
         }
     }
 
-    fn fetch_line(&mut self, address: u64) {
+    fn fetch_line(&mut self, address: u64, asked: Ticks) {
         let Self { cpu, core, shape, hierarchy, .. } = self;
         if let Some(tlb) = &mut core.code_tlb
             && !tlb.of(cpu.place.1).touch(cpu.space, address)
@@ -247,11 +249,11 @@ impl Turn<'_> {
             cpu.counts.code_tlb_misses += 1;
             cpu.pay(Cause::CodeTlb, shape.code_tlb_cost);
         }
-        let access = hierarchy.access(self.at, Kind::Fetch, address, cpu.now);
+        let access = hierarchy.access(self.at, Kind::Fetch, address, asked);
         if access.depth > 0 {
             // What the nearest cache takes is part of the pipeline.
-            let waited = access.ready - cpu.now;
-            cpu.pay(Cause::Code, waited.saturating_sub(shape.nearest_code));
+            let waited = access.ready.saturating_sub(cpu.now + shape.nearest_code);
+            cpu.pay(Cause::Code, waited);
         }
     }
 

@@ -11,6 +11,7 @@
 //! [synthetic](footprint). A client's queries are processes of their own, as a `psql` for each run
 //! has it (section 4 of the paper): they stand in line with those of the others on their CPU.
 
+mod ahead;
 mod database;
 pub mod footprint;
 mod heap;
@@ -33,6 +34,8 @@ use crate::preset::{Preset, PresetError};
 use crate::run::{Slices, Thread};
 use crate::ticks::Ticks;
 
+pub use ahead::ENTRIES_MAX;
+use ahead::Helper;
 use database::Tail;
 use footprint::Call;
 use plans::{Plan, plan};
@@ -62,8 +65,13 @@ pub struct Options {
     pub queries: usize,
     /// How often the first of them did before anything is counted (S0.10).
     pub warmup: usize,
+    /// Entries of the work-ahead set that a join's probes go through, their index pages loaded
+    /// ahead by a helper at the next place; 0 for none.
+    pub set_size: usize,
     /// How processes of one CPU take turns.
     pub slices: Slices,
+    /// Cycles from one client's start to that of the next: nobody starts two at once.
+    pub stagger: u32,
     /// Decides branches that depend on data.
     pub seed: u64,
 }
@@ -90,43 +98,70 @@ pub struct Asked {
     pub found: Vec<Found>,
 }
 
-/// Asks all queries on a machine with empty caches; a client is at the CPU that `place` gives it.
+/// Asks all queries on a machine with empty caches. Clients go round the servers, and are at the
+/// CPU that `place` gives them.
 ///
 /// # Errors
 /// If there can be no machine like this.
 ///
 /// # Panics
-/// If there are more clients than the database has room for.
+/// If there are more clients than a server has room for, or no server.
 pub fn ask(
     preset: &Preset,
-    database: &Database,
+    servers: &[Database],
     options: &Options,
     place: impl Fn(usize) -> usize,
 ) -> Result<Asked, PresetError> {
     let mut processor = Processor::new(preset)?;
-    let tail = Rc::default();
+    let cpus = preset.cpus() as usize;
+    let tails: Vec<Rc<RefCell<Tail>>> = servers.iter().map(|_| Rc::default()).collect();
     let mut asked = |clients: usize, queries: usize| {
-        let results: Vec<Rc<RefCell<Answered>>> =
-            (0..clients * queries).map(|_| Rc::default()).collect();
-        let process = |(number, answered): (usize, &Rc<RefCell<Answered>>)| {
-            let statement = Statement::new(database, options, number % clients, (&tail, answered));
-            let space = 1 + (number % clients) as u16;
-            Thread { script: Box::new(statement), space, attends: false }
-        };
-        let program = Program {
-            threads: results.iter().enumerate().map(process).collect(),
-            placement: (0..clients * queries).map(|number| place(number % clients)).collect(),
-            slices: options.slices,
-        };
-        let driven = drive(&mut processor, program);
-        let answered = results.iter().map(|answered| answered.borrow().clone());
-        (driven, answered.collect::<Vec<Answered>>())
+        let mut program =
+            Program { threads: Vec::new(), placement: Vec::new(), slices: options.slices };
+        let mut helpers = Vec::new();
+        let mut results = Vec::new();
+        for (number, client) in (0..queries).flat_map(|_| 0..clients).enumerate() {
+            let server = client % servers.len();
+            let answered = Rc::default();
+            let seat = Seat { database: &servers[server], tail: &tails[server], client };
+            let mut statement = Statement::new(seat, options, Rc::clone(&answered));
+            // Those behind others on their CPU start later anyhow.
+            if number > 0 && number < cpus {
+                let cycles = options.stagger.saturating_mul(number as u32);
+                statement.process.ops.push(Op::Pause { cycles });
+            }
+            let space = 1 + client as u16;
+            let main = if options.set_size > 0 { 2 * client } else { client };
+            if let Some(helper) = statement.helper() {
+                let script = Box::new(helper);
+                helpers.push((Thread { script, space, attends: true }, place(main + 1)));
+            }
+            program.threads.push(Thread { script: Box::new(statement), space, attends: false });
+            program.placement.push(place(main));
+            results.push(answered);
+        }
+        for (helper, cpu) in helpers {
+            program.threads.push(helper);
+            program.placement.push(cpu);
+        }
+        (drive(&mut processor, program), results)
     };
-    asked(1, options.warmup);
+    for _ in 0..options.warmup {
+        // One client of each server.
+        asked(servers.len().min(options.clients), 1);
+    }
     let (driven, answered) = asked(options.clients, options.queries);
+    let answered: Vec<Answered> = answered.iter().map(|one| one.borrow().clone()).collect();
     let instructions = answered.iter().map(|answered| answered.instructions).sum();
     let found = answered.into_iter().map(|answered| answered.found).collect();
     Ok(Asked { driven, instructions, found })
+}
+
+/// Where a client's process runs.
+struct Seat<'d, 't> {
+    database: &'d Database,
+    tail: &'t Rc<RefCell<Tail>>,
+    client: usize,
 }
 
 /// What a process leaves.
@@ -163,24 +198,26 @@ enum Stage {
 }
 
 impl<'d> Statement<'d> {
-    fn new(
-        database: &'d Database,
-        options: &Options,
-        client: usize,
-        (tail, answered): (&Rc<RefCell<Tail>>, &Rc<RefCell<Answered>>),
-    ) -> Self {
+    fn new(seat: Seat<'d, '_>, options: &Options, answered: Rc<RefCell<Answered>>) -> Self {
+        let Seat { database, tail, client } = seat;
         let footprint = footprint::of(options.query);
         let seed = options.seed.wrapping_add(client as u64);
         Self {
             process: Process::new((database, client), footprint, Rc::clone(tail), seed),
-            plan: plan(options.query, options.range),
+            plan: plan(options.query, options.range, options.set_size),
             stage: Stage::Parse,
             found: Found::default(),
-            answered: Rc::clone(answered),
+            answered,
             clients: database.clients(),
             tables: if options.query == Query::Unj { 3 } else { 2 },
             done: 0,
         }
+    }
+
+    /// The helper of its work-ahead set, if it has one.
+    fn helper(&mut self) -> Option<Helper<'d>> {
+        let size = self.plan.set_size();
+        (size > 0).then(|| Helper::new(self.process.database, self.process.keep_set(size)))
     }
 
     /// Does the next step.
@@ -224,9 +261,10 @@ impl Script for Statement<'_> {
     #[inline]
     fn next(&mut self, _: Ticks) -> Option<Op> {
         loop {
-            if let Some(op) = self.process.ops.get(self.done) {
+            if let Some(op) = self.process.ops.get(self.done).copied() {
                 self.done += 1;
-                return Some(*op);
+                self.process.publish(self.done);
+                return Some(op);
             }
             if matches!(self.stage, Stage::Over) {
                 return None;

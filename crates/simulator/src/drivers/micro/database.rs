@@ -44,6 +44,8 @@ pub(super) struct Private {
     pub(super) sort_slots: u64,
     /// Pages of a bitmap.
     pub(super) bitmap: u64,
+    /// A work-ahead set.
+    pub(super) set: u64,
 }
 
 impl Private {
@@ -64,6 +66,7 @@ impl Private {
             sort_rows: memory.take(rows * Self::SORT_ROW),
             sort_slots: memory.take(rows * 4),
             bitmap: memory.take(rows * Self::BITMAP_PAGE),
+            set: memory.take(SET_BYTES),
         }
     }
 }
@@ -74,27 +77,33 @@ const COLUMNS: u64 = 100;
 const RESULT_COLUMNS: u64 = 8;
 
 impl Database {
-    /// Of T1's rows, `a1, a2, a3` each, and of T2 with a1 = 1, 2, …, for so many clients.
+    /// Of T1's rows, `a1, a2, a3` each, and of T2 with a1 = 1, 2, …, for so many clients; as many
+    /// servers of it as are asked for, each with its own copy.
     ///
     /// # Panics
     /// If T1 or T2 has no row, or there is no client.
     #[must_use]
-    pub fn new(rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
+    pub fn servers(rows: &[[u32; 3]], t2_rows: u32, clients: usize, servers: usize) -> Vec<Self> {
         assert!(!rows.is_empty() && t2_rows > 0 && clients > 0, "nobody asks for nothing");
-        let (mut memory, mut buffers) = (Memory::new(), 0);
+        let mut memory = Memory::new();
+        (0..servers).map(|_| Self::new(&mut memory, rows.to_vec(), t2_rows, clients)).collect()
+    }
+
+    fn new(memory: &mut Memory, rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
+        let mut buffers = 0;
         let count = rows.len() as u64;
-        let t1 = Heap::new(&mut memory, &mut buffers, count, COLUMNS);
-        let t2 = Heap::new(&mut memory, &mut buffers, t2_rows.into(), COLUMNS);
+        let t1 = Heap::new(memory, &mut buffers, count, COLUMNS);
+        let t2 = Heap::new(memory, &mut buffers, t2_rows.into(), COLUMNS);
         let mut by_a2: Vec<u32> = (0..rows.len() as u32).collect();
         by_a2.sort_by_key(|row| (rows[*row as usize][1], *row));
         let keys = by_a2.iter().map(|row| rows[*row as usize][1]).collect();
-        let index_a2 = Tree::new(&mut memory, &mut buffers, keys);
-        let index_t2 = Tree::new(&mut memory, &mut buffers, (1..=t2_rows).collect());
+        let index_a2 = Tree::new(memory, &mut buffers, keys);
+        let index_t2 = Tree::new(memory, &mut buffers, (1..=t2_rows).collect());
         // More rows than that begin at its first page again.
-        let result = Heap::new(&mut memory, &mut buffers, RESULT_ROWS, RESULT_COLUMNS);
+        let result = Heap::new(memory, &mut buffers, RESULT_ROWS, RESULT_COLUMNS);
         let log = memory.take(LOG_BYTES);
-        let pool = Pool::new(&mut memory, buffers);
-        let privates = (0..clients).map(|_| Private::new(&mut memory, buffers, count)).collect();
+        let pool = Pool::new(memory, buffers);
+        let privates = (0..clients).map(|_| Private::new(memory, buffers, count)).collect();
         Self { rows, by_a2, t1, t2, index_a2, index_t2, result, log, pool, privates }
     }
 
@@ -118,6 +127,9 @@ impl Database {
         self.log + place % (LOG_BYTES - 256)
     }
 }
+
+/// Room for a work-ahead set: as many keys as there may be, of four bytes.
+const SET_BYTES: u64 = 4 * super::ahead::ENTRIES_MAX as u64;
 
 /// Rows that `result` has pages for.
 const RESULT_ROWS: u64 = 100_000;

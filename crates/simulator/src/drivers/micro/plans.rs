@@ -6,6 +6,9 @@
 //!   µNJ      file scan ─► an index scan of T2 for each row ─► average ─► result
 //! ```
 
+use std::collections::VecDeque;
+
+use super::ahead::ENTRIES_MAX;
 use super::database::Private;
 use super::footprint::Call;
 use super::heap::{Rows, merge_sort};
@@ -19,15 +22,23 @@ use crate::op::Op;
 pub(super) trait Plan {
     /// Does a little: a page of an index, a row. False when there was nothing left.
     fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool;
+
+    /// Entries of its work-ahead set; 0 where it has none.
+    fn set_size(&self) -> usize {
+        0
+    }
 }
 
 /// The plan of a query over the rows whose a2 lies between two bounds, both excluded.
-pub(super) fn plan(query: Query, range: (u32, u32)) -> Box<dyn Plan> {
+pub(super) fn plan(query: Query, range: (u32, u32), set_size: usize) -> Box<dyn Plan> {
     let scan = FileScan { row: 0, pinned: None, range };
     match query {
         Query::Utpcc => Box::new(BitmapScan { range, stage: Stage::Descend }),
         Query::Uss => Box::new(SortDistinct { scan, rows: Rows::default(), last: None }),
-        Query::Unj => Box::new(NestedLoop { scan, pinned: None }),
+        Query::Unj => {
+            let (set_size, waiting) = (set_size.min(ENTRIES_MAX), VecDeque::new());
+            Box::new(NestedLoop { scan, pinned: None, set_size, waiting, posted: 0 })
+        }
     }
 }
 
@@ -263,27 +274,56 @@ struct NestedLoop {
     scan: FileScan,
     /// The page of T2 that the row before was on.
     pinned: Option<Page>,
+    /// Entries of the work-ahead set.
+    set_size: usize,
+    /// Rows whose keys are in it: a1 and a3.
+    waiting: VecDeque<(u32, u32)>,
+    /// Keys that were ever put in.
+    posted: usize,
 }
 
 impl Plan for NestedLoop {
     fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool {
         match self.scan.step(process) {
-            Scanned::Row(a1, a3) => self.probe(process, found, (a1, a3)),
+            Scanned::Row(a1, a3) => self.meant(process, found, (a1, a3)),
             Scanned::Other => {}
             Scanned::End if self.scan.row == usize::MAX => return false,
-            Scanned::End => {
-                self.scan.row = usize::MAX;
-                if let Some(page) = self.pinned.take() {
-                    process.release_buffer(page);
+            Scanned::End => match self.waiting.pop_front() {
+                Some(row) => self.probe(process, found, row),
+                None => {
+                    self.scan.row = usize::MAX;
+                    if let Some(page) = self.pinned.take() {
+                        process.release_buffer(page);
+                    }
+                    process.insert();
                 }
-                process.insert();
-            }
+            },
         }
         true
+    }
+
+    fn set_size(&self) -> usize {
+        self.set_size
     }
 }
 
 impl NestedLoop {
+    /// A row is probed at once, or when its key has been in a full set.
+    fn meant(&mut self, process: &mut Process<'_>, found: &mut Found, row: (u32, u32)) {
+        if self.set_size == 0 {
+            return self.probe(process, found, row);
+        }
+        process.post(row.0, self.posted);
+        self.posted += 1;
+        self.waiting.push_back(row);
+        if self.waiting.len() > self.set_size
+            && let Some(row) = self.waiting.pop_front()
+        {
+            process.probed(self.posted - self.set_size);
+            self.probe(process, found, row);
+        }
+    }
+
     fn probe(&mut self, process: &mut Process<'_>, found: &mut Found, (a1, a3): (u32, u32)) {
         let database = process.database;
         let tree = &database.index_t2;

@@ -1,8 +1,10 @@
 //! A server process: what its calls touch.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::ahead::Set;
 use super::database::{Database, Private, Tail};
 use super::footprint::Call;
 use super::layout::{Page, ROW_HEADER, RowAt, index_entry};
@@ -32,6 +34,10 @@ pub(super) struct Process<'d> {
     tail: Rc<RefCell<Tail>>,
     /// What it does next.
     pub(super) ops: Vec<Op>,
+    /// The work-ahead set that a helper sees.
+    set: Option<Rc<RefCell<Set>>>,
+    /// Keys that will be in it, and after how many of `ops`.
+    posts: VecDeque<(usize, u32)>,
 }
 
 impl<'d> Process<'d> {
@@ -43,7 +49,50 @@ impl<'d> Process<'d> {
     ) -> Self {
         let private = database.private(client);
         let execution = Execution::new(footprint, private.own, seed);
-        Self { database, private, execution, tail, ops: Vec::new() }
+        Self {
+            database,
+            private,
+            execution,
+            tail,
+            ops: Vec::new(),
+            set: None,
+            posts: VecDeque::new(),
+        }
+    }
+
+    /// Has a work-ahead set of so many entries from now on.
+    pub(super) fn keep_set(&mut self, size: usize) -> Rc<RefCell<Set>> {
+        let set = Rc::new(RefCell::new(Set::new(self.private.set, size)));
+        self.set = Some(Rc::clone(&set));
+        set
+    }
+
+    /// Posts a key to the set: visible when the store is done.
+    pub(super) fn post(&mut self, key: u32, number: usize) {
+        let Some(set) = &self.set else { return };
+        let slot = set.borrow().slot(number);
+        self.call(Call::Join, &[store(slot, 4)]);
+        self.posts.push_back((self.ops.len(), key));
+    }
+
+    /// Says that so many of the posted keys were probed.
+    pub(super) fn probed(&mut self, count: usize) {
+        if let Some(set) = &self.set {
+            set.borrow_mut().probed = count;
+        }
+    }
+
+    /// Shows what was posted, once so many of `ops` are done.
+    #[inline(always)]
+    pub(super) fn publish(&mut self, done: usize) {
+        while let Some((after, key)) = self.posts.front().copied()
+            && after <= done
+        {
+            self.posts.pop_front();
+            if let Some(set) = &self.set {
+                set.borrow_mut().posted.push(key);
+            }
+        }
     }
 
     pub(super) fn instructions(&self) -> u64 {

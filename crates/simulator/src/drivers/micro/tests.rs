@@ -21,15 +21,21 @@ fn options(query: Query) -> Options {
         clients: 1,
         queries: 1,
         warmup: 0,
+        set_size: 0,
         slices: Slices { quantum: 1e5, switch: 100.0 },
+        stagger: 1000,
         seed: 1,
     }
 }
 
 fn asked(preset: &Preset, options: &Options) -> Asked {
-    let database = Database::new(rows(2000, 300), 300, options.clients);
+    asked_of(1, preset, options)
+}
+
+fn asked_of(servers: usize, preset: &Preset, options: &Options) -> Asked {
+    let servers = Database::servers(&rows(2000, 300), 300, options.clients, servers);
     let cpus = preset.cpus() as usize;
-    ask(preset, &database, options, |client| client % cpus).unwrap()
+    ask(preset, &servers, options, |client| client % cpus).unwrap()
 }
 
 /// The answer by looking at each row.
@@ -55,7 +61,7 @@ fn answers_are_those_of_the_rows() {
     for query in QUERIES {
         let expected = oracle(query, &rows(2000, 300), options(query).range);
         assert_eq!(expected.rows, 2 * 199);
-        for (preset, clients) in [(machine(), 5), (machine().without_siblings(), 3)] {
+        for (preset, clients) in [(machine(), 3), (machine().without_siblings(), 2)] {
             let options = Options { clients, queries: 2, ..options(query) };
             let asked = asked(&preset, &options);
             assert_eq!(asked.found.len(), 2 * clients);
@@ -113,4 +119,34 @@ fn instructions_are_of_the_seeds_mix() {
         assert!(near(of(counts.uops), footprint.mix.uops_per_instruction));
         assert!(footprint.origin.contains("synthetic"));
     }
+}
+
+/// Clients of one server find what the other has read; clients of two servers share no row.
+#[test]
+fn servers_share_nothing() {
+    let misses = |servers| {
+        let options = Options { clients: 2, ..options(Query::Uss) };
+        let asked = asked_of(servers, &machine(), &options);
+        let found = asked.driven.found.iter();
+        (found.map(|found| found.at[1][2]).sum::<u64>(), asked.found)
+    };
+    let ((together, one), (apart, two)) = (misses(1), misses(2));
+    assert_eq!(one, two);
+    assert!(apart as f64 > 1.5 * together as f64, "{apart} {together}");
+}
+
+/// A helper changes no answer; it takes misses away from the process, whose set makes it wait for
+/// no row at the end.
+#[test]
+fn a_helper_loads_and_answers_nothing() {
+    let asked = |set_size| {
+        let options = Options { set_size, range: (300, 900), ..options(Query::Unj) };
+        let servers = Database::servers(&rows(2000, 100_000), 100_000, 1, 1);
+        ask(&machine(), &servers, &options, |place| place % 2).unwrap()
+    };
+    let [alone, helped] = [0, 16].map(asked);
+    assert_eq!(alone.found, helped.found);
+    let misses = |asked: &Asked| asked.driven.found[0].at[1][2];
+    assert_eq!(alone.driven.found[1].at[1][2], 0);
+    assert!(misses(&helped) < misses(&alone), "{} {}", misses(&helped), misses(&alone));
 }
