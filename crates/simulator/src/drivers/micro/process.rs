@@ -184,12 +184,24 @@ impl<'d> Process<'d> {
             self.call(Call::Search, &[load(page.address, 20)]);
             let slot = tree.halve(node, key, |slot| self.compare(page, slot));
             if node.level == 0 {
-                return (node, slot);
+                return self.step_right(tree, node, slot);
             }
             self.unlock_page(page);
             self.release_buffer(page);
             node = tree.child(node, slot.saturating_sub(1));
         }
+    }
+
+    /// From behind a leaf's last entry to the next leaf's first.
+    fn step_right(&mut self, tree: &Tree, leaf: Node, slot: usize) -> (Node, usize) {
+        let Some(next) = tree.right(leaf).filter(|_| slot == tree.len(leaf)) else {
+            return (leaf, slot);
+        };
+        self.leave(tree.page(leaf));
+        let page = tree.page(next);
+        self.read_buffer(page);
+        self.lock_page(page);
+        (next, 0)
     }
 
     fn compare(&mut self, page: Page, slot: usize) {
