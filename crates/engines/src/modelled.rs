@@ -2,7 +2,7 @@
 //! whole workloads whose code is a footprint.
 //!
 //! ```text
-//!   workload = "…" ──► a driver of `workahead-simulator` ──► counts ──► figures, by counters' names
+//!   workload = "…" ──► a driver of `workahead-simulator` ──► counts ──► figures by counters' names
 //!   operator = "…" ──► native::modelled, the walks themselves
 //! ```
 //!

@@ -232,22 +232,24 @@ impl Turn<'_> {
     /// together: a trace line of 8 bytes is a small part of what the next cache sends.
     pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
         self.cpu.begun.get_or_insert(self.cpu.now);
-        let asked = self.cpu.now;
+        let mut asked = self.cpu.now;
         let line = self.shape.code_line;
         let mut next = address & !(line - 1);
         while next < address + u64::from(bytes.max(1)) {
-            self.fetch_line(next, asked);
+            asked = self.fetch_line(next, asked);
             next += line;
         }
     }
 
-    fn fetch_line(&mut self, address: u64, asked: Ticks) {
+    /// A line of a run that is asked for at a time, or once its page is known: that is returned.
+    fn fetch_line(&mut self, address: u64, mut asked: Ticks) -> Ticks {
         let Self { cpu, core, shape, hierarchy, .. } = self;
         if let Some(tlb) = &mut core.code_tlb
             && !tlb.of(cpu.place.1).touch(cpu.space, address)
         {
             cpu.counts.code_tlb_misses += 1;
             cpu.pay(Cause::CodeTlb, shape.code_tlb_cost);
+            asked += shape.code_tlb_cost;
         }
         let access = hierarchy.access(self.at, Kind::Fetch, address, asked);
         if access.depth > 0 {
@@ -255,6 +257,7 @@ impl Turn<'_> {
             let waited = access.ready.saturating_sub(cpu.now + shape.nearest_code);
             cpu.pay(Cause::Code, waited);
         }
+        asked
     }
 
     /// Waits, as a spin loop does.

@@ -1,7 +1,7 @@
 //! A synthetic footprint: what an engine's code would fetch, compute, touch and decide.
 //!
 //! ```text
-//!   text   [function]   [function]      [function]   …      each at its place, the same in all runs
+//!   text   [function]   [function]      [function]   …     each at its place, the same in all runs
 //!           block block block               a call goes through its blocks, in a loop if it is
 //!             └ fetch, micro-operations,     longer than its code
 //!               accesses, a branch

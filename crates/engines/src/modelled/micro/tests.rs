@@ -1,3 +1,5 @@
+//! Queries as the engine runs them: their answers, and what it refuses.
+
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Sample, Stop};
 use workahead_study::protocol::Protocol;

@@ -84,7 +84,8 @@ mod tests {
             for (row, key) in (0..).zip(&keys) {
                 rows.insert((*key, row), |_, _| count += 1);
             }
-            let out: Vec<(u32, u32)> = std::iter::from_fn(|| rows.take(|_, _| count += 1)).collect();
+            let next = || rows.take(|_, _| count += 1);
+            let out: Vec<(u32, u32)> = std::iter::from_fn(next).collect();
             let mut wanted = keys.clone();
             wanted.sort_unstable();
             prop_assert!(out.iter().map(|row| row.0).eq(wanted.iter().copied()));

@@ -1,3 +1,5 @@
+//! Queries against the rows looked at one by one, and what machines do to them.
+
 use workahead_operators::draws::Draws;
 
 use super::*;
