@@ -1,3 +1,5 @@
+//! Settings of order entry: which machine they make, and what is said of wrong ones.
+
 use workahead_study::engine::Engine as _;
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;

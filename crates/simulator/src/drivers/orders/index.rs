@@ -3,7 +3,7 @@
 //! ```text
 //!   latched     shared latches from group to group, the parent's kept until the child's is there;
 //!               who changes has the leaf's alone, and its parents' where a split may reach them
-//!   lock-free   no latch: the parent's version is read again once the child's was read; who changes
+//!   lock-free   no latch: the parent's version is read again after the child's; who changes
 //!               swaps the version that was read for "being written", or begins again
 //! ```
 //!

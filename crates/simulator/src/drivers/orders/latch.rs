@@ -1,8 +1,8 @@
 //! Latches: words that are really taken, and versions that tell a reader that it read too early.
 //!
 //! ```text
-//!   load the word ── free? ──► store it ── … work … ── store it        whoever takes or gives up
-//!        ▲             └ held: pause, a few times; then another              a latch writes its line
+//!   load the word ── free? ──► store it ── … work … ── store it      whoever takes or gives up
+//!        ▲             └ held: pause, a few times; then another            a latch writes its line
 //!        └────────────────────── client has the CPU
 //! ```
 

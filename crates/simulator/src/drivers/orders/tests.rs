@@ -1,3 +1,5 @@
+//! The engine as a whole: it adds up, its latches hold, the paper's trends are there.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
