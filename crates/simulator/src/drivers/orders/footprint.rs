@@ -91,8 +91,9 @@ const FUNCTIONS: [Function; COUNT] = {
 /// What threads of the engine execute.
 pub(super) static FOOTPRINT: Footprint = Footprint {
     origin: "synthetic: branches and micro-operations of an instruction as the database's in \
-             Keeton et al. 1998, tables 5 and 17; data references of table 12's mean, two reads to \
-             a write (default); 550 KB of code as in Lo et al. 1998, in functions of our own (default)",
+             Keeton et al. 1998, tables 5 and 17; data references of table 12's mean, two reads \
+             to a write (default); 550 KB of code as in Lo et al. 1998, in functions of our own \
+             (default)",
     functions: &FUNCTIONS,
     mix: Mix {
         loads: 0.305,
