@@ -156,7 +156,7 @@ impl Tables {
     fn load_orders(&mut self, sizes: Sizes, district: u32, draws: &mut Draws) {
         let of_whom = draws.permutation(sizes.customers);
         for (number, customer) in (1..).zip(of_whom) {
-            let carried = number <= sizes.first_open() - 1;
+            let carried = number < sizes.first_open();
             let lines = 5 + draws.below(11);
             let first_line = self.lines.len() as u32;
             for _ in 0..lines {
