@@ -8,6 +8,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use workahead_operators::technique::Technique;
 use workahead_simulator::walks::{Costs, Main, Recorder, Told, Until, Walked, recording, run_told};
 use workahead_study::engine::EngineError;
 
@@ -48,6 +49,12 @@ impl Model {
         until: Until,
         walks: impl FnOnce(&(dyn Fn(usize) -> Beside + Sync)) -> R,
     ) -> Result<(R, Timed), EngineError> {
+        if let Technique::DirectHelper { .. } = how.technique {
+            return Err(failed(
+                "setting `technique`: two operators side by side have no direct helpers in a \
+                 model: choose `work-ahead`",
+            ));
+        }
         let (model, mains) = self.placed(&How { threads: Threads::Independent(2), ..*how })?;
         let (sender, receiver) = channel();
         let (ran, walked) = std::thread::scope(|scope| {
