@@ -1,6 +1,6 @@
 //! A join's probes through a work-ahead set: the helper of Zhou et al. (2005, section 4) in a query
-//! of Hassanein et al. (2008). While the process gathers rows, a helper on the sibling goes down the
-//! index for their keys, so that pages are in the caches when their turn comes.
+//! of Hassanein et al. (2008). While the process gathers rows, a helper on the sibling goes down
+//! the index for their keys, so that pages are in the caches when their turn comes.
 //!
 //! ```text
 //!   process   row ─ post key ─► [ k k k k … ] ─► the oldest row is probed
