@@ -48,13 +48,13 @@ fn settings_choose_the_machine() {
 fn wrong_settings_are_one_line() {
     for (settings, says) in [
         ("cpus = 0", "1 to 64"),
-        ("l2_kib = 300", "part of a set"),
+        ("l2_kib = 0", "1 to 1048576"),
         ("outstanding = 0", "1 to 64"),
         ("items = 5", "100 to 100000"),
         ("clients = 0", "1 to 1000"),
         ("transactions = 0", "1 to 1000000"),
         ("cpus = 64, warehouses = 7", "lower it to 6 each"),
-        ("index = \"latchless\"", "lock-free"),
+        ("index = \"latchless\"", "latched"),
         ("index_only = \"writes\"", "mixed"),
         ("warehuoses = 3", "warehouses"),
     ] {

@@ -64,7 +64,7 @@ fn probes_of_a_growing_index_agree() {
     for work in [Work::Reads, Work::Mixed] {
         let sizes = Sizes { warehouses: 1, items: 3000, customers: 30 };
         let run = |index| {
-            let options = Options { work, sizes, warmup: 0, ..options(index) };
+            let options = Options { work, sizes, warmup: 0, transactions: 120, ..options(index) };
             ordered("ppro-quad/4p-256k", &options)
         };
         let (latched, free) = (run(Index::Latched), run(Index::LockFree));
