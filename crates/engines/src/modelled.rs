@@ -37,10 +37,8 @@ trait Workload: Sync {
     /// Its name in studies.
     fn name(&self) -> &'static str;
 
-    /// What its code is, and where that is from.
-    fn origin(&self) -> &'static str {
-        "synthetic"
-    }
+    /// How a run of it is told.
+    fn told(&self) -> Told;
 
     /// Reads its settings, and says what a run needs.
     fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError>;
@@ -59,11 +57,21 @@ const WORKLOADS: &[&dyn Workload] = &[
     &sysbench::OfOltp,
 ];
 
-/// What the code of a workload is: a footprint, and where its figures are from. None where there
-/// is no workload of that name.
+/// A run in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// What is counted: `queries`.
+    pub tuples: &'static str,
+    /// What its code is, and where that is from.
+    pub code: &'static str,
+    /// What its answer was held against.
+    pub checked: &'static str,
+}
+
+/// How a run of a workload is told; none where there is no workload of that name.
 #[must_use]
-pub fn origin(workload: &str) -> Option<&'static str> {
-    WORKLOADS.iter().find(|one| one.name() == workload).map(|one| one.origin())
+pub fn told(workload: &str) -> Option<Told> {
+    WORKLOADS.iter().find(|one| one.name() == workload).map(|one| one.told())
 }
 
 /// Names of all workloads.

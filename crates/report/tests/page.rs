@@ -338,7 +338,7 @@ fn a_profile_alone() {
 fn a_reproduction() {
     let seed = workahead_study::ledger::Seed::find("hassanein").unwrap();
     let rows = workahead_study::reproduction::rows(seed, &[]);
-    let machine = ("a machine <b>".to_owned(), "C");
+    let machine = ("a machine <b>".to_owned(), Some("C"));
     let all =
         workahead_report::Reproduced::new(seed, machine, None, (rows, Vec::new()), Vec::new());
     let html = workahead_report::render_reproduction(&all).unwrap();

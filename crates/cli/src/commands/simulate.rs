@@ -180,7 +180,7 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
     let told = Modelled {
         machine: preset.name.clone(),
         tier: "E",
-        code: modelled::origin(workload),
+        code: modelled::told(workload).map(|told| told.code),
         settings: cell
             .settings
             .iter()
@@ -208,7 +208,7 @@ fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, E
 fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let mut settings = Settings::new();
     // A walk over tables of ours, or a workload that has sizes of its own.
-    let kind = if modelled::origin(workload).is_some() { "workload" } else { "operator" };
+    let kind = if modelled::told(workload).is_some() { "workload" } else { "operator" };
     if kind == "operator" {
         for (key, value) in [("rows", 200_000), ("probe_rows", 100_000)] {
             settings.insert(key.to_owned(), Setting::Integer(value));
@@ -242,12 +242,14 @@ fn text(told: &Modelled) -> String {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let noun = if told.code.is_some() { "queries" } else { "probes" };
-    let rate = match told.code {
-        Some(_) => ("queries a second", told.mtuples_per_s * 1e6),
-        None => ("million probes a second", told.mtuples_per_s),
+    let words = told.settings.get("workload").and_then(|workload| modelled::told(workload));
+    let (noun, checked) =
+        words.map_or(("probes", "as an oracle says"), |words| (words.tuples, words.checked));
+    let rate = match words {
+        Some(_) => (format!("{noun} a second"), told.mtuples_per_s * 1e6),
+        None => ("million probes a second".to_owned(), told.mtuples_per_s),
     };
-    table.add_row([rate.0.to_owned(), format!("{:.3}", rate.1)]);
+    table.add_row([rate.0, format!("{:.3}", rate.1)]);
     for (name, value) in &told.measures {
         let figure =
             if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") };
@@ -257,8 +259,8 @@ fn text(told: &Modelled) -> String {
         told.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let code = told.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();
     format!(
-        "{}, modelled (tier E: nothing here was measured){code}\n{}\n{} {noun}, {} rows found, as \
-         an oracle says\n\n{table}",
+        "{}, modelled (tier E: nothing here was measured){code}\n{}\n{} {noun}, {} rows found, \
+         {checked}\n\n{table}",
         told.machine,
         settings.join(", "),
         told.tuples,

@@ -27,8 +27,8 @@ use workahead_simulator::ticks::cycles;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
-use super::Workload;
 use super::figures::{self, Done};
+use super::{Told, Workload};
 use crate::given::Given;
 use crate::native::modelled::Model;
 
@@ -124,8 +124,9 @@ impl Workload for Micro {
         self.query().name()
     }
 
-    fn origin(&self) -> &'static str {
-        micro::footprint::of(self.0).origin
+    fn told(&self) -> Told {
+        let code = micro::footprint::of(self.0).origin;
+        Told { tuples: "queries", code, checked: "as an oracle says" }
     }
 
     fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError> {

@@ -12,13 +12,15 @@
 //! | `index_only` | `reads` or `mixed`: clients only search one index of as many keys as `warehouses` have stock; `none` |
 
 use workahead_simulator::core::Processor;
-use workahead_simulator::drivers::orders::{Events, Index, Options, Sizes, Work, run_orders};
+use workahead_simulator::drivers::orders::{
+    Events, Index, Options, Sizes, Work, origin, run_orders,
+};
 use workahead_simulator::preset::Preset;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 
-use super::Workload;
 use super::failed;
 use super::figures::{Done, sample};
+use super::{Told, Workload};
 use crate::given::Given;
 use crate::native::modelled::Model;
 
@@ -105,6 +107,11 @@ fn machine(given: &Given<'_>, preset: &Preset) -> Result<Preset, EngineError> {
 impl Workload for OrderEntry {
     fn name(&self) -> &'static str {
         "order-entry"
+    }
+
+    fn told(&self) -> Told {
+        let checked = "and all conditions hold afterwards";
+        Told { tuples: "transactions", code: origin(), checked }
     }
 
     fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError> {

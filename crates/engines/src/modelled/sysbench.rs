@@ -19,8 +19,8 @@ use workahead_workloads::draws::Draws;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
 
-use super::Workload;
 use super::figures::{Done, sample};
+use super::{Told, Workload};
 use crate::given::Given;
 use crate::native::modelled::Model;
 
@@ -104,6 +104,11 @@ impl Workload for OfMemory {
         "sysbench-memory"
     }
 
+    fn told(&self) -> Told {
+        let code = "four micro-operations an element: the access, the addition, the loop";
+        Told { tuples: "passes", code, checked: "each pass done once" }
+    }
+
     fn check(&self, given: &Given<'_>, _: &Model) -> Result<Need, EngineError> {
         memory(given).map(|_| Need::default())
     }
@@ -132,8 +137,9 @@ impl Workload for OfOltp {
         "sysbench-oltp"
     }
 
-    fn origin(&self) -> &'static str {
-        Oltp::origin()
+    fn told(&self) -> Told {
+        let checked = "each transaction done once";
+        Told { tuples: "transactions", code: Oltp::origin(), checked }
     }
 
     fn check(&self, given: &Given<'_>, _: &Model) -> Result<Need, EngineError> {

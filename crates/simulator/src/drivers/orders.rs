@@ -171,13 +171,7 @@ fn run_in(processor: &mut Processor, cpus: &[usize], world: &Shared) -> Ordered 
     let Options { warmup, transactions, .. } = world.borrow().options;
     phase(processor, cpus, world, warmup);
     world.borrow_mut().events = Events::default();
-    // All begin to count at the same time.
-    let begun = cpus.iter().map(|cpu| processor.now(*cpu)).max().unwrap_or_default();
-    for cpu in cpus {
-        processor.idle_until(*cpu, begun);
-    }
-    let (mut driven, instructions) = phase(processor, cpus, world, transactions);
-    driven.ran.ticks -= begun;
+    let (driven, instructions) = phase(processor, cpus, world, transactions);
     let events = world.borrow().events;
     Ordered { driven, instructions, answer: (0, 0), events }
 }

@@ -4,6 +4,7 @@ use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
 use super::*;
+use crate::modelled::Modelled;
 
 /// Runs every cell of a study once, one after the other on one engine.
 fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
@@ -13,7 +14,7 @@ fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
     let plan = Plan::new(&spec);
-    let (mut engine, stop) = (Modelled::new(), Stop::new());
+    let (mut engine, stop) = (Modelled::default(), Stop::new());
     let mut samples = Vec::new();
     for cell in &plan.cells {
         let label = cell.label(&plan.axes);

@@ -149,7 +149,7 @@ fn a_helper_loads_and_answers_nothing() {
     let [alone, helped] = [0, 16].map(asked);
     // Of an index of many leaves, some keys are the first of theirs.
     let expected = oracle(Query::Unj, &rows(2000, 100_000), (300, 900));
-    assert_eq!(alone.found, [expected.clone()]);
+    assert_eq!(alone.found, std::slice::from_ref(&expected));
     assert_eq!(helped.found, [expected]);
     let misses = |asked: &Asked| asked.driven.found[0].at[1][2];
     assert_eq!(alone.driven.found[1].at[1][2], 0);

@@ -1,3 +1,5 @@
+//! What passes touch, and whose blocks; what transactions do, and what a bell saves.
+
 use workahead_operators::draws::Draws;
 
 use super::*;
