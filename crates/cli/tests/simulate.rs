@@ -65,7 +65,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(on(&["--workload", "sort"]).contains("hash_join"));
     assert!(on(&["--workload", "hash_join", "--set", "rows"]).contains("KEY=VALUE"));
     assert!(on(&["--workload", "hash_join", "--set", "colour=red"]).contains("colour"));
-    assert!(on(&["--workload", "heterogeneous", "--set", "tree_rows=10"]).contains("model"));
+    assert!(on(&["--workload", "hash_join", "--set", "results=whole"]).contains("model"));
     let truncated = place.path("machine.toml");
     std::fs::write(&truncated, "name = \"half\"\ntitle = ").unwrap();
     let words = ["simulate", "--machine", truncated.to_str().unwrap(), "--describe"];

@@ -30,9 +30,6 @@ fn short(mut cell: Cell) -> Cell {
 
 /// The same cell over little data: which data it is about stays, how much of it does not.
 fn little(mut cell: Cell) -> Cell {
-    if ["utpcc", "uss", "unj"].contains(&cell.text("workload").unwrap_or_default()) {
-        return short(cell);
-    }
     let mut set = |key: &str, rows| {
         cell.settings.insert(key.to_owned(), Setting::Integer(rows));
     };
@@ -48,15 +45,11 @@ fn little(mut cell: Cell) -> Cell {
         }
     }
     cell.settings.remove("size");
-    if cell.text("workload") == Some("order-entry") {
-        return few_orders(cell);
-    }
     cell
 }
 
 /// The same cell of modelled order entry over few rows.
 fn few_orders(mut cell: Cell) -> Cell {
-    cell.settings.retain(|key, _| !["rows", "probe_rows"].contains(&key.as_str()));
     let numbers =
         [("transactions", 2), ("warmup", 1), ("items", 200), ("customers", 20), ("clients", 2)];
     for (key, number) in numbers {
@@ -67,9 +60,15 @@ fn few_orders(mut cell: Cell) -> Cell {
 
 /// The same for a model, which takes a hundred times as long for a probe.
 fn least(cell: Cell) -> Cell {
-    let mut cell = little(cell);
-    cell.settings.insert("probe_rows".to_owned(), Setting::Integer(2000));
-    cell
+    match cell.text("workload") {
+        Some("order-entry") => few_orders(cell),
+        Some(_) => short(cell),
+        None => {
+            let mut cell = little(cell);
+            cell.settings.insert("probe_rows".to_owned(), Setting::Integer(2000));
+            cell
+        }
+    }
 }
 
 /// The same cell of a served database over little data.

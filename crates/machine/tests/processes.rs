@@ -173,6 +173,9 @@ fn waiting_is_counted_as_switches() {
     let before = tree.look(&Root::live());
     for _ in 0..20 {
         shell.told("true");
+        // Time to find that there is nothing more to read: a shell that is interrupted while it
+        // answers has the next line before it looks.
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     let used = tree.look(&Root::live()).since(&before);
     assert!(used.switches_voluntary >= 1, "{used:?}");

@@ -72,18 +72,18 @@ fn every_count_is_what_it_was() {
         digest(|preset| preset.prefetcher = None),
     ];
     let written = [
-        0xffc2_f249_8ed8_c1dd,
-        0x9067_7745_cb79_38fd,
-        0xcc61_8941_bae3_653f,
-        0x1fca_6b8a_0330_42b7,
-        0x8e98_8a9f_dc01_0fcd,
-        0x6d58_b345_9707_42dd,
-        0xde1e_894b_209d_abfe,
-        0x93a5_9c6e_d179_facc,
-        0x27d1_7f6a_400d_d303,
-        0x7b98_46a3_e80b_26c7,
-        0x5017_d13a_6570_30c6,
-        0x6af3_c526_43e7_7167,
+        0x55b9_2014_301d_064d,
+        0x3bfc_2f5c_a798_46f9,
+        0x8178_d97b_0ad1_e335,
+        0x5849_9db5_b2fd_4015,
+        0x7eec_e3f9_24df_6708,
+        0x6680_efa3_e7aa_49f8,
+        0xda83_8b2f_da13_2ae9,
+        0xf661_3c10_a8bf_c296,
+        0xe81a_9b74_89c7_5e1b,
+        0x4fcd_7512_a287_75f1,
+        0x4ac2_3f50_7152_c8b5,
+        0xb661_680b_d5ee_3663,
     ];
     assert_eq!(all, written, "{all:#x?}");
 }
