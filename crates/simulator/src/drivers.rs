@@ -12,6 +12,7 @@
 pub mod code;
 pub mod micro;
 pub mod orders;
+mod space;
 pub mod sysbench;
 
 use crate::bus::BusCounts;

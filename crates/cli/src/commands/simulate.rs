@@ -27,8 +27,9 @@ Examples:
   workahead simulate --machine p4-ht-2m --workload utpcc --set clients=4 --set siblings=off
   workahead study run zhou/modelled_hash_join           a whole study of them
 
-X is measured: every figure is modelled (tier E), and
-the same on every computer.";
+Settings are those of a study with `engine = \"modelled\"`. Of walks: technique, threads, rows,
+probe_rows, probes, set_size, siblings, placement; of workloads those of docs/models.md. Nothing is
+measured: every figure is modelled (tier E), and the same on every computer.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -36,8 +37,8 @@ pub(crate) struct Args {
     /// A modelled machine, with variants after a slash, or its file
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// What it runs: hash_join, csb_tree, join_index, columnar or bucket; or a query of a database,
-    /// utpcc, uss or unj
+    /// What it runs: hash_join, csb_tree, join_index, columnar, bucket or heterogeneous; or a
+    /// database's workload, utpcc, uss, unj, order-entry, sysbench-memory or sysbench-oltp
     #[arg(long, value_name = "WORKLOAD", requires = "machine")]
     workload: Option<String>,
     /// A setting of the workload; may be given several times

@@ -7,9 +7,17 @@ use super::*;
 
 /// Runs every cell of a study once; the labels of those that were run.
 fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
+    run_on(&mut Native::new(), text)
+}
+
+/// The same on this engine, one cell after the other.
+pub(in crate::native) fn run_on(
+    engine: &mut dyn Engine,
+    text: &str,
+) -> Result<Vec<(String, Sample)>, String> {
     let spec = Spec::parse("test", text).map_err(|error| error.to_string())?;
     let plan = Plan::new(&spec);
-    let (mut engine, stop) = (Native::new(), Stop::new());
+    let stop = Stop::new();
     let mut samples = Vec::new();
     for cell in &plan.cells {
         let label = cell.label(&plan.axes);

@@ -1,10 +1,8 @@
 //! Operators on modelled machines: the oracle's answers, and what each setting is there for.
 
-use workahead_study::plan::Plan;
-use workahead_study::spec::Spec;
-
 use super::*;
 use crate::modelled::Modelled;
+use crate::native::tests::run_on;
 
 /// Runs every cell of a study once, one after the other on one engine.
 fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
@@ -12,21 +10,7 @@ fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
         "title = \"t\"\nquestion = \"q\"\nengine = \"modelled\"\nseed = 7\n\
          workload = {{ {workload}, pages = \"small\" }}\n[axes]\n{axes}\n"
     );
-    let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let plan = Plan::new(&spec);
-    let (mut engine, stop) = (Modelled::default(), Stop::new());
-    let mut samples = Vec::new();
-    for cell in &plan.cells {
-        let label = cell.label(&plan.axes);
-        let mut sample = || {
-            engine.check(cell)?;
-            engine.prepare(cell, &stop)?;
-            engine.run(cell, &stop)
-        };
-        let sample = sample().map_err(|error: EngineError| format!("{label}: {error}"))?;
-        samples.push((label, sample));
-    }
-    Ok(samples)
+    run_on(&mut Modelled::default(), &text)
 }
 
 fn samples(workload: &str, axes: &str) -> Vec<Sample> {

@@ -1,7 +1,8 @@
 //! The tables, their indexes, and where all of it lies.
 
-use super::layout::{Heap, Memory, Pool};
+use super::layout::{Heap, Pool};
 use super::tree::Tree;
+use crate::drivers::space::Space;
 
 /// What all processes change: where the next row of `result` and of the log goes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,15 +59,15 @@ impl Private {
     /// A page of a bitmap: its number and a bit for each row.
     pub(super) const BITMAP_PAGE: u64 = 48;
 
-    fn new(memory: &mut Memory, buffers: u64, rows: u64) -> Self {
+    fn new(memory: &mut Space, buffers: u64, rows: u64) -> Self {
         Self {
-            own: memory.take(Self::OWN_BYTES),
-            catalogue: memory.take(Self::CATALOGUE_BYTES),
-            pins: memory.take(buffers * 4),
-            sort_rows: memory.take(rows * Self::SORT_ROW),
-            sort_slots: memory.take(rows * 4),
-            bitmap: memory.take(rows * Self::BITMAP_PAGE),
-            set: memory.take(SET_BYTES),
+            own: memory.reserve(Self::OWN_BYTES),
+            catalogue: memory.reserve(Self::CATALOGUE_BYTES),
+            pins: memory.reserve(buffers * 4),
+            sort_rows: memory.reserve(rows * Self::SORT_ROW),
+            sort_slots: memory.reserve(rows * 4),
+            bitmap: memory.reserve(rows * Self::BITMAP_PAGE),
+            set: memory.reserve(SET_BYTES),
         }
     }
 }
@@ -85,11 +86,11 @@ impl Database {
     #[must_use]
     pub fn servers(rows: &[[u32; 3]], t2_rows: u32, clients: usize, servers: usize) -> Vec<Self> {
         assert!(!rows.is_empty() && t2_rows > 0 && clients > 0, "nobody asks for nothing");
-        let mut memory = Memory::new();
+        let mut memory = Space::new();
         (0..servers).map(|_| Self::new(&mut memory, rows.to_vec(), t2_rows, clients)).collect()
     }
 
-    fn new(memory: &mut Memory, rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
+    fn new(memory: &mut Space, rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
         let mut buffers = 0;
         let count = rows.len() as u64;
         let t1 = Heap::new(memory, &mut buffers, count, COLUMNS);
@@ -101,7 +102,7 @@ impl Database {
         let index_t2 = Tree::new(memory, &mut buffers, (1..=t2_rows).collect());
         // More rows than that begin at its first page again.
         let result = Heap::new(memory, &mut buffers, RESULT_ROWS, RESULT_COLUMNS);
-        let log = memory.take(LOG_BYTES);
+        let log = memory.reserve(LOG_BYTES);
         let pool = Pool::new(memory, buffers);
         let privates = (0..clients).map(|_| Private::new(memory, buffers, count)).collect();
         Self { rows, by_a2, t1, t2, index_a2, index_t2, result, log, pool, privates }

@@ -7,6 +7,8 @@
 //!
 //! A page is PostgreSQL 8.1's: a header, line pointers from the front, rows from the end.
 
+use crate::drivers::space::{PAGE_BYTES, Space};
+
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 8192;
 const PAGE_HEADER: u64 = 20;
@@ -17,26 +19,6 @@ pub(super) const ROW_HEADER: u64 = 28;
 const INDEX_SPECIAL: u64 = 16;
 /// Place, flags and a key of four bytes.
 const INDEX_ENTRY: u64 = 12;
-/// Pages of memory as the machine translates them; parts begin on one.
-const FRAME: u64 = 4096;
-
-/// Gives out memory.
-#[derive(Debug)]
-pub(super) struct Memory(u64);
-
-impl Memory {
-    pub(super) fn new() -> Self {
-        // Nothing lies at the beginning of memory.
-        Self(1 << 20)
-    }
-
-    pub(super) fn take(&mut self, bytes: u64) -> u64 {
-        let begin = self.0;
-        self.0 += bytes.max(1).div_ceil(FRAME) * FRAME;
-        begin
-    }
-}
-
 /// A file in the buffer pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct File {
@@ -53,8 +35,8 @@ pub(super) struct Page {
 }
 
 impl File {
-    pub(super) fn new(memory: &mut Memory, buffers: &mut u64, pages: u64) -> Self {
-        let file = Self { base: memory.take(pages * PAGE), first: *buffers };
+    pub(super) fn new(memory: &mut Space, buffers: &mut u64, pages: u64) -> Self {
+        let file = Self { base: memory.reserve(pages * PAGE), first: *buffers };
         *buffers += pages;
         file
     }
@@ -80,7 +62,7 @@ pub(super) struct RowAt {
 }
 
 impl Heap {
-    pub(super) fn new(memory: &mut Memory, buffers: &mut u64, rows: u64, columns: u64) -> Self {
+    pub(super) fn new(memory: &mut Space, buffers: &mut u64, rows: u64, columns: u64) -> Self {
         let row_bytes = (ROW_HEADER + columns).div_ceil(4) * 4;
         let pages = rows.div_ceil(Self::of_page(row_bytes)).max(1);
         Self { file: File::new(memory, buffers, pages), row_bytes }
@@ -142,21 +124,21 @@ impl Pool {
     const LOCKS: u64 = 64;
     const ENTRY: u64 = 32;
 
-    pub(super) fn new(memory: &mut Memory, buffers: u64) -> Self {
+    pub(super) fn new(memory: &mut Space, buffers: u64) -> Self {
         let bucket_count = buffers.next_power_of_two();
-        let locks = memory.take(4 * 32);
+        let locks = memory.reserve(4 * 32);
         Self {
-            descriptors: memory.take(buffers * Self::DESCRIPTOR),
-            content_locks: memory.take(buffers * Self::LOCKS),
-            buckets: memory.take(bucket_count * 4),
-            entries: memory.take(buffers * Self::ENTRY),
+            descriptors: memory.reserve(buffers * Self::DESCRIPTOR),
+            content_locks: memory.reserve(buffers * Self::LOCKS),
+            buckets: memory.reserve(bucket_count * 4),
+            entries: memory.reserve(buffers * Self::ENTRY),
             bucket_count,
             mapping_lock: locks,
             log_lock: locks + 32,
             manager_lock: locks + 64,
             transactions_lock: locks + 96,
-            lock_table: memory.take(FRAME),
-            transactions: memory.take(FRAME),
+            lock_table: memory.reserve(PAGE_BYTES),
+            transactions: memory.reserve(PAGE_BYTES),
         }
     }
 

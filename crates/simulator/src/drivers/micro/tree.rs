@@ -7,7 +7,8 @@
 //!
 //! Its entries follow from the sorted keys: what is on a page needs no page to be made.
 
-use super::layout::{File, Memory, Page, entries_of_page};
+use super::layout::{File, Page, entries_of_page};
+use crate::drivers::space::Space;
 
 /// An index over sorted keys.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(super) struct Node {
 }
 
 impl Tree {
-    pub(super) fn new(memory: &mut Memory, buffers: &mut u64, keys: Vec<u32>) -> Self {
+    pub(super) fn new(memory: &mut Space, buffers: &mut u64, keys: Vec<u32>) -> Self {
         debug_assert!(keys.is_sorted());
         let mut levels: Vec<Level> = Vec::new();
         let mut span = 1;
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     fn tree(keys: Vec<u32>) -> Tree {
-        Tree::new(&mut Memory::new(), &mut 0, keys)
+        Tree::new(&mut Space::new(), &mut 0, keys)
     }
 
     /// Down to the first entry that is no less, as `_bt_search` goes.

@@ -1,30 +1,10 @@
-//! Where an engine's memory lies in the model: one thing after the other.
+//! How an engine's memory is gone over: reads and writes of runs of bytes.
 
+pub(super) use crate::drivers::space::{PAGE_BYTES, Space};
 use crate::op::{After, Op};
-
-/// Bytes of a page: what Windows NT's Informix has, and what a TLB holds.
-pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Bytes that are copied at once: a line of the machine in question, half of today's.
 const COPY_BYTES: u64 = 32;
-
-/// Gives out addresses.
-#[derive(Debug)]
-pub(super) struct Space(u64);
-
-impl Space {
-    /// Nothing lies at 0, as ever.
-    pub(super) fn new() -> Self {
-        Self(1 << 20)
-    }
-
-    /// Whole pages.
-    pub(super) fn reserve(&mut self, bytes: u64) -> u64 {
-        let at = self.0;
-        self.0 += bytes.max(1).next_multiple_of(PAGE_BYTES);
-        at
-    }
-}
 
 /// Reads of a run of bytes.
 pub(super) fn reads(address: u64, bytes: u64) -> impl Iterator<Item = Op> {
