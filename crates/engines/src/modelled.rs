@@ -11,7 +11,7 @@
 //! | `workload` | what is run; without it `operator` says which walk |
 //! | `machine` | a modelled machine, with variants: `p4-ht-2m`, `ppro-quad/4p-512k` |
 //! | `model.PATH` | a figure of it that is changed: `"model.cache.L2.bytes" = 1048576` |
-//! | `siblings` | `on`; `off` for one thread a core, which has all of it; `halting`, where those with nothing to do leave their part to the others |
+//! | `siblings` | `on`; `off` for one thread a core, which has all of it |
 //! | `placement` | `compact` fills a core's threads first, `scatter` the cores |
 //!
 //! The other keys are those of the workload. Every figure is modelled: tier E.

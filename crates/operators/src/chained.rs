@@ -22,7 +22,7 @@ use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
 use crate::hash::hash_u32;
 pub use crate::materialise::Materialise;
-use crate::memory::Memory;
+use crate::memory::{Branch, Memory};
 use crate::place::Place;
 use crate::record::{Clustered, OneLine, Payload, Probes, Record, Unclustered};
 use crate::walk::{Row, Sink, Walk};
@@ -194,7 +194,7 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
             Phase::Bucket(head) => *memory.read(head),
             Phase::Cell(cell) => {
                 let cell = memory.read(cell);
-                if cell.hash == cursor.hash {
+                if memory.decided(Branch::SameHash, cell.hash == cursor.hash) {
                     let build = &self.build[cell.row as usize];
                     cursor.phase = Phase::Tuple { build, next: cell.next };
                     return Some(Place::of(build).into());
@@ -205,13 +205,15 @@ impl<'a, P: Probes<'a>> Walk for HashJoin<'a, P> {
                 let build = memory.read(build);
                 // The probe row is this row's own input, read before and still near.
                 let probe = memory.read(cursor.probe);
-                if build.key == probe.key {
+                if memory.decided(Branch::SameKey, build.key == probe.key) {
                     sink.emit(cursor.row, (probe, build));
                 }
                 next
             }
         };
-        let cell = self.lists.cell(next)?;
+        let cell = self.lists.cell(next);
+        memory.decided(Branch::GoesOn, cell.is_some());
+        let cell = cell?;
         cursor.phase = Phase::Cell(cell);
         Some(Place::of(cell).into())
     }

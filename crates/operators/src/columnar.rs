@@ -24,7 +24,7 @@ mod tests;
 use crate::chained::{Chains, Lists};
 use crate::hash::hash_u32;
 use crate::materialise::Materialise;
-use crate::memory::Memory;
+use crate::memory::{Branch, Memory};
 use crate::place::{Place, Several};
 use crate::walk::{Row, Sink, Walk};
 
@@ -109,7 +109,7 @@ impl<P: Stream> ColumnarJoin<'_, P> {
     fn assemble<M: Memory>(&self, row: Row, build_row: u32, memory: &mut M) -> Option<Match> {
         let probe_key = self.stream.key(row, self.probe.keys, memory);
         let key = *memory.read(&self.build.keys[build_row as usize]);
-        if key != probe_key {
+        if !memory.decided(Branch::SameKey, key == probe_key) {
             return None;
         }
         let probe_row = self.stream.rid(row, memory);
@@ -149,7 +149,7 @@ impl<P: Stream> Walk for ColumnarJoin<'_, P> {
             Phase::Bucket => *memory.read(self.lists.head(cursor.hash)),
             Phase::Cell(handle) => {
                 let cell = memory.read(self.lists.cell(handle)?);
-                if cell.hash == cursor.hash {
+                if memory.decided(Branch::SameHash, cell.hash == cursor.hash) {
                     cursor.phase = Phase::Columns { build_row: cell.row, next: cell.next };
                     return Some(self.columns(cursor.row, cell.row, memory));
                 }
@@ -162,7 +162,9 @@ impl<P: Stream> Walk for ColumnarJoin<'_, P> {
                 next
             }
         };
-        let cell = self.lists.cell(next)?;
+        let cell = self.lists.cell(next);
+        memory.decided(Branch::GoesOn, cell.is_some());
+        let cell = cell?;
         cursor.phase = Phase::Cell(next);
         Some(one(cell))
     }

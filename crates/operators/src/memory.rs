@@ -23,6 +23,13 @@ pub trait Memory {
     /// Announces a place that will be touched soon. A hint: it may be ignored or lost.
     fn fetch(&mut self, place: Place, intent: Intent);
 
+    /// Which way a branch of the walk goes that data decide: returned as it is. The machine that
+    /// executes the walk guesses it by itself; this tells a memory that watches.
+    #[inline(always)]
+    fn decided(&mut self, _branch: Branch, taken: bool) -> bool {
+        taken
+    }
+
     /// An entry of a work-ahead set, which has room for the places of an `A`, was given those of a
     /// `B` for a helper to load; none is one of dummies only. The set itself has stored them: this
     /// tells a memory that watches.
@@ -34,6 +41,25 @@ pub trait Memory {
     fn fetch_all(&mut self, places: &impl References, intent: Intent) {
         places.each(|place| self.fetch(place, intent));
     }
+}
+
+/// Branches of walks that data decide. Which phase a row is in is none: rows that are interleaved
+/// are mostly in the same one, as are those of a row in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Branch {
+    /// A cell has the hash code that is looked for.
+    SameHash,
+    /// A record has the key.
+    SameKey,
+    /// A list has another cell.
+    GoesOn,
+    /// A node is no leaf.
+    Inner,
+    /// A separator is less than the key: a step of a binary search.
+    Less,
+    /// A leaf or a bucket has the key.
+    Found,
 }
 
 /// Plain loads and stores; announcements are ignored.

@@ -92,6 +92,11 @@ struct Cpu {
     /// Lines touched lately, for machine clears.
     touched: Lines,
     space: u16,
+    /// Whether it has something to do.
+    busy: bool,
+    /// Its part of the window, and of the stores.
+    window: u64,
+    stores: usize,
     counts: Counts,
 }
 
@@ -118,6 +123,7 @@ struct Shape {
     code_line: u64,
     /// Caches between a core and memory, for data.
     depth: usize,
+    /// Of a core; a thread may have a part of it.
     window: u64,
     /// Whether the threads of a core have one window together.
     window_shared: bool,
@@ -170,6 +176,24 @@ impl Processor {
             if let Some(tlb) = &mut core.code_tlb {
                 tlb.of(thread).clear();
             }
+        }
+    }
+
+    /// Whether a CPU has something to do from now on. Where it halts else, its siblings have what
+    /// it leaves (Marr et al., Intel Technology Journal Q1 2002: single-task mode).
+    pub fn set_busy(&mut self, cpu: usize, busy: bool) {
+        self.cpus[cpu].busy = busy;
+        let (core, _) = self.cpus[cpu].place;
+        let threads = self.shape.threads;
+        let cpus = &mut self.cpus[core * threads..(core + 1) * threads];
+        let part_of = match self.preset.core.halts {
+            true => cpus.iter().filter(|cpu| cpu.busy).count().max(1) as u32,
+            false => threads as u32,
+        };
+        let core = &self.preset.core;
+        for cpu in cpus {
+            cpu.window = u64::from(core.window / core.window_sharing.parts(part_of));
+            cpu.stores = (core.stores / core.stores_sharing.parts(part_of)) as usize;
         }
     }
 
@@ -245,7 +269,7 @@ impl Processor {
         let mut turn = self.turn(at);
         turn.cpu.count(uops);
         if turn.cpu.counts.uops >= turn.cpu.room_to {
-            turn.cpu.make_room(turn.shape.window);
+            turn.cpu.make_room();
         }
         turn.take_front(uops);
         turn

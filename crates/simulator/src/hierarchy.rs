@@ -80,10 +80,43 @@ struct Unit<D> {
     cache: Cache<D>,
     latency: Ticks,
     inclusive: bool,
+    /// Threads by which its lines are told apart; 1 where they are not.
+    tags: u64,
     /// Caches nearer to some CPU whose path leads through this one, nearest first.
     nearer: Vec<u16>,
     /// The cache behind this one; none where that is memory.
     next: Option<u16>,
+}
+
+/// Bits of a line's number below its tag.
+const TAG_SHIFT: u32 = 56;
+
+impl<D: Copy + Default> Unit<D> {
+    /// The number of an address's line as a CPU finds it.
+    #[inline(always)]
+    fn line_for(&self, cpu: usize, address: u64) -> u64 {
+        let line = self.cache.line_of(address);
+        match self.tags {
+            1 => line,
+            tags => line | (cpu as u64 % tags) << TAG_SHIFT,
+        }
+    }
+
+    /// Where a line begins, whoever it is told apart for.
+    fn address_of(&self, line: u64) -> u64 {
+        let tag = if self.tags == 1 { 0 } else { line >> TAG_SHIFT << TAG_SHIFT };
+        self.cache.address_of(line ^ tag)
+    }
+
+    /// Every number that lines of so many bytes from an address on may have.
+    #[inline(always)]
+    fn lines_from(&self, address: u64, bytes: u64) -> impl Iterator<Item = u64> + use<D> {
+        let (first, lines) = (self.cache.line_of(address), self.cache.lines_of(bytes));
+        (0..self.tags).flat_map(move |tag| {
+            let first = first | tag << TAG_SHIFT;
+            first..first + lines
+        })
+    }
 }
 
 /// Where a CPU's accesses go.
@@ -155,7 +188,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             Kind::Load | Kind::Store => &self.data[cpu],
         };
         let unit = &mut self.units[path.steps.caches[0] as usize];
-        let state = unit.cache.touch(unit.cache.line_of(address));
+        let state = unit.cache.touch(unit.line_for(cpu, address));
         let here = match kind {
             Kind::Store => state == State::Modified,
             Kind::Fetch | Kind::Load => state != State::Invalid,
@@ -235,8 +268,8 @@ impl<D: Copy + Default> Hierarchy<D> {
         };
         let farther = path.steps.get(1..).unwrap_or_default();
         for (depth, at) in (1..).zip(farther) {
-            let cache = &mut units[*at as usize].cache;
-            let state = cache.touch(cache.line_of(address));
+            let unit = &mut units[*at as usize];
+            let state = unit.cache.touch(unit.line_for(cpu, address));
             if depth == farther.len() {
                 // Their order is that of `State::ALL`, the other way round.
                 let at = State::ALL.len() - 1 - state as usize;
@@ -308,7 +341,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             Protocol::Msi => State::Shared,
         };
         let data = self.recalled(address);
-        self.put(last, (address, state, data), now);
+        self.put((last, cpu), (address, state, data), now);
         self.fills.note(address, ready);
     }
 

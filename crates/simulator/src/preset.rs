@@ -134,6 +134,10 @@ pub struct Core {
     /// Whether a prefetch instruction is dropped where the page's translation is missing (S4.5).
     #[serde(default)]
     pub drops_hints: bool,
+    /// Whether a thread with nothing to do halts, and leaves its part of a split window and of split
+    /// stores to its siblings.
+    #[serde(default = "yes")]
+    pub halts: bool,
     /// Micro-operations of an x86 instruction, where counts are of instructions.
     pub uops_per_instruction: f64,
     /// Cycles of a PAUSE.
@@ -169,6 +173,10 @@ pub struct CacheLevel {
     /// Whether what is in nearer caches is in this one too.
     #[serde(default)]
     pub inclusive: bool,
+    /// Whether a thread finds only lines that it brought itself, as trace lines are tagged; of
+    /// caches of instructions.
+    #[serde(default)]
+    pub tagged: bool,
 }
 
 fn one() -> u32 {
@@ -361,6 +369,11 @@ impl Preset {
         for level in &self.cache {
             let what = format!("cache.{}.cores", level.name);
             self.within((&what, "1 to 64"), level.cores.into(), (1.0, 64.0))?;
+            let tagged = f64::from(u8::from(level.tagged));
+            let most = if level.holds == Holds::Instructions { 1.0 } else { 0.0 };
+            let what_tagged = format!("cache.{}.tagged", level.name);
+            let range = "true where the cache holds instructions only";
+            self.within((&what_tagged, range), tagged, (0.0, most))?;
             let same = |other: &&CacheLevel| other.name == level.name;
             let what = format!("the number of caches called {}", level.name);
             let count = self.cache.iter().filter(same).count() as f64;

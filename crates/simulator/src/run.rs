@@ -83,6 +83,7 @@ pub fn run(
     for (cpu, queue) in queues.iter_mut().enumerate() {
         queue.slice_ends = processor.now(cpu) + quantum;
         queue.before = processor.counts(cpu);
+        processor.set_busy(cpu, !queue.threads.is_empty());
         if let Some(first) = queue.threads.front() {
             processor.switch_to(cpu, threads[*first].space);
         }
@@ -122,8 +123,9 @@ pub fn run(
         queue.threads.pop_front();
         queue.slice_ends = processor.now(cpu) + quantum;
         queue.before = processor.counts(cpu);
-        if let Some(next) = queue.threads.front() {
-            processor.switch_to(cpu, threads[*next].space);
+        match queue.threads.front() {
+            Some(next) => processor.switch_to(cpu, threads[*next].space),
+            None => processor.set_busy(cpu, false),
         }
     }
     for (cpu, queue) in queues.iter().enumerate() {

@@ -72,18 +72,18 @@ fn every_count_is_what_it_was() {
         digest(|preset| preset.prefetcher = None),
     ];
     let written = [
-        0x55b9_2014_301d_064d,
+        0xbb7e_84a9_0951_e38d,
         0x3bfc_2f5c_a798_46f9,
         0x8178_d97b_0ad1_e335,
-        0x5849_9db5_b2fd_4015,
-        0x7eec_e3f9_24df_6708,
-        0x6680_efa3_e7aa_49f8,
-        0xda83_8b2f_da13_2ae9,
-        0xf661_3c10_a8bf_c296,
-        0xe81a_9b74_89c7_5e1b,
-        0x4fcd_7512_a287_75f1,
-        0x4ac2_3f50_7152_c8b5,
-        0xb661_680b_d5ee_3663,
+        0x89b2_43e4_3a0b_fc64,
+        0xe5c1_54cb_9b69_4ee0,
+        0x60e3_5bf1_2ae6_6a24,
+        0x1b15_9e17_3efc_a88e,
+        0x7129_3390_9929_5975,
+        0x92d1_e0eb_7490_c011,
+        0xfddc_e69a_b664_cac1,
+        0x529a_fcd5_141f_5f53,
+        0xb3e9_4113_a21b_d530,
     ];
     assert_eq!(all, written, "{all:#x?}");
 }

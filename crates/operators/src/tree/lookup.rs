@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::node::{self, Node};
 use super::{Search, Tree};
-use crate::memory::Memory;
+use crate::memory::{Branch, Memory};
 use crate::place::Place;
 use crate::walk::{Row, Sink, Walk};
 use crate::work_ahead::Preloadable;
@@ -106,8 +106,8 @@ impl<'a, N: Node, O: Outer, S: Search> Lookup<'a, N, O, S> {
     }
 
     #[inline(always)]
-    fn child(&self, node: &N, key: f32) -> u32 {
-        node::group(node) + self.search.child(node, key) * node::units::<N>() as u32
+    fn child<M: Memory>(&self, node: &N, key: f32, memory: &mut M) -> u32 {
+        node::group(node) + self.search.child(node, key, memory) * node::units::<N>() as u32
     }
 }
 
@@ -136,7 +136,8 @@ impl<N: Node, O: Outer, S: Search> Walk for Lookup<'_, N, O, S> {
         let (key, rid) = self.outer.probe(row, memory);
         let mut at = 0;
         for _ in 0..self.levels_at_once {
-            at = self.child(memory.read_hot(self.tree.at(at)), key);
+            let node = memory.read_hot(self.tree.at(at));
+            at = self.child(node, key, memory);
         }
         (Cursor { key, row, rid, at }, Place::of(self.tree.at(at)))
     }
@@ -149,13 +150,13 @@ impl<N: Node, O: Outer, S: Search> Walk for Lookup<'_, N, O, S> {
         sink: &mut K,
     ) -> Option<Place> {
         let node = memory.read(self.tree.at(cursor.at));
-        if !self.tree.is_leaf(cursor.at) {
-            cursor.at = self.child(node, cursor.key);
+        if memory.decided(Branch::Inner, !self.tree.is_leaf(cursor.at)) {
+            cursor.at = self.child(node, cursor.key, memory);
             return Some(Place::of(self.tree.at(cursor.at)));
         }
         let from = cursor.at % node::units::<N>() as u32;
-        let equal = self.search.equal(node, cursor.key) >> from << from;
-        if equal == 0 {
+        let equal = self.search.equal(node, cursor.key, memory) >> from << from;
+        if !memory.decided(Branch::Found, equal != 0) {
             return None;
         }
         let slot = equal.trailing_zeros();

@@ -6,13 +6,14 @@
 
 use super::compare::Compare;
 use super::node::{self, Node};
+use crate::memory::{Branch, Memory};
 
 /// A way to search a node.
 pub trait Search: Copy + Send + Sync {
     /// How many separators of an inner node are less than `key`: the position of the child.
-    fn child<N: Node>(self, node: &N, key: f32) -> u32;
+    fn child<N: Node, M: Memory>(self, node: &N, key: f32, memory: &mut M) -> u32;
     /// The slots of a leaf whose keys equal `key`, one bit each.
-    fn equal<N: Node>(self, node: &N, key: f32) -> u32;
+    fn equal<N: Node, M: Memory>(self, node: &N, key: f32, memory: &mut M) -> u32;
 }
 
 /// Binary search, one key at a time.
@@ -21,14 +22,14 @@ pub struct Binary;
 
 impl Search for Binary {
     #[inline(always)]
-    fn child<N: Node>(self, node: &N, key: f32) -> u32 {
-        lower_bound(node::separators(node), key) as u32
+    fn child<N: Node, M: Memory>(self, node: &N, key: f32, memory: &mut M) -> u32 {
+        lower_bound(node::separators(node), key, memory) as u32
     }
 
     #[inline(always)]
-    fn equal<N: Node>(self, node: &N, key: f32) -> u32 {
+    fn equal<N: Node, M: Memory>(self, node: &N, key: f32, memory: &mut M) -> u32 {
         let keys = node::keys(node);
-        let first = lower_bound(keys, key);
+        let first = lower_bound(keys, key, memory);
         let run = keys[first..].iter().take_while(|&&word| f32::from_bits(word) == key).count();
         ((1 << run) - 1) << first
     }
@@ -36,11 +37,11 @@ impl Search for Binary {
 
 /// Position of the first key not less than `key`.
 #[inline(always)]
-fn lower_bound(keys: &[u32], key: f32) -> usize {
+fn lower_bound<M: Memory>(keys: &[u32], key: f32, memory: &mut M) -> usize {
     let (mut low, mut high) = (0, keys.len());
     while low < high {
         let middle = usize::midpoint(low, high);
-        if f32::from_bits(keys[middle]) < key {
+        if memory.decided(Branch::Less, f32::from_bits(keys[middle]) < key) {
             low = middle + 1;
         } else {
             high = middle;
@@ -55,7 +56,7 @@ pub struct Vector<I>(pub I);
 
 impl<I: Compare> Search for Vector<I> {
     #[inline(always)]
-    fn child<N: Node>(self, node: &N, key: f32) -> u32 {
+    fn child<N: Node, M: Memory>(self, node: &N, key: f32, _: &mut M) -> u32 {
         let mut less = 0;
         for (i, line) in node.words().as_chunks::<16>().0.iter().enumerate() {
             less |= self.0.less(line, key) << (16 * i);
@@ -64,7 +65,7 @@ impl<I: Compare> Search for Vector<I> {
     }
 
     #[inline(always)]
-    fn equal<N: Node>(self, node: &N, key: f32) -> u32 {
+    fn equal<N: Node, M: Memory>(self, node: &N, key: f32, _: &mut M) -> u32 {
         let mut equal = 0;
         for (i, eight) in node.words()[..node::half::<N>()].as_chunks::<8>().0.iter().enumerate() {
             equal |= self.0.equal(eight, key) << (8 * i);

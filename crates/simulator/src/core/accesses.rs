@@ -76,7 +76,7 @@ impl Turn<'_> {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + shape.nearest {
             // Also where the nearest cache has it, of an address that is not known yet.
-            cpu.fly(shape.window, ready, parts.most());
+            cpu.fly(ready, parts.most());
         }
     }
 
@@ -95,7 +95,7 @@ impl Turn<'_> {
             cpu.storing.pop_front();
         }
         if !shape.stores_shared
-            && cpu.storing.len() >= shape.stores
+            && cpu.storing.len() >= cpu.stores
             && let Some(done) = cpu.storing.pop_front()
         {
             cpu.lose(Cause::Stores, done - cpu.now);
@@ -218,11 +218,8 @@ impl Turn<'_> {
         if guess.wrong {
             cpu.counts.mispredicts += 1;
             // It is known to be wrong once what it asks for is there.
-            let known = cpu.chain.max(cpu.now);
-            let waited = known - cpu.now;
-            if shape.window > 0 && waited > 0 {
-                let cause = cpu.flying.back().map_or(Some(Cause::Branch), |(_, _, cause)| *cause);
-                cpu.lose_or_compute(cause, waited);
+            if shape.window > 0 {
+                cpu.wait_until(cpu.chain);
             }
             cpu.pay(Cause::Branch, shape.mispredict);
         }

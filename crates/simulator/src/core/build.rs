@@ -25,13 +25,15 @@ impl Processor {
         let hierarchy = Hierarchy::new(preset)?;
         let cores: Result<Vec<Core>, PresetError> =
             (0..preset.cores).map(|_| Core::new(preset)).collect();
-        Ok(Self {
+        let mut processor = Self {
             cores: cores?,
             cpus: (0..preset.cpus()).map(|cpu| Cpu::new(cpu, preset.threads)).collect(),
             hierarchy,
             preset: preset.clone(),
             shape: Shape::of(preset),
-        })
+        };
+        (0..processor.cpus.len()).for_each(|cpu| processor.set_busy(cpu, true));
+        Ok(processor)
     }
 }
 
@@ -49,8 +51,8 @@ impl Shape {
             code_line: code.map_or(64, |level| u64::from(level.line)),
             line: nearest.map_or(64, |level| u64::from(level.line)),
             depth: data.count(),
-            window: u64::from(core.window / core.window_sharing.parts(preset.threads)),
-            stores: (core.stores / core.stores_sharing.parts(preset.threads)) as usize,
+            window: u64::from(core.window),
+            stores: core.stores as usize,
             window_shared: together(core.window, core.window_sharing, preset.threads),
             stores_shared: together(core.stores, core.stores_sharing, preset.threads),
             drops_hints: core.drops_hints,
@@ -112,6 +114,9 @@ impl Cpu {
             announced: Lines::new(LINE_SHIFT),
             touched: Lines::new(LINE_SHIFT),
             space: 0,
+            busy: true,
+            window: 0,
+            stores: 0,
             counts: Counts::default(),
         }
     }

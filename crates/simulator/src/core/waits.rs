@@ -43,10 +43,10 @@ impl Cpu {
 
     /// A load is on its way, of the operation that began last.
     #[inline(always)]
-    pub(super) fn fly(&mut self, window: u64, done: Ticks, cause: Option<Cause>) {
+    pub(super) fn fly(&mut self, done: Ticks, cause: Option<Cause>) {
         let number = self.counts.uops;
         if self.flying.is_empty() {
-            self.room_to = number + window;
+            self.room_to = number + self.window;
         }
         self.flying.push_back((number, done, cause));
     }
@@ -54,11 +54,11 @@ impl Cpu {
     /// Waits until fewer operations than the window holds are begun and not done. A window of 0
     /// has none that are.
     #[inline]
-    pub(super) fn make_room(&mut self, window: u64) {
+    pub(super) fn make_room(&mut self) {
         self.room_to = u64::MAX;
         while let Some((number, done, cause)) = self.flying.front().copied() {
             if done > self.now {
-                self.room_to = number + window;
+                self.room_to = number + self.window;
                 if self.room_to > self.counts.uops {
                     return;
                 }
@@ -67,6 +67,17 @@ impl Cpu {
             self.flying.pop_front();
         }
         self.room_to = u64::MAX;
+    }
+
+    /// Waits until then for loads on their way, the oldest first, as they would leave the window;
+    /// what is left is what the nearest cache takes.
+    pub(super) fn wait_until(&mut self, then: Ticks) {
+        while self.now < then {
+            let now = self.now;
+            let next = self.flying.iter().find(|(_, done, _)| *done > now);
+            let (done, cause) = next.map_or((then, None), |(_, done, cause)| (*done, *cause));
+            self.lose_or_compute(cause, done.min(then) - now);
+        }
     }
 
     /// Waits for everything that is on its way.

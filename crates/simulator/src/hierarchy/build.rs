@@ -29,6 +29,7 @@ impl<D: Copy + Default> Hierarchy<D> {
                     cache: Cache::new(geometry, level.replacement),
                     latency: ticks(level.latency),
                     inclusive: level.inclusive,
+                    tags: if level.tagged { preset.threads.into() } else { 1 },
                     nearer: Vec::new(),
                     next: None,
                 });

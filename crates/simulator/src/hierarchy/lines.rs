@@ -14,29 +14,31 @@ impl<D: Copy + Default> Hierarchy<D> {
         let mut data = match caches.get(depth) {
             _ if size_of::<D>() == 0 => D::default(),
             Some(at) => {
-                let cache = &mut self.units[*at as usize].cache;
-                cache.data(cache.line_of(address)).unwrap_or_default()
+                let unit = &self.units[*at as usize];
+                unit.cache.data(unit.line_for(cpu, address)).unwrap_or_default()
             }
             None => self.recalled(address),
         };
         for at in caches[..depth].iter().rev() {
-            data = self.put(*at, (address, state, data), now);
+            data = self.put((*at, cpu), (address, state, data), now);
         }
         if kind == Kind::Store && depth < caches.len() {
             self.modify_path(cpu, address, depth);
         }
     }
 
-    /// Puts a line into one cache, and sends who has to leave on its way. Returns its data.
+    /// Puts a line into one cache for a CPU, and sends who has to leave on its way. Returns its
+    /// data.
     #[inline(always)]
     pub(super) fn put(
         &mut self,
-        at: u16,
+        (at, cpu): (u16, usize),
         (address, state, data): (u64, State, D),
         now: Ticks,
     ) -> D {
-        let Unit { cache, inclusive, .. } = &mut self.units[at as usize];
-        let line = cache.line_of(address);
+        let unit = &mut self.units[at as usize];
+        let line = unit.line_for(cpu, address);
+        let Unit { cache, inclusive, .. } = unit;
         // What memory has, and no nearer cache need give up, just goes.
         if let Some(victim) = cache.insert(line, state, data)
             && (*inclusive || victim.state == State::Modified)
@@ -50,15 +52,15 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// what was changed goes on to the next.
     fn leave(&mut self, at: u16, mut victim: Victim<D>, now: Ticks) {
         let unit = &self.units[at as usize];
-        let address = unit.cache.address_of(victim.line);
+        let address = unit.address_of(victim.line);
         if unit.inclusive {
             let bytes = unit.cache.line_bytes();
             let mut newest = None;
             let nearer = std::mem::take(&mut self.units[at as usize].nearer);
             for nearer in &nearer {
-                let cache = &mut self.units[*nearer as usize].cache;
-                for line in cache.line_of(address)..=cache.line_of(address + bytes - 1) {
-                    let Some(called) = cache.drop_line(line) else { continue };
+                let nearer = &mut self.units[*nearer as usize];
+                for line in nearer.lines_from(address, bytes) {
+                    let Some(called) = nearer.cache.drop_line(line) else { continue };
                     if called.state == State::Modified {
                         victim.state = State::Modified;
                         newest = newest.or(Some(called.data));
@@ -86,7 +88,8 @@ impl<D: Copy + Default> Hierarchy<D> {
                 cache.set_data(line, victim.data);
             }
         } else {
-            self.put(next, (address, State::Modified, victim.data), now);
+            // Lines that are changed are nobody's in particular.
+            self.put((next, 0), (address, State::Modified, victim.data), now);
         }
     }
 

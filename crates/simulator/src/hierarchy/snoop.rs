@@ -42,12 +42,13 @@ impl<D: Copy + Default> Hierarchy<D> {
         // All of what the path's largest line holds: caches may have lines of other sizes.
         let first = address & !(path.span - 1);
         for at in &path.under[depth] {
-            let cache = &mut units[*at as usize].cache;
+            let unit = &mut units[*at as usize];
+            let lines = unit.lines_from(first, path.span);
+            let cache = &mut unit.cache;
             if cache.is_empty() {
                 continue;
             }
-            let line = cache.line_of(first);
-            for line in line..line + cache.lines_of(path.span) {
+            for line in lines {
                 let state = cache.peek(line);
                 if state == State::Invalid {
                     continue;
@@ -77,8 +78,10 @@ impl<D: Copy + Default> Hierarchy<D> {
     fn settle(&mut self, asked: &Asked, depth: usize, data: D) {
         let Asked { cpu, kind, address } = *asked;
         for at in self.path(cpu, kind).under[depth].clone() {
-            let cache = &mut self.units[at as usize].cache;
-            cache.set_data(cache.line_of(address), data);
+            let unit = &mut self.units[at as usize];
+            for line in unit.lines_from(address, 1) {
+                unit.cache.set_data(line, data);
+            }
         }
         let through = self.path(cpu, kind).steps.get(depth).copied();
         match through {

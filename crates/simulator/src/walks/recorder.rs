@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 
-use workahead_operators::memory::Memory;
+use workahead_operators::memory::{Branch, Memory};
 use workahead_operators::place::{Intent, LINE_BYTES, Place, References};
 use workahead_operators::technique::{Near, Technique};
 use workahead_operators::walk::{Row, Sink};
@@ -53,6 +53,10 @@ const MODELLED: u64 = 1 << 62;
 /// Micro-operations of looking a line up among those posted a moment ago: its number, its place,
 /// compare.
 const REPEAT_UOPS: u32 = 4;
+
+/// Where the branches of walks are, and how far apart: some dozen instructions.
+const CODE: u64 = 0x40_0000;
+const BETWEEN_BRANCHES: u64 = 45;
 
 /// Bytes of a state that the set keeps for a row (S4.7).
 const STATE_BYTES: u64 = 32;
@@ -252,6 +256,12 @@ impl Memory for Recorder {
         let uops = recording.costs.hit;
         recording.op(Op::Compute { uops });
         recording.op(Op::Store { address, bytes: bytes_of::<T>() });
+    }
+
+    fn decided(&mut self, branch: Branch, taken: bool) -> bool {
+        let at = CODE + branch as u64 * BETWEEN_BRANCHES;
+        self.0.borrow_mut().op(Op::Branch { at, taken, back: false });
+        taken
     }
 
     fn fetch(&mut self, place: Place, _: Intent) {

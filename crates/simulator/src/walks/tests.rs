@@ -4,13 +4,16 @@ use std::sync::Mutex;
 
 use workahead_machine::pages::{PageBuffer, Pages as PageSize};
 use workahead_operators::chained::{Chains, HashJoin};
-use workahead_operators::record::{OneLine, Record, Unclustered};
+use workahead_operators::draws::Draws;
+use workahead_operators::record::{OneLine, Record, Unclustered, drawn_table};
 use workahead_operators::technique::{self, Technique};
 use workahead_operators::walk::{Row, Rows, Sink, Walk};
 
 use super::*;
 use crate::counts::Cause;
 use crate::preset::tests::small;
+use crate::preset::{Branches, Sharing};
+use crate::ticks::CYCLE;
 
 /// One core of two threads with the latencies of the Pentium 4 of Zhou et al. (2005), and caches
 /// that small data does not fit.
@@ -71,9 +74,13 @@ impl Sink<(&Record<OneLine>, &Record<OneLine>)> for Sum {
 
 /// What a technique found on so many rows, dealt out to the mains, and what it cost.
 fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
+    modelled_on(&pentium(), data, technique, mains)
+}
+
+fn modelled_on(preset: &Preset, data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(&pentium(), (mains, Costs::default()), |part, recorder| {
+    let walked = run_walks(preset, (mains, Costs::default()), |part, recorder| {
         let Part::Main(main) = part else { panic!("no direct helper is asked for") };
         let mut recorder = recorder.told(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
@@ -133,6 +140,39 @@ fn answers_are_those_of_the_real_machine() {
     }
     let both = [Main { cpu: 0, helper: None }, Main { cpu: 1, helper: None }];
     assert_eq!(modelled(&data, "sequential", &both).0, expected);
+}
+
+/// Where each bucket has one cell, all four branches of a probe are soon known; where their number
+/// is chance, they are guessed wrong, which nothing overlaps.
+#[test]
+fn branches_of_walks_are_guessed() {
+    let mut preset = pentium();
+    let guessed = |preset: &Preset, data: &Join| {
+        let counts = modelled_on(preset, data, "sequential", &ALONE).1.ran.cpus[0];
+        assert_eq!(counts.stalled.iter().sum::<Ticks>() + counts.computation, counts.ticks);
+        counts
+    };
+    let (even, mut drawn) = (join(), join());
+    let mut draws = Draws::of(1);
+    let mut side = || drawn_table(ROWS, ROWS, &mut draws, PageSize::Small).unwrap();
+    (drawn.build, drawn.probe) = (side(), side());
+    drawn.chains =
+        Chains::build(drawn.build.iter().map(|record| record.key), PageSize::Small).unwrap();
+    let blind = guessed(&preset, &drawn);
+    preset.branches = Some(Branches {
+        targets: 64,
+        ways: 4,
+        history: 8,
+        mispredict: 20.0,
+        history_sharing: Sharing::Shared,
+        targets_sharing: Sharing::Shared,
+    });
+    let [even, drawn] = [&even, &drawn].map(|data| guessed(&preset, data));
+    assert_eq!(even.branches, 4 * u64::from(ROWS));
+    assert!(even.mispredicts < 100, "{even:?}");
+    assert!((ROWS / 4..ROWS * 2).contains(&(drawn.mispredicts as u32)), "{drawn:?}");
+    assert_eq!((blind.branches, blind.mispredicts), (drawn.branches, 0));
+    assert!(drawn.ticks > blind.ticks + 20 * CYCLE * drawn.mispredicts, "{drawn:?} {blind:?}");
 }
 
 /// The same data elsewhere in this process, the same figures: nothing of an address is left.

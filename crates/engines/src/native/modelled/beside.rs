@@ -55,16 +55,16 @@ impl Model {
                  model: choose `work-ahead`",
             ));
         }
-        let (model, mains) = self.placed(&How { threads: Threads::Independent(2), ..*how })?;
+        let mains = self.mains(&How { threads: Threads::Independent(2), ..*how })?;
         let (sender, receiver) = channel();
         let (ran, walked) = std::thread::scope(|scope| {
-            let (model, mains) = (&model, &mains);
-            let host = scope.spawn(move || model.host(mains, &receiver, until));
+            let mains = &mains;
+            let host = scope.spawn(move || self.host(mains, &receiver, until));
             let ran = walks(&|place| Beside { place, until, sender: sender.clone() });
             drop(sender);
             (ran, host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
-        Ok((ran, Timed { model, mains, walked: walked? }))
+        Ok((ran, Timed { model: self.clone(), mains, walked: walked? }))
     }
 
     fn host(

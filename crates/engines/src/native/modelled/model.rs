@@ -1,7 +1,5 @@
 //! The machine of a cell: its figures, and which of its CPUs threads get.
 
-use std::collections::BTreeSet;
-
 use workahead_operators::technique::Technique;
 use workahead_operators::walk::Row;
 use workahead_operators::work_ahead::{Direction, Guard, Helper, Options, Skip, Wait};
@@ -18,23 +16,8 @@ use crate::native::size::Footprint;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Model {
     pub(super) preset: Preset,
-    siblings: Siblings,
     placement: Placement,
     set: Set,
-}
-
-/// What becomes of the siblings of a core.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Siblings {
-    /// Each has its part of what is split, whether it has anything to do or not.
-    #[default]
-    On,
-    /// There are none.
-    Off,
-    /// One with nothing to do halts and leaves its part to the others (Marr et al., Intel
-    /// Technology Journal Q1 2002: single-task mode). Of cores with different numbers of threads,
-    /// the fullest tells for all.
-    Halting,
 }
 
 /// Who serves a work-ahead set.
@@ -62,8 +45,7 @@ enum Placement {
 const PLACEMENTS: [(&str, Placement); 2] =
     [("compact", Placement::Compact), ("scatter", Placement::Scatter)];
 
-const SIBLINGS: [(&str, Siblings); 3] =
-    [("on", Siblings::On), ("off", Siblings::Off), ("halting", Siblings::Halting)];
+const SIBLINGS: [(&str, bool); 2] = [("on", true), ("off", false)];
 
 /// The beginning of settings that change the machine.
 const CHANGES: &str = "model.";
@@ -83,8 +65,7 @@ impl Model {
             let path = path.strip_prefix(CHANGES).unwrap_or(&path);
             preset = preset.with_override(&format!("{path}={value}")).map_err(failed)?;
         }
-        let siblings = given.choice("siblings", Siblings::On, &SIBLINGS)?;
-        if siblings == Siblings::Off {
+        if !given.choice("siblings", true, &SIBLINGS)? {
             preset = preset.without_siblings();
         }
         let placement = given.choice("placement", Placement::Compact, &PLACEMENTS)?;
@@ -92,7 +73,7 @@ impl Model {
         if set == Set::Hardware {
             preset = with_hardware(preset);
         }
-        Ok(Self { preset, siblings, placement, set })
+        Ok(Self { preset, placement, set })
     }
 
     /// What sizes by name are beside.
@@ -130,30 +111,6 @@ impl Model {
             }
         };
         Ok((0..how.threads.mains()).map(main).collect())
-    }
-
-    /// Main threads and their helpers on the machine that it is while they run.
-    pub(super) fn placed(&self, how: &How) -> Result<(Self, Vec<Main>), EngineError> {
-        let (mut model, mut mains) = (self.clone(), self.mains(how)?);
-        if self.siblings != Siblings::Halting {
-            return Ok((model, mains));
-        }
-        let cpus = |main: &Main| [Some(main.cpu), main.helper.map(|(cpu, _)| cpu)];
-        let busy: BTreeSet<usize> = mains.iter().flat_map(cpus).flatten().collect();
-        let threads = self.preset.threads as usize;
-        // Its place among the busy threads of its core, and how many those are.
-        let place = |cpu: usize| {
-            let core = cpu / threads * threads;
-            (busy.range(core..cpu).count(), busy.range(core..core + threads).count())
-        };
-        let most = busy.iter().map(|cpu| place(*cpu).1).max().unwrap_or(1);
-        let moved = |cpu: usize| cpu / threads * most + place(cpu).0;
-        for main in &mut mains {
-            main.cpu = moved(main.cpu);
-            main.helper = main.helper.map(|(cpu, helping)| (moved(cpu), helping));
-        }
-        model.preset.threads = most as u32;
-        Ok((model, mains))
     }
 
     /// What helps each main thread.

@@ -62,15 +62,15 @@ impl Task<'_> {
                 None
             }
             None => {
-                let (model, mains) = model.placed(self.how)?;
+                let mains = model.mains(self.how)?;
                 let walked = run_walks(&model.preset, (&mains, Costs::default()), walk);
-                Some((model, mains, walked.map_err(failed)?))
+                Some((mains, walked.map_err(failed)?))
             }
         };
         let (answer, probed) = found.into_inner().map_err(failed)?;
         let ran = Ran { answer, probed, ..Ran::default() };
         Ok(match walked {
-            Some((model, mains, walked)) => model.timed(ran, &mains, &walked),
+            Some((mains, walked)) => model.timed(ran, &mains, &walked),
             // It is timed where all of them meet.
             None => ran,
         })

@@ -48,6 +48,26 @@ fn windows() {
     assert_eq!(ALL.map(|sharing| room(sharing, true)), [3, 8, 4]);
 }
 
+/// Of a split window of eight and four stores, who runs alone has all where siblings halt.
+#[test]
+fn halting_siblings_leave_their_part() {
+    let room = |halts, is_busy| {
+        let mut processor = two(|preset| {
+            (preset.core.window, preset.core.window_sharing) = (8, Sharing::Split);
+            (preset.core.stores, preset.core.stores_sharing) = (4, Sharing::Split);
+            preset.core.halts = halts;
+        });
+        processor.set_busy(1, is_busy);
+        let begun = begun(&mut processor, 0, {
+            let one = Op::Compute { uops: 1 };
+            std::iter::once(load(0)).chain(std::iter::repeat(one))
+        });
+        (begun, processor.cpus[0].stores)
+    };
+    assert_eq!([room(true, false), room(true, true)], [(8, 4), (4, 2)]);
+    assert_eq!([room(false, false), room(false, true)], [(4, 2), (4, 2)]);
+}
+
 /// A thread whose window is full leaves the front to its sibling meanwhile.
 #[test]
 fn who_waits_leaves_the_front() {
@@ -228,4 +248,28 @@ fn instruction_caches() {
     assert_eq!(ALL.map(|sharing| stalled(sharing, None).0), [4, 4, 2]);
     assert_eq!(ALL.map(|sharing| stalled(sharing, Some(4)).0), [0, 4, 2]);
     assert_eq!(ALL.map(|sharing| stalled(sharing, Some(0)).1), [4, 0, 0]);
+}
+
+/// Lines that are told apart by thread are the same code twice: two lines of each fill a cache of
+/// four, and a store to it takes both threads' away.
+#[test]
+fn tagged_lines_are_of_one_thread() {
+    let found = |tagged: bool, is_written: bool| {
+        let mut processor = two(|preset| preset.cache[1].tagged = tagged);
+        let lines = || (0..2).map(|line| fetch(line * 64));
+        lines().for_each(|op| processor.run(0, op));
+        lines().for_each(|op| processor.run(1, op));
+        if is_written {
+            (0..2).for_each(|line| processor.run(0, store(line * 64)));
+        }
+        let at = |processor: &Processor, cpu: usize| {
+            processor.hierarchy.found[cpu].at[crate::hierarchy::Kind::Fetch as usize][0]
+        };
+        let before = [0, 1].map(|cpu| at(&processor, cpu));
+        lines().for_each(|op| processor.run(1, op));
+        (before, at(&processor, 1) - before[1])
+    };
+    assert_eq!(found(false, false), ([0, 2], 2));
+    assert_eq!(found(true, false), ([0, 0], 2));
+    assert_eq!([found(true, true).1, found(false, true).1], [0, 0]);
 }
