@@ -94,6 +94,8 @@ struct Cpu {
     space: u16,
     /// Whether it has something to do.
     busy: bool,
+    /// Whether no sibling has.
+    alone: bool,
     /// Its part of the window, and of the stores.
     window: u64,
     stores: usize,
@@ -186,12 +188,11 @@ impl Processor {
         let (core, _) = self.cpus[cpu].place;
         let threads = self.shape.threads;
         let cpus = &mut self.cpus[core * threads..(core + 1) * threads];
-        let part_of = match self.preset.core.halts {
-            true => cpus.iter().filter(|cpu| cpu.busy).count().max(1) as u32,
-            false => threads as u32,
-        };
+        let busy = cpus.iter().filter(|cpu| cpu.busy).count().max(1) as u32;
+        let part_of = if self.preset.core.halts { busy } else { threads as u32 };
         let core = &self.preset.core;
         for cpu in cpus {
+            cpu.alone = busy == 1;
             cpu.window = u64::from(core.window / core.window_sharing.parts(part_of));
             cpu.stores = (core.stores / core.stores_sharing.parts(part_of)) as usize;
         }
@@ -278,7 +279,7 @@ impl Processor {
     /// Writes to the line of an address.
     #[inline(always)]
     fn store(&mut self, at: usize, address: u64) {
-        if self.shape.threads > 1 {
+        if !self.cpus[at].alone {
             self.clear_siblings(at, address);
         }
         let Some(ready) = self.turn(at).store(address) else { return };

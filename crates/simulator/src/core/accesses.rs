@@ -45,7 +45,7 @@ impl Turn<'_> {
     pub(super) fn take_front(&mut self, uops: u32) {
         let Self { cpu, core, shape, .. } = self;
         let length = Ticks::from(uops) * shape.uop;
-        if shape.threads > 1 {
+        if !cpu.alone {
             // In the gaps of a sibling that waits, too.
             let begun = core.front.take(cpu.now, length);
             cpu.lose(Cause::Sibling, begun - cpu.now);
@@ -67,7 +67,7 @@ impl Turn<'_> {
         let issued = cpu.now.max(known);
         let (ready, parts) = self.reach(Kind::Load, address, issued);
         let Self { cpu, shape, .. } = self;
-        if shape.threads > 1 {
+        if !cpu.alone {
             // Until it is done, it may have been done too early.
             cpu.touched.note(address, ready);
         }

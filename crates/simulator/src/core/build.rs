@@ -115,6 +115,7 @@ impl Cpu {
             touched: Lines::new(LINE_SHIFT),
             space: 0,
             busy: true,
+            alone: false,
             window: 0,
             stores: 0,
             counts: Counts::default(),
