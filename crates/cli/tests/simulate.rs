@@ -71,3 +71,117 @@ fn what_is_wrong_is_said_in_one_line() {
     let words = ["simulate", "--machine", truncated.to_str().unwrap(), "--describe"];
     assert!(place.fails(&words, 2).contains("line 2"));
 }
+
+/// Rows of what `simulate` prints, each as its words; and the same run for programs.
+fn shown(place: &Place, words: &[&str]) -> (String, serde_json::Value) {
+    let words = [&["simulate", "--machine"], words].concat();
+    let output = place.run(&words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    (text(&output.stdout).to_owned(), place.json(&words)["measures"].clone())
+}
+
+/// The figures of the first row that begins so, below the header that begins so.
+fn row(shown: &str, header: &str, name: &str) -> Vec<String> {
+    let mut lines = shown.lines().map(str::trim).skip_while(|line| !line.starts_with(header));
+    let found = lines.find_map(|line| line.strip_prefix(name));
+    let found = found.unwrap_or_else(|| panic!("{name} below {header}:\n{shown}"));
+    found.split_whitespace().filter(|word| *word != "%").map(str::to_owned).collect()
+}
+
+fn printed(value: f64) -> String {
+    if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") }
+}
+
+const HELPED: [&str; 9] = [
+    "p4-ht-512k",
+    "--workload",
+    "hash_join",
+    "--set",
+    "rows=20000",
+    "--set",
+    "probe_rows=5000",
+    "--set",
+    "technique=work-ahead",
+];
+
+/// Zhou's miss split and Keeton's account of cycles say what the figures for programs say.
+#[test]
+fn a_walks_tables_are_its_figures() {
+    let place = Place::new();
+    let (shown, measures) = shown(&place, &HELPED);
+    let of = |name: &str| measures[name].as_f64().unwrap();
+    assert!(shown.lines().next().unwrap().contains("modelled (tier E"), "{shown}");
+    let (asked, missed) = (of("l1d_load_misses_per_tuple"), of("l2_load_misses_per_tuple"));
+    let helper = of("l2_load_misses_per_tuple_helper");
+    let said = row(&shown, "misses, each probe", "L2, loads");
+    let percent = |part: f64| format!("{:.1}", 100.0 * part);
+    let main = of("l2_load_misses_per_tuple_main");
+    let [asked, missed, ratio, main, part] = [
+        printed(asked),
+        printed(missed),
+        percent(missed / asked),
+        printed(main),
+        percent(helper / missed),
+    ];
+    assert_eq!(said, [asked, missed, ratio, main, printed(helper), part]);
+    let all = row(&shown, "cycles, each instruction", "all ");
+    let hidden = of("non_overlapped_cpi") - of("cpi");
+    assert_eq!(
+        all,
+        [printed(of("cpi")), "100.0".into(), printed(of("non_overlapped_cpi")), printed(hidden)]
+    );
+    // What is told above is not told again.
+    let (_, rest) = shown.split_once("modelled  ").unwrap();
+    assert!(!rest.contains("l2 load misses") && rest.contains("helper waits"), "{shown}");
+}
+
+/// Every cycle of an instruction has its row, and every figure a place.
+#[test]
+fn a_workloads_tables_are_its_figures() {
+    let place = Place::new();
+    let of = |machine: &str, more: &[&str]| {
+        let words = [
+            machine,
+            "--workload",
+            "order-entry",
+            "--set",
+            "transactions=2",
+            "--set",
+            "warmup=1",
+            "--set",
+            "items=500",
+            "--set",
+            "customers=30",
+            "--set",
+            "buffer_mib=1.0",
+        ];
+        shown(&place, &[&words, more].concat())
+    };
+    let (four, measures) = of("ppro-quad", &[]);
+    let value = |name: &str| measures[name].as_f64().unwrap();
+    let state = row(&four, "last cache, state before", "load");
+    let states = ["m", "e", "s", "i"].map(|of| value(&format!("state_load_{of}")));
+    assert_eq!(state, states.map(|share| format!("{:.1}", 100.0 * share)));
+    assert_eq!(row(&four, "bus, in all", "reads"), [printed(value("bus_reads"))]);
+    let taken = row(&four, "bus, in all", "of lines that another cache had changed");
+    assert_eq!(taken[0], printed(value("dirty_reads")));
+    let l2 = row(&four, "misses, of 1000 instructions", "L2 ");
+    assert_eq!(l2[..2], [printed(value("l2_apki")), printed(value("l2_mpki"))]);
+    let of_cpus = row(&four, "each logical CPU", "instructions share");
+    let shares = (0..4).map(|cpu| printed(value(&format!("instructions_share_p{cpu}"))));
+    assert_eq!(of_cpus, shares.collect::<Vec<_>>());
+
+    let first = |line: &str| -> f64 { line.parse().unwrap() };
+    let (_, stalls) = four.split_once("cycles, each instruction").unwrap();
+    let (stalls, _) = stalls.split_once("\n all ").unwrap();
+    let measured = stalls.lines().skip(2).filter_map(|line| {
+        let mut figures = line.split_whitespace().filter(|word| word.contains('.'));
+        figures.next().map(first)
+    });
+    let sum: f64 = measured.sum();
+    assert!((sum - value("cpi")).abs() < 0.01, "{sum} of {}:\n{four}", value("cpi"));
+
+    // Coherence is of several: one CPU's states are among the rest.
+    let (one, _) = of("ppro-quad/1p-1m", &["--set", "cpus=1"]);
+    assert!(!one.contains("last cache, state before") && one.contains("state load m"), "{one}");
+}

@@ -16,6 +16,7 @@
 //!
 //! The other keys are those of the workload. Every figure is modelled: tier E.
 
+pub(crate) mod counted;
 mod figures;
 mod micro;
 mod orders;
@@ -125,6 +126,11 @@ impl Engine for Modelled {
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let given = Given::new(cell);
         let Some(workload) = workload(&given)? else { return self.walks.check(cell) };
+        if cell.get("set").is_some() {
+            return Err(failed(
+                "setting `set`: only a walk's work-ahead set can be in hardware: leave it out",
+            ));
+        }
         let need = workload.check(&given, &Model::read(&given)?)?;
         given.nothing_else()?;
         Ok(need)

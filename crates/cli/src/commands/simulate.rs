@@ -1,9 +1,10 @@
 //! `workahead simulate`: a workload on a modelled machine.
 
+mod shapes;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_engines::modelled;
 use workahead_simulator::catalogue;
@@ -239,10 +240,6 @@ fn setting(value: &str) -> Setting {
 }
 
 fn text(told: &Modelled) -> String {
-    let mut table = summary::table(&["modelled", "figure"]);
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     let words = told.settings.get("workload").and_then(|workload| modelled::told(workload));
     let (noun, checked) =
         words.map_or(("probes", "as an oracle says"), |words| (words.tuples, words.checked));
@@ -250,18 +247,13 @@ fn text(told: &Modelled) -> String {
         Some(_) => (format!("{noun} a second"), told.mtuples_per_s * 1e6),
         None => ("million probes a second".to_owned(), told.mtuples_per_s),
     };
-    table.add_row([rate.0, format!("{:.3}", rate.1)]);
-    for (name, value) in &told.measures {
-        let figure =
-            if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") };
-        table.add_row([name.replace('_', " "), figure]);
-    }
+    let tables = shapes::tables(&told.measures, "probe", rate);
     let settings: Vec<String> =
         told.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let code = told.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();
     format!(
         "{}, modelled (tier E: nothing here was measured){code}\n{}\n{} {noun}, {} rows found, \
-         {checked}\n\n{table}",
+         {checked}\n\n{tables}",
         told.machine,
         settings.join(", "),
         told.tuples,

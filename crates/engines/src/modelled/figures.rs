@@ -1,18 +1,17 @@
 //! What a workload's run is told in, by the names that counters have.
 //!
-//! Per instruction, never per second: what a counter would say of the same work. Two accounts of
-//! lost cycles stand side by side: `…_stall_cpi`, what the machine waited for, and `…_penalty_cpi`,
-//! what it would wait for if nothing overlapped (Hassanein et al. 2008, figure 7; Keeton et al.
-//! 1998, figure 8).
+//! Per instruction, never per second: what a counter would say of the same work.
 
 use std::collections::BTreeMap;
 
 use workahead_simulator::counts::{Cause, Counts};
 use workahead_simulator::drivers::Driven;
 use workahead_simulator::hierarchy::{Found, Kind};
-use workahead_simulator::preset::{Holds, Preset};
+use workahead_simulator::preset::Preset;
 use workahead_simulator::ticks::cycles;
 use workahead_study::engine::{Answer, Sample};
+
+use super::counted::{self, PARTS, lost};
 
 /// What a run did, in the workload's own terms.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +55,7 @@ fn of(preset: &Preset, driven: &Driven, done: Done) -> BTreeMap<String, f64> {
         said.insert(name.to_owned(), value);
     };
     mix(&all, instructions, &mut say);
+    counted::cycles_lost(&all, instructions, |_| true, &mut say);
     misses(preset, &driven.found, instructions, &mut say);
     say("dtlb_mpki", 1e3 * all.data_tlb_misses as f64 / instructions);
     say("itlb_mpki", 1e3 * all.code_tlb_misses as f64 / instructions);
@@ -63,12 +63,8 @@ fn of(preset: &Preset, driven: &Driven, done: Done) -> BTreeMap<String, f64> {
     say("btb_miss_ratio", ratio(all.target_misses, all.branches));
     say("memory_order_clears_pki", 1e3 * all.clears as f64 / instructions);
     bus(driven, &mut say);
-    states(&driven.found, &mut say);
-    for (cause, names) in PARTS {
-        let of = |part: &[u64]| cause.iter().map(|one| part[*one as usize]).sum::<u64>();
-        say(names[0], cycles(of(&all.stalled)) / instructions);
-        say(names[1], cycles(of(&all.penalty)) / instructions);
-    }
+    say("invalidations", counted::invalidated(&driven.found) as f64);
+    counted::states(&driven.found, &mut say);
     each_cpu(driven, instructions, done, &mut say);
     said
 }
@@ -87,15 +83,10 @@ fn mix(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
     say("store_share", of(all.stores));
     say("branch_share", of(all.branches));
     say("other_share", 1.0 - of(all.loads + all.stores + all.branches));
-    say("cpi", all.cycles() / instructions);
     say("ucpi", all.cycles() / uops);
-    say("computation_cpi", cycles(all.computation) / instructions);
     say("computation_ucpi", cycles(all.computation) / uops);
-    say("non_overlapped_cpi", all.non_overlapped_cycles() / instructions);
     say("overlap", all.cycles() / all.non_overlapped_cycles());
-    let stalled =
-        |causes: &[Cause]| -> u64 { causes.iter().map(|cause| all.stalled[*cause as usize]).sum() };
-    let fetch = stalled(&[Cause::Code, Cause::CodeTlb, Cause::Branch]);
+    let fetch = lost(&[Cause::Code, Cause::CodeTlb, Cause::Branch], &all.stalled);
     let every = all.stalled.iter().sum::<u64>();
     say("instruction_stall_cpi", cycles(fetch) / instructions);
     say("resource_stall_cpi", cycles(every - fetch) / instructions);
@@ -122,8 +113,7 @@ fn misses(preset: &Preset, found: &[Found], instructions: f64, say: &mut impl Fn
     say("l1d", &data, 0);
     say("l1d_load", &[Kind::Load], 0);
     say("l1i", &[Kind::Fetch], 0);
-    let depths = preset.cache.iter().filter(|level| level.holds != Holds::Instructions).count();
-    for depth in 1..depths {
+    for depth in 1..counted::depths(preset) {
         let name = format!("l{}", depth + 1);
         say(&name, &Kind::ALL, depth);
         say(&format!("{name}_load"), &[Kind::Load], depth);
@@ -145,17 +135,6 @@ fn bus(driven: &Driven, say: &mut impl FnMut(&str, f64)) {
     say("writebacks", bus.writes as f64);
 }
 
-/// States of lines in the last cache before an access (Keeton et al. 1998, tables 9 and 18).
-fn states(found: &[Found], say: &mut impl FnMut(&str, f64)) {
-    for (kind, word) in [(Kind::Fetch, "fetch"), (Kind::Load, "load"), (Kind::Store, "store")] {
-        let of = |state: usize| found.iter().map(|found| found.state[kind as usize][state]).sum();
-        let all: u64 = (0..4).map(of).sum();
-        for (state, letter) in "mesi".chars().enumerate() {
-            say(&format!("state_{word}_{letter}"), ratio(of(state), all));
-        }
-    }
-}
-
 /// What each logical CPU did: its part of the instructions, and its stalls over its own and over
 /// all instructions (S0.15: the paper doesn't say which it divides by).
 fn each_cpu(driven: &Driven, all: f64, done: Done, say: &mut impl FnMut(&str, f64)) {
@@ -167,23 +146,27 @@ fn each_cpu(driven: &Driven, all: f64, done: Done, say: &mut impl FnMut(&str, f6
         if counts.uops == 0 {
             continue;
         }
+        for (name, missed) in missed(&driven.found[cpu], counts) {
+            say(&format!("{name}_p{cpu}"), 1e3 * missed as f64 / own);
+        }
         for (causes, [_, name]) in PARTS {
-            let part = causes.iter().map(|cause| counts.penalty[*cause as usize]).sum::<u64>();
+            let part = lost(causes, &counts.penalty);
             say(&format!("{name}_p{cpu}"), cycles(part) / own);
             say(&format!("{name}_p{cpu}_of_all"), cycles(part) / all);
         }
     }
 }
 
-/// Parts of the lost cycles: their causes, as waited for and as if nothing overlapped.
-const PARTS: [(&[Cause], [&str; 2]); 9] = [
-    (&[Cause::Second], ["l1d_stall_cpi", "l1d_penalty_cpi"]),
-    (&[Cause::Third, Cause::Memory], ["l2_stall_cpi", "l2_penalty_cpi"]),
-    (&[Cause::Code], ["l1i_stall_cpi", "l1i_penalty_cpi"]),
-    (&[Cause::CodeTlb], ["itlb_stall_cpi", "itlb_penalty_cpi"]),
-    (&[Cause::DataTlb], ["dtlb_stall_cpi", "dtlb_penalty_cpi"]),
-    (&[Cause::Branch], ["branch_stall_cpi", "branch_penalty_cpi"]),
-    (&[Cause::Clear], ["clears_stall_cpi", "clears_penalty_cpi"]),
-    (&[Cause::Stores, Cause::Outstanding], ["buffers_stall_cpi", "buffers_penalty_cpi"]),
-    (&[Cause::Sibling, Cause::Pause], ["sibling_stall_cpi", "sibling_penalty_cpi"]),
-];
+/// What one CPU missed, by the names that it has of all.
+fn missed(found: &Found, counts: &Counts) -> [(&'static str, u64); 5] {
+    let beyond = |kinds: &[Kind], depth: usize| -> u64 {
+        kinds.iter().flat_map(|kind| &found.at[*kind as usize][depth..]).sum()
+    };
+    [
+        ("l1d_mpki", beyond(&[Kind::Load, Kind::Store], 1)),
+        ("l1i_mpki", beyond(&[Kind::Fetch], 1)),
+        ("l2_mpki", beyond(&Kind::ALL, 2)),
+        ("dtlb_mpki", counts.data_tlb_misses),
+        ("itlb_mpki", counts.code_tlb_misses),
+    ]
+}

@@ -19,11 +19,8 @@
 mod tests;
 
 use workahead_operators::draws::Draws;
-use workahead_simulator::counts::{Cause, Counts};
-use workahead_simulator::drivers::Driven;
 use workahead_simulator::drivers::micro::{self, Asked, Database, Found, Query};
 use workahead_simulator::run::Slices;
-use workahead_simulator::ticks::cycles;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
@@ -151,8 +148,7 @@ impl Workload for Micro {
         let done = Done { tuples: queries, instructions: asked.instructions, answer };
         let of_query = asked.instructions as f64 / queries as f64;
         let more = [("instructions_per_query".to_owned(), of_query)];
-        let stalled = stalls(&asked.driven);
-        Ok(figures::sample(model.preset(), &asked.driven, done, more.into_iter().chain(stalled)))
+        Ok(figures::sample(model.preset(), &asked.driven, done, more))
     }
 }
 
@@ -184,23 +180,6 @@ impl Micro {
         }
     }
 }
-
-/// Shares of all cycles that were waited, by the names that walks have for them (LX.3).
-fn stalls(driven: &Driven) -> impl Iterator<Item = (String, f64)> {
-    let all = driven.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
-    STALLS.into_iter().map(move |(cause, name)| {
-        let share = cycles(all.stalled[cause as usize]) / all.cycles();
-        (name.to_owned(), share)
-    })
-}
-
-const STALLS: [(Cause, &str); 5] = [
-    (Cause::Memory, "stalled_memory_share"),
-    (Cause::DataTlb, "stalled_dtlb_share"),
-    (Cause::Code, "stalled_code_share"),
-    (Cause::Branch, "stalled_branch_share"),
-    (Cause::Clear, "stalled_clears_share"),
-];
 
 fn told(answer: &dbmbench::Answer) -> Answer {
     Answer { rows: answer.rows, checksum: answer.checksum }

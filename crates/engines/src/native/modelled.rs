@@ -41,7 +41,7 @@ impl Walks {
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How, Model), EngineError> {
         let given = Given::new(cell);
-        let model = Model::read(&given)?;
+        let model = Model::read_of_walks(&given)?;
         let footprint = model.footprint();
         let (kind, shape, how) = Native::read_given(&given, &footprint)?;
         if matches!(kind, Kind::Interference) {

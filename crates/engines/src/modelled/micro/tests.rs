@@ -49,6 +49,7 @@ fn a_wrong_setting_is_one_line() {
         ("workload=unj probe=work-ahead clients=2", "fewer clients"),
         ("workload=uss probe=work-ahead", "probe"),
         ("workload=utpcc selectivity=2", "selectivity"),
+        ("workload=unj set=hardware", "only a walk's"),
     ] {
         let error = run(words).unwrap_err().to_string();
         assert!(error.contains(said) && !error.contains('\n'), "{words}: {error}");

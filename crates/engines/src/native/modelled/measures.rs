@@ -8,6 +8,8 @@ use workahead_simulator::preset::Preset;
 use workahead_simulator::ticks::cycles;
 use workahead_simulator::walks::{Main, Walked};
 
+use crate::modelled::counted::{self, depths};
+
 /// Measures of a run that probed so many rows.
 pub(super) fn of(
     preset: &Preset,
@@ -23,26 +25,28 @@ pub(super) fn of(
     let all: BTreeSet<usize> = main.union(&helper).copied().collect();
     // A CPU that has both kinds of threads tells nothing of either.
     let apart = main.is_disjoint(&helper) && !helper.is_empty();
-    for (cpus, names) in [(&all, &MISSES[0]), (&main, &MISSES[1]), (&helper, &MISSES[2])] {
+    for (cpus, names) in [(&all, LOADS[0]), (&main, LOADS[1]), (&helper, LOADS[2])] {
         if !std::ptr::eq(cpus, &all) && !apart {
             continue;
         }
-        for (depth, name) in (1..).zip(names) {
-            let misses = cpus.iter().map(|cpu| missed(walked, *cpu, depth)).sum::<u64>();
+        for (depth, name) in (0..).zip(names) {
+            let loads = cpus.iter().map(|cpu| missed(walked, *cpu, depth)).sum::<u64>();
             if depth <= depths(preset) {
-                said.push((*name, misses as f64 / tuples));
+                said.push((name, loads as f64 / tuples));
             }
         }
     }
     let sum = walked.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
     let each = |count: u64| count as f64 / tuples;
+    let instructions = sum.uops as f64 / preset.core.uops_per_instruction;
     said.extend([
-        ("instructions_per_tuple", each(sum.uops) / preset.core.uops_per_instruction),
+        ("instructions_per_tuple", instructions / tuples),
+        // What asks for a translation; a hint that is dropped does not get that far.
+        ("data_accesses_per_tuple", each(sum.loads + sum.stores + sum.hints - sum.hints_dropped)),
         ("dtlb_misses_per_tuple", each(sum.data_tlb_misses)),
         ("memory_order_clears_per_tuple", each(sum.clears)),
         ("hints_dropped_per_tuple", each(sum.hints_dropped)),
         ("cycles_per_tuple", cycles(walked.ran.ticks) / tuples),
-        ("cpi", sum.cycles() / (sum.uops as f64 / preset.core.uops_per_instruction)),
         ("measured_over_non_overlapped", sum.cycles() / sum.non_overlapped_cycles()),
         ("computation_share", cycles(sum.computation) / sum.cycles()),
         ("memory_latency_cycles", walked.bus.memory_latency().unwrap_or(f64::NAN)),
@@ -50,10 +54,12 @@ pub(super) fn of(
         ("bus_reads_per_tuple", each(walked.bus.reads)),
         ("dirty_reads_per_tuple", each(walked.bus.dirty)),
         ("upgrades_per_tuple", each(walked.bus.upgrades)),
+        ("invalidations_per_tuple", each(counted::invalidated(&walked.found))),
+        ("writebacks_per_tuple", each(walked.bus.writes)),
     ]);
-    for (cause, name) in STALLS {
-        said.push((name, cycles(sum.stalled[cause as usize]) / sum.cycles()));
-    }
+    let has = |cause| !OF_CODE.contains(&cause) && (cause != Cause::Third || depths(preset) > 2);
+    counted::cycles_lost(&sum, instructions, has, |name, value| said.push((name, value)));
+    counted::states(&walked.found, |name, value| said.push((name, value)));
     if !helper.is_empty() {
         said.push(("helper_entries", walked.helped.0 as f64));
         said.push(("helper_waits", walked.helped.1 as f64));
@@ -63,40 +69,32 @@ pub(super) fn of(
     said
 }
 
-/// Caches between a CPU and memory.
-fn depths(preset: &Preset) -> usize {
-    use workahead_simulator::preset::Holds;
-    preset.cache.iter().filter(|level| level.holds != Holds::Instructions).count()
-}
-
 /// Loads that so many caches did not have.
 fn missed(walked: &Walked, cpu: usize, depth: usize) -> u64 {
     walked.found[cpu].at[Kind::Load as usize][depth..].iter().sum()
 }
 
-/// Of all threads, of main threads, of helpers; by caches that missed.
-const MISSES: [[&str; 3]; 3] = [
-    ["l1d_load_misses_per_tuple", "l2_load_misses_per_tuple", "l3_load_misses_per_tuple"],
+/// Loads of all threads, of main threads, of helpers; by caches that missed.
+const LOADS: [[&str; 4]; 3] = [
     [
+        "loads_per_tuple",
+        "l1d_load_misses_per_tuple",
+        "l2_load_misses_per_tuple",
+        "l3_load_misses_per_tuple",
+    ],
+    [
+        "loads_per_tuple_main",
         "l1d_load_misses_per_tuple_main",
         "l2_load_misses_per_tuple_main",
         "l3_load_misses_per_tuple_main",
     ],
     [
+        "loads_per_tuple_helper",
         "l1d_load_misses_per_tuple_helper",
         "l2_load_misses_per_tuple_helper",
         "l3_load_misses_per_tuple_helper",
     ],
 ];
 
-/// Shares of all cycles.
-const STALLS: [(Cause, &str); 8] = [
-    (Cause::Second, "stalled_l2_share"),
-    (Cause::Memory, "stalled_memory_share"),
-    (Cause::DataTlb, "stalled_dtlb_share"),
-    (Cause::Clear, "stalled_clears_share"),
-    (Cause::Stores, "stalled_stores_share"),
-    (Cause::Outstanding, "stalled_outstanding_share"),
-    (Cause::Sibling, "stalled_sibling_share"),
-    (Cause::Pause, "stalled_spinning_share"),
-];
+/// A walk's code and branches are not modelled.
+const OF_CODE: [Cause; 3] = [Cause::Code, Cause::CodeTlb, Cause::Branch];

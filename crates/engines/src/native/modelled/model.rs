@@ -69,11 +69,16 @@ impl Model {
             preset = preset.without_siblings();
         }
         let placement = given.choice("placement", Placement::Compact, &PLACEMENTS)?;
-        let set = given.choice("set", Set::Software, &SETS)?;
-        if set == Set::Hardware {
-            preset = with_hardware(preset);
+        Ok(Self { preset, placement, set: Set::Software })
+    }
+
+    /// As [`Model::read`], for walks: with who serves their work-ahead sets.
+    pub(super) fn read_of_walks(given: &Given<'_>) -> Result<Self, EngineError> {
+        let model = Self::read(given)?;
+        match given.choice("set", Set::Software, &SETS)? {
+            Set::Software => Ok(model),
+            set => Ok(Self { preset: with_hardware(model.preset), set, ..model }),
         }
-        Ok(Self { preset, placement, set })
     }
 
     /// What sizes by name are beside.

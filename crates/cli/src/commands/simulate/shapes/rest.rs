@@ -1,0 +1,53 @@
+//! What no other table told: figures that each logical CPU has, side by side, and single ones.
+
+use std::collections::BTreeMap;
+
+use comfy_table::Table;
+
+use super::{Said, figure, figure_if, new};
+
+/// Logical CPUs that fit beside each other on a screen of 100 columns.
+const CPUS_MAX: usize = 8;
+
+/// Figures of logical CPUs; then `first`, and all others.
+pub(super) fn tables(said: &Said<'_>, first: (String, f64)) -> [Option<Table>; 2] {
+    let of_cpus = of_cpus(said);
+    let told = said.told.borrow();
+    let rest = said.measures.iter().filter(|(name, _)| !told.contains(*name));
+    let rest = rest.map(|(name, value)| (name.replace('_', " "), *value));
+    let mut table = new("modelled", &["figure"]);
+    for (name, value) in std::iter::once(first).chain(rest) {
+        table.add_row([name, figure(value)]);
+    }
+    [of_cpus, Some(table)]
+}
+
+fn of_cpus(said: &Said<'_>) -> Option<Table> {
+    let told = said.told.borrow().clone();
+    let mut rows: BTreeMap<String, BTreeMap<usize, &str>> = BTreeMap::new();
+    for name in said.measures.keys().filter(|name| !told.contains(*name)) {
+        if let Some((row, cpu)) = cpu_of(name) {
+            rows.entry(row).or_default().insert(cpu, name);
+        }
+    }
+    let cpus = rows.values().filter_map(|row| row.keys().max()).max()? + 1;
+    if cpus > CPUS_MAX {
+        return None;
+    }
+    let header: Vec<String> = (0..cpus).map(|cpu| format!("P{cpu}")).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = new("each logical CPU", &header);
+    for (row, names) in rows {
+        let figures = (0..cpus).map(|cpu| figure_if(names.get(&cpu).and_then(|at| said.tell(at))));
+        table.add_row(std::iter::once(row).chain(figures));
+    }
+    Some(table)
+}
+
+/// `l2_penalty_cpi_p1_of_all` is `l2 penalty cpi of all` of CPU 1.
+fn cpu_of(name: &str) -> Option<(String, usize)> {
+    let (name, end) =
+        name.strip_suffix("_of_all").map_or((name, ""), |name| (name, " of all instructions"));
+    let (row, cpu) = name.rsplit_once("_p")?;
+    Some((row.replace('_', " ") + end, cpu.parse().ok()?))
+}
