@@ -30,12 +30,14 @@ figure = "Fig. 3a"
 where = { case = "on" }
 ratio = 1.16
 says = "faster"
+hypothesis = "shown where ours disagrees alone"
 [[paper]]
 row = "E0.14"
 figure = "Fig. 8"
 where = { case = "on" }
 direction = "slower"
 says = "slower"
+hypothesis = "a larger cache"
 "#;
 
 /// A result for every study of the seed, so that none is run; the first has all claims.
@@ -90,9 +92,15 @@ fn results_that_are_there_are_taken_and_every_row_has_one_word() {
     assert!(others.into_iter().all(|row| row["word"] == "cannot_be_said_here"));
     let page = fs::read_to_string(place.path("out/reproduce.html")).unwrap();
     assert!(page.contains("speedup/report.html") && page.contains("nothing to judge it by"));
+    assert!(page.contains("Why, perhaps: a larger cache") && !page.contains("disagrees alone"));
+    let row = rows.iter().find(|row| row["row"] == "E0.14").unwrap();
+    assert_eq!(row["claims"][0]["hypothesis"], "a larger cache");
     let said = place.run(&["reproduce", "hassanein", "--out", "out"]);
     let said = text(&said.stdout);
     assert!(said.contains("cannot be said here") && said.contains("reproduce.html"), "{said}");
+    let (_, why) = said.split_once("why, perhaps").unwrap();
+    assert!(why.contains("E0.14") && why.contains("a larger cache"), "{said}");
+    assert!(!said.contains("disagrees alone"), "{said}");
 }
 
 /// A study that can't be used costs its own rows, and the command says so at the end.

@@ -33,6 +33,9 @@ pub struct Claim {
     pub over: Option<String>,
     /// In its words, short.
     pub says: String,
+    /// Why ours may differ, in a sentence: shown where ours disagrees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypothesis: Option<String>,
     /// What it takes to judge it, beside what the study needs.
     #[serde(default)]
     pub needs: Vec<Requirement>,

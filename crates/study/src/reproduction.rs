@@ -72,6 +72,9 @@ pub struct Judged {
     pub word: Word,
     /// Ours, and why the word.
     pub reason: String,
+    /// Why ours may disagree, where it does and the study says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypothesis: Option<String>,
 }
 
 /// All rows of a seed.
@@ -127,6 +130,7 @@ fn judged(entry: &Entry, ran: &Ran) -> Vec<Judged> {
             says: claim.says.clone(),
             paper_ratio: claim.ratio.filter(|_| !entry.is_curve_only()),
             tier: verdict.tier,
+            hypothesis: claim.hypothesis.clone().filter(|_| verdict.word == Word::Disagrees),
             word: verdict.word,
             reason: verdict.reason,
         })
@@ -153,9 +157,9 @@ mod tests {
         [[cases]]\nname = 'off'\n[[cases]]\nname = 'on'\nspeed = 1.2\n\
         [method]\nrepetitions = 4\nbaseline = { case = 'off' }\n\
         [[paper]]\nrow = 'E0.4'\nfigure = 'Fig. 3a'\nwhere = { case = 'on' }\n\
-        ratio = 1.16\nsays = 'faster'\n\
+        ratio = 1.16\nsays = 'faster'\nhypothesis = 'unused'\n\
         [[paper]]\nrow = 'E0.14'\nfigure = 'Fig. 8'\nwhere = { case = 'on' }\n\
-        ratio = 0.9\nsays = 'slower'\n\
+        ratio = 0.9\nsays = 'slower'\nhypothesis = 'a larger cache'\n\
         [[paper]]\nrow = 'E0.18'\nfigure = 'Fig. 12'\nwhere = { case = 'on' }\n\
         ratio = 9.0\nsays = 'up'\n";
 
@@ -200,6 +204,9 @@ mod tests {
         let word = |name: &str| rows.iter().find(|row| row.row == name).unwrap();
         assert_eq!(word("E0.4").word, Word::Agrees);
         assert_eq!(word("E0.14").word, Word::Disagrees);
+        // A hypothesis is about a disagreement.
+        assert_eq!(word("E0.14").claims[0].hypothesis.as_deref(), Some("a larger cache"));
+        assert_eq!(word("E0.4").claims[0].hypothesis, None);
         // Drawn only: the side of 1 decides, whatever size a study puts there.
         assert_eq!(word("E0.18").word, Word::Agrees, "{:?}", word("E0.18"));
         assert_eq!(word("E0.18").claims[0].paper_ratio, None);

@@ -202,11 +202,12 @@ impl Results {
         Ratio::paired(&self.paired(cell.index, base.index, measure)).map(|ratio| self.exact(ratio))
     }
 
-    /// A model gives the same every time: one sample is all there is to know.
+    /// A model gives the same every time: one sample is all there is to know, and what the
+    /// logarithms of more of them round to is no interval.
     fn exact(&self, ratio: Ratio) -> Ratio {
-        match (ratio.interval, self.record.host.is_modelled()) {
-            (None, true) => Ratio { interval: Some(Interval::at(ratio.ratio)), ..ratio },
-            _ => ratio,
+        match self.record.host.is_modelled() {
+            true => Ratio { interval: Some(Interval::at(ratio.ratio)), ..ratio },
+            false => ratio,
         }
     }
 

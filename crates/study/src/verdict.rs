@@ -17,7 +17,8 @@
 //!       else                                        cannot be said here
 //! ```
 //!
-//! A model gives the same every time: its interval is the ratio itself.
+//! A model gives the same every time: its interval is the ratio itself. Where the paper says faster
+//! or slower it is taken as 2 % wide to either side ([`RESOLVED`]): less than that any input makes.
 //!
 //! "Agrees" is about the side of 1: other processors give other factors, so sizes stand beside each
 //! other and are left to the reader. A claim on several cells agrees when all do, disagrees when
@@ -31,6 +32,12 @@ use crate::statistics::{Interval, Ratio};
 
 /// Ratios this near to 1 are "the same".
 pub const SAME: f64 = 1.05;
+
+/// The least ratio that a model is believed to tell from 1.
+///
+/// A default: the model's latencies are calibrated within 2 %, and no difference of its outcomes
+/// that is smaller can be told from one of its inputs.
+pub const RESOLVED: f64 = 1.02;
 
 /// The three words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,18 +105,38 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
     let Some(interval) = ratio.interval else {
         return (Word::CannotBeSaidHere, "one repetition gives no interval".to_owned());
     };
+    let told = match interval.low < interval.high {
+        true => interval,
+        false => Interval { low: interval.low / RESOLVED, high: interval.high * RESOLVED },
+    };
     let (word, why) = match direction {
-        Direction::Faster => one_side(interval, claim.ratio),
+        Direction::Faster => one_side(told, claim.ratio),
         Direction::Slower => {
-            let mirrored = Interval { low: 1.0 / interval.high, high: 1.0 / interval.low };
+            let mirrored = Interval { low: 1.0 / told.high, high: 1.0 / told.low };
             one_side(mirrored, claim.ratio.map(f64::recip))
         }
         Direction::Same => the_same(interval),
     };
-    let Interval { low, high } = interval;
-    match low < high {
-        true => (word, format!("×{:.2} ({low:.2} to {high:.2}): {why}", ratio.ratio)),
-        false => (word, format!("×{:.2}, modelled: {why}", ratio.ratio)),
+    (word, in_words(ratio.ratio, interval, (direction, word, why)))
+}
+
+/// Ours, and why the word.
+fn in_words(
+    ratio: f64,
+    Interval { low, high }: Interval,
+    (direction, word, why): (Direction, Word, &str),
+) -> String {
+    let is_exact = low >= high;
+    // Of a difference that small the figures have to be seen.
+    if is_exact && direction != Direction::Same && (1.0 / RESOLVED..RESOLVED).contains(&ratio) {
+        return format!("×{ratio:.3}, modelled: {why}; a model tells no less than 2 %");
+    }
+    match word {
+        _ if is_exact => format!("×{ratio:.2}, modelled: {why}"),
+        Word::CannotBeSaidHere => {
+            format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}; more repetitions may tell")
+        }
+        _ => format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}"),
     }
 }
 
@@ -135,7 +162,7 @@ fn one_side(interval: Interval, paper: Option<f64>) -> (Word, &'static str) {
         Some(paper) if !interval.includes(paper) => {
             (Word::Disagrees, "no difference shown, and the paper's ratio is excluded")
         }
-        _ => (Word::CannotBeSaidHere, "no difference shown; more repetitions may tell"),
+        _ => (Word::CannotBeSaidHere, "no difference shown"),
     }
 }
 
@@ -146,7 +173,7 @@ fn the_same(interval: Interval) -> (Word, &'static str) {
             (Word::Agrees, "within 5 % of 1, as the paper's")
         }
         (from, to) if high < from || low > to => (Word::Disagrees, "more than 5 % from 1"),
-        _ => (Word::CannotBeSaidHere, "too wide to tell from 1; more repetitions may tell"),
+        _ => (Word::CannotBeSaidHere, "too wide to tell from 1"),
     }
 }
 

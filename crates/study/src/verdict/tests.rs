@@ -15,6 +15,7 @@ fn claim(ratio: Option<f64>, direction: Option<Direction>) -> Claim {
         says: String::new(),
         needs: Vec::new(),
         over: None,
+        hypothesis: None,
     }
 }
 
@@ -67,6 +68,12 @@ fn words_and_curves() {
 }
 
 #[test]
+fn what_is_too_wide_may_be_repeated() {
+    let (_, reason) = judge(&claim(Some(1.5), None), ours(0.8, 1.8));
+    assert!(reason.ends_with("no difference shown; more repetitions may tell"), "{reason}");
+}
+
+#[test]
 fn without_an_interval_nothing_is_said() {
     let once = Some(Ratio { ratio: 2.0, interval: None, pairs: 1, p: None });
     let (word, reason) = judge(&claim(Some(1.5), None), once);
@@ -103,11 +110,33 @@ fn what_is_missing_is_said() {
     assert_eq!(missing(&[Siblings, Counters, Model], &modelled), None);
 }
 
-/// A model's ratio has no chance in it: it is its own interval.
+/// A model's ratio has no chance in it: it is its own interval, and no repetition tells more.
 #[test]
 fn a_modelled_ratio_is_exact() {
-    let exact = Ratio { interval: Some(Interval::at(1.2)), ..ours(1.2, 1.2).unwrap() };
-    let (word, reason) = judge(&claim(Some(1.5), None), Some(exact));
+    let modelled = |paper, direction, ratio: f64| {
+        let exact = Ratio { interval: Some(Interval::at(ratio)), ..ours(ratio, ratio).unwrap() };
+        judge(&claim(paper, direction), Some(exact))
+    };
+    let (word, reason) = modelled(Some(1.5), None, 1.2);
     assert_eq!(word, Word::Agrees);
     assert_eq!(reason, "×1.20, modelled: on the paper's side of 1");
+    let faster = Some(Direction::Faster);
+    let slower = Some(Direction::Slower);
+    for ratio in [0.97, 0.99, 1.0, 1.01, 1.03] {
+        let words = [modelled(None, faster, ratio), modelled(None, slower, 1.0 / ratio)];
+        let expected = match ratio {
+            0.97 => Word::Disagrees,
+            1.03 => Word::Agrees,
+            _ => Word::CannotBeSaidHere,
+        };
+        for (word, reason) in words {
+            assert_eq!(word, expected, "{ratio}: {reason}");
+            assert!(!reason.contains("repetitions"), "{reason}");
+        }
+    }
+    // An effect of the paper's size is not there, and that can be said.
+    assert_eq!(modelled(Some(1.5), None, 1.01).0, Word::Disagrees);
+    assert_eq!(modelled(Some(1.0), None, 1.04).0, Word::Agrees, "within 5 %");
+    let (_, reason) = modelled(None, faster, 1.011);
+    assert_eq!(reason, "×1.011, modelled: no difference shown; a model tells no less than 2 %");
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use workahead_report::{Reproduced, Tabled};
+use workahead_study::reproduction::Row;
 
 use super::super::counters::beside;
 use super::super::study::summary;
@@ -73,7 +74,30 @@ pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
     let (machine, tier) = (&reproduced.machine, &reproduced.tier);
     let page = page.display();
     let tables: String = reproduced.tables.iter().map(tabled).collect();
-    format!("{paper}\n{sentence}\n\n{table}\n\n{tables}{machine}. {tier}.\n\nreport: {page}")
+    let why = hypotheses(&reproduced.rows);
+    format!("{paper}\n{sentence}\n\n{table}\n\n{why}{tables}{machine}. {tier}.\n\nreport: {page}")
+}
+
+/// Why ours may disagree, each hypothesis once with the rows that it is about.
+fn hypotheses(rows: &[Row]) -> String {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        for hypothesis in row.claims.iter().filter_map(|claim| claim.hypothesis.as_deref()) {
+            match found.iter_mut().find(|(known, _)| *known == hypothesis) {
+                Some((_, of)) if of.last() != Some(&row.row.as_str()) => of.push(&row.row),
+                Some(_) => {}
+                None => found.push((hypothesis, vec![&row.row])),
+            }
+        }
+    }
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut table = summary::table(&["disagrees", "why, perhaps"]);
+    for (hypothesis, of) in found {
+        table.add_row([of.join(", ").as_str(), hypothesis]);
+    }
+    format!("{}\n\n", summary::lines(table))
 }
 
 /// One of the paper's tables, each column as printed and then ours.
