@@ -1,9 +1,9 @@
 //! What a model says in the papers' tables: misses, stalls, coherence, and whatever is left.
 //!
 //! ```text
-//!   measures by name ─┬─► misses     level × accesses, misses, ratio, whose    (Zhou 2005, fig. 7)
-//!                     ├─► stalls     cause × measured, without overlap (Keeton 1998, tab. 10, fig. 8)
-//!                     ├─► coherence  access × M E S I, and the bus     (Keeton 1998, tab. 6–9, 18)
+//!   measures by name ─┬─► misses     level × accesses, misses, ratio, whose (Zhou 2005, fig. 7)
+//!                     ├─► stalls     cause × measured, without overlap   (Keeton 1998, fig. 8)
+//!                     ├─► coherence  access × M E S I, and the bus (Keeton 1998, tab. 6–9, 18)
 //!                     └─► the rest
 //! ```
 //!
