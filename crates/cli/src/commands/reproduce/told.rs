@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use comfy_table::ContentArrangement;
 use serde::Serialize;
 use workahead_report::{Reproduced, Tabled};
 use workahead_study::reproduction::Row;
@@ -78,6 +79,9 @@ pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
     format!("{paper}\n{sentence}\n\n{table}\n\n{why}{tables}{machine}. {tier}.\n\nreport: {page}")
 }
 
+/// Columns of a table of sentences.
+const COLUMNS: u16 = 100;
+
 /// Why ours may disagree, each hypothesis once with the rows that it is about.
 fn hypotheses(rows: &[Row]) -> String {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -94,6 +98,8 @@ fn hypotheses(rows: &[Row]) -> String {
         return String::new();
     }
     let mut table = summary::table(&["disagrees", "why, perhaps"]);
+    // Sentences are read on a screen, or not at all.
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
     for (hypothesis, of) in found {
         table.add_row([of.join(", ").as_str(), hypothesis]);
     }

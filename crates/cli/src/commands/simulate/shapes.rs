@@ -69,7 +69,12 @@ fn new(name: &str, columns: &[&str]) -> Table {
 
 /// A figure as it is printed: to its thousandth, or where it is large to its ones.
 fn figure(value: f64) -> String {
-    if value.abs() < 1000.0 { format!("{value:.3}") } else { format!("{value:.0}") }
+    match value.abs() {
+        // Nothing is less than nothing.
+        small if small < 0.0005 => "0.000".to_owned(),
+        usual if usual < 1000.0 => format!("{value:.3}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 fn figure_if(value: Option<f64>) -> String {
