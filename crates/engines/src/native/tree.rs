@@ -134,7 +134,7 @@ struct Index<N> {
 struct Sides<N> {
     tree: Tree<N>,
     /// Clustered probes.
-    pairs: Vec<(f32, u32)>,
+    pairs: PageBuffer<(f32, u32)>,
     /// Unclustered probes.
     records: PageBuffer<Keyed>,
     rids: PageBuffer<u32>,
@@ -177,16 +177,16 @@ impl<N: Node> Data for Index<N> {
             (1..).map(|key: u32| key as f32).zip(rid_of.iter().copied()).collect();
         let tree = Tree::bulk_load(&indexed, Fill::PAPER, pages).map_err(failed)?;
         let key = |rid: u32| outer_keys[rid as usize] as f32;
-        let (mut pairs, mut rids) = (Vec::new(), &stream[..]);
-        let mut records = PageBuffer::zeroed(0, pages).map_err(failed)?;
-        if shape.clustered {
-            pairs = stream.iter().map(|&rid| (key(rid), rid)).collect();
-            rids = &[];
-        } else {
-            records = PageBuffer::zeroed(outer_keys.len(), pages).map_err(failed)?;
-            for (record, rid) in records.iter_mut().zip(0..) {
-                *record = Keyed { key: key(rid), payload: [rid; 15] };
-            }
+        let (rids, clustered) =
+            if shape.clustered { (&[][..], &stream[..]) } else { (&stream[..], &[][..]) };
+        let mut pairs = PageBuffer::zeroed(clustered.len(), pages).map_err(failed)?;
+        for (pair, &rid) in pairs.iter_mut().zip(clustered) {
+            *pair = (key(rid), rid);
+        }
+        let dereferenced = if shape.clustered { 0 } else { outer_keys.len() };
+        let mut records = PageBuffer::zeroed(dereferenced, pages).map_err(failed)?;
+        for (record, rid) in records.iter_mut().zip(0..) {
+            *record = Keyed { key: key(rid), payload: [rid; 15] };
         }
         let rids = PageBuffer::copied(rids, pages).map_err(failed)?;
         Ok(Sides { tree, pairs, records, rids })

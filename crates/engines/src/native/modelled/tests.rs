@@ -130,3 +130,23 @@ fn threads_of_one_table_have_one_table() {
     let after = samples(&workload, "threads = [\"independent:2\", \"bi:2\"]");
     assert_eq!(alone[0].measures, after[1].measures);
 }
+
+/// What this process did before, and where its memory lies, is in no figure: all that a walk reads
+/// is on pages of its own.
+#[test]
+fn figures_do_not_depend_on_the_heap() {
+    let axes = r#"
+        operator = ["hash_join", "csb_tree", "join_index", "columnar"]
+        probes = ["clustered", "unclustered"]
+    "#;
+    let workload = format!("{PENTIUM}, rows = 700, probe_rows = 900, technique = \"work-ahead\"");
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    let mut measures = |bytes: usize| -> Vec<_> {
+        kept.extend((0..64).map(|_| vec![1; bytes]));
+        samples(&workload, axes).into_iter().map(|sample| sample.measures).collect()
+    };
+    let first = measures(0);
+    for bytes in [24, 1000, 40_008] {
+        assert_eq!(measures(bytes), first, "after {bytes} bytes more");
+    }
+}
