@@ -134,8 +134,8 @@ pub struct Core {
     /// Whether a prefetch instruction is dropped where the page's translation is missing (S4.5).
     #[serde(default)]
     pub drops_hints: bool,
-    /// Whether a thread with nothing to do halts, and leaves its part of a split window and of split
-    /// stores to its siblings.
+    /// Whether a thread with nothing to do halts, and leaves its part of a split window and of
+    /// split stores to its siblings.
     #[serde(default = "yes")]
     pub halts: bool,
     /// Micro-operations of an x86 instruction, where counts are of instructions.
