@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * Which thread runs next: Time Aggregation Scheduling (TAS) and its inter-core form (ITAS), Yamada
+ * and Kusakabe, "Impact of Inter-Core Time Aggregation Scheduler on a Database Server Workload",
+ * as pure functions over numbers.
+ *
+ *   queue of a core, by vruntime    B          C         .       H        .
+ *                                   head       sibling           companion
+ *                                   |<-- within the bonus of the head -->|
+ *
+ *   this core ran A;  C is of A's group;  H is of the group that the master core published.
+ *   alone, master:  C while count < limit and C is within the bonus, else B
+ *   slave:          H while within the bonus, else C as above, else B
+ *   master:         publishes its group when it takes C, withdraws it otherwise
+ *
+ * The paper's letters for a slave are E, F, G for A, B, C. A group is what the caller says: an
+ * address space in the paper. This file compiles as BPF C and as C17, includes nothing, keeps no
+ * state, has no loop and reads no clock; whoever schedules keeps the numbers between two decisions.
+ */
+#ifndef WORKAHEAD_ITAS_H
+#define WORKAHEAD_ITAS_H
+
+typedef __UINT32_TYPE__ itas_u32;
+typedef __UINT64_TYPE__ itas_u64;
+typedef __INT64_TYPE__ itas_s64;
+
+#define ITAS_INLINE static inline __attribute__((always_inline, unused))
+
+/* The greatest difference of two vruntimes that means something, and so the greatest bonus. */
+#define ITAS_BONUS_MAX ((itas_u64)0x7fffffffffffffffULL)
+
+/* What a core does for others. */
+enum itas_role {
+	ITAS_ALONE = 0,  /* TAS: TP1-TP4 */
+	ITAS_MASTER = 1, /* ITAS: IP1-IP5 */
+	ITAS_SLAVE = 2,  /* ITAS: IP1, IP6 */
+};
+
+/* How the paper's slips are read. */
+enum itas_reading {
+	ITAS_CORRECTED = 0,
+	ITAS_LITERAL = 1,
+};
+
+struct itas_tunables {
+	itas_u64 bonus; /* agg_bonus, in units of vruntime: ns */
+	itas_u32 limit; /* agg_limit, consecutive aggregations */
+	itas_u32 reading;
+};
+
+/* Candidates, as bits: which of them exist, and which of them a thread has become. */
+enum itas_candidate {
+	ITAS_NOBODY = 0,
+	ITAS_HEAD = 1,      /* B, F: the lowest vruntime */
+	ITAS_SIBLING = 2,   /* C, G: of the group of the thread that ran last, not that thread */
+	ITAS_COMPANION = 4, /* H: of the group that the master published */
+	ITAS_OVERDUE = 8,   /* the head waits longer than the scheduler promises */
+	ITAS_ENOUGH = 16,   /* nothing that follows can matter: stop looking */
+};
+
+/* What was seen of a queue so far. Starts as zeros, but for the two groups. */
+struct itas_view {
+	itas_u64 own;    /* group of the thread that ran last, 0 for none */
+	itas_u64 shared; /* group that the master published, 0 for none or if this core is no slave */
+	itas_u64 head, sibling, companion; /* vruntimes, where `have` has their bits */
+	itas_u32 have;
+	itas_u32 reserved;
+};
+
+/* What becomes of a count. */
+enum itas_count {
+	ITAS_KEEP = 0,
+	ITAS_RESET = 1,
+	ITAS_INCREMENT = 2,
+	ITAS_RAISE_BONUS = 3, /* literal IP6.2 only: the bonus of E's group grows by one unit */
+};
+
+/* Whose count it is. */
+enum itas_whose {
+	ITAS_OF_CURRENT = 0, /* of the group of the thread that ran last on this core: A, or E */
+	ITAS_OF_SLAVE = 1,   /* literal IP3 and IP5 only: of the group of E, which runs on a slave */
+};
+
+/* What becomes of ia_mm, the group that the master publishes. */
+enum itas_publish {
+	ITAS_LEAVE = 0,
+	ITAS_WITHDRAW = 1,
+	ITAS_PUBLISH = 2,
+};
+
+struct itas_choice {
+	itas_u32 pick; /* ITAS_NOBODY, ITAS_HEAD, ITAS_SIBLING or ITAS_COMPANION */
+	itas_u32 count;
+	itas_u32 whose;
+	itas_u32 publish;
+};
+
+/* A bonus as so many thousandths of a time slice. */
+ITAS_INLINE itas_u64 itas_bonus_of_slice(itas_u64 slice, itas_u32 per_mille)
+{
+	itas_u64 whole = slice / 1000, rest = slice % 1000;
+
+	if (per_mille && whole > ITAS_BONUS_MAX / per_mille)
+		return ITAS_BONUS_MAX;
+	whole *= per_mille;
+	rest = rest * per_mille / 1000;
+	return whole > ITAS_BONUS_MAX - rest ? ITAS_BONUS_MAX : whole + rest;
+}
+
+/* Lower vruntime runs first; vruntimes wrap, so only their difference is compared, as in CFS. */
+ITAS_INLINE int itas_before(itas_u64 a, itas_u64 b)
+{
+	return (itas_s64)(a - b) < 0;
+}
+
+/* Eq. 2 to 5: rival > candidate - bonus, strictly. */
+ITAS_INLINE int itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
+{
+	itas_u64 most = bonus < ITAS_BONUS_MAX ? bonus : ITAS_BONUS_MAX;
+
+	return (itas_s64)(candidate - rival) < (itas_s64)most;
+}
+
+/* Eq. 1. */
+ITAS_INLINE int itas_under_limit(itas_u32 count, itas_u32 limit)
+{
+	return count < limit;
+}
+
+/* Whether the thread takes a place that is empty, or that one with a higher vruntime has. The
+ * first of equals stays, so that the leftmost of several siblings is C. */
+ITAS_INLINE int itas_takes(itas_u32 have, itas_u32 place, itas_u64 vruntime, itas_u64 holder)
+{
+	return !(have & place) || itas_before(vruntime, holder);
+}
+
+/*
+ * IP1: shows one runnable thread. Returns the candidates it has become (the caller remembers who
+ * they are), with ITAS_ENOUGH when the thread and all behind it in the queue are out of the bonus's
+ * reach: threads in ascending vruntime need not be shown beyond that. (In the literal reading they
+ * must be: it keeps the count where neither G nor H exists, and resets it where H can't be reached.)
+ */
+ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
+			      itas_u64 bonus)
+{
+	itas_u32 became = 0, enough = 0;
+
+	if (itas_takes(view->have, ITAS_HEAD, vruntime, view->head)) {
+		view->head = vruntime;
+		became |= ITAS_HEAD;
+	} else if (!itas_beats(vruntime, view->head, bonus)) {
+		enough = ITAS_ENOUGH;
+	}
+	if (group && group == view->own &&
+	    itas_takes(view->have, ITAS_SIBLING, vruntime, view->sibling)) {
+		view->sibling = vruntime;
+		became |= ITAS_SIBLING;
+	}
+	if (group && group == view->shared &&
+	    itas_takes(view->have, ITAS_COMPANION, vruntime, view->companion)) {
+		view->companion = vruntime;
+		became |= ITAS_COMPANION;
+	}
+	view->have |= became;
+	return became | enough;
+}
+
+/* The same for the thread that ran last and could go on. It is no sibling of its own: a program
+ * of one thread is never aggregated. */
+ITAS_INLINE itas_u32 itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
+				      itas_u64 bonus)
+{
+	itas_u64 own = view->own;
+	itas_u32 became;
+
+	view->own = 0;
+	became = itas_see(view, vruntime, group, bonus);
+	view->own = own;
+	return became;
+}
+
+/* TP1 to TP4; IP2 to IP5 are the same with a group to publish. */
+ITAS_INLINE struct itas_choice itas_by_time(const struct itas_view *view, itas_u32 count,
+					    const struct itas_tunables *tunables, itas_u32 role)
+{
+	int master = role == ITAS_MASTER;
+	struct itas_choice choice = {
+		.pick = view->have & ITAS_HEAD,
+		.count = ITAS_RESET,
+		.whose = master && tunables->reading == ITAS_LITERAL ? ITAS_OF_SLAVE
+								     : ITAS_OF_CURRENT,
+		.publish = master ? ITAS_WITHDRAW : ITAS_LEAVE,
+	};
+
+	if ((view->have & ITAS_SIBLING) && itas_under_limit(count, tunables->limit) &&
+	    itas_beats(view->sibling, view->head, tunables->bonus)) {
+		choice.pick = ITAS_SIBLING;
+		choice.count = ITAS_INCREMENT;
+		if (master)
+			choice.publish = ITAS_PUBLISH;
+	}
+	return choice;
+}
+
+/* IP6 of a slave. */
+ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas_u32 count,
+					      const struct itas_tunables *tunables)
+{
+	int literal = tunables->reading == ITAS_LITERAL;
+	int sibling = !!(view->have & ITAS_SIBLING), companion = !!(view->have & ITAS_COMPANION);
+	int eq3 = companion && itas_beats(view->companion, view->head, tunables->bonus);
+	int eq4 = companion && sibling &&
+		  itas_beats(view->companion, view->sibling, tunables->bonus);
+	int eq5 = sibling && itas_beats(view->sibling, view->head, tunables->bonus);
+	struct itas_choice choice = { .pick = view->have & ITAS_HEAD, .count = ITAS_RESET };
+
+	if (sibling && companion && eq3 && eq4) { /* IP6.1 */
+		choice.pick = ITAS_COMPANION;
+	} else if (sibling) { /* IP6.2, also where IP6.1 fails */
+		if (itas_under_limit(count, tunables->limit) && eq5) {
+			choice.pick = ITAS_SIBLING;
+			choice.count = literal ? ITAS_RAISE_BONUS : ITAS_INCREMENT;
+		}
+	} else if (companion) { /* IP6.3: Eq. 4 names G, which isn't there */
+		if (literal ? eq4 : eq3)
+			choice.pick = ITAS_COMPANION;
+	} else if (literal) { /* IP6, neither: no reset is stated */
+		choice.count = ITAS_KEEP;
+	}
+	return choice;
+}
+
+/*
+ * The decision of one core. `count` is agg_count of the group of the thread that ran last here.
+ * An overdue head goes first, whatever the role; everything else is then as if Eq. 2, 3 and 5
+ * were false (not in the paper).
+ */
+ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u32 role,
+					   itas_u32 count, const struct itas_tunables *tunables)
+{
+	struct itas_tunables now = *tunables;
+
+	if (seen->have & ITAS_OVERDUE)
+		now.bonus = 0;
+	if (role == ITAS_SLAVE)
+		return itas_by_master(seen, count, &now);
+	return itas_by_time(seen, count, &now, role);
+}
+
+/* The count after a choice. */
+ITAS_INLINE itas_u32 itas_count_after(itas_u32 count, itas_u32 change)
+{
+	if (change == ITAS_RESET)
+		return 0;
+	if (change == ITAS_INCREMENT && count != 0xffffffffU)
+		return count + 1;
+	return count;
+}
+
+#endif

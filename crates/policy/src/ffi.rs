@@ -1,0 +1,115 @@
+//! The header's functions as C compiled them, and its structs as it lays them out.
+
+use crate::{Reading, Role, Tunables};
+
+/// `struct itas_tunables`.
+#[repr(C)]
+struct RawTunables {
+    bonus: u64,
+    limit: u32,
+    reading: u32,
+}
+
+/// `struct itas_view`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct View {
+    pub(crate) own: u64,
+    pub(crate) shared: u64,
+    pub(crate) head: u64,
+    pub(crate) sibling: u64,
+    pub(crate) companion: u64,
+    pub(crate) have: u32,
+    pub(crate) reserved: u32,
+}
+
+/// `struct itas_choice`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawChoice {
+    pub(crate) pick: u32,
+    pub(crate) count: u32,
+    pub(crate) whose: u32,
+    pub(crate) publish: u32,
+}
+
+const _: () = {
+    assert!(size_of::<RawTunables>() == 16, "as in itas.c");
+    assert!(size_of::<View>() == 48, "as in itas.c");
+    assert!(size_of::<RawChoice>() == 16, "as in itas.c");
+};
+
+/// `enum itas_candidate`.
+pub(crate) const HEAD: u32 = 1;
+pub(crate) const SIBLING: u32 = 2;
+pub(crate) const COMPANION: u32 = 4;
+pub(crate) const OVERDUE: u32 = 8;
+pub(crate) const ENOUGH: u32 = 16;
+
+unsafe extern "C" {
+    safe fn workahead_itas_bonus_of_slice(slice: u64, per_mille: u32) -> u64;
+    safe fn workahead_itas_before(a: u64, b: u64) -> i32;
+    safe fn workahead_itas_beats(candidate: u64, rival: u64, bonus: u64) -> i32;
+    safe fn workahead_itas_see(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32;
+    safe fn workahead_itas_see_current(
+        view: &mut View,
+        vruntime: u64,
+        group: u64,
+        bonus: u64,
+    ) -> u32;
+    safe fn workahead_itas_choose(
+        view: &View,
+        role: u32,
+        count: u32,
+        tunables: &RawTunables,
+        choice: &mut RawChoice,
+    );
+    safe fn workahead_itas_count_after(count: u32, change: u32) -> u32;
+}
+
+/// A bonus as so many thousandths of a time slice of `slice_ns`, at most [`crate::BONUS_MAX`]: the
+/// unit that users understand (vruntime in nanoseconds is "too fine-grained", section on TAS).
+#[must_use]
+pub fn bonus_of_slice(slice_ns: u64, per_mille: u32) -> u64 {
+    workahead_itas_bonus_of_slice(slice_ns, per_mille)
+}
+
+/// Whether vruntime `a` comes before `b`, which wrap around.
+#[must_use]
+pub fn before(a: u64, b: u64) -> bool {
+    workahead_itas_before(a, b) != 0
+}
+
+/// Eq. 2 to 5: whether `rival > candidate − bonus`, strictly, for vruntimes that wrap around.
+#[must_use]
+pub fn beats(candidate: u64, rival: u64, bonus_ns: u64) -> bool {
+    workahead_itas_beats(candidate, rival, bonus_ns) != 0
+}
+
+pub(crate) fn see(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32 {
+    workahead_itas_see(view, vruntime, group, bonus)
+}
+
+pub(crate) fn see_current(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32 {
+    workahead_itas_see_current(view, vruntime, group, bonus)
+}
+
+pub(crate) fn choose(view: &View, role: Role, count: u32, tunables: &Tunables) -> RawChoice {
+    let role = match role {
+        Role::Alone => 0,
+        Role::Master => 1,
+        Role::Slave => 2,
+    };
+    let reading = match tunables.reading {
+        Reading::Corrected => 0,
+        Reading::Literal => 1,
+    };
+    let tunables = RawTunables { bonus: tunables.bonus_ns, limit: tunables.limit, reading };
+    let mut choice = RawChoice::default();
+    workahead_itas_choose(view, role, count, &tunables, &mut choice);
+    choice
+}
+
+pub(crate) fn count_after(count: u32, change: u32) -> u32 {
+    workahead_itas_count_after(count, change)
+}

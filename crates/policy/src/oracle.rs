@@ -1,0 +1,116 @@
+//! The rules again, from the paper's text and letter by letter, over integers that don't wrap: what
+//! the header is held against. Slow and wordy on purpose; shares nothing with it.
+
+use crate::{Choice, Count, Pick, Publish, Reading, Role, Whose};
+
+/// The state in front of a decision. Vruntimes as mathematical integers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    pub(crate) role: Role,
+    pub(crate) reading: Reading,
+    /// B on an alone core or a master, F on a slave.
+    pub(crate) b: Option<i128>,
+    /// C, or G on a slave.
+    pub(crate) c: Option<i128>,
+    /// H.
+    pub(crate) h: Option<i128>,
+    pub(crate) overdue: bool,
+    pub(crate) count: u32,
+    pub(crate) limit: u32,
+    pub(crate) bonus: i128,
+}
+
+/// The decision, and the rules that led to it in the paper's numbering.
+pub(crate) fn decide(state: &State) -> (Choice, &'static str) {
+    match state.role {
+        Role::Alone => tas(state),
+        Role::Master => master(state),
+        Role::Slave => slave(state),
+    }
+}
+
+/// "Vrun_rival > Vrun_candidate − agg_bonus", false where one of them doesn't exist.
+fn equation(rival: Option<i128>, candidate: Option<i128>, bonus: i128) -> bool {
+    match (rival, candidate) {
+        (Some(rival), Some(candidate)) => rival > candidate - bonus,
+        _ => false,
+    }
+}
+
+fn eq1(state: &State) -> bool {
+    state.count < state.limit
+}
+
+/// The one rule that isn't in the paper: an overdue head has no rival.
+fn passes_head(state: &State, candidate: Option<i128>) -> bool {
+    !state.overdue && equation(state.b, candidate, state.bonus)
+}
+
+fn head_of(state: &State) -> Pick {
+    if state.b.is_some() { Pick::Head } else { Pick::Nobody }
+}
+
+fn tas(state: &State) -> (Choice, &'static str) {
+    let chosen =
+        |pick, count| Choice { pick, count, whose: Whose::Current, publish: Publish::Leave };
+    if !eq1(state) {
+        return (chosen(head_of(state), Count::Reset), "TP1 false");
+    }
+    if !passes_head(state, state.c) {
+        return (chosen(head_of(state), Count::Reset), "TP1 TP2 false");
+    }
+    (chosen(Pick::Sibling, Count::Increment), "TP1 TP2 TP3")
+}
+
+fn master(state: &State) -> (Choice, &'static str) {
+    let whose = match state.reading {
+        Reading::Corrected => Whose::Current,
+        Reading::Literal => Whose::Slave,
+    };
+    let ip5 =
+        Choice { pick: head_of(state), count: Count::Reset, whose, publish: Publish::Withdraw };
+    if state.c.is_none() {
+        return (ip5, "IP2 IP5");
+    }
+    if eq1(state) && passes_head(state, state.c) {
+        let ip4 =
+            Choice { pick: Pick::Sibling, count: Count::Increment, whose, publish: Publish::Own };
+        return (ip4, "IP2 IP3 IP4");
+    }
+    (ip5, "IP2 IP3 IP5")
+}
+
+fn slave(state: &State) -> (Choice, &'static str) {
+    let chosen =
+        |pick, count| Choice { pick, count, whose: Whose::Current, publish: Publish::Leave };
+    let (eq3, eq5) = (passes_head(state, state.h), passes_head(state, state.c));
+    let eq4 = equation(state.c, state.h, state.bonus);
+    let literal = state.reading == Reading::Literal;
+    match (state.c.is_some(), state.h.is_some()) {
+        (true, true) if eq3 && eq4 => (chosen(Pick::Companion, Count::Reset), "IP6.1"),
+        (true, both) => {
+            let path = |taken| match (both, taken) {
+                (true, true) => "IP6.1 IP6.2 true",
+                (true, false) => "IP6.1 IP6.2 false",
+                (false, true) => "IP6.2 true",
+                (false, false) => "IP6.2 false",
+            };
+            let counted = if literal { Count::RaiseBonus } else { Count::Increment };
+            match eq1(state) && eq5 {
+                true => (chosen(Pick::Sibling, counted), path(true)),
+                false => (chosen(head_of(state), Count::Reset), path(false)),
+            }
+        }
+        (false, true) => {
+            let taken = if literal { eq4 } else { eq3 };
+            match taken {
+                true => (chosen(Pick::Companion, Count::Reset), "IP6.3 true"),
+                false => (chosen(head_of(state), Count::Reset), "IP6.3 false"),
+            }
+        }
+        (false, false) => {
+            let count = if literal { Count::Keep } else { Count::Reset };
+            (chosen(head_of(state), count), "IP6 neither")
+        }
+    }
+}

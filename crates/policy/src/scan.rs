@@ -1,0 +1,158 @@
+//! IP1, looking through the queue of a core for B, C and H; then the choice among them.
+
+use std::num::NonZeroU64;
+
+use crate::ffi::{self, COMPANION, ENOUGH, HEAD, OVERDUE, SIBLING, View};
+use crate::{Choice, Pick, Reading, Role, Tunables};
+
+/// Threads of one group are siblings: an address space in the paper, a cgroup or the processes of
+/// one parent as well. Only compared, never followed.
+pub type Group = NonZeroU64;
+
+/// A runnable thread, as far as the decision is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Virtual run time, nanoseconds; wraps around.
+    pub vruntime_ns: u64,
+    /// Its group; kernel threads have none.
+    pub group: Option<Group>,
+}
+
+/// What a thread that was shown has become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The head so far (B, F).
+    pub head: bool,
+    /// The sibling so far (C, G).
+    pub sibling: bool,
+    /// The companion so far (H).
+    pub companion: bool,
+    /// Threads that follow in ascending vruntime can't be chosen: looking may stop, unless the
+    /// reading is literal.
+    pub enough: bool,
+}
+
+/// One look through a queue.
+///
+/// ```
+/// use workahead_policy::{Group, Pick, Role, Scan, Thread, Tunables};
+/// let group = Group::new(7);
+/// let tunables = Tunables::default();
+/// let mut scan = Scan::new(group, None);
+/// assert!(scan.see(Thread { vruntime_ns: 10, group: None }, &tunables).head);
+/// assert!(scan.see(Thread { vruntime_ns: 16, group }, &tunables).sibling);
+/// assert_eq!(scan.choose(Role::Alone, 0, &tunables).pick, Pick::Sibling);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan {
+    view: View,
+}
+
+impl Scan {
+    /// A look by a core on which `own` ran last, while `shared` is published to it.
+    #[must_use]
+    pub fn new(own: Option<Group>, shared: Option<Group>) -> Self {
+        let number = |group: Option<Group>| group.map_or(0, Group::get);
+        Self { view: View { own: number(own), shared: number(shared), ..View::default() } }
+    }
+
+    /// Shows a thread of the queue. Threads may come in any order; in ascending vruntime the look
+    /// can stop early.
+    pub fn see(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
+        let group = thread.group.map_or(0, Group::get);
+        seen(ffi::see(&mut self.view, thread.vruntime_ns, group, tunables.bonus_ns))
+    }
+
+    /// Shows the thread that ran last, where it could go on: no sibling of its own. Shown last, it
+    /// loses to the head of the queue at equal vruntime, as when CFS queues it again.
+    pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
+        let group = thread.group.map_or(0, Group::get);
+        seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.bonus_ns))
+    }
+
+    /// Says that the head waits longer than the scheduler promises: it is chosen.
+    pub fn overdue(&mut self) {
+        self.view.have |= OVERDUE;
+    }
+
+    /// Whether there was a chance to aggregate: a sibling or a companion was seen.
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        self.view.have & (SIBLING | COMPANION) != 0
+    }
+
+    /// Decides. `count` is `agg_count` of the group that ran last, on this core.
+    #[must_use]
+    pub fn choose(&self, role: Role, count: u32, tunables: &Tunables) -> Choice {
+        ffi::choose(&self.view, role, count, tunables).into()
+    }
+}
+
+fn seen(bits: u32) -> Seen {
+    let has = |bit| bits & bit != 0;
+    Seen { head: has(HEAD), sibling: has(SIBLING), companion: has(COMPANION), enough: has(ENOUGH) }
+}
+
+/// A core that has to decide.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Core {
+    /// What it does for others.
+    pub role: Role,
+    /// The group of the thread that ran last on it.
+    pub own: Option<Group>,
+    /// What its master published; nothing where it is no slave.
+    pub shared: Option<Group>,
+    /// `agg_count` of its own group on it.
+    pub count: u32,
+    /// The thread that ran last, where it could go on.
+    pub current: Option<Thread>,
+}
+
+/// Who runs next, where in the queue, and after how much looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The decision.
+    pub choice: Choice,
+    /// Position in the queue; none where the thread that ran last goes on, or nobody can.
+    pub position: Option<usize>,
+    /// How many threads of the queue were looked at.
+    pub looked_at: usize,
+}
+
+/// Decides over a queue in ascending vruntime, without [`Scan::overdue`].
+pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunables) -> Chosen {
+    let mut scan = Scan::new(core.own, core.shared);
+    let (mut head, mut sibling, mut companion) = (None, None, None);
+    let mut looked_at = 0;
+    for (position, thread) in queue.into_iter().enumerate() {
+        let seen = scan.see(thread, by);
+        looked_at += 1;
+        for (found, place) in
+            [(seen.head, &mut head), (seen.sibling, &mut sibling), (seen.companion, &mut companion)]
+        {
+            if found {
+                *place = Some(position);
+            }
+        }
+        // Literal, a candidate that is out of reach isn't the same as none (IP6, count).
+        if seen.enough && by.reading == Reading::Corrected {
+            break;
+        }
+    }
+    if let Some(current) = core.current {
+        let seen = scan.see_current(current, by);
+        for (found, place) in [(seen.head, &mut head), (seen.companion, &mut companion)] {
+            if found {
+                *place = None;
+            }
+        }
+    }
+    let choice = scan.choose(core.role, core.count, by);
+    let position = match choice.pick {
+        Pick::Nobody => None,
+        Pick::Head => head,
+        Pick::Sibling => sibling,
+        Pick::Companion => companion,
+    };
+    Chosen { choice, position, looked_at }
+}
