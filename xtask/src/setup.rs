@@ -4,6 +4,7 @@
 //! every service held back; nobody else's machine is changed: they are told the exact command.
 
 mod duckdb;
+mod guest;
 
 use std::process::Command;
 
@@ -86,6 +87,7 @@ fn needs() -> Vec<Need> {
     ]
     .into_iter()
     .chain(of_studies())
+    .chain(guest::needs())
     .collect()
 }
 

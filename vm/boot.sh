@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Boots a kernel in QEMU with an initramfs of static busybox and the given files, runs a command in
+# it, shows its output and exits with its status; 124 where none came back (a panic, or too late).
+#
+#   vm/boot.sh [-k KERNEL] [-m MEGABYTES] [-s SMP] [-t SECONDS] [-f FILE]... COMMAND [WORD]...
+#
+# FILEs lie in /payload, the working directory and first in PATH, and bring the libraries they need.
+# Two cores of two threads by default. Emulated by one thread (tcg,thread=single): with several,
+# kernels died in patched code while a scheduler was attached. No disk, no network.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+kernel='' memory=768 smp=4,sockets=1,cores=2,threads=2 seconds=120 files=()
+while getopts k:m:s:t:f: option; do
+  case $option in
+  k) kernel=$OPTARG ;;
+  m) memory=$OPTARG ;;
+  s) smp=$OPTARG ;;
+  t) seconds=$OPTARG ;;
+  f) files+=("$OPTARG") ;;
+  *) exit 2 ;;
+  esac
+done
+shift $((OPTIND - 1))
+fail() {
+  echo "boot.sh: $*" >&2
+  exit 2
+}
+
+[ $# -gt 0 ] || fail "usage: boot.sh [-k KERNEL] [-f FILE]... COMMAND [WORD]..."
+[ -n "$kernel" ] || kernel=$("$here/fetch-kernel.sh")
+for program in qemu-system-x86_64 busybox cpio; do
+  command -v "$program" >/dev/null || fail "no $program: run cargo xtask setup"
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/initrd.d
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,payload}
+cp "$(command -v busybox)" "$root/bin/busybox"
+ln -s busybox "$root/bin/sh"
+for file in "${files[@]}"; do
+  cp -aL "$file" "$root/payload/"
+  # A program that isn't static brings its libraries.
+  for library in $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
+    mkdir -p "$root$(dirname "$library")"
+    cp -L "$library" "$root$library"
+  done
+done
+printf '%q ' "$@" >"$root/payload/.command"
+cat >"$root/init" <<'INIT'
+#!/bin/sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev 2>/dev/null
+mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
+mount -t bpf bpf /sys/fs/bpf 2>/dev/null
+mount -t cgroup2 cgroup /sys/fs/cgroup 2>/dev/null
+mount -t tmpfs tmp /tmp
+export PATH=/payload:/bin HOME=/tmp
+cd /payload
+sh ./.command </dev/null
+echo $? >/dev/ttyS1
+poweroff -f
+INIT
+chmod +x "$root/init"
+(cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
+
+# An oops is a panic and a panic the end, so that a broken kernel can't pass.
+words="console=ttyS0 quiet panic=-1 oops=panic mitigations=off random.trust_cpu=on nokaslr"
+status=0
+timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -smp "$smp" -m "$memory" \
+  -nodefaults -no-user-config -display none -no-reboot -kernel "$kernel" -initrd "$work/initrd" \
+  -serial stdio -serial "file:$work/status" -append "$words tsc=reliable" </dev/null || status=$?
+told=$(tr -dc 0-9 <"$work/status" 2>/dev/null || true)
+[ -n "$told" ] ||
+  echo "boot.sh: the guest gave no status back within ${seconds} s (QEMU: $status)" >&2
+exit "${told:-124}"

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Prints the path of a Linux kernel with sched_ext, fetching it once: a Debian package that apt
+# verifies, kept outside of Git. Nothing of the host's own package lists is touched.
+#
+#   vm/fetch-kernel.sh          the first that there is of vm/kernels.txt, then any other from 6.16
+#   vm/fetch-kernel.sh next     the one after the newest that was fetched (the last one failed)
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
+suites="trixie-backports sid"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+fail() {
+  echo "fetch-kernel: $*" >&2
+  exit 1
+}
+
+[ "$(uname -m)" = x86_64 ] || fail "the guest is x86-64; this machine is $(uname -m)"
+mkdir -p "$cache/rejected"
+for kept in "$cache"/vmlinuz-*; do
+  [ -e "$kept" ] || continue
+  version=${kept##*/vmlinuz-}
+  if [ "${1:-}" = next ]; then
+    touch "$cache/rejected/$version"
+    rm -f "$kept"
+  else
+    echo "$kept"
+    exit
+  fi
+done
+command -v apt-get >/dev/null ||
+  fail "no apt-get: put a kernel with sched_ext at $cache/vmlinuz-VERSION"
+[ -r "$keyring" ] || fail "no $keyring: apt-get install debian-archive-keyring"
+
+apt=$cache/apt
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/sources"
+mirror=${WORKAHEAD_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
+  "$mirror" "$suites" "$keyring" >"$apt/sources/debian.sources"
+private=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$apt/sources"
+  -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Architecture=amd64
+  -o Acquire::Languages=none -o APT::Sandbox::User=root)
+apt-get "${private[@]}" update >"$apt/update.log" 2>&1 ||
+  fail "apt-get update: see $apt/update.log"
+
+# Flavour "cloud": what a virtual machine needs, in a third of the size. Unsigned variants and
+# debug symbols have other names.
+known=$(apt-cache "${private[@]}" pkgnames linux-image- |
+  sed -n 's/^linux-image-\(.*-cloud-amd64\)$/\1/p' |
+  grep -E '^[0-9]+\.[0-9]+\.[0-9]+' | sort -V)
+fresh=$(awk -F. '$1 > 6 || ($1 == 6 && $2 + 0 >= 16)' <<<"$known")
+wanted=$({
+  while read -r prefix; do
+    case $prefix in '' | '#'*) continue ;; esac
+    grep "^${prefix//./\\.}" <<<"$fresh" | sort -rV || true
+  done <"$here/kernels.txt"
+  echo "$fresh"
+} | awk 'NF && !seen[$0]++')
+
+for version in $wanted; do
+  [ -e "$cache/rejected/$version" ] && continue
+  work=$cache/unpack
+  rm -rf "$work"
+  mkdir -p "$work"
+  # From 6.19 on the image itself lies in linux-binary-VERSION.
+  for package in "linux-image-$version" "linux-binary-$version"; do
+    (cd "$work" && apt-get "${private[@]}" download "$package" >>"$apt/download.log" 2>&1) || true
+  done
+  for deb in "$work"/*.deb; do
+    [ -e "$deb" ] && dpkg -x "$deb" "$work/root"
+  done
+  image=$(find "$work/root" \( -name "vmlinuz-$version" -o -name vmlinuz \) -size +1000k \
+    2>/dev/null | head -n 1)
+  if [ -n "$image" ]; then
+    mv "$image" "$cache/vmlinuz-$version.workahead-tmp"
+    rm -rf "$work"
+    mv "$cache/vmlinuz-$version.workahead-tmp" "$cache/vmlinuz-$version"
+    echo "$cache/vmlinuz-$version"
+    exit
+  fi
+done
+rm -rf "$cache/unpack"
+fail "no kernel with sched_ext could be fetched from $mirror ($suites): see $apt/download.log"
