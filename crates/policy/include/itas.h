@@ -44,6 +44,7 @@ enum itas_reading {
 
 struct itas_tunables {
 	itas_u64 bonus; /* agg_bonus, in units of vruntime: ns */
+	itas_u64 companion_bonus; /* that of H; the paper has one for all */
 	itas_u32 limit; /* agg_limit, consecutive aggregations */
 	itas_u32 reading;
 };
@@ -121,6 +122,13 @@ ITAS_INLINE int itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
 	return (itas_s64)(candidate - rival) < (itas_s64)most;
 }
 
+/* How far behind the head anybody can be chosen. */
+ITAS_INLINE itas_u64 itas_reach(const struct itas_tunables *tunables)
+{
+	return tunables->bonus > tunables->companion_bonus ? tunables->bonus
+							   : tunables->companion_bonus;
+}
+
 /* Eq. 1. */
 ITAS_INLINE int itas_under_limit(itas_u32 count, itas_u32 limit)
 {
@@ -135,20 +143,20 @@ ITAS_INLINE int itas_takes(itas_u32 have, itas_u32 place, itas_u64 vruntime, ita
 }
 
 /*
- * IP1: shows one runnable thread. Returns the candidates it has become (the caller remembers who
+ * IP1: shows one runnable thread; `reach` is itas_reach(). Returns the candidates it has become (the caller remembers who
  * they are), with ITAS_ENOUGH when the thread and all behind it in the queue are out of the bonus's
  * reach: threads in ascending vruntime need not be shown beyond that. (In the literal reading they
  * must be: it keeps the count where neither G nor H exists, and resets it where H can't be reached.)
  */
 ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
-			      itas_u64 bonus)
+			      itas_u64 reach)
 {
 	itas_u32 became = 0, enough = 0;
 
 	if (itas_takes(view->have, ITAS_HEAD, vruntime, view->head)) {
 		view->head = vruntime;
 		became |= ITAS_HEAD;
-	} else if (!itas_beats(vruntime, view->head, bonus)) {
+	} else if (!itas_beats(vruntime, view->head, reach)) {
 		enough = ITAS_ENOUGH;
 	}
 	if (group && group == view->own &&
@@ -168,13 +176,13 @@ ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u6
 /* The same for the thread that ran last and could go on. It is no sibling of its own: a program
  * of one thread is never aggregated. */
 ITAS_INLINE itas_u32 itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
-				      itas_u64 bonus)
+				      itas_u64 reach)
 {
 	itas_u64 own = view->own;
 	itas_u32 became;
 
 	view->own = 0;
-	became = itas_see(view, vruntime, group, bonus);
+	became = itas_see(view, vruntime, group, reach);
 	view->own = own;
 	return became;
 }
@@ -208,9 +216,9 @@ ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas
 {
 	int literal = tunables->reading == ITAS_LITERAL;
 	int sibling = !!(view->have & ITAS_SIBLING), companion = !!(view->have & ITAS_COMPANION);
-	int eq3 = companion && itas_beats(view->companion, view->head, tunables->bonus);
+	int eq3 = companion && itas_beats(view->companion, view->head, tunables->companion_bonus);
 	int eq4 = companion && sibling &&
-		  itas_beats(view->companion, view->sibling, tunables->bonus);
+		  itas_beats(view->companion, view->sibling, tunables->companion_bonus);
 	int eq5 = sibling && itas_beats(view->sibling, view->head, tunables->bonus);
 	struct itas_choice choice = { .pick = view->have & ITAS_HEAD, .count = ITAS_RESET };
 
@@ -241,7 +249,7 @@ ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u3
 	struct itas_tunables now = *tunables;
 
 	if (seen->have & ITAS_OVERDUE)
-		now.bonus = 0;
+		now.bonus = now.companion_bonus = 0;
 	if (role == ITAS_SLAVE)
 		return itas_by_master(seen, count, &now);
 	return itas_by_time(seen, count, &now, role);

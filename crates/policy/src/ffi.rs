@@ -6,6 +6,7 @@ use crate::{Reading, Role, Tunables};
 #[repr(C)]
 struct RawTunables {
     bonus: u64,
+    companion_bonus: u64,
     limit: u32,
     reading: u32,
 }
@@ -34,7 +35,7 @@ pub(crate) struct RawChoice {
 }
 
 const _: () = {
-    assert!(size_of::<RawTunables>() == 16, "as in itas.c");
+    assert!(size_of::<RawTunables>() == 24, "as in itas.c");
     assert!(size_of::<View>() == 48, "as in itas.c");
     assert!(size_of::<RawChoice>() == 16, "as in itas.c");
 };
@@ -50,12 +51,12 @@ unsafe extern "C" {
     safe fn workahead_itas_bonus_of_slice(slice: u64, per_mille: u32) -> u64;
     safe fn workahead_itas_before(a: u64, b: u64) -> i32;
     safe fn workahead_itas_beats(candidate: u64, rival: u64, bonus: u64) -> i32;
-    safe fn workahead_itas_see(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32;
+    safe fn workahead_itas_see(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32;
     safe fn workahead_itas_see_current(
         view: &mut View,
         vruntime: u64,
         group: u64,
-        bonus: u64,
+        reach: u64,
     ) -> u32;
     safe fn workahead_itas_choose(
         view: &View,
@@ -86,12 +87,12 @@ pub fn beats(candidate: u64, rival: u64, bonus_ns: u64) -> bool {
     workahead_itas_beats(candidate, rival, bonus_ns) != 0
 }
 
-pub(crate) fn see(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32 {
-    workahead_itas_see(view, vruntime, group, bonus)
+pub(crate) fn see(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32 {
+    workahead_itas_see(view, vruntime, group, reach)
 }
 
-pub(crate) fn see_current(view: &mut View, vruntime: u64, group: u64, bonus: u64) -> u32 {
-    workahead_itas_see_current(view, vruntime, group, bonus)
+pub(crate) fn see_current(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32 {
+    workahead_itas_see_current(view, vruntime, group, reach)
 }
 
 pub(crate) fn choose(view: &View, role: Role, count: u32, tunables: &Tunables) -> RawChoice {
@@ -104,7 +105,12 @@ pub(crate) fn choose(view: &View, role: Role, count: u32, tunables: &Tunables) -
         Reading::Corrected => 0,
         Reading::Literal => 1,
     };
-    let tunables = RawTunables { bonus: tunables.bonus_ns, limit: tunables.limit, reading };
+    let tunables = RawTunables {
+        bonus: tunables.bonus_ns,
+        companion_bonus: tunables.companion_bonus_ns.unwrap_or(tunables.bonus_ns),
+        limit: tunables.limit,
+        reading,
+    };
     let mut choice = RawChoice::default();
     workahead_itas_choose(view, role, count, &tunables, &mut choice);
     choice

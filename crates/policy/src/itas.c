@@ -2,7 +2,7 @@
 /* The header's functions with names that a linker knows, for Rust. */
 #include "itas.h"
 
-_Static_assert(sizeof(struct itas_tunables) == 16, "as in ffi.rs");
+_Static_assert(sizeof(struct itas_tunables) == 24, "as in ffi.rs");
 _Static_assert(sizeof(struct itas_view) == 48, "as in ffi.rs");
 _Static_assert(sizeof(struct itas_choice) == 16, "as in ffi.rs");
 
@@ -22,15 +22,15 @@ int workahead_itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
 }
 
 itas_u32 workahead_itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
-			    itas_u64 bonus)
+			    itas_u64 reach)
 {
-	return itas_see(view, vruntime, group, bonus);
+	return itas_see(view, vruntime, group, reach);
 }
 
 itas_u32 workahead_itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
-				    itas_u64 bonus)
+				    itas_u64 reach)
 {
-	return itas_see_current(view, vruntime, group, bonus);
+	return itas_see_current(view, vruntime, group, reach);
 }
 
 void workahead_itas_choose(const struct itas_view *view, itas_u32 role, itas_u32 count,

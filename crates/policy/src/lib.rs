@@ -60,6 +60,9 @@ pub const BONUS_MAX: u64 = i64::MAX as u64;
 pub struct Tunables {
     /// `agg_bonus`, in nanoseconds of virtual run time; more than [`BONUS_MAX`] is [`BONUS_MAX`].
     pub bonus_ns: u64,
+    /// The bonus of H, where it isn't the same: a group can have a bonus of its own, and brings it
+    /// along (the paper's "API … to statically specify the strength of aggregation").
+    pub companion_bonus_ns: Option<u64>,
     /// `agg_limit`: at most so many aggregations in a row.
     pub limit: u32,
     /// How the paper's slips are read.
@@ -69,7 +72,20 @@ pub struct Tunables {
 impl Default for Tunables {
     /// What the paper evaluates: a bonus of 50 million, a limit of 100.
     fn default() -> Self {
-        Self { bonus_ns: 50_000_000, limit: 100, reading: Reading::Corrected }
+        Self {
+            bonus_ns: 50_000_000,
+            companion_bonus_ns: None,
+            limit: 100,
+            reading: Reading::Corrected,
+        }
+    }
+}
+
+impl Tunables {
+    /// How far behind the head anybody can be chosen, nanoseconds of vruntime.
+    #[must_use]
+    pub fn reach_ns(&self) -> u64 {
+        self.companion_bonus_ns.map_or(self.bonus_ns, |other| other.max(self.bonus_ns))
     }
 }
 

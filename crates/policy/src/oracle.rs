@@ -18,6 +18,8 @@ pub(crate) struct State {
     pub(crate) count: u32,
     pub(crate) limit: u32,
     pub(crate) bonus: i128,
+    /// H's.
+    pub(crate) companion_bonus: i128,
 }
 
 /// The decision, and the rules that led to it in the paper's numbering.
@@ -42,8 +44,8 @@ fn eq1(state: &State) -> bool {
 }
 
 /// The one rule that isn't in the paper: an overdue head has no rival.
-fn passes_head(state: &State, candidate: Option<i128>) -> bool {
-    !state.overdue && equation(state.b, candidate, state.bonus)
+fn passes_head(state: &State, candidate: Option<i128>, bonus: i128) -> bool {
+    !state.overdue && equation(state.b, candidate, bonus)
 }
 
 fn head_of(state: &State) -> Pick {
@@ -56,7 +58,7 @@ fn tas(state: &State) -> (Choice, &'static str) {
     if !eq1(state) {
         return (chosen(head_of(state), Count::Reset), "TP1 false");
     }
-    if !passes_head(state, state.c) {
+    if !passes_head(state, state.c, state.bonus) {
         return (chosen(head_of(state), Count::Reset), "TP1 TP2 false");
     }
     (chosen(Pick::Sibling, Count::Increment), "TP1 TP2 TP3")
@@ -72,7 +74,7 @@ fn master(state: &State) -> (Choice, &'static str) {
     if state.c.is_none() {
         return (ip5, "IP2 IP5");
     }
-    if eq1(state) && passes_head(state, state.c) {
+    if eq1(state) && passes_head(state, state.c, state.bonus) {
         let ip4 =
             Choice { pick: Pick::Sibling, count: Count::Increment, whose, publish: Publish::Own };
         return (ip4, "IP2 IP3 IP4");
@@ -83,8 +85,11 @@ fn master(state: &State) -> (Choice, &'static str) {
 fn slave(state: &State) -> (Choice, &'static str) {
     let chosen =
         |pick, count| Choice { pick, count, whose: Whose::Current, publish: Publish::Leave };
-    let (eq3, eq5) = (passes_head(state, state.h), passes_head(state, state.c));
-    let eq4 = equation(state.c, state.h, state.bonus);
+    let (eq3, eq5) = (
+        passes_head(state, state.h, state.companion_bonus),
+        passes_head(state, state.c, state.bonus),
+    );
+    let eq4 = equation(state.c, state.h, state.companion_bonus);
     let literal = state.reading == Reading::Literal;
     match (state.c.is_some(), state.h.is_some()) {
         (true, true) if eq3 && eq4 => (chosen(Pick::Companion, Count::Reset), "IP6.1"),

@@ -60,14 +60,14 @@ impl Scan {
     /// can stop early.
     pub fn see(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
         let group = thread.group.map_or(0, Group::get);
-        seen(ffi::see(&mut self.view, thread.vruntime_ns, group, tunables.bonus_ns))
+        seen(ffi::see(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
     }
 
     /// Shows the thread that ran last, where it could go on: no sibling of its own. Shown last, it
     /// loses to the head of the queue at equal vruntime, as when CFS queues it again.
     pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
         let group = thread.group.map_or(0, Group::get);
-        seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.bonus_ns))
+        seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
     }
 
     /// Says that the head waits longer than the scheduler promises: it is chosen.

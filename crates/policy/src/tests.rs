@@ -16,6 +16,7 @@ fn by_header(state: &State, origin: u64) -> Choice {
     let at = |vruntime: i128| origin.wrapping_add(u64::try_from(vruntime).expect("not negative"));
     let tunables = Tunables {
         bonus_ns: u64::try_from(state.bonus).expect("not negative"),
+        companion_bonus_ns: Some(u64::try_from(state.companion_bonus).expect("not negative")),
         limit: state.limit,
         reading: state.reading,
     };
@@ -36,26 +37,47 @@ fn by_header(state: &State, origin: u64) -> Choice {
 /// Every state of small numbers: presence, order and distance of the three candidates (the head is
 /// never behind another), counts around limits, bonuses around distances, roles, readings.
 fn states() -> impl Iterator<Item = State> {
-    let small = || [None, Some(0), Some(1), Some(2), Some(3)];
-    let numbers = (0..3_u32).flat_map(|count| (0..3_u32).map(move |limit| (count, limit)));
-    let roles = [Role::Alone, Role::Master, Role::Slave];
-    let readings = [Reading::Corrected, Reading::Literal];
     let mut all = Vec::new();
-    for (count, limit) in numbers {
-        for (role, reading) in roles.iter().flat_map(|r| readings.map(|reading| (*r, reading))) {
-            for (c, h) in small().into_iter().flat_map(|c| small().map(|h| (c, h))) {
-                for (bonus, overdue) in (0..5).flat_map(|bonus| [(bonus, false), (bonus, true)]) {
-                    let state =
-                        State { role, reading, b: Some(0), c, h, overdue, count, limit, bonus };
-                    all.push(state);
-                    if c.is_none() && h.is_none() {
-                        all.push(State { b: None, ..state });
+    for (count, limit) in pairs(0..3_u32) {
+        for (bonus, companion_bonus) in pairs(0..4_i128).filter(|(a, b)| a.abs_diff(*b) < 2) {
+            for (c, h) in pairs([None, Some(0), Some(1), Some(2), Some(3)].into_iter()) {
+                let b = Some(0);
+                for (role, reading) in modes() {
+                    for overdue in [false, true] {
+                        all.push(State {
+                            role,
+                            reading,
+                            b,
+                            c,
+                            h,
+                            overdue,
+                            count,
+                            limit,
+                            bonus,
+                            companion_bonus,
+                        });
                     }
                 }
             }
         }
     }
-    all.into_iter()
+    let empty: Vec<State> = all
+        .iter()
+        .filter(|state| state.c.is_none() && state.h.is_none())
+        .map(|state| State { b: None, ..*state })
+        .collect();
+    all.into_iter().chain(empty)
+}
+
+fn pairs<T: Copy>(values: impl Iterator<Item = T> + Clone) -> impl Iterator<Item = (T, T)> {
+    values.clone().flat_map(move |one| values.clone().map(move |other| (one, other)))
+}
+
+fn modes() -> impl Iterator<Item = (Role, Reading)> {
+    let readings = [Reading::Corrected, Reading::Literal];
+    [Role::Alone, Role::Master, Role::Slave]
+        .into_iter()
+        .flat_map(move |role| readings.map(|reading| (role, reading)))
 }
 
 #[test]
@@ -100,6 +122,7 @@ fn figure_1_needs_a_bonus_of_seven() {
         count: 0,
         limit: 100,
         bonus,
+        companion_bonus: 0,
     };
     assert_eq!(by_header(&state(7), 0).pick, Pick::Sibling);
     assert_eq!(by_header(&state(6), 0).pick, Pick::Head);
@@ -257,6 +280,7 @@ proptest! {
             count: counts.0,
             limit: counts.1,
             bonus: bonus.into(),
+            companion_bonus: bonus.into(),
         };
         prop_assert_eq!(by_header(&state, origin), oracle::decide(&state).0);
     }
