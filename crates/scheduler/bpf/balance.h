@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who has too much to do: idle CPUs take from any queue, busy ones now and then from a longer one,
+ * and from one whose CPU a higher scheduling class has taken. */
+#ifndef WORKAHEAD_BALANCE_H
+#define WORKAHEAD_BALANCE_H
+
+#include "survey.h"
+
+/* Threads of a long queue that are tried for one that may run here. */
+#define TRIED_MAX 8
+
+/* The allowed CPU with the shortest queue, for new threads: nobody has run with them yet. */
+static __always_inline s32 least_busy(struct task_struct *p, struct settings *set,
+				      s32 otherwise)
+{
+	s32 best = otherwise, length, shortest = 0x7fffffff;
+	struct cpu *cpu;
+	u32 i;
+
+	bpf_for(i, 0, set->cpus) {
+		cpu = cpu_of(i);
+		if (!cpu || cpu->taken || !bpf_cpumask_test_cpu(i, p->cpus_ptr))
+			continue;
+		length = scx_bpf_dsq_nr_queued(i) + (cpu->weight != 0);
+		if (length < shortest) {
+			shortest = length;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static __always_inline bool steal(s32 me, struct stats *stats, struct settings *set)
+{
+	u32 i, from;
+
+	bpf_for(i, 1, set->cpus) {
+		from = (me + i) % set->cpus;
+		if (scx_bpf_dsq_nr_queued(from) > 0 && scx_bpf_dsq_move_to_local(from)) {
+			stats->stolen++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Moves the first thread that may come from one queue to this CPU's. */
+static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct settings *set)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	struct task *task;
+	bool moved = false;
+
+	cpu->scanned = 0;
+	bpf_iter_scx_dsq_new(&it, from, 0);
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		if (cpu->scanned++ >= TRIED_MAX)
+			break;
+		task = task_of(p);
+		if (!task || !bpf_cpumask_test_cpu(me, p->cpus_ptr))
+			continue;
+		settle(task, me, cpu, set->slice_ns);
+		scx_bpf_dsq_move_set_vtime(&it, task->vruntime);
+		moved = scx_bpf_dsq_move_vtime(&it, p, me, 0);
+		break;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return moved;
+}
+
+static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats,
+				    struct settings *set, u64 now)
+{
+	s32 longest = scx_bpf_dsq_nr_queued(me) + 1, from = NOWHERE, length;
+	struct cpu *other;
+	u32 i;
+
+	if ((s64)(now - cpu->balanced_at) < (s64)set->balance_ns)
+		return;
+	cpu->balanced_at = now;
+	bpf_for(i, 0, set->cpus) {
+		other = i == (u32)me ? NULL : cpu_of(i);
+		if (!other)
+			continue;
+		length = scx_bpf_dsq_nr_queued(i);
+		if (other->taken && length > 0)
+			length += 1 << 20;
+		if (length > longest) {
+			longest = length;
+			from = i;
+		}
+	}
+	if (from != NOWHERE && pull(me, cpu, from, set))
+		stats->balanced++;
+}
+
+#endif

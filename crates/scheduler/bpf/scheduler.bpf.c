@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scheduler: a queue per CPU in order of vruntime, and the policy of itas.h at its head.
+ *
+ *   wakes up ── idle CPU? ── yes ─► runs there
+ *                  no ─► its CPU's queue, by vruntime ── dispatch: balance, decide ─► runs
+ *                                                               steal, when there is nobody
+ *
+ * Weights scale the charge, as in CFS. The kernel takes over again when the loader goes away, when
+ * this exits with an error, or when a runnable task has waited for timeout_ms.
+ */
+#include "balance.h"
+#include "decide.h"
+
+char _license[] SEC("license") = "GPL";
+
+s32 OPERATION(workahead_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct settings *set = the_settings();
+	struct stats *stats;
+	bool idle = false;
+	s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+
+	if (idle && set && set->fault != WIRE_STALL) {
+		struct task *task = task_of(p);
+
+		if (task && !(wake_flags & SCX_WAKE_FORK))
+			task->woken_at = scx_bpf_now();
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, set->slice_ns, 0);
+		stats = stats_of(bpf_get_smp_processor_id());
+		if (stats)
+			stats->direct++;
+	} else if (set && (wake_flags & SCX_WAKE_FORK)) {
+		cpu = least_busy(p, set, cpu);
+	}
+	return cpu;
+}
+
+/* Whether a thread that woke up is so far behind the one that runs that it goes first. */
+static __always_inline bool preempts(struct task *task, struct cpu *cpu, struct settings *set,
+				     u64 now)
+{
+	u64 weight = cpu->weight, runs = cpu->vruntime;
+
+	if (!weight || !set->preempt_ns)
+		return false;
+	if ((s64)(now - cpu->started) > 0)
+		runs += (now - cpu->started) * 100 / weight;
+	return itas_before(task->vruntime + set->preempt_ns, runs);
+}
+
+void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct settings *set = the_settings();
+	struct task *task = task_of(p);
+	s32 me = scx_bpf_task_cpu(p);
+	struct cpu *cpu = cpu_of(me);
+	struct stats *stats;
+	u64 now = scx_bpf_now();
+
+	if (set && set->fault == WIRE_STALL)
+		return;
+	if (set && cpu && (cpu->taken || !bpf_cpumask_test_cpu(me, p->cpus_ptr))) {
+		me = least_busy(p, set, bpf_cpumask_any_distribute(p->cpus_ptr));
+		cpu = cpu_of(me);
+	}
+	if (!set || !task || !cpu) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, 4000000, enq_flags);
+		return;
+	}
+	settle(task, me, cpu, set->slice_ns);
+	/* Sleeping earns half a slice at most, as CFS's gentle fair sleepers. */
+	if (itas_before(task->vruntime, cpu->least - set->slice_ns / 2))
+		task->vruntime = cpu->least - set->slice_ns / 2;
+	task->queued_at = now;
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		task->woken_at = now;
+	scx_bpf_dsq_insert_vtime(p, me, set->slice_ns, task->vruntime, enq_flags);
+	if ((enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu, set, now)) {
+		stats = stats_of(bpf_get_smp_processor_id());
+		if (stats)
+			stats->preempted++;
+		scx_bpf_kick_cpu(me, SCX_KICK_PREEMPT);
+	} else {
+		scx_bpf_kick_cpu(me, SCX_KICK_IDLE);
+	}
+}
+
+void OPERATION(workahead_dispatch, s32 me, struct task_struct *prev)
+{
+	struct settings *set = the_settings();
+	struct stats *stats = stats_of(me);
+	struct cpu *cpu = cpu_of(me);
+	struct task *task = NULL;
+	u64 now = scx_bpf_now();
+
+	if (!set || !stats || !cpu)
+		return;
+	if (prev && !(prev->scx.flags & SCX_TASK_QUEUED))
+		prev = NULL;
+	if (prev) {
+		task = task_of(prev);
+		if (task)
+			charge(task, cpu, now);
+	}
+	balance(me, cpu, stats, set, now);
+	if (!decide(me, cpu, stats, set, prev, task) && !prev)
+		steal(me, stats, set);
+}
+
+void OPERATION(workahead_running, struct task_struct *p)
+{
+	s32 me = bpf_get_smp_processor_id();
+	struct settings *set = the_settings();
+	struct stats *stats = stats_of(me);
+	struct task *task = task_of(p);
+	struct cpu *cpu = cpu_of(me);
+	u64 now = scx_bpf_now(), group, cgroup, *bonus;
+
+	if (!set || !stats || !task || !cpu)
+		return;
+	settle(task, me, cpu, set->slice_ns);
+	if (!scx_bpf_dsq_nr_queued(me))
+		advance(cpu, task->vruntime);
+	cpu->started = now;
+	cpu->vruntime = task->vruntime;
+	cpu->weight = p->scx.weight ?: 100;
+	note_run(stats, task, now);
+	group = group_of(p, set->key);
+	if (!group)
+		return; /* a kernel thread in between is no change of group */
+	cgroup = cgroup_of(p);
+	bonus = bpf_map_lookup_elem(&wa_bonuses, &cgroup);
+	cpu->own = group;
+	cpu->bonus = bonus ? *bonus : set->bonus_ns;
+}
+
+void OPERATION(workahead_stopping, struct task_struct *p, bool runnable)
+{
+	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
+	struct settings *set = the_settings();
+	struct task *task = task_of(p);
+
+	if (!set || !task || !cpu)
+		return;
+	charge(task, cpu, scx_bpf_now());
+	cpu->weight = 0;
+	if (set->fault == WIRE_ERROR) {
+		static char format[] = "an error was asked for";
+
+		scx_bpf_error_bstr(format, (unsigned long long *)format, 0);
+	}
+}
+
+/* A higher scheduling class takes the CPU: what it was about to run goes to others. */
+void OPERATION(workahead_cpu_release, s32 me, struct scx_cpu_release_args *args)
+{
+	struct cpu *cpu = cpu_of(me);
+
+	if (cpu)
+		cpu->taken = 1;
+	scx_bpf_reenqueue_local();
+}
+
+void OPERATION(workahead_cpu_acquire, s32 me, struct scx_cpu_acquire_args *args)
+{
+	struct cpu *cpu = cpu_of(me);
+
+	if (cpu)
+		cpu->taken = 0;
+}
+
+void OPERATION(workahead_cpu_online, s32 me)
+{
+	struct cpu *cpu = cpu_of(me);
+
+	if (cpu)
+		cpu->taken = 0;
+}
+
+/* Nobody follows a master that is gone. */
+void OPERATION(workahead_cpu_offline, s32 me)
+{
+	struct role *role = bpf_map_lookup_elem(&wa_roles, &me);
+	struct cpu *cpu = cpu_of(me);
+
+	if (cpu)
+		cpu->taken = 1;
+	if (role && role->role == ITAS_MASTER)
+		published[role->group & (GROUPS_MAX - 1)].group = 0;
+}
+
+s32 OPERATION(workahead_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task *task =
+		bpf_task_storage_get(&wa_tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!task)
+		return -ENOMEM;
+	task->home = NOWHERE;
+	return 0;
+}
+
+void OPERATION(workahead_enable, struct task_struct *p)
+{
+	struct task *task = task_of(p);
+
+	if (task)
+		task->home = NOWHERE;
+}
+
+s32 SLEEPING_OPERATION(workahead_init)
+{
+	struct settings *set = the_settings();
+	s32 status;
+	u32 i;
+
+	if (!set)
+		return -ENOMEM;
+	bpf_for(i, 0, set->cpus) {
+		status = scx_bpf_create_dsq(i, -1);
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+void OPERATION(workahead_exit, struct scx_exit_info *info)
+{
+	u32 zero = 0;
+	struct ended *ended = bpf_map_lookup_elem(&wa_ended, &zero);
+
+	if (!ended)
+		return;
+	bpf_probe_read_kernel_str(ended->reason, sizeof(ended->reason), info->reason);
+	bpf_probe_read_kernel_str(ended->message, sizeof(ended->message), info->msg);
+	ended->code = info->exit_code;
+	ended->kind = info->kind;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(workahead_switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	note_switch(prev, next);
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops workahead = {
+	.select_cpu = (void *)workahead_select_cpu,
+	.enqueue = (void *)workahead_enqueue,
+	.dispatch = (void *)workahead_dispatch,
+	.running = (void *)workahead_running,
+	.stopping = (void *)workahead_stopping,
+	.cpu_acquire = (void *)workahead_cpu_acquire,
+	.cpu_release = (void *)workahead_cpu_release,
+	.cpu_online = (void *)workahead_cpu_online,
+	.cpu_offline = (void *)workahead_cpu_offline,
+	.init_task = (void *)workahead_init_task,
+	.enable = (void *)workahead_enable,
+	.init = (void *)workahead_init,
+	.exit = (void *)workahead_exit,
+	.timeout_ms = 10000,
+	.name = "workahead",
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is remembered: of each task its vruntime, of each CPU whom it ran last.
+ *
+ * A queue's vruntimes mean something against the least of that queue only, as in CFS: a task keeps
+ * the CPU they belong to (`home`) and is moved along when it changes queues.
+ */
+#ifndef WORKAHEAD_STATE_H
+#define WORKAHEAD_STATE_H
+
+#include "kernel.h"
+#include "itas.h"
+#include "wire.h"
+
+#define NOWHERE (-1)
+
+struct task {
+	u64 vruntime;
+	u64 queued_at; /* ns; 0 when not in a queue */
+	u64 woken_at;  /* ns; 0 when it didn't wake up or has run since */
+	s32 home;      /* CPU that the vruntime belongs to, NOWHERE before the first */
+	u32 reserved;
+};
+
+struct cpu {
+	u64 least;    /* vruntimes of this queue start here; never goes back */
+	u64 own;      /* group of the thread that ran last */
+	u64 bonus;    /* that group's */
+	u64 started;  /* ns; until when the running thread is charged */
+	u64 vruntime; /* of the running thread, at `started` */
+	u64 weight;   /* of the running thread, 0 when none of ours runs */
+	u64 balanced_at;
+	u32 count; /* agg_count of `own` */
+	u32 taken; /* by a higher scheduling class */
+	/* One decision's notes. Here and not on the stack, so that the verifier doesn't follow every
+	 * value that they can have around the loop. */
+	struct itas_view view;
+	s32 head, sibling, companion; /* pids; 0 is the thread that ran last */
+	u32 scanned;
+	/* For the survey: who runs, since when; all scheduling classes. */
+	u64 group;
+	u64 switched_at;
+};
+
+struct published {
+	u64 group;
+	u64 bonus;
+};
+
+struct published published[GROUPS_MAX]; /* ia_mm; masters write, slaves read, nobody waits */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct settings);
+} wa_settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct role);
+} wa_roles SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stats);
+} wa_stats SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu);
+} wa_cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task);
+} wa_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ended);
+} wa_ended SEC(".maps");
+
+/* Bonus of a cgroup by its id, ns. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, u64);
+} wa_bonuses SEC(".maps");
+
+static __always_inline struct settings *the_settings(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&wa_settings, &zero);
+}
+
+static __always_inline struct cpu *cpu_of(s32 cpu)
+{
+	return bpf_map_lookup_elem(&wa_cpus, &cpu);
+}
+
+static __always_inline struct stats *stats_of(s32 cpu)
+{
+	return bpf_map_lookup_elem(&wa_stats, &cpu);
+}
+
+static __always_inline struct task *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&wa_tasks, p, 0, 0);
+}
+
+static __always_inline u64 cgroup_of(struct task_struct *p)
+{
+	return p->cgroups->dfl_cgrp->kn->id;
+}
+
+/* The group of a thread, 0 for none. No number is given twice while the system runs: address spaces
+ * and cgroups are numbered by the kernel, and a parent is its pid with its time of birth. */
+static __always_inline u64 group_of(struct task_struct *p, u32 key)
+{
+	struct task_struct *parent;
+	struct mm_struct *mm;
+
+	if (p->flags & PF_KTHREAD)
+		return 0;
+	if (key == WIRE_CGROUP)
+		return cgroup_of(p);
+	if (key == WIRE_PARENT) {
+		parent = p->group_leader->real_parent;
+		if (parent->tgid <= 2)
+			return 0;
+		return parent->group_leader->start_boottime << 22 ^ parent->tgid;
+	}
+	mm = p->mm;
+	if (!mm)
+		return 0;
+	if (bpf_core_field_exists(mm->context.ctx_id))
+		return mm->context.ctx_id;
+	/* Where address spaces have no number: the leader's birth tells one use of memory from the
+	 * next. */
+	return (u64)mm ^ p->group_leader->start_boottime << 16;
+}
+
+/* Moves a task's vruntime to the queue of another CPU; a new one starts a slice behind, as in CFS,
+ * so that whoever forks gains nothing. */
+static __always_inline void settle(struct task *task, s32 cpu, struct cpu *here, u64 slice_ns)
+{
+	struct cpu *there;
+
+	if (task->home == cpu)
+		return;
+	there = task->home == NOWHERE ? NULL : cpu_of(task->home);
+	if (there)
+		task->vruntime += here->least - there->least;
+	else
+		task->vruntime = here->least + slice_ns;
+	task->home = cpu;
+}
+
+static __always_inline void advance(struct cpu *cpu, u64 vruntime)
+{
+	if (itas_before(cpu->least, vruntime))
+		cpu->least = vruntime;
+}
+
+/* Charges the running thread for the time since it was charged last. */
+static __always_inline void charge(struct task *task, struct cpu *cpu, u64 now)
+{
+	u64 weight = cpu->weight ?: 100;
+
+	if ((s64)(now - cpu->started) > 0)
+		task->vruntime += (now - cpu->started) * 100 / weight;
+	cpu->started = now;
+	cpu->vruntime = task->vruntime;
+}
+
+#endif

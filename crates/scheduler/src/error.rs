@@ -1,0 +1,36 @@
+//! What can go wrong, and what to do about it.
+
+/// The scheduler can't be attached, asked or told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel has no sched_ext.
+    #[error(
+        "this kernel has no sched_ext: it needs Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT \
+         (Debian: linux-image-cloud-amd64 or linux-image-amd64 from trixie-backports)"
+    )]
+    NoSchedExt,
+    /// There is one already.
+    #[error("another sched_ext scheduler runs ({name}): stop it first")]
+    Taken {
+        /// What it calls itself.
+        name: String,
+    },
+    /// It isn't allowed.
+    #[error("attaching a scheduler needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN)")]
+    NotAllowed,
+    /// None of ours runs.
+    #[error("the scheduler isn't running: start it with `workahead scheduler run`")]
+    NotRunning,
+    /// The kernel refuses.
+    #[error("the kernel refuses to {what}: {says}")]
+    Refused {
+        /// What it was asked to do.
+        what: &'static str,
+        /// Its words, on one line.
+        says: String,
+    },
+    /// A setting that can't be.
+    #[error("{0}")]
+    Setting(String),
+}

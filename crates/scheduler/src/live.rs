@@ -1,0 +1,372 @@
+//! The scheduler in the kernel: attached, told, asked, and gone.
+//!
+//! It lives as long as the file descriptor that [`Scheduler`] holds. Whatever ends the process ends
+//! it too, and the kernel's own scheduler has the tasks again.
+
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel};
+
+use crate::error::Error;
+use crate::roles::Roles;
+use crate::settings::Settings;
+use crate::stats::Stats;
+use crate::wire::{RawEnded, RawRole, RawSettings, RawStats};
+
+/// The BPF programs, for any kernel (CO-RE).
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")).as_slice();
+
+const STATE: &str = "/sys/kernel/sched_ext/state";
+const NAME: &str = "/sys/kernel/sched_ext/root/ops";
+
+/// What is to go wrong, for tests of what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The scheduler reports an error.
+    Error,
+    /// It forgets tasks, until the kernel's watchdog sees it.
+    Stall,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The kernel's reason: "unregistered from user space", "runnable task stall" …
+    pub reason: String,
+    /// What more it said.
+    pub message: String,
+}
+
+/// A program of the scheduler, as the kernel's verifier saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Its name, as far as the kernel keeps it.
+    pub name: String,
+    /// Instructions that the verifier walked through.
+    pub instructions: u32,
+}
+
+/// The maps of a scheduler that runs, in this process or another: what can be set and asked.
+#[derive(Debug)]
+pub struct Remote {
+    settings: MapHandle,
+    roles: MapHandle,
+    stats: MapHandle,
+    bonuses: MapHandle,
+    ended: MapHandle,
+}
+
+/// A scheduler that this process attached. Detached when dropped.
+#[derive(Debug)]
+pub struct Scheduler {
+    // Dropped in this order: first nobody asks any more, then the counting stops.
+    link: Link,
+    _switches: Link,
+    remote: Remote,
+    _object: Object,
+}
+
+/// The last of libbpf's and the verifier's words.
+static WORDS: Mutex<String> = Mutex::new(String::new());
+
+fn listen(_: PrintLevel, words: String) {
+    let mut kept = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.push_str(&words);
+    // A verifier's log is long, and its last lines say what is wrong.
+    if kept.len() > 4096 {
+        let cut = (kept.len() - 4096..kept.len()).find(|at| kept.is_char_boundary(*at));
+        kept.drain(..cut.unwrap_or(0));
+    }
+}
+
+fn refused(what: &'static str, error: &libbpf_rs::Error) -> Error {
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return Error::NotAllowed;
+    }
+    let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let last: Vec<&str> = words.lines().rev().take(6).collect();
+    let said: Vec<&str> = last.into_iter().rev().map(str::trim).collect();
+    Error::Refused { what, says: format!("{error}; {}", said.join(" | ")) }
+}
+
+/// What runs now, where anything does.
+fn running() -> Result<Option<String>, Error> {
+    let state = std::fs::read_to_string(STATE).map_err(|_| Error::NoSchedExt)?;
+    if state.trim() == "disabled" {
+        return Ok(None);
+    }
+    let name = std::fs::read_to_string(NAME).unwrap_or_default();
+    Ok(Some(if name.trim().is_empty() { state.trim() } else { name.trim() }.to_owned()))
+}
+
+impl Scheduler {
+    /// Loads the programs and gives the tasks of the machine to them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`], a setting or role that can't
+    /// be, or the kernel's own words.
+    pub fn attach(settings: &Settings, roles: &Roles) -> Result<Self, Error> {
+        settings.check()?;
+        if let Some(name) = running()? {
+            return Err(Error::Taken { name });
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("count CPUs", &error))?;
+        let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+        let roles = roles.to_raw(cpus)?;
+
+        let load = |error: libbpf_rs::Error| refused("load the scheduler", &error);
+        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(load)?;
+        for mut map in open.maps_mut() {
+            if ["wa_roles", "wa_stats", "wa_cpus"].iter().any(|name| map.name() == *name) {
+                map.set_max_entries(cpus).map_err(load)?;
+            }
+        }
+        let mut object = open.load().map_err(load)?;
+        let remote = Remote::of(&object)?;
+        remote.write(&settings.to_raw(cpus))?;
+        remote.write_roles(&roles)?;
+        let attach = |error: libbpf_rs::Error| match running() {
+            Ok(Some(name)) => Error::Taken { name },
+            _ => refused("attach the scheduler", &error),
+        };
+        let mut switches = None;
+        for program in object.progs_mut() {
+            if program.name() == "workahead_switched" {
+                switches = Some(program.attach_trace().map_err(attach)?);
+            }
+        }
+        let mut link = None;
+        for mut map in object.maps_mut() {
+            if map.name() == "workahead" {
+                link = Some(map.attach_struct_ops().map_err(attach)?);
+            }
+        }
+        let (Some(link), Some(switches)) = (link, switches) else {
+            unreachable!("bpf/scheduler.bpf.c has both");
+        };
+        Ok(Self { link, _switches: switches, remote, _object: object })
+    }
+
+    /// What can be set and asked.
+    #[must_use]
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Gives the tasks back to the kernel's scheduler, and says how it ended.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel can't say.
+    pub fn stop(self) -> Result<Option<Ended>, Error> {
+        let Self { link, remote, .. } = self;
+        drop(link);
+        remote.ended()
+    }
+}
+
+impl Remote {
+    fn of(object: &Object) -> Result<Self, Error> {
+        let handle = |name: &str| {
+            let map = object.maps().find(|map| map.name() == name);
+            let map = map.expect("bpf/state.h has this map");
+            MapHandle::try_from(&map).map_err(|error| refused("hold a map", &error))
+        };
+        Ok(Self {
+            settings: handle("wa_settings")?,
+            roles: handle("wa_roles")?,
+            stats: handle("wa_stats")?,
+            bonuses: handle("wa_bonuses")?,
+            ended: handle("wa_ended")?,
+        })
+    }
+
+    /// The scheduler that another process attached.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRunning`] where none of ours runs, [`Error::NotAllowed`] without the rights.
+    pub fn find() -> Result<Self, Error> {
+        if !running()?.is_some_and(|name| name.starts_with("workahead")) {
+            return Err(Error::NotRunning);
+        }
+        // The newest of each name: an earlier one may still be on its way out.
+        let mut known: Vec<(String, u32)> = MapInfoIter::default()
+            .map(|info| (info.name.to_string_lossy().into_owned(), info.id))
+            .filter(|(name, _)| name.starts_with("wa_"))
+            .collect();
+        known.sort();
+        if known.is_empty() {
+            return Err(Error::NotAllowed);
+        }
+        let handle = |name: &str| {
+            let id = known.iter().rfind(|(known, _)| known == name).ok_or(Error::NotRunning)?.1;
+            MapHandle::from_map_id(id).map_err(|error| refused("hold a map", &error))
+        };
+        Ok(Self {
+            settings: handle("wa_settings")?,
+            roles: handle("wa_roles")?,
+            stats: handle("wa_stats")?,
+            bonuses: handle("wa_bonuses")?,
+            ended: handle("wa_ended")?,
+        })
+    }
+
+    fn read(&self) -> Result<RawSettings, Error> {
+        let bytes = entry(&self.settings, 0)?;
+        Ok(bytemuck::pod_read_unaligned(&bytes))
+    }
+
+    fn write(&self, raw: &RawSettings) -> Result<(), Error> {
+        put(&self.settings, &0_u32.to_ne_bytes(), bytemuck::bytes_of(raw))
+    }
+
+    fn write_roles(&self, roles: &[RawRole]) -> Result<(), Error> {
+        for (cpu, role) in (0_u32..).zip(roles) {
+            put(&self.roles, &cpu.to_ne_bytes(), bytemuck::bytes_of(role))?;
+        }
+        Ok(())
+    }
+
+    /// What is set.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        Ok(Settings::from_raw(&self.read()?))
+    }
+
+    /// Sets everything anew; it counts from the next decision on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setting`] where one is out of range, or the kernel's words.
+    pub fn set(&self, settings: &Settings) -> Result<(), Error> {
+        settings.check()?;
+        let before = self.read()?;
+        let raw = settings.to_raw(before.cpus);
+        self.write(&RawSettings { stop: before.stop, fault: before.fault, ..raw })
+    }
+
+    /// Gives the CPUs other roles.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setting`] for a CPU that isn't there, or the kernel's words.
+    pub fn set_roles(&self, roles: &Roles) -> Result<(), Error> {
+        self.write_roles(&roles.to_raw(self.read()?.cpus)?)
+    }
+
+    /// Gives a cgroup a bonus of its own, by its id (the inode of its folder in cgroup2), or takes
+    /// it back. It counts when one of its threads runs next.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words; 1024 cgroups can have one.
+    pub fn set_cgroup_bonus(&self, cgroup: u64, bonus_ns: Option<u64>) -> Result<(), Error> {
+        let key = cgroup.to_ne_bytes();
+        match bonus_ns {
+            Some(bonus) => put(&self.bonuses, &key, &bonus.to_ne_bytes()),
+            None => match self.bonuses.delete(&key) {
+                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
+                    Err(refused("change a map", &error))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        let cpus = self.read()?.cpus;
+        let raw: Result<Vec<RawStats>, Error> = (0..cpus)
+            .map(|cpu| Ok(bytemuck::pod_read_unaligned(&entry(&self.stats, cpu)?)))
+            .collect();
+        Ok(Stats::of(&raw?))
+    }
+
+    /// How it ended, where it did.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn ended(&self) -> Result<Option<Ended>, Error> {
+        let raw: RawEnded = bytemuck::pod_read_unaligned(&entry(&self.ended, 0)?);
+        let text = |bytes: &[u8]| {
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+        };
+        let ended = Ended { reason: text(&raw.reason), message: text(&raw.message) };
+        Ok((raw.kind != 0).then_some(ended))
+    }
+
+    /// Asks whoever attached it to leave.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn ask_to_stop(&self) -> Result<(), Error> {
+        let raw = self.read()?;
+        self.write(&RawSettings { stop: 1, ..raw })
+    }
+
+    /// Whether somebody asked to leave.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn is_asked_to_stop(&self) -> Result<bool, Error> {
+        Ok(self.read()?.stop != 0)
+    }
+
+    /// Makes it go wrong: for tests of what follows, on machines that nobody needs.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn break_it(&self, fault: Fault) -> Result<(), Error> {
+        let fault = match fault {
+            Fault::Error => 1,
+            Fault::Stall => 2,
+        };
+        let raw = self.read()?;
+        self.write(&RawSettings { fault, ..raw })
+    }
+
+    /// The programs of the scheduler and what the verifier made of them.
+    #[must_use]
+    pub fn verified() -> Vec<Verified> {
+        let named = ProgInfoIter::default().map(|info| Verified {
+            name: info.name.to_string_lossy().into_owned(),
+            instructions: info.verified_insns,
+        });
+        named.filter(|program| program.name.starts_with("workahead")).collect()
+    }
+
+    /// Whether the kernel runs a scheduler of ours now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSchedExt`].
+    pub fn is_running() -> Result<bool, Error> {
+        Ok(running()?.is_some_and(|name| name.starts_with("workahead")))
+    }
+}
+
+fn entry(map: &MapHandle, key: u32) -> Result<Vec<u8>, Error> {
+    let found = map.lookup(&key.to_ne_bytes(), MapFlags::ANY);
+    let found = found.map_err(|error| refused("read a map", &error))?;
+    Ok(found.expect("an array has every entry"))
+}
+
+fn put(map: &MapHandle, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    map.update(key, value, MapFlags::ANY).map_err(|error| refused("change a map", &error))
+}

@@ -1,0 +1,274 @@
+//! What the scheduler counted, over all CPUs.
+
+use crate::wire::{BUCKETS, RawStats, SCAN_BUCKETS};
+
+/// Counts since the scheduler was attached, or between two looks ([`Stats::since`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Decisions with somebody to choose.
+    pub decisions: u64,
+    /// Those with a sibling or a companion in the queue.
+    pub chances: u64,
+    /// Those on which one of them was chosen.
+    pub taken: u64,
+    /// Heads chosen.
+    pub picked_head: u64,
+    /// Siblings chosen: time aggregation.
+    pub picked_sibling: u64,
+    /// Companions chosen: inter-core aggregation.
+    pub picked_companion: u64,
+    /// Decisions after which the same thread went on.
+    pub kept: u64,
+    /// Chances on which the limit was reached.
+    pub at_limit: u64,
+    /// Heads that went first because they had waited longer than the patience.
+    pub overdue: u64,
+    /// Choices that had gone elsewhere meanwhile.
+    pub lost: u64,
+    /// Wake-ups that went to an idle CPU without a queue.
+    pub direct: u64,
+    /// Threads that idle CPUs took from others' queues.
+    pub stolen: u64,
+    /// Threads that busy CPUs took from longer queues.
+    pub balanced: u64,
+    /// Wake-ups that preempted.
+    pub preempted: u64,
+    /// Threads looked at in decisions.
+    pub scanned: u64,
+    /// Time in decisions (survey only).
+    pub decide_ns: u64,
+    /// The longest wait in a queue since the scheduler was attached.
+    pub wait_max_ns: u64,
+    /// Switches of all scheduling classes.
+    pub switches: u64,
+    /// Switches from a thread of a group to another thread of one.
+    pub user_switches: u64,
+    /// Those within a group.
+    pub same_switches: u64,
+    /// Time that pairs of CPUs ran a group each (survey only).
+    pub pair_ns: u64,
+    /// Time that they ran the same group.
+    pub same_pair_ns: u64,
+    latency: Vec<u64>,
+    scans: Vec<u64>,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self::of(&[])
+    }
+}
+
+/// Applies an expression to every plain count.
+macro_rules! each_count {
+    ($with:ident: $($count:ident),+ $(,)?) => { $($with!($count);)+ };
+}
+
+macro_rules! counts {
+    ($with:ident) => {
+        each_count!(
+            $with: decisions, chances, taken, picked_head, picked_sibling, picked_companion, kept,
+            at_limit, overdue, lost, direct, stolen, balanced, preempted, scanned, decide_ns,
+            switches, user_switches, same_switches, pair_ns, same_pair_ns,
+        )
+    };
+}
+
+impl Stats {
+    /// The sum of what the CPUs counted.
+    pub(crate) fn of(cpus: &[RawStats]) -> Self {
+        let mut all = Self {
+            decisions: 0,
+            chances: 0,
+            taken: 0,
+            picked_head: 0,
+            picked_sibling: 0,
+            picked_companion: 0,
+            kept: 0,
+            at_limit: 0,
+            overdue: 0,
+            lost: 0,
+            direct: 0,
+            stolen: 0,
+            balanced: 0,
+            preempted: 0,
+            scanned: 0,
+            decide_ns: 0,
+            wait_max_ns: 0,
+            switches: 0,
+            user_switches: 0,
+            same_switches: 0,
+            pair_ns: 0,
+            same_pair_ns: 0,
+            latency: vec![0; BUCKETS],
+            scans: vec![0; SCAN_BUCKETS],
+        };
+        for cpu in cpus {
+            macro_rules! add {
+                ($count:ident) => {
+                    all.$count += cpu.$count
+                };
+            }
+            counts!(add);
+            all.wait_max_ns = all.wait_max_ns.max(cpu.wait_max_ns);
+            add_up(&mut all.latency, &cpu.latency);
+            add_up(&mut all.scans, &cpu.scans);
+        }
+        all
+    }
+
+    /// What was counted after `earlier`. The longest wait stays that of the whole run.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut later = self.clone();
+        macro_rules! subtract {
+            ($count:ident) => {
+                later.$count = later.$count.saturating_sub(earlier.$count)
+            };
+        }
+        counts!(subtract);
+        for (now, before) in
+            [(&mut later.latency, &earlier.latency), (&mut later.scans, &earlier.scans)]
+        {
+            for (now, before) in now.iter_mut().zip(before) {
+                *now = now.saturating_sub(*before);
+            }
+        }
+        later
+    }
+
+    /// Of the chances to aggregate, the share that was taken; none without a chance.
+    #[must_use]
+    pub fn taken_share(&self) -> Option<f64> {
+        share(self.taken, self.chances)
+    }
+
+    /// Of the switches between threads of groups, the share that stayed within one.
+    #[must_use]
+    pub fn same_share(&self) -> Option<f64> {
+        share(self.same_switches, self.user_switches)
+    }
+
+    /// Of the time that pairs of CPUs ran groups, the share that they ran the same one.
+    #[must_use]
+    pub fn corun_share(&self) -> Option<f64> {
+        share(self.same_pair_ns, self.pair_ns)
+    }
+
+    /// Threads looked at per decision, on average.
+    #[must_use]
+    pub fn scanned_mean(&self) -> Option<f64> {
+        share(self.scanned, self.scans.iter().sum())
+    }
+
+    /// Threads looked at in all but `1 - quantile` of the decisions.
+    #[must_use]
+    pub fn scanned_at(&self, quantile: f64) -> Option<u64> {
+        at(&self.scans, quantile).map(|bucket| bucket as u64)
+    }
+
+    /// The most threads looked at in a decision; more than 127 show as 128.
+    #[must_use]
+    pub fn scanned_max(&self) -> Option<u64> {
+        self.scans.iter().rposition(|count| *count > 0).map(|bucket| bucket as u64)
+    }
+
+    /// From wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the upper end of
+    /// the bucket, up to a quarter above the truth.
+    #[must_use]
+    pub fn latency_ns_at(&self, quantile: f64) -> Option<u64> {
+        at(&self.latency, quantile).map(|bucket| lower_end(bucket + 1) - 1)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 52 bits")]
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn add_up(sums: &mut [u64], counts: &[u64]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
+    }
+}
+
+/// The first bucket up to which a share of the counts lies.
+fn at(counts: &[u64], quantile: f64) -> Option<usize> {
+    let all: u64 = counts.iter().sum();
+    let mut below = 0;
+    counts.iter().position(|count| {
+        below += count;
+        share(below, all).is_some_and(|share| *count > 0 && share >= quantile)
+    })
+}
+
+/// The least value of a bucket: four per power of two, as `bucket_of` in `bpf/survey.h`.
+fn lower_end(bucket: usize) -> u64 {
+    if bucket < 4 {
+        return bucket as u64;
+    }
+    let (power, quarter) = (bucket / 4 + 1, (bucket % 4) as u64);
+    (4 + quarter).checked_shl(u32::try_from(power - 2).unwrap_or(u32::MAX)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    /// `bucket_of` in `bpf/survey.h`, by the definition.
+    fn bucket_of(value: u64) -> usize {
+        if value < 4 {
+            return usize::try_from(value).unwrap();
+        }
+        let power = value.ilog2();
+        (power as usize - 1) * 4 + usize::try_from((value >> (power - 2)) & 3).unwrap()
+    }
+
+    #[test]
+    fn buckets_join_without_a_gap() {
+        for bucket in 1..bucket_of(1 << 62) {
+            let least = lower_end(bucket);
+            assert_eq!(bucket_of(least), bucket);
+            assert_eq!(bucket_of(least - 1), bucket - 1);
+        }
+        assert!(bucket_of(u64::MAX) < BUCKETS);
+    }
+
+    #[test]
+    fn cpus_add_up_and_the_longest_wait_stays() {
+        let mut one = RawStats::zeroed();
+        one.chances = 10;
+        one.taken = 9;
+        one.wait_max_ns = 5;
+        one.latency[bucket_of(1000)] = 99;
+        let mut other = one;
+        other.wait_max_ns = 7;
+        other.latency[bucket_of(1_000_000)] = 2;
+        let both = Stats::of(&[one, other]);
+        assert_eq!((both.chances, both.taken, both.wait_max_ns), (20, 18, 7));
+        assert_eq!(both.taken_share(), Some(0.9));
+        assert_eq!(both.same_share(), None);
+        let half = both.latency_ns_at(0.5).unwrap();
+        assert!((1000..1250).contains(&half), "{half}");
+        assert!(both.latency_ns_at(0.999).unwrap() >= 1_000_000);
+    }
+
+    #[test]
+    fn what_came_after_is_told_apart() {
+        let mut raw = RawStats::zeroed();
+        raw.switches = 3;
+        raw.scans[2] = 4;
+        let before = Stats::of(&[raw]);
+        raw.switches = 10;
+        raw.scans[7] = 1;
+        raw.scanned = 7;
+        let after = Stats::of(&[raw]).since(&before);
+        assert_eq!(
+            (after.switches, after.scanned_max(), after.scanned_at(0.5)),
+            (7, Some(7), Some(7))
+        );
+        assert_eq!(Stats::default().scanned_max(), None);
+    }
+}
