@@ -10,9 +10,32 @@
 
 #include "survey.h"
 
+/*
+ * The policy's three questions, as functions that the verifier takes on their own: without them it
+ * walks each way through the policy times each way through what follows.
+ */
+__noinline int policy_see(struct cpu *cpu __arg_nonnull, u64 vruntime, u64 group)
+{
+	return itas_see(&cpu->view, vruntime, group, itas_reach(&cpu->by));
+}
+
+__noinline int policy_see_current(struct cpu *cpu __arg_nonnull, u64 vruntime, u64 group)
+{
+	return itas_see_current(&cpu->view, vruntime, group, itas_reach(&cpu->by));
+}
+
+/* Returns the pid that was chosen, 0 for the thread that ran last. */
+__noinline int policy_choose(struct cpu *cpu __arg_nonnull)
+{
+	cpu->choice = itas_choose(&cpu->view, cpu->as, cpu->count, &cpu->by);
+	return cpu->choice.pick == ITAS_SIBLING     ? cpu->sibling
+	       : cpu->choice.pick == ITAS_COMPANION ? cpu->companion
+						    : cpu->head;
+}
+
 /* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. */
 static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *cpu,
-				      struct settings *set, u64 reach, u64 now)
+				      struct settings *set, u64 now)
 {
 	struct task_struct *p;
 	struct task *task;
@@ -26,7 +49,7 @@ static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *c
 				cpu->view.have |= ITAS_OVERDUE;
 		}
 		cpu->scanned++;
-		seen = itas_see(&cpu->view, p->scx.dsq_vtime, group_of(p, set->key), reach);
+		seen = policy_see(cpu, p->scx.dsq_vtime, group_of(p, set->key));
 		if (seen & ITAS_HEAD)
 			cpu->head = p->pid;
 		if (seen & ITAS_SIBLING)
@@ -41,10 +64,10 @@ static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *c
 }
 
 /* Shows the thread that ran last, where it could go on. */
-static __always_inline void see_prev(struct cpu *cpu, struct settings *set, u64 reach,
+static __always_inline void see_prev(struct cpu *cpu, struct settings *set,
 				     struct task_struct *prev, struct task *task)
 {
-	u32 seen = itas_see_current(&cpu->view, task->vruntime, group_of(prev, set->key), reach);
+	u32 seen = policy_see_current(cpu, task->vruntime, group_of(prev, set->key));
 
 	if (seen & ITAS_HEAD)
 		cpu->head = 0;
@@ -52,19 +75,19 @@ static __always_inline void see_prev(struct cpu *cpu, struct settings *set, u64 
 		cpu->companion = 0;
 }
 
-static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u32 pick, u32 count,
-					struct settings *set)
+static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u32 limit)
 {
 	bool chance = cpu->view.have & (ITAS_SIBLING | ITAS_COMPANION);
+	u32 pick = cpu->choice.pick;
 
 	stats->decisions++;
-	stats->picked_head += pick == ITAS_HEAD;
-	stats->picked_sibling += pick == ITAS_SIBLING;
-	stats->picked_companion += pick == ITAS_COMPANION;
+	stats->picked_head += pick & ITAS_HEAD;
+	stats->picked_sibling += pick >> 1 & 1;
+	stats->picked_companion += pick >> 2 & 1;
 	stats->chances += chance;
-	stats->taken += pick == ITAS_SIBLING || pick == ITAS_COMPANION;
-	stats->at_limit += chance && pick == ITAS_HEAD && !itas_under_limit(count, set->limit);
-	stats->overdue += !!(cpu->view.have & ITAS_OVERDUE);
+	stats->taken += !(pick & ITAS_HEAD);
+	stats->at_limit += chance & pick & !itas_under_limit(cpu->count, limit);
+	stats->overdue += cpu->view.have >> 3 & 1;
 	note_scan(stats, cpu->scanned);
 }
 
@@ -81,63 +104,75 @@ static __always_inline bool carry_out(struct bpf_iter_scx_dsq *it, s32 pid)
 	return moved;
 }
 
+/* What a decision starts from. */
+static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *set)
+{
+	struct role *role = bpf_map_lookup_elem(&wa_roles, &me);
+
+	__builtin_memset(&cpu->view, 0, sizeof(cpu->view));
+	cpu->scanned = 0;
+	cpu->view.own = cpu->own;
+	cpu->by.bonus = cpu->by.companion_bonus = cpu->bonus;
+	cpu->by.limit = set->limit;
+	cpu->as = role ? role->role : ITAS_ALONE;
+	cpu->publishes = role ? role->group : 0;
+	if (cpu->as == ITAS_SLAVE) {
+		struct published *from = &published[cpu->publishes & (GROUPS_MAX - 1)];
+
+		cpu->view.shared = *(volatile u64 *)&from->group;
+		cpu->by.companion_bonus = *(volatile u64 *)&from->bonus;
+	}
+}
+
+/* What follows from a decision: the count, and what a master publishes. */
+static __always_inline void conclude(struct cpu *cpu)
+{
+	struct published *to = &published[cpu->publishes & (GROUPS_MAX - 1)];
+
+	cpu->count = itas_count_after(cpu->count, cpu->choice.count);
+	if (cpu->choice.publish == ITAS_PUBLISH) {
+		*(volatile u64 *)&to->bonus = cpu->bonus;
+		*(volatile u64 *)&to->group = cpu->own;
+	} else if (cpu->choice.publish == ITAS_WITHDRAW) {
+		*(volatile u64 *)&to->group = 0;
+	}
+}
+
 /* Decides for a CPU. `task` is that of `prev` where `prev` could go on, or NULL. True when somebody
  * runs next. */
 static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 				   struct settings *set, struct task_struct *prev,
 				   struct task *task)
 {
-	struct itas_tunables by = {
-		.bonus = cpu->bonus, .companion_bonus = cpu->bonus, .limit = set->limit,
-	};
-	struct role *role = bpf_map_lookup_elem(&wa_roles, &me);
-	u32 group = role ? role->group & (GROUPS_MAX - 1) : 0, as = role ? role->role : ITAS_ALONE;
 	struct bpf_iter_scx_dsq it;
-	struct itas_choice choice;
 	bool done = false;
-	u64 now = scx_bpf_now();
+	u64 started = bpf_ktime_get_ns();
 	s32 pid;
 
-	__builtin_memset(&cpu->view, 0, sizeof(cpu->view));
-	cpu->view.own = cpu->own;
-	if (as == ITAS_SLAVE) {
-		cpu->view.shared = *(volatile u64 *)&published[group].group;
-		by.companion_bonus = *(volatile u64 *)&published[group].bonus;
-	}
-	cpu->scanned = 0;
+	prepare(me, cpu, set);
 	bpf_iter_scx_dsq_new(&it, me, 0);
-	see_queue(&it, cpu, set, itas_reach(&by), now);
+	see_queue(&it, cpu, set, scx_bpf_now());
 	/* An overdue head has no rival. */
 	if (prev && task && !(cpu->view.have & ITAS_OVERDUE))
-		see_prev(cpu, set, itas_reach(&by), prev, task);
+		see_prev(cpu, set, prev, task);
 
-	choice = itas_choose(&cpu->view, as, cpu->count, &by);
-	pid = choice.pick == ITAS_SIBLING     ? cpu->sibling
-	      : choice.pick == ITAS_COMPANION ? cpu->companion
-					      : cpu->head;
-	if (cpu->view.have & ITAS_HEAD) {
-		note_choice(stats, cpu, choice.pick, cpu->count, set);
+	pid = policy_choose(cpu);
+	if (cpu->choice.pick != ITAS_NOBODY) {
+		note_choice(stats, cpu, set->limit);
 		advance(cpu, cpu->view.head);
-	}
-	if (choice.pick != ITAS_NOBODY && !pid && prev) {
-		prev->scx.slice = set->slice_ns;
-		stats->kept++;
-		done = true;
-	} else if (choice.pick != ITAS_NOBODY && pid) {
-		done = carry_out(&it, pid);
-		stats->lost += !done;
+		if (pid) {
+			done = carry_out(&it, pid);
+			stats->lost += !done;
+		} else if (prev) {
+			prev->scx.slice = set->slice_ns;
+			stats->kept++;
+			done = true;
+		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-
-	cpu->count = itas_count_after(cpu->count, choice.count);
-	if (choice.publish == ITAS_PUBLISH) {
-		*(volatile u64 *)&published[group].bonus = cpu->bonus;
-		*(volatile u64 *)&published[group].group = cpu->own;
-	} else if (choice.publish == ITAS_WITHDRAW) {
-		*(volatile u64 *)&published[group].group = 0;
-	}
+	conclude(cpu);
 	if (set->survey)
-		stats->decide_ns += bpf_ktime_get_ns() - now;
+		stats->decide_ns += bpf_ktime_get_ns() - started;
 	/* Whoever was chosen ran elsewhere meanwhile, or may not run here: the queue's own order. */
 	return done || scx_bpf_dsq_move_to_local(me);
 }

@@ -35,6 +35,9 @@ struct cpu {
 	/* One decision's notes. Here and not on the stack, so that the verifier doesn't follow every
 	 * value that they can have around the loop. */
 	struct itas_view view;
+	struct itas_tunables by;
+	struct itas_choice choice;
+	u32 as, publishes; /* role, and whose ia_mm */
 	s32 head, sibling, companion; /* pids; 0 is the thread that ran last */
 	u32 scanned;
 	/* For the survey: who runs, since when; all scheduling classes. */

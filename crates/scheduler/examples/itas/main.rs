@@ -5,7 +5,9 @@
 //!   itas set [WORDS]                change what runs
 //!   itas stats | stop
 //!   itas work THREADS MILLISECONDS  so many yielding threads of one process on each CPU
-//!   itas test                       everything, in a guest that nobody needs
+//!   itas fork CHILDREN MILLISECONDS so many processes of one thread on each CPU, of one parent
+//!   itas roam THREADS MILLISECONDS  threads that change their affinity all the time
+//!   itas test [NAME | long]         everything, in a guest that nobody needs
 //!
 //!   WORDS: bonus=NS bonus-per-mille=N limit=N key=mm|cgroup|parent slice=NS patience=NS
 //!          survey=0|1 roles=alone|machine|cache|core
@@ -13,7 +15,9 @@
 
 #![forbid(unsafe_code)]
 
+mod faults;
 mod guest;
+mod load;
 mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,9 +39,14 @@ fn main() -> Result<()> {
         }
         ["stop"] => Ok(Remote::find()?.ask_to_stop()?),
         ["work", threads, ms] => work::run(threads.parse()?, Duration::from_millis(ms.parse()?)),
-        ["test"] => guest::test(),
-        ["test", only] => guest::test_only(only),
-        _ => bail!("usage: itas run|set [NAME=VALUE]... | stats | stop | work N MS | test"),
+        ["fork", children, ms] => work::fork(children.parse()?, ms),
+        ["roam", threads, ms] => work::roam(threads.parse()?, Duration::from_millis(ms.parse()?)),
+        ["test"] => guest::test(guest::Length::Short, ""),
+        ["test", "long"] => guest::test(guest::Length::Long, ""),
+        ["test", name] => guest::test(guest::Length::Short, name),
+        _ => {
+            bail!("usage: itas run|set [NAME=VALUE]... | stats | stop | work|fork|roam N MS | test")
+        }
     }
 }
 

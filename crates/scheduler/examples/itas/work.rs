@@ -1,10 +1,11 @@
-//! The load: a process of sibling threads, so many pinned to each CPU, which spin and yield (the
+//! The loads. First of all a process of sibling threads, so many pinned to each CPU, which spin and yield (the
 //! paper's sysbench memory program, changed to yield after each block).
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use workahead_machine::{CpuSet, pin};
 
 /// Turns of a spin between two yields: some tens of microseconds.
@@ -38,5 +39,46 @@ pub(crate) fn run(threads_per_cpu: usize, time: Duration) -> Result<()> {
         over.store(true, Ordering::Relaxed);
     });
     println!("{} spins", spins.load(Ordering::Relaxed));
+    Ok(())
+}
+
+/// Starts so many processes on each CPU and waits for them: siblings by their parent only.
+pub(crate) fn fork(children_per_cpu: usize, ms: &str) -> Result<()> {
+    let me = std::env::current_exe()?;
+    let mut children = Vec::new();
+    for cpu in pin::affinity()?.iter() {
+        let pinned = pin::among(&[cpu].into_iter().collect(), &pin::affinity()?)?;
+        for _ in 0..children_per_cpu {
+            children.push(Command::new(&me).args(["work", "1", ms]).spawn()?);
+        }
+        drop(pinned);
+    }
+    for mut child in children {
+        ensure!(child.wait()?.success(), "a child failed");
+    }
+    Ok(())
+}
+
+/// Threads that move themselves from CPU to CPU, in an order of their own.
+pub(crate) fn roam(threads: usize, time: Duration) -> Result<()> {
+    let cpus: Vec<usize> = pin::affinity()?.iter().collect();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (over, cpus) = (&over, &cpus);
+            scope.spawn(move || {
+                let mut turn = thread;
+                while !over.load(Ordering::Relaxed) {
+                    turn += thread + 1;
+                    let _ = pin::stay_on(&[cpus[turn % cpus.len()]].into_iter().collect());
+                    for spin in 0..SPIN / 10 {
+                        std::hint::black_box(spin);
+                    }
+                }
+            });
+        }
+        std::thread::sleep(time);
+        over.store(true, Ordering::Relaxed);
+    });
     Ok(())
 }

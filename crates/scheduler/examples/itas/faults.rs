@@ -1,0 +1,212 @@
+//! What may go wrong around a scheduler. After each: the machine goes on, and says what happened.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use workahead_scheduler::{Bonus, Fault, Remote, Scheduler, Settings, Stats};
+
+use crate::guest::{Length, attach, paper};
+use crate::load::{Load, look, until};
+
+/// An emulated CPU stands still while the host does other things, and the guest's clock goes on.
+const HOST_MS: u64 = 700;
+
+/// The bound of the crate's documentation: patience and a slice for each who waits too.
+pub(crate) fn nobody_waited_too_long(scheduler: &Scheduler, tasks_per_cpu: u64) -> Result<()> {
+    let longest = scheduler.remote().stats()?.wait_max_ns;
+    let settings = paper();
+    let bound = settings.patience_ns + (tasks_per_cpu + 1) * settings.slice_ns;
+    println!("  longest wait {} ms, bound {} ms", longest / 1_000_000, bound / 1_000_000);
+    ensure!(longest <= bound + HOST_MS * 1_000_000, "a task waited {longest} ns, bound {bound}");
+    Ok(())
+}
+
+/// The kernel's log has no warning; it is read and emptied.
+pub(crate) fn no_complaints() -> Result<()> {
+    let printed = Load::commands(1, &["dmesg", "-c"])?.finish()?;
+    const COMPLAINTS: [&str; 5] =
+        ["WARNING:", "BUG:", "Oops", "rcu_sched self-detected", "blocked for"];
+    let complaint =
+        printed[0].lines().find(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));
+    ensure!(complaint.is_none(), "the kernel complains: {}", complaint.unwrap_or_default());
+    Ok(())
+}
+
+/// The machine does work: processes start, run and end.
+fn machine_works() -> Result<()> {
+    let spins = Load::start(2, &["work", "2", "200"])?.finish()?;
+    ensure!(spins.iter().all(|printed| !printed.starts_with("0 ")), "no work was done: {spins:?}");
+    Ok(())
+}
+
+pub(crate) fn extremes(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let _load = Load::start(2, &["work", "4", "60000"])?;
+    for bonus in [0, u64::MAX] {
+        for limit in [0, u32::MAX] {
+            let stats =
+                look(&scheduler, &Settings { bonus: Bonus::Ns(bonus), limit, ..paper() }, 1500)?;
+            let none = bonus == 0;
+            ensure!(stats.decisions > 0 && (stats.taken == 0) == none, "{}", crate::line(&stats));
+        }
+    }
+    // The last was without any brake but this one.
+    ensure!(scheduler.remote().stats()?.overdue > 0, "nobody was overdue under an endless bonus");
+    nobody_waited_too_long(&scheduler, 12)?;
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn two_loaders(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let second = attach().err().context("two schedulers at once")?.to_string();
+    ensure!(second.contains("another sched_ext scheduler runs (workahead"), "{second}");
+    let stats = look(&scheduler, &paper(), 200)?;
+    ensure!(stats.switches > 0 && Remote::is_running()?, "the first one was disturbed");
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn loader_killed(_: Length) -> Result<()> {
+    let _load = Load::start(1, &["work", "3", "20000"])?;
+    // The load is dropped without a word: SIGKILL.
+    let loader = Load::start(1, &["run", "survey=1"])?;
+    until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
+    drop(loader);
+    until("the kernel has the tasks again", 10, || Ok(!Remote::is_running()?))?;
+    // Asked to leave, it leaves by itself, and says so.
+    let loader = Load::start(1, &["run"])?;
+    until("the loader has attached again", 20, || Ok(Remote::is_running()?))?;
+    Load::start(1, &["stats"])?.finish()?;
+    Load::start(1, &["stop"])?.finish()?;
+    let printed = loader.finish()?;
+    ensure!(printed[0].contains("detached: unregistered from user space"), "{}", printed[0]);
+    machine_works()
+}
+
+pub(crate) fn affinity(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let before = scheduler.remote().stats()?;
+    let load = Load::start(2, &["roam", "6", "2500"])?;
+    for turn in 0..40_u32 {
+        for pid in load.pids() {
+            // It may just have ended.
+            let mask = format!("{:x}", 1 + turn % 15);
+            let _ = Load::commands(1, &["taskset", "-p", &mask, &pid.to_string()])?.finish();
+        }
+    }
+    load.finish()?;
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
+}
+
+/// The scheduler still runs, has counted, and nobody is lost.
+fn runs_on(scheduler: &Scheduler, before: &Stats) -> Result<()> {
+    let ended = scheduler.remote().ended()?;
+    ensure!(ended.is_none(), "it ended: {ended:?}");
+    let stats = scheduler.remote().stats()?.since(before);
+    println!("  {}", crate::line(&stats));
+    ensure!(stats.switches > 0, "nothing was counted");
+    machine_works()
+}
+
+pub(crate) fn real_time(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let before = scheduler.remote().stats()?;
+    let load = Load::start(1, &["roam", "6", "3000"])?;
+    let me = std::env::current_exe()?;
+    let me = me.to_str().context("a path in UTF-8")?;
+    let words = ["taskset", "2", "chrt", "-f", "50", me, "work", "1", "1000"];
+    Load::commands(1, &words)?.finish()?;
+    load.finish()?;
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn hotplug(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let before = scheduler.remote().stats()?;
+    let load = Load::start(2, &["work", "2", "4000"])?;
+    std::thread::sleep(Duration::from_millis(300));
+    // CPU 0, the master, can't go; a slave and the sibling of the master can.
+    for cpu in ["cpu3", "cpu1"] {
+        let file = format!("/sys/devices/system/cpu/{cpu}/online");
+        std::fs::write(&file, "0").with_context(|| format!("taking {cpu} away"))?;
+        std::thread::sleep(Duration::from_millis(300));
+        std::fs::write(&file, "1").with_context(|| format!("bringing {cpu} back"))?;
+    }
+    load.finish()?;
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn short_lives(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let before = scheduler.remote().stats()?;
+    let _steady = Load::start(1, &["work", "2", "60000"])?;
+    let me = std::env::current_exe()?;
+    let me = me.to_str().context("a path in UTF-8")?;
+    for _ in 0..6 {
+        // Address spaces that are published while their threads exit, and while they become others.
+        let short = format!("{me} work 2 60 & {me} work 3 90 & exec {me} work 2 40");
+        Load::commands(2, &["sh", "-c", &short])?.finish()?;
+    }
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn many_tasks(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let before = scheduler.remote().stats()?;
+    std::thread::scope(|scope| {
+        for _ in 0..2000 {
+            let born = std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, || {
+                for _ in 0..5 {
+                    for spin in 0..20_000 {
+                        std::hint::black_box(spin);
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            if born.is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    // And as processes, which come and go.
+    Load::commands(1, &["sh", "-c", "for i in $(seq 300); do true & (:) & done; wait"])?
+        .finish()?;
+    nobody_waited_too_long(&scheduler, 2000)?;
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
+}
+
+pub(crate) fn error(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    scheduler.remote().break_it(Fault::Error)?;
+    until("the kernel has the tasks again", 10, || Ok(!Remote::is_running()?))?;
+    let ended = scheduler.remote().ended()?.context("it didn't say how it ended")?;
+    ensure!(ended.message.contains("an error was asked for"), "{ended:?}");
+    drop(scheduler);
+    let _ = Load::commands(1, &["dmesg", "-c"])?.finish()?;
+    machine_works()
+}
+
+pub(crate) fn stall(_: Length) -> Result<()> {
+    let scheduler = attach()?;
+    let _load = Load::start(1, &["work", "2", "60000"])?;
+    std::thread::sleep(Duration::from_millis(300));
+    scheduler.remote().break_it(Fault::Stall)?;
+    until("the watchdog has stepped in", 40, || Ok(!Remote::is_running()?))?;
+    let ended = scheduler.remote().ended()?.context("it didn't say how it ended")?;
+    println!("  {ended:?}");
+    ensure!(ended.reason.contains("stall"), "{ended:?}");
+    drop(scheduler);
+    let _ = Load::commands(1, &["dmesg", "-c"])?.finish()?;
+    machine_works()
+}
