@@ -7,7 +7,9 @@
  *                                                               steal, when there is nobody
  *
  * Weights scale the charge, as in CFS. The kernel takes over again when the loader goes away, when
- * this exits with an error, or when a runnable task has waited for timeout_ms.
+ * this exits with an error, or when a runnable task has waited for timeout_ms. It also does when a
+ * CPU comes or goes, since there are no operations for that: tasks in the queue of a CPU that is
+ * gone could only be taken by those they aren't allowed on. The loader attaches it again.
  */
 #include "balance.h"
 #include "decide.h"
@@ -170,26 +172,6 @@ void OPERATION(workahead_cpu_acquire, s32 me, struct scx_cpu_acquire_args *args)
 		cpu->taken = 0;
 }
 
-void OPERATION(workahead_cpu_online, s32 me)
-{
-	struct cpu *cpu = cpu_of(me);
-
-	if (cpu)
-		cpu->taken = 0;
-}
-
-/* Nobody follows a master that is gone. */
-void OPERATION(workahead_cpu_offline, s32 me)
-{
-	struct role *role = bpf_map_lookup_elem(&wa_roles, &me);
-	struct cpu *cpu = cpu_of(me);
-
-	if (cpu)
-		cpu->taken = 1;
-	if (role && role->role == ITAS_MASTER)
-		published[role->group & (GROUPS_MAX - 1)].group = 0;
-}
-
 s32 OPERATION(workahead_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task *task =
@@ -254,8 +236,6 @@ struct sched_ext_ops workahead = {
 	.stopping = (void *)workahead_stopping,
 	.cpu_acquire = (void *)workahead_cpu_acquire,
 	.cpu_release = (void *)workahead_cpu_release,
-	.cpu_online = (void *)workahead_cpu_online,
-	.cpu_offline = (void *)workahead_cpu_offline,
 	.init_task = (void *)workahead_init_task,
 	.enable = (void *)workahead_enable,
 	.init = (void *)workahead_init,

@@ -36,7 +36,12 @@ pub struct Ended {
     pub reason: String,
     /// What more it said.
     pub message: String,
+    /// Whether it may be attached again at once: a CPU came or went.
+    pub again: bool,
 }
+
+/// `SCX_ECODE_ACT_RESTART`.
+const AGAIN: i64 = 1 << 48;
 
 /// A program of the scheduler, as the kernel's verifier saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,7 +309,11 @@ impl Remote {
             let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
             String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
         };
-        let ended = Ended { reason: text(&raw.reason), message: text(&raw.message) };
+        let ended = Ended {
+            reason: text(&raw.reason),
+            message: text(&raw.message),
+            again: raw.code & AGAIN != 0,
+        };
         Ok((raw.kind != 0).then_some(ended))
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use workahead_machine::Machine;
-use workahead_scheduler::{Bonus, Key, Remote, Roles, Scheduler, Settings};
+use workahead_scheduler::{Bonus, Key, Remote, Roles, Scheduler, Settings, Stats};
 
 use crate::faults;
 use crate::load::{Load, look, median};
@@ -73,7 +73,7 @@ pub(crate) fn attach() -> Result<Scheduler> {
     attach_with(&paper())
 }
 
-fn attach_with(settings: &Settings) -> Result<Scheduler> {
+pub(crate) fn attach_with(settings: &Settings) -> Result<Scheduler> {
     Ok(Scheduler::attach(settings, &Roles::whole_machine(&Machine::here())?)?)
 }
 
@@ -123,11 +123,10 @@ fn aggregates(_: Length) -> Result<()> {
     }
     println!("  bonus 0:     {}", crate::line(&fair[4]));
     println!("  bonus 50 ms: {}", crate::line(&aggregated[4]));
-    let of = |all: &[workahead_scheduler::Stats], share: fn(&_) -> Option<f64>| {
+    let of = |all: &[Stats], share: fn(&_) -> Option<f64>| {
         let shares: Option<Vec<f64>> = all.iter().map(share).collect();
         shares.map(median).context("nothing was counted")
     };
-    use workahead_scheduler::Stats;
     let taken = of(&aggregated, Stats::taken_share)?;
     let same = of(&aggregated, Stats::same_share)?;
     let corun = (of(&fair, Stats::corun_share)?, of(&aggregated, Stats::corun_share)?);

@@ -90,15 +90,31 @@ static LEAVE: AtomicBool = AtomicBool::new(false);
 
 fn run(words: &[&str]) -> Result<()> {
     let (settings, roles) = changed(Settings::default(), words)?;
-    let roles = roles.map_or_else(|| Roles::whole_machine(&Machine::here()), Ok)?;
     ctrlc::set_handler(|| LEAVE.store(true, Ordering::Relaxed))?;
-    let scheduler = Scheduler::attach(&settings, &roles)?;
-    println!("attached");
+    loop {
+        let roles = roles.clone();
+        let roles = roles.map_or_else(|| Roles::whole_machine(&Machine::here()), Ok)?;
+        let scheduler = Scheduler::attach(&settings, &roles)?;
+        println!("attached");
+        watch(&scheduler)?;
+        let ended = scheduler.stop()?.context("the kernel doesn't say how it ended")?;
+        println!("detached: {} {}", ended.reason, ended.message);
+        if !ended.again {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Shows what is counted, a line each second, until it ends or is to end.
+fn watch(scheduler: &Scheduler) -> Result<()> {
     let mut before = Stats::default();
     let mut ticks = 0_u32;
     while !LEAVE.load(Ordering::Relaxed) && !scheduler.remote().is_asked_to_stop()? {
-        if let Some(ended) = scheduler.remote().ended()? {
-            bail!("the kernel took over: {} {}", ended.reason, ended.message);
+        match scheduler.remote().ended()? {
+            Some(ended) if ended.again => return Ok(()),
+            Some(ended) => bail!("the kernel took over: {} {}", ended.reason, ended.message),
+            None => {}
         }
         std::thread::sleep(Duration::from_millis(100));
         ticks += 1;
@@ -108,8 +124,6 @@ fn run(words: &[&str]) -> Result<()> {
             before = now;
         }
     }
-    let ended = scheduler.stop()?;
-    println!("detached: {}", ended.map_or_else(String::new, |ended| ended.reason));
     Ok(())
 }
 
