@@ -55,7 +55,7 @@ enum itas_candidate {
 	ITAS_HEAD = 1,      /* B, F: the lowest vruntime */
 	ITAS_SIBLING = 2,   /* C, G: of the group of the thread that ran last, not that thread */
 	ITAS_COMPANION = 4, /* H: of the group that the master published */
-	ITAS_OVERDUE = 8,   /* the head waits longer than the scheduler promises */
+	ITAS_OVERDUE = 8,   /* somebody waits longer than the scheduler promises */
 	ITAS_ENOUGH = 16,   /* nothing that follows can matter: stop looking */
 };
 
@@ -240,8 +240,8 @@ ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas
 
 /*
  * The decision of one core. `count` is agg_count of the group of the thread that ran last here.
- * An overdue head goes first, whatever the role; everything else is then as if Eq. 2, 3 and 5
- * were false (not in the paper).
+ * Where somebody is overdue (not in the paper) nobody is preferred, as if Eq. 2 to 5 were false: the
+ * head is chosen, in whose place the caller may put whoever has waited longest.
  */
 ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u32 role,
 					   itas_u32 count, const struct itas_tunables *tunables)

@@ -24,14 +24,14 @@
 //! | several siblings | the leftmost in the queue is C (or G, or H); of equals the first shown |
 //! | no sibling in TP2 | as if Eq. 2 were false |
 //! | the head is a sibling | Eq. 2 holds if the bonus is above 0; it counts toward the limit |
-//! | G is H (the slave's group is the published one) | H is taken, and the slave's count is reset: only the master's limit and the overdue head brake |
+//! | G is H (the slave's group is the published one) | H is taken, and the slave's count is reset: only the master's limit and those who wait too long brake |
 //! | bonus 0 | the head is always chosen: the order is that of fair queueing |
 //! | the thread that ran last can go on | it is a candidate for the head and for H, as in CFS, which queues it before picking; never its own sibling, so that a program of one thread gets no bonus |
 //! | nobody is runnable | the count is reset and a master withdraws: nobody follows an idle core |
 //! | the published group is old | a slave uses what it reads; at most one time slice of the master old |
 //! | a published group is gone | a group is a number that is compared and never followed; whoever numbers them gives no number twice |
 //! | the slave finds neither G nor H | F, and the count of E's group is reset |
-//! | the head waits too long | it goes first, in every role ([`Scan::overdue`]); not in the paper |
+//! | somebody waits too long | nobody is preferred, in every role ([`Scan::overdue`]); not in the paper |
 //!
 //! The paper's slips (IP3 and IP5 name thread E where A must be meant, IP6.2 counts up the bonus,
 //! IP6.3 cites Eq. 4 without G) are corrected; [`Reading::Literal`] keeps them as printed.

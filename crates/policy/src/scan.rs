@@ -70,7 +70,8 @@ impl Scan {
         seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
     }
 
-    /// Says that the head waits longer than the scheduler promises: it is chosen.
+    /// Says that somebody waits longer than the scheduler promises: the head is chosen, and in its
+    /// place the caller may run whoever has waited longest.
     pub fn overdue(&mut self) {
         self.view.have |= OVERDUE;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Who has too much to do: idle CPUs take from any queue, busy ones now and then from a longer one,
- * and from one whose CPU a higher scheduling class has taken. */
+ * and from one that nobody serves, since a higher scheduling class has the CPU or it is going away. */
 #ifndef WORKAHEAD_BALANCE_H
 #define WORKAHEAD_BALANCE_H
 
 #include "survey.h"
 
-/* Threads of a long queue that are tried for one that may run here. */
-#define TRIED_MAX 8
+/* Slices after which a queue is said not to be served. */
+#define UNSERVED_SLICES 8
 
 /* The allowed CPU with the shortest queue, for new threads: nobody has run with them yet. */
 static __always_inline s32 least_busy(struct task_struct *p, struct settings *set,
@@ -55,7 +55,7 @@ static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct setti
 	cpu->scanned = 0;
 	bpf_iter_scx_dsq_new(&it, from, 0);
 	while ((p = bpf_iter_scx_dsq_next(&it))) {
-		if (cpu->scanned++ >= TRIED_MAX)
+		if (cpu->scanned++ >= set->scan_max)
 			break;
 		task = task_of(p);
 		if (!task || !bpf_cpumask_test_cpu(me, p->cpus_ptr))
@@ -84,7 +84,8 @@ static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats
 		if (!other)
 			continue;
 		length = scx_bpf_dsq_nr_queued(i);
-		if (other->taken && length > 0)
+		if (length > 0 && (s64)(now - other->served_at) >
+				  (s64)set->slice_ns * UNSERVED_SLICES)
 			length += 1 << 20;
 		if (length > longest) {
 			longest = length;

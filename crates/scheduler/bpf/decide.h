@@ -33,33 +33,54 @@ __noinline int policy_choose(struct cpu *cpu __arg_nonnull)
 						    : cpu->head;
 }
 
-/* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. */
+/* Whether the thread is the one that has waited longest so far, and too long. */
+static __always_inline bool overdue(struct cpu *cpu, struct settings *set, struct task_struct *p,
+				    u64 now)
+{
+	struct task *task = task_of(p);
+	u64 wait;
+
+	if (!task || !task->queued_at)
+		return false;
+	wait = now - task->queued_at;
+	if ((s64)wait < 0 || wait <= set->patience_ns || wait <= cpu->longest)
+		return false;
+	cpu->longest = wait;
+	return true;
+}
+
+/* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. Every now and then
+ * all of the queue is looked at for those who wait too long, and again as long as there are some:
+ * fair queueing alone lets a thread wait until all others have caught up with it. */
 static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *cpu,
 				      struct settings *set, u64 now)
 {
+	bool relief = now - cpu->relieved_at > set->patience_ns / 4;
 	struct task_struct *p;
-	struct task *task;
 	u32 seen;
 
+	if (relief)
+		cpu->relieved_at = now;
+	cpu->longest = 0;
 	while ((p = bpf_iter_scx_dsq_next(it))) {
-		if (!cpu->scanned) {
-			task = task_of(p);
-			if (task && task->queued_at &&
-			    (s64)(now - task->queued_at) > (s64)set->patience_ns)
-				cpu->view.have |= ITAS_OVERDUE;
-		}
 		cpu->scanned++;
 		seen = policy_see(cpu, p->scx.dsq_vtime, group_of(p, set->key));
-		if (seen & ITAS_HEAD)
+		if (seen & ITAS_HEAD && !cpu->longest)
 			cpu->head = p->pid;
 		if (seen & ITAS_SIBLING)
 			cpu->sibling = p->pid;
 		if (seen & ITAS_COMPANION)
 			cpu->companion = p->pid;
-		if ((seen & ITAS_ENOUGH) && !set->survey)
+		if (relief && overdue(cpu, set, p, now))
+			cpu->head = p->pid;
+		if ((seen & ITAS_ENOUGH) && !set->survey && !relief)
 			break;
 		if (cpu->scanned >= set->scan_max)
 			break;
+	}
+	if (cpu->longest) {
+		cpu->view.have |= ITAS_OVERDUE;
+		cpu->relieved_at = now - set->patience_ns;
 	}
 }
 
@@ -152,7 +173,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 	prepare(me, cpu, set);
 	bpf_iter_scx_dsq_new(&it, me, 0);
 	see_queue(&it, cpu, set, scx_bpf_now());
-	/* An overdue head has no rival. */
+	/* Who is overdue has no rival. */
 	if (prev && task && !(cpu->view.have & ITAS_OVERDUE))
 		see_prev(cpu, set, prev, task);
 

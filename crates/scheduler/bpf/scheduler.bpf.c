@@ -66,7 +66,8 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 		me = least_busy(p, set, bpf_cpumask_any_distribute(p->cpus_ptr));
 		cpu = cpu_of(me);
 	}
-	if (!set || !task || !cpu) {
+	/* Threads by which the kernel keeps a CPU going wait for nobody. */
+	if (!set || !task || !cpu || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, 4000000, enq_flags);
 		return;
 	}
@@ -84,7 +85,8 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 			stats->preempted++;
 		scx_bpf_kick_cpu(me, SCX_KICK_PREEMPT);
 	} else {
-		scx_bpf_kick_cpu(me, SCX_KICK_IDLE);
+		/* Another CPU than the task's may be going idle at this very moment. */
+		scx_bpf_kick_cpu(me, me == scx_bpf_task_cpu(p) ? SCX_KICK_IDLE : 0);
 	}
 }
 
@@ -98,6 +100,7 @@ void OPERATION(workahead_dispatch, s32 me, struct task_struct *prev)
 
 	if (!set || !stats || !cpu)
 		return;
+	cpu->served_at = now;
 	if (prev && !(prev->scx.flags & SCX_TASK_QUEUED))
 		prev = NULL;
 	if (prev) {
@@ -154,14 +157,21 @@ void OPERATION(workahead_stopping, struct task_struct *p, bool runnable)
 	}
 }
 
-/* A higher scheduling class takes the CPU: what it was about to run goes to others. */
+/* A higher scheduling class takes the CPU: what it was about to run goes to others, and whoever has
+ * nothing to do comes for its queue. */
 void OPERATION(workahead_cpu_release, s32 me, struct scx_cpu_release_args *args)
 {
+	struct settings *set = the_settings();
 	struct cpu *cpu = cpu_of(me);
+	u32 i;
 
 	if (cpu)
 		cpu->taken = 1;
 	scx_bpf_reenqueue_local();
+	if (!set || scx_bpf_dsq_nr_queued(me) <= 0)
+		return;
+	bpf_for(i, 0, set->cpus)
+		scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 }
 
 void OPERATION(workahead_cpu_acquire, s32 me, struct scx_cpu_acquire_args *args)

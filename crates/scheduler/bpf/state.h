@@ -30,6 +30,8 @@ struct cpu {
 	u64 vruntime; /* of the running thread, at `started` */
 	u64 weight;   /* of the running thread, 0 when none of ours runs */
 	u64 balanced_at;
+	u64 served_at;	/* ns; when it decided last */
+	u64 relieved_at; /* ns; when all of its queue was last looked at for one that waits too long */
 	u32 count; /* agg_count of `own` */
 	u32 taken; /* by a higher scheduling class */
 	/* One decision's notes. Here and not on the stack, so that the verifier doesn't follow every
@@ -38,6 +40,7 @@ struct cpu {
 	struct itas_tunables by;
 	struct itas_choice choice;
 	u32 as, publishes; /* role, and whose ia_mm */
+	u64 longest;	   /* wait of a queued thread, ns; 0 when that isn't looked at */
 	s32 head, sibling, companion; /* pids; 0 is the thread that ran last */
 	u32 scanned;
 	/* For the survey: who runs, since when; all scheduling classes. */

@@ -79,6 +79,7 @@ struct task_struct {
 	u64 start_boottime;
 	struct css_set *cgroups;
 	const struct cpumask *cpus_ptr;
+	int nr_cpus_allowed;
 };
 struct scx_init_task_args {
 	bool fork;

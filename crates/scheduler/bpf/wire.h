@@ -14,7 +14,7 @@ enum wire_key {
 struct settings {
 	u64 bonus_ns;
 	u64 slice_ns;
-	u64 patience_ns; /* a head that waits longer goes first */
+	u64 patience_ns; /* a thread that waits longer goes first */
 	u64 preempt_ns;	 /* a thread that wakes up so far behind in vruntime preempts */
 	u64 balance_ns;	 /* how often a busy CPU looks for a longer queue */
 	u32 limit;
@@ -48,7 +48,7 @@ struct stats {
 	u64 picked_head, picked_sibling, picked_companion;
 	u64 kept;	/* decisions after which the same thread went on */
 	u64 at_limit;	/* chances refused by the limit alone or with others */
-	u64 overdue;	/* heads that went first because they had waited too long */
+	u64 overdue;	/* threads that went first because they had waited too long */
 	u64 lost;	/* threads that were gone or not allowed here when they were chosen */
 	u64 direct;	/* wake-ups that went to an idle CPU at once */
 	u64 stolen;	/* threads taken from another CPU's queue by an idle one */

@@ -9,11 +9,12 @@
 //!                                                        ─► the kernel's own scheduler again
 //! ```
 //!
-//! **How long a task waits.** While a queue's head has waited less than [`Settings::patience_ns`],
-//! others may be chosen before it, by at most the bonus in vruntime each. A head that has waited
-//! longer goes first, so from then on the queue is served in plain order of vruntime: with *n*
-//! runnable tasks of equal weight on a CPU that nobody else takes, none waits longer than
-//! `patience + (n + 1) × slice`. [`Stats::wait_max_ns`] is the longest wait seen.
+//! **How long a task waits.** Whoever has waited longer than [`Settings::patience_ns`] goes first.
+//! That is looked at every quarter of it, and at each decision as long as there is somebody, so that
+//! with *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are looked at, none
+//! waits longer than `1.25 × patience + (n + 1) × slice`, while nobody of a higher scheduling class
+//! takes the CPU. [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread
+//! wait until all others have caught up with it, and a bonus lets it get far ahead.)
 //!
 //! Without the feature `bpf` there are settings, roles and statistics only, and nothing of libbpf is
 //! built. The BPF object is under GPL-2.0-only, as the kernel wants of those who use its functions;

@@ -38,7 +38,7 @@ pub struct Settings {
     pub key: Key,
     /// A time slice.
     pub slice_ns: u64,
-    /// A head of a queue that has waited longer goes first, whatever the bonus.
+    /// Whoever has waited longer goes first, whatever the bonus.
     pub patience_ns: u64,
     /// A thread that wakes up and is so far behind the one that runs preempts it; 0 for never.
     pub preempt_ns: u64,

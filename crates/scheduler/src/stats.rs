@@ -21,7 +21,7 @@ pub struct Stats {
     pub kept: u64,
     /// Chances on which the limit was reached.
     pub at_limit: u64,
-    /// Heads that went first because they had waited longer than the patience.
+    /// Threads that went first because they had waited longer than the patience.
     pub overdue: u64,
     /// Choices that had gone elsewhere meanwhile.
     pub lost: u64,
