@@ -9,6 +9,7 @@ mod answers;
 mod bench;
 mod counts;
 mod fuzz;
+mod guest;
 mod ledger;
 mod proofs;
 mod setup;
@@ -26,7 +27,7 @@ usage: cargo xtask COMMAND
 
   setup                 list what the tests need and install what is missing (apt when root)
   test [--full]         setup, format, tidy, clippy, tests, doc tests, benches (small),
-                        loom, memory checkers
+                        the scheduler in a guest, loom, memory checkers
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
   ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
   bench [NAME]          run the benches (release) and keep what they say in bench/record/

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{bench, fuzz, proofs, setup, tidy};
+use crate::{bench, fuzz, guest, proofs, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         // Small: every bench checks its answers, and one that nobody runs rots.
         Box::new(move || vec![small_benches(workspace)]),
         Box::new(move || vec![fuzz_joins(workspace, depth)]),
+        Box::new(|| vec![guest::scheduler(workspace)]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
         Box::new(|| vec![proofs::miri(workspace)]),
@@ -67,7 +68,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
 
 /// The whole workspace, with the command's optional parts. The same words in every stage: others
 /// would build DataFusion once more.
-const WHOLE: [&str; 3] = ["--workspace", "--features", "workahead-cli/sql"];
+const WHOLE: [&str; 3] = ["--workspace", "--features", "workahead-cli/sql,workahead-scheduler/bpf"];
 
 fn clippy(workspace: &Workspace) -> Stage {
     let mut command = workspace.cargo(&["clippy"]);

@@ -9,16 +9,17 @@
 //!                                                        ─► the kernel's own scheduler again
 //! ```
 //!
-//! **How long a task waits.** Whoever has waited longer than [`Settings::patience_ns`] goes first.
-//! That is looked at every quarter of it, and at each decision as long as there is somebody, so that
-//! with *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are looked at, none
-//! waits longer than `1.25 × patience + (n + 1) × slice`, while nobody of a higher scheduling class
-//! takes the CPU. [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread
+//! **How long a task waits.** Whoever waited longer than [`Settings::patience_ns`] goes first. That
+//! is looked at every quarter of it, and at each decision as long as there is somebody: with
+//! *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are looked at, none waits
+//! longer than `1.25 × patience + (n + 1) × slice`, while nobody of a higher class takes the
+//! CPU. [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread
 //! wait until all others have caught up with it, and a bonus lets it get far ahead.)
 //!
-//! Without the feature `bpf` there are settings, roles and statistics only, and nothing of libbpf is
-//! built. The BPF object is under GPL-2.0-only, as the kernel wants of those who use its functions;
-//! it is a program that is loaded, not linked, and the rest of the crate is under Apache-2.0.
+//! Without the feature `bpf` there are settings, roles and statistics only, and nothing of libbpf
+//! is built. The BPF object is under GPL-2.0-only, as the kernel wants of those who use its
+//! functions; it is a program that is loaded, not linked, and the rest of the crate is under
+//! Apache-2.0.
 
 #![forbid(unsafe_code)]
 

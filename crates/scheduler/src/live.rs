@@ -360,13 +360,24 @@ impl Remote {
         named.filter(|program| program.name.starts_with("workahead")).collect()
     }
 
-    /// Whether the kernel runs a scheduler of ours now.
+    /// Whether the kernel schedules by one of ours now: it is neither on its way in nor out.
     ///
     /// # Errors
     ///
     /// [`Error::NoSchedExt`].
     pub fn is_running() -> Result<bool, Error> {
-        Ok(running()?.is_some_and(|name| name.starts_with("workahead")))
+        let ours = running()?.is_some_and(|name| name.starts_with("workahead"));
+        let state = std::fs::read_to_string(STATE).map_err(|_| Error::NoSchedExt)?;
+        Ok(ours && state.trim() == "enabled")
+    }
+
+    /// Whether the kernel schedules by itself, and a scheduler can be attached.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSchedExt`].
+    pub fn is_vacant() -> Result<bool, Error> {
+        Ok(running()?.is_none())
     }
 }
 

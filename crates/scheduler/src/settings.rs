@@ -109,6 +109,7 @@ impl Settings {
         Ok(())
     }
 
+    #[cfg_attr(not(any(test, feature = "bpf")), expect(dead_code, reason = "nobody to tell"))]
     pub(crate) fn to_raw(self, cpus: u32) -> RawSettings {
         RawSettings {
             bonus_ns: self.bonus_ns(),
@@ -131,6 +132,7 @@ impl Settings {
         }
     }
 
+    #[cfg_attr(not(any(test, feature = "bpf")), expect(dead_code, reason = "nobody to tell"))]
     /// What runs; a bonus is in nanoseconds then.
     pub(crate) fn from_raw(raw: &RawSettings) -> Self {
         Self {

@@ -173,8 +173,8 @@ impl Stats {
         self.scans.iter().rposition(|count| *count > 0).map(|bucket| bucket as u64)
     }
 
-    /// From wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the upper end of
-    /// the bucket, up to a quarter above the truth.
+    /// From wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the upper end
+    /// of the bucket, up to a quarter above the truth.
     #[must_use]
     pub fn latency_ns_at(&self, quantile: f64) -> Option<u64> {
         at(&self.latency, quantile).map(|bucket| lower_end(bucket + 1) - 1)

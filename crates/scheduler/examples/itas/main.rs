@@ -4,7 +4,8 @@
 //!   itas run [WORDS]                attach, show a line each second; leaves on a signal or `stop`
 //!   itas set [WORDS]                change what runs
 //!   itas stats | stop
-//!   itas work THREADS MILLISECONDS  so many yielding threads of one process on each CPU
+//!   itas work THREADS MILLISECONDS [SPINS]
+//!                                   threads of one process on each CPU, which yield after spins
 //!   itas fork CHILDREN MILLISECONDS so many processes of one thread on each CPU, of one parent
 //!   itas roam THREADS MILLISECONDS  threads that change their affinity all the time
 //!   itas test [NAME | long]         everything, in a guest that nobody needs
@@ -38,7 +39,10 @@ fn main() -> Result<()> {
             Ok(())
         }
         ["stop"] => Ok(Remote::find()?.ask_to_stop()?),
-        ["work", threads, ms] => work::run(threads.parse()?, Duration::from_millis(ms.parse()?)),
+        ["work", threads, ms, rest @ ..] => {
+            let spins_per_yield = rest.first().map_or(Ok(1), |word| word.parse())?;
+            work::run(threads.parse()?, Duration::from_millis(ms.parse()?), spins_per_yield)
+        }
         ["fork", children, ms] => work::fork(children.parse()?, ms),
         ["roam", threads, ms] => work::roam(threads.parse()?, Duration::from_millis(ms.parse()?)),
         ["test"] => guest::test(guest::Length::Short, ""),

@@ -1,5 +1,5 @@
-//! The loads. First of all a process of sibling threads, so many pinned to each CPU, which spin and yield (the
-//! paper's sysbench memory program, changed to yield after each block).
+//! The loads. First of all a process of sibling threads, so many pinned to each CPU, which spin and
+//! yield (the paper's sysbench memory program, changed to yield after each block).
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use workahead_machine::{CpuSet, pin};
 const SPIN: u32 = 20_000;
 
 /// Runs until the time is over and prints how many spins were done.
-pub(crate) fn run(threads_per_cpu: usize, time: Duration) -> Result<()> {
+pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) -> Result<()> {
     let over = AtomicBool::new(false);
     let spins = AtomicU64::new(0);
     let cpus: Vec<usize> = pin::affinity()?.iter().collect();
@@ -26,10 +26,10 @@ pub(crate) fn run(threads_per_cpu: usize, time: Duration) -> Result<()> {
                         return;
                     }
                     while !over.load(Ordering::Relaxed) {
-                        for turn in 0..SPIN {
+                        for turn in 0..u64::from(SPIN) * spins_per_yield {
                             std::hint::black_box(turn);
                         }
-                        spins.fetch_add(1, Ordering::Relaxed);
+                        spins.fetch_add(spins_per_yield, Ordering::Relaxed);
                         std::thread::yield_now();
                     }
                 });
