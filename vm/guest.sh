@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 program=$1
 shift
-seconds=${WORKAHEAD_GUEST_SECONDS:-240}
+seconds=${WORKAHEAD_GUEST_SECONDS:-360}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
 
 # The tests want these as they are, not as busybox has them.

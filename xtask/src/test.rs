@@ -59,7 +59,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         // Small: every bench checks its answers, and one that nobody runs rots.
         Box::new(move || vec![small_benches(workspace)]),
         Box::new(move || vec![fuzz_joins(workspace, depth)]),
-        Box::new(|| vec![guest::scheduler(workspace)]),
+        Box::new(move || vec![guest::scheduler(workspace, depth)]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
         Box::new(|| vec![proofs::miri(workspace)]),

@@ -76,7 +76,7 @@ pub(crate) fn two_loaders(_: Length) -> Result<()> {
 }
 
 pub(crate) fn loader_killed(_: Length) -> Result<()> {
-    let _load = Load::start(1, &["work", "3", "20000"])?;
+    let _load = Load::start(1, &["work", "1", "8000"])?;
     // The load is dropped without a word: SIGKILL.
     let loader = Load::start(1, &["run", BONUS])?;
     until("the loader has attached", 20, || Ok(Remote::is_running()?))?;

@@ -149,6 +149,10 @@ fn settings_change(_: Length) -> Result<()> {
     std::thread::sleep(std::time::Duration::from_millis(700));
     let with = look(&scheduler, &paper(), 500)?;
     ensure!(with.picked_companion > 0 && with.picked_sibling > 0, "{}", crate::line(&with));
+    // Two masters: each slave follows its own.
+    scheduler.remote().set_roles(&Roles::by_core(&Machine::here())?)?;
+    let cores = look(&scheduler, &paper(), 500)?;
+    ensure!(cores.picked_companion > 0, "by core: {}", crate::line(&cores));
     // Through another process, as an operator does.
     Load::start(1, &["set", "roles=alone", "limit=3"])?.finish()?;
     ensure!(scheduler.remote().settings()?.limit == 3, "the limit wasn't set");
