@@ -42,6 +42,7 @@
 mod choice;
 mod ffi;
 mod scan;
+mod tuner;
 
 #[cfg(test)]
 mod oracle;
@@ -51,6 +52,7 @@ mod tests;
 pub use choice::{Choice, Count, Pick, Publish, Whose};
 pub use ffi::{beats, before, bonus_of_slice};
 pub use scan::{Chosen, Core, Group, Scan, Seen, Thread, choose};
+pub use tuner::{Outcome, Tuner};
 
 /// The greatest bonus, and the greatest difference between two vruntimes that is understood.
 pub const BONUS_MAX: u64 = i64::MAX as u64;
