@@ -29,6 +29,8 @@ mod live;
 mod roles;
 mod settings;
 mod stats;
+#[cfg(feature = "bpf")]
+mod tuning;
 mod wire;
 
 pub use error::Error;
@@ -37,3 +39,5 @@ pub use live::{Ended, Fault, Remote, Scheduler, Verified};
 pub use roles::Roles;
 pub use settings::{Bonus, Key, Settings};
 pub use stats::Stats;
+#[cfg(feature = "bpf")]
+pub use tuning::tune;

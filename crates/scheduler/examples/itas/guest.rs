@@ -21,10 +21,11 @@ pub(crate) enum Length {
 
 type Test = (&'static str, fn(Length) -> Result<()>);
 
-const TESTS: [Test; 16] = [
+const TESTS: [Test; 17] = [
     ("attaches_and_leaves", attaches_and_leaves),
     ("aggregates_in_time_and_across_cores", aggregates),
     ("settings_change_at_run_time", settings_change),
+    ("the_tuner_finds_what_hands_do", tuner),
     ("processes_of_one_parent_are_siblings", processes_aggregate),
     ("a_cgroup_has_its_own_bonus", cgroups),
     ("weights_are_honoured", weights),
@@ -163,6 +164,23 @@ fn settings_change(_: Length) -> Result<()> {
     ensure!(alone.at_limit > 0, "the limit was never reached");
     let none = look(&scheduler, &Settings { limit: 0, ..paper() }, 500)?;
     ensure!(none.taken == 0, "aggregated beyond a limit of 0");
+    drop(scheduler);
+    Ok(())
+}
+
+fn tuner(_: Length) -> Result<()> {
+    // The one who tunes is woken up beside the load, and isn't to wait for a second each time.
+    let impatient = Settings { patience_ns: 60_000_000, ..paper() };
+    let scheduler = attach_with(&plain(impatient))?;
+    let _load = Load::start(2, &["work", "4", "90000"])?;
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let printed = Load::start(1, &["tune", "5000", "200"])?.finish()?;
+    println!("  {}", printed[0]);
+    let tuned = scheduler.remote().settings()?;
+    let found = look(&scheduler, &tuned, 1000)?.same_share().context("nothing was counted")?;
+    let by_hand =
+        look(&scheduler, &impatient, 1000)?.same_share().context("nothing was counted")?;
+    ensure!(found >= 0.95 * by_hand, "same {found:.3}, by the paper's bonus {by_hand:.3}");
     drop(scheduler);
     Ok(())
 }

@@ -4,6 +4,9 @@
 //!   itas run [WORDS]                attach, show a line each second; leaves on a signal or `stop`
 //!   itas set [WORDS]                change what runs
 //!   itas stats | stop
+//!   itas tune MILLISECONDS [WINDOW] find bonus and limit by which siblings follow each other most,
+//!                                   while 99 % of wake-ups run within that time; each is tried
+//!                                   for two windows of 400 ms, one of them to settle
 //!   itas work THREADS MILLISECONDS [SPINS]
 //!                                   threads of one process on each CPU, which yield after spins
 //!   itas fork CHILDREN MILLISECONDS so many processes of one thread on each CPU, of one parent
@@ -26,6 +29,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use workahead_machine::Machine;
+use workahead_policy::{Tunables, Tuner};
 use workahead_scheduler::{Bonus, Key, Remote, Roles, Scheduler, Settings, Stats};
 
 fn main() -> Result<()> {
@@ -38,6 +42,10 @@ fn main() -> Result<()> {
             println!("{}", line(&Remote::find()?.stats()?));
             Ok(())
         }
+        ["tune", ms, rest @ ..] => {
+            let window = rest.first().map_or(Ok(400), |word| word.parse())?;
+            tune(Duration::from_millis(ms.parse()?), Duration::from_millis(window))
+        }
         ["stop"] => Ok(Remote::find()?.ask_to_stop()?),
         ["work", threads, ms, rest @ ..] => {
             let spins_per_yield = rest.first().map_or(Ok(1), |word| word.parse())?;
@@ -49,7 +57,9 @@ fn main() -> Result<()> {
         ["test", "long"] => guest::test(guest::Length::Long, ""),
         ["test", name] => guest::test(guest::Length::Short, name),
         _ => {
-            bail!("usage: itas run|set [NAME=VALUE]... | stats | stop | work|fork|roam N MS | test")
+            bail!(
+                "usage: itas run|set [NAME=VALUE]... | stats | tune MS | stop | work|fork|roam N MS | test"
+            )
         }
     }
 }
@@ -138,6 +148,26 @@ fn set(words: &[&str]) -> Result<()> {
     if let Some(roles) = roles {
         remote.set_roles(&roles)?;
     }
+    Ok(())
+}
+
+fn tune(delay: Duration, window: Duration) -> Result<()> {
+    let remote = Remote::find()?;
+    let settings = remote.settings()?;
+    let delay_max_ns = u64::try_from(delay.as_nanos())?;
+    let mut tuner = Tuner::new(Tunables::default(), settings.slice_ns, delay_max_ns);
+    let found = workahead_scheduler::tune(&remote, &mut tuner, window, |counted| {
+        anyhow::Ok(counted.same_share().unwrap_or(0.0))
+    })?;
+    let (settings, outcome) = found.context("nothing was tried")?;
+    println!(
+        "bonus={} limit={}: same {:.3}, 99 % of wake-ups within {} us; {} settings tried",
+        settings.bonus_ns(),
+        settings.limit,
+        outcome.objective,
+        outcome.delay_ns / 1000,
+        tuner.trials(),
+    );
     Ok(())
 }
 
