@@ -24,6 +24,7 @@ mod guest;
 mod load;
 mod work;
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -32,10 +33,20 @@ use workahead_machine::Machine;
 use workahead_policy::{Tunables, Tuner};
 use workahead_scheduler::{Bonus, Key, Remote, Roles, Scheduler, Settings, Stats};
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    match obey(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(words: &[&str]) -> Result<()> {
+    match words {
         ["run", words @ ..] => run(words),
         ["set", words @ ..] => set(words),
         ["stats"] => {
