@@ -22,6 +22,14 @@ pub enum Error {
     /// None of ours runs.
     #[error("the scheduler isn't running: start it with `workahead scheduler run`")]
     NotRunning,
+    /// It ended by itself.
+    #[error("the kernel schedules by itself again ({reason}): {message}")]
+    TakenOver {
+        /// The kernel's reason.
+        reason: String,
+        /// What more it said.
+        message: String,
+    },
     /// The kernel refuses.
     #[error("the kernel refuses to {what}: {says}")]
     Refused {

@@ -27,17 +27,23 @@ mod error;
 #[cfg(feature = "bpf")]
 mod live;
 mod roles;
+#[cfg(feature = "bpf")]
+mod session;
 mod settings;
 mod stats;
 #[cfg(feature = "bpf")]
 mod tuning;
 mod wire;
+mod words;
 
 pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use live::{Ended, Fault, Remote, Scheduler, Verified};
 pub use roles::Roles;
+#[cfg(feature = "bpf")]
+pub use session::{Event, run};
 pub use settings::{Bonus, Key, Settings};
 pub use stats::Stats;
 #[cfg(feature = "bpf")]
-pub use tuning::tune;
+pub use tuning::{Objective, tune};
+pub use words::{WORDS, changed, nanoseconds};

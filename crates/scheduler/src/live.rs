@@ -30,7 +30,7 @@ pub enum Fault {
 }
 
 /// How it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// The kernel's reason: "unregistered from user space", "runnable task stall" …
     pub reason: String,

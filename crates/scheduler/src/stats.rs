@@ -1,5 +1,7 @@
 //! What the scheduler counted, over all CPUs.
 
+use std::collections::BTreeMap;
+
 use crate::wire::{BUCKETS, RawStats, SCAN_BUCKETS};
 
 /// Counts since the scheduler was attached, or between two looks ([`Stats::since`]).
@@ -181,6 +183,73 @@ impl Stats {
     }
 }
 
+impl Stats {
+    /// Every count and what follows from the counts, by name; absent where nothing was counted.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts beyond 52 bits are years")]
+    pub fn figures(&self) -> BTreeMap<&'static str, f64> {
+        let mut figures = BTreeMap::new();
+        macro_rules! name {
+            ($count:ident) => {
+                figures.insert(stringify!($count), self.$count as f64)
+            };
+        }
+        counts!(name);
+        figures.insert("wait_max_ns", self.wait_max_ns as f64);
+        let time = |quantile| self.latency_ns_at(quantile).map(|ns| ns as f64);
+        let derived = [
+            ("taken_share", self.taken_share()),
+            ("same_share", self.same_share()),
+            ("corun_share", self.corun_share()),
+            ("scanned_mean", self.scanned_mean()),
+            ("scanned_p99", self.scanned_at(0.99).map(|count| count as f64)),
+            ("latency_ns_p50", time(0.5)),
+            ("latency_ns_p99", time(0.99)),
+            ("latency_ns_p999", time(0.999)),
+        ];
+        figures.extend(derived.into_iter().filter_map(|(name, figure)| Some((name, figure?))));
+        figures
+    }
+}
+
+/// What counts, on a line.
+impl std::fmt::Display for Stats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let share = |share: Option<f64>| share.map_or("-".into(), |share| format!("{share:.3}"));
+        let us = |ns: Option<u64>| ns.map_or("-".into(), |ns| format!("{} us", ns / 1000));
+        write!(
+            f,
+            "taken {} of {} chances, same {}, corun {}, {} switches, {} decisions; \
+             wake-up to run p50 {} p99 {}, longest wait {}; ",
+            share(self.taken_share()),
+            self.chances,
+            share(self.same_share()),
+            share(self.corun_share()),
+            self.switches,
+            self.decisions,
+            us(self.latency_ns_at(0.5)),
+            us(self.latency_ns_at(0.99)),
+            us(Some(self.wait_max_ns)),
+        )?;
+        write!(
+            f,
+            "scanned mean {} p99 {} max {}; kept {}, at limit {}, overdue {}, lost {}, direct {}, \
+             stolen {}, balanced {}, preempted {}",
+            share(self.scanned_mean()),
+            self.scanned_at(0.99).unwrap_or(0),
+            self.scanned_max().unwrap_or(0),
+            self.kept,
+            self.at_limit,
+            self.overdue,
+            self.lost,
+            self.direct,
+            self.stolen,
+            self.balanced,
+            self.preempted,
+        )
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 52 bits")]
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
@@ -250,6 +319,10 @@ mod tests {
         assert_eq!((both.chances, both.taken, both.wait_max_ns), (20, 18, 7));
         assert_eq!(both.taken_share(), Some(0.9));
         assert_eq!(both.same_share(), None);
+        let figures = both.figures();
+        assert_eq!((figures["chances"], figures["taken_share"]), (20.0, 0.9));
+        assert!(!figures.contains_key("same_share") && figures["wait_max_ns"] == 7.0);
+        assert!(both.to_string().starts_with("taken 0.900 of 20 chances, same -"));
         let half = both.latency_ns_at(0.5).unwrap();
         assert!((1000..1250).contains(&half), "{half}");
         assert!(both.latency_ns_at(0.999).unwrap() >= 1_000_000);

@@ -1,21 +1,35 @@
 //! The policy's search for bonus and limit, on the scheduler that runs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use workahead_policy::{Outcome, Tuner};
 
 use crate::error::Error;
 use crate::live::Remote;
 use crate::settings::{Bonus, Settings};
-use crate::stats::Stats;
 
 /// Of the wake-ups in a window, all but one in a hundred are to run within the delay allowed.
 const DELAY_QUANTILE: f64 = 0.99;
 
+/// What is to be large.
+pub enum Objective<'a, E> {
+    /// The share of switches between siblings: what the scheduler knows by itself.
+    Siblings,
+    /// How fast a number grows that somebody else counts: transactions, instructions.
+    Growth(&'a mut dyn FnMut() -> Result<f64, E>),
+}
+
+impl<E> Objective<'_, E> {
+    fn reading(&mut self) -> Result<f64, E> {
+        match self {
+            Self::Siblings => Ok(0.0),
+            Self::Growth(count) => count(),
+        }
+    }
+}
+
 /// Tries settings until the search is over, `window` each after as much time to settle, and leaves
-/// the best one set. The objective is told what was counted in the window, and asks elsewhere for
-/// what the scheduler doesn't know: transactions, instructions. Returns what is set, and what came
-/// of it.
+/// the best one set. Returns what is set, and what came of it; growth is per second.
 ///
 /// # Errors
 ///
@@ -24,33 +38,39 @@ pub fn tune<E: From<Error>>(
     remote: &Remote,
     tuner: &mut Tuner,
     window: Duration,
-    objective: impl FnMut(&Stats) -> Result<f64, E>,
+    mut objective: Objective<'_, E>,
 ) -> Result<Option<(Settings, Outcome)>, E> {
     let before = remote.settings()?;
-    let found = search(remote, tuner, window, &before, objective);
-    match found {
-        Ok(Some((settings, _))) => remote.set(&settings)?,
-        Ok(None) | Err(_) => remote.set(&before)?,
+    let with = |bonus_ns, limit| Settings { bonus: Bonus::Ns(bonus_ns), limit, ..before };
+    while let Some(proposal) = tuner.proposal() {
+        let trial = with(proposal.bonus_ns, proposal.limit);
+        match outcome(remote, &trial, window, &mut objective) {
+            Ok(outcome) => tuner.learn(outcome),
+            Err(error) => {
+                remote.set(&before)?;
+                return Err(error);
+            }
+        }
     }
-    found
+    let found = tuner.best().map(|(best, outcome)| (with(best.bonus_ns, best.limit), outcome));
+    remote.set(found.as_ref().map_or(&before, |(best, _)| best))?;
+    Ok(found)
 }
 
-fn search<E: From<Error>>(
+fn outcome<E: From<Error>>(
     remote: &Remote,
-    tuner: &mut Tuner,
+    trial: &Settings,
     window: Duration,
-    base: &Settings,
-    mut objective: impl FnMut(&Stats) -> Result<f64, E>,
-) -> Result<Option<(Settings, Outcome)>, E> {
-    let with = |bonus_ns, limit| Settings { bonus: Bonus::Ns(bonus_ns), limit, ..*base };
-    while let Some(proposal) = tuner.proposal() {
-        remote.set(&with(proposal.bonus_ns, proposal.limit))?;
-        std::thread::sleep(window);
-        let start = remote.stats()?;
-        std::thread::sleep(window);
-        let counted = remote.stats()?.since(&start);
-        let delay_ns = counted.latency_ns_at(DELAY_QUANTILE).unwrap_or(0);
-        tuner.learn(Outcome { objective: objective(&counted)?, delay_ns });
-    }
-    Ok(tuner.best().map(|(best, outcome)| (with(best.bonus_ns, best.limit), outcome)))
+    objective: &mut Objective<'_, E>,
+) -> Result<Outcome, E> {
+    remote.set(trial)?;
+    std::thread::sleep(window);
+    let (clock, counted, reading) = (Instant::now(), remote.stats()?, objective.reading()?);
+    std::thread::sleep(window);
+    let (counted, grown) = (remote.stats()?.since(&counted), objective.reading()? - reading);
+    let objective = match objective {
+        Objective::Siblings => counted.same_share().unwrap_or(0.0),
+        Objective::Growth(_) => grown / clock.elapsed().as_secs_f64(),
+    };
+    Ok(Outcome { objective, delay_ns: counted.latency_ns_at(DELAY_QUANTILE).unwrap_or(0) })
 }

@@ -57,6 +57,8 @@ const HOUSE: [House; 14] = [
             "operators",
             "columns",
             "workloads",
+            "policy",
+            "scheduler",
             "simulator",
             "study",
             "engines",

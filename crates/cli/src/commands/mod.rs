@@ -7,6 +7,11 @@ mod join;
 mod limits;
 mod machine;
 mod reproduce;
+#[cfg(feature = "scheduler")]
+mod scheduler;
+#[cfg(not(feature = "scheduler"))]
+#[path = "scheduler_absent.rs"]
+mod scheduler;
 mod simulate;
 #[cfg(feature = "sql")]
 mod sql;
@@ -38,6 +43,8 @@ pub(crate) enum Command {
     Reproduce(reproduce::Args),
     /// A workload on a modelled machine
     Simulate(simulate::Args),
+    /// Schedule sibling threads together, on Linux with sched_ext (feature `scheduler`)
+    Scheduler(scheduler::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -55,6 +62,7 @@ impl Command {
             Self::Study(args) => study::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Simulate(args) => simulate::run(args),
+            Self::Scheduler(args) => scheduler::run(args),
             Self::Completions(args) => completions::run(args),
         }
     }

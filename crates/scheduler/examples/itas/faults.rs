@@ -9,7 +9,7 @@ use crate::guest::{Length, attach, attach_with, paper};
 use crate::load::{Load, look, until};
 
 /// Of the loaders that run beside: small, so that what the tests start isn't kept waiting.
-const BONUS: &str = "bonus=5000000";
+const BONUS: &str = "bonus=5ms";
 
 /// Settings for tests in which many processes come and go, for the same reason.
 fn light() -> Settings {
@@ -55,7 +55,7 @@ pub(crate) fn extremes(_: Length) -> Result<()> {
             let stats =
                 look(&scheduler, &Settings { bonus: Bonus::Ns(bonus), limit, ..paper() }, 1500)?;
             let none = bonus == 0 || limit == 0;
-            ensure!(stats.decisions > 0 && (stats.taken == 0) == none, "{}", crate::line(&stats));
+            ensure!(stats.decisions > 0 && (stats.taken == 0) == none, "{}", stats);
         }
     }
     // The last was without any brake but this one.
@@ -114,7 +114,7 @@ fn runs_on(scheduler: &Scheduler, before: &Stats) -> Result<()> {
     let ended = scheduler.remote().ended()?;
     ensure!(ended.is_none(), "it ended: {ended:?}");
     let stats = scheduler.remote().stats()?.since(before);
-    println!("  {}", crate::line(&stats));
+    println!("  {}", stats);
     ensure!(stats.switches > 0, "nothing was counted");
     machine_works()
 }

@@ -1,0 +1,161 @@
+//! `workahead scheduler`: siblings scheduled together, on the kernel that runs (sched_ext).
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use workahead_policy::{Tunables, Tuner};
+use workahead_scheduler::{Error, Event, Objective, Remote, Settings, WORDS, changed};
+
+use crate::errors::WrongUse;
+use crate::{interrupt, output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLE: &str = "Example:\n  workahead scheduler run bonus=0.5slice roles=cache";
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Attach it and stay, with a line each second; Ctrl-C or `stop` gives the tasks back
+    #[command(after_help = EXAMPLE)]
+    Run(Words),
+    /// Change what runs
+    Set(SetArgs),
+    /// What was counted since it was attached
+    Stats {
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask it to leave
+    Stop,
+    /// Find the bonus and the limit for the load that there is, and leave them set
+    Tune(TuneArgs),
+}
+
+/// Settings as words.
+#[derive(Debug, clap::Args)]
+struct Words {
+    /// Settings to change
+    #[arg(value_name = "NAME=VALUE", long_help = WORDS)]
+    words: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct SetArgs {
+    #[command(flatten)]
+    words: Words,
+    /// Give the bonus to this cgroup alone, by its directory in cgroup2
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  workahead scheduler tune --delay-max 20ms \\\n      \
+    --objective \"psql -Atc 'select sum(xact_commit) from pg_stat_database'\"")]
+struct TuneArgs {
+    /// Of the wake-ups, 99 % are to run within this time
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
+    delay_max: Duration,
+    /// How long each setting is tried, after as much time to settle
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    window: Duration,
+    /// A shell command that prints a number which grows with what is to be large; without one, how
+    /// often siblings follow each other
+    #[arg(long, value_name = "COMMAND")]
+    objective: Option<String>,
+}
+
+fn time(text: &str) -> Result<Duration, Error> {
+    workahead_scheduler::nanoseconds(text).map(Duration::from_nanos)
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::Run(words) => attach(&words),
+        Action::Set(args) => set(&args),
+        Action::Stats { json } => stats(json),
+        Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
+        Action::Tune(args) => tune(&args),
+    }
+    .map(|()| ExitCode::SUCCESS)
+    .map_err(|error| match error.downcast_ref::<Error>() {
+        Some(Error::Setting(says)) => WrongUse::error(says.clone()),
+        _ => error,
+    })
+}
+
+impl Words {
+    fn each(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
+    }
+}
+
+fn attach(words: &Words) -> anyhow::Result<()> {
+    let (settings, roles) = changed(Settings::default(), words.each())?;
+    let leave = interrupt::listen()?;
+    workahead_scheduler::run(&settings, roles.as_ref(), leave, |event| match event {
+        Event::Attached => output::text("attached"),
+        Event::Counted(stats) => output::text(&stats.to_string()),
+        Event::Detached(ended) => output::text(&format!("detached: {}", ended.reason)),
+    })
+}
+
+fn set(args: &SetArgs) -> anyhow::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let remote = Remote::find()?;
+    let (settings, roles) = changed(remote.settings()?, args.words.each())?;
+    if let Some(folder) = &args.cgroup {
+        let cgroup = std::fs::metadata(folder)
+            .with_context(|| format!("can't read the cgroup {}", folder.display()))?;
+        if args.words.words.iter().any(|word| !word.starts_with("bonus=")) {
+            return Err(WrongUse::error("a cgroup can have a bonus of its own, nothing else"));
+        }
+        let own = (!args.words.words.is_empty()).then(|| settings.bonus_ns());
+        return Ok(remote.set_cgroup_bonus(cgroup.ino(), own)?);
+    }
+    remote.set(&settings)?;
+    if let Some(roles) = roles {
+        remote.set_roles(&roles)?;
+    }
+    Ok(())
+}
+
+fn stats(json: bool) -> anyhow::Result<()> {
+    let stats = Remote::find()?.stats()?;
+    if json { output::json(&stats.figures()) } else { output::text(&stats.to_string()) }
+}
+
+fn tune(args: &TuneArgs) -> anyhow::Result<()> {
+    let remote = Remote::find()?;
+    let delay_max_ns = u64::try_from(args.delay_max.as_nanos())?;
+    let slice_ns = remote.settings()?.slice_ns;
+    let mut tuner = Tuner::new(Tunables::default(), slice_ns, delay_max_ns);
+    let mut count = || printed(args.objective.as_deref().unwrap_or_default());
+    let objective = match args.objective {
+        Some(_) => Objective::Growth(&mut count),
+        None => Objective::Siblings,
+    };
+    let found = workahead_scheduler::tune(&remote, &mut tuner, args.window, objective)?;
+    let (settings, outcome) = found.context("nothing was tried")?;
+    output::text(&format!(
+        "bonus={}ns limit={}: {:.3}, 99 % of wake-ups within {} us; {} settings tried",
+        settings.bonus_ns(),
+        settings.limit,
+        outcome.objective,
+        outcome.delay_ns / 1000,
+        tuner.trials(),
+    ))
+}
+
+/// The number that a command prints.
+fn printed(command: &str) -> anyhow::Result<f64> {
+    let output = std::process::Command::new("sh").args(["-c", command]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().with_context(|| format!("`{command}` prints no number but `{text}`"))
+}
