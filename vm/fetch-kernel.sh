@@ -3,7 +3,7 @@
 # verifies, kept outside of Git. Nothing of the host's own package lists is touched.
 #
 #   vm/fetch-kernel.sh          the first that there is of vm/kernels.txt, then any other from 6.16
-#   vm/fetch-kernel.sh next     the one after the newest that was fetched (the last one failed)
+#   vm/fetch-kernel.sh next     another one: the one that was printed is no good, and removed
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
@@ -19,10 +19,10 @@ fail() {
 mkdir -p "$cache/rejected"
 for kept in "$cache"/vmlinuz-*; do
   [ -e "$kept" ] || continue
-  version=${kept##*/vmlinuz-}
   if [ "${1:-}" = next ]; then
-    touch "$cache/rejected/$version"
+    touch "$cache/rejected/${kept##*/vmlinuz-}"
     rm -f "$kept"
+    shift
   else
     echo "$kept"
     exit

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 22] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 21] = [
     &["counters", "stat"],
     &["counters", "profile"],
     &["counters", "papers"],
+    &["scheduler"],
     &["completions"],
 ];
 

@@ -12,6 +12,7 @@ use crate::errors::WrongUse;
 use crate::{interrupt, output};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
