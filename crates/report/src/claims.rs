@@ -57,6 +57,8 @@ fn paper_words(claim: &Claim) -> String {
         (Direction::Faster, Some(_)) => "more",
         (Direction::Slower, Some(_)) => "less",
         (Direction::Same, _) => "the same",
+        (Direction::NotFaster, None) => "not faster",
+        (Direction::NotFaster, Some(_)) => "not more",
     });
     let of = claim.measure.as_deref().map(|measure| format!(" of {}", words::quantity(measure)));
     let against: Vec<String> =

@@ -60,6 +60,9 @@ pub enum Direction {
     Slower,
     /// Neither.
     Same,
+    /// Below it or the same: what was tried did not help.
+    #[serde(rename = "not-faster", alias = "not-more")]
+    NotFaster,
 }
 
 /// What time alone cannot give.

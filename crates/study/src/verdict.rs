@@ -116,6 +116,7 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
             one_side(mirrored, claim.ratio.map(f64::recip))
         }
         Direction::Same => the_same(interval),
+        Direction::NotFaster => no_better(interval),
     };
     (word, in_words(ratio.ratio, interval, (direction, word, why)))
 }
@@ -128,7 +129,8 @@ fn in_words(
 ) -> String {
     let is_exact = low >= high;
     // Of a difference that small the figures have to be seen.
-    if is_exact && direction != Direction::Same && (1.0 / RESOLVED..RESOLVED).contains(&ratio) {
+    let of_a_side = matches!(direction, Direction::Faster | Direction::Slower);
+    if is_exact && of_a_side && (1.0 / RESOLVED..RESOLVED).contains(&ratio) {
         return format!("×{ratio:.3}, modelled: {why}; a model tells no less than 2 %");
     }
     match word {
@@ -173,6 +175,14 @@ fn the_same(interval: Interval) -> (Word, &'static str) {
             (Word::Agrees, "within 5 % of 1, as the paper's")
         }
         (from, to) if high < from || low > to => (Word::Disagrees, "more than 5 % from 1"),
+        _ => (Word::CannotBeSaidHere, "too wide to tell from 1"),
+    }
+}
+
+fn no_better(Interval { low, high }: Interval) -> (Word, &'static str) {
+    match SAME {
+        most if high <= most => (Word::Agrees, "no more than 5 % above 1, as the paper's"),
+        most if low > most => (Word::Disagrees, "more than 5 % above 1"),
         _ => (Word::CannotBeSaidHere, "too wide to tell from 1"),
     }
 }

@@ -110,6 +110,16 @@ fn what_is_missing_is_said() {
     assert_eq!(missing(&[Siblings, Counters, Model], &modelled), None);
 }
 
+/// "No better" is met by what is slower and by what is the same.
+#[test]
+fn what_does_not_help_may_harm() {
+    let word = |low, high| judge(&claim(None, Some(Direction::NotFaster)), ours(low, high)).0;
+    assert_eq!(word(0.8, 0.9), Word::Agrees);
+    assert_eq!(word(0.97, 1.04), Word::Agrees);
+    assert_eq!(word(0.97, 1.2), Word::CannotBeSaidHere);
+    assert_eq!(word(1.06, 1.2), Word::Disagrees);
+}
+
 /// A model's ratio has no chance in it: it is its own interval, and no repetition tells more.
 #[test]
 fn a_modelled_ratio_is_exact() {
