@@ -2,21 +2,39 @@
 # Boots a kernel in QEMU with an initramfs of static busybox and the given files, runs a command in
 # it, shows its output and exits with its status; 124 where none came back (a panic, or too late).
 #
-#   vm/boot.sh [-k KERNEL] [-m MEGABYTES] [-s SMP] [-t SECONDS] [-f FILE]... COMMAND [WORD]...
+#   vm/boot.sh [-k KERNEL] [-m MEGABYTES] [-s SMP] [-t SECONDS] [-i SHIFT] [-f FILE]... [-d PATH]...
+#              [-o FILE] COMMAND [WORD]...
 #
-# FILEs lie in /payload, the working directory and first in PATH, and bring the libraries they need.
+# FILEs lie in /payload, the working directory and first in PATH; PATHs, files or whole trees, where
+# they lie here. Programs bring the libraries they need. All of it is memory of the guest: raise -m.
+# What the command writes to /dev/ttyS2 is in -o's FILE afterwards: text, its lines end in CR LF.
+# With -i an instruction takes 2^SHIFT ns of the guest's time, however long it takes here: what else
+# the host does can't be seen there, and sleeping takes next to none. CPUs take turns of 16384
+# instructions.
 # Two cores of two threads by default. Emulated by one thread (tcg,thread=single): with several,
-# kernels died in patched code while a scheduler was attached. No disk, no network.
+# kernels died in patched code while a scheduler was attached. Without cmpxchg16b: QEMU 7.2 lost the
+# flags of one when an interrupt came next, and the kernel died. No disk, no network.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-kernel='' memory=768 smp=4,sockets=1,cores=2,threads=2 seconds=120 files=()
-while getopts k:m:s:t:f: option; do
+kernel='' memory=768 smp=4,sockets=1,cores=2,threads=2 seconds=120 files=() paths=()
+told=/dev/null clock=()
+# A CPU's turn lasts until some timer is due, or it executes PAUSE, or interrupts another. The guest
+# doesn't know of turns: where they are long, programs that never end one early do more in what it
+# takes for a second than others. A filter of nothing has a timer.
+counted() {
+  clock=(-icount "shift=$1,sleep=off" -netdev hubport,id=nothing,hubid=0
+    -object "filter-buffer,id=turns,netdev=nothing,queue=all,interval=$(((16384 << $1) / 1000))")
+}
+while getopts k:m:s:t:i:f:d:o: option; do
   case $option in
   k) kernel=$OPTARG ;;
   m) memory=$OPTARG ;;
   s) smp=$OPTARG ;;
   t) seconds=$OPTARG ;;
+  i) counted "$OPTARG" ;;
   f) files+=("$OPTARG") ;;
+  d) paths+=("$OPTARG") ;;
+  o) told=$OPTARG ;;
   *) exit 2 ;;
   esac
 done
@@ -38,13 +56,21 @@ root=$work/initrd.d
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,payload}
 cp "$(command -v busybox)" "$root/bin/busybox"
 ln -s busybox "$root/bin/sh"
-for file in "${files[@]}"; do
-  cp -aL "$file" "$root/payload/"
-  # A program that isn't static brings its libraries.
-  for library in $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
+# A program that isn't static brings its libraries.
+libraries() {
+  for library in $(find -L "$@" -type f -perm -u+x -exec ldd {} + 2>/dev/null |
+    grep -o '/[^ ]* (' | cut -d ' ' -f 1 | sort -u); do
     mkdir -p "$root$(dirname "$library")"
     cp -L "$library" "$root$library"
   done
+}
+for file in "${files[@]}"; do
+  cp -aL "$file" "$root/payload/"
+  libraries "$file"
+done
+for path in "${paths[@]}"; do
+  (cd / && cp -a --parents "${path#/}" "$root/")
+  libraries "$path"
 done
 printf '%q ' "$@" >"$root/payload/.command"
 cat >"$root/init" <<'INIT'
@@ -56,7 +82,10 @@ mount -t devtmpfs dev /dev 2>/dev/null
 mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
 mount -t bpf bpf /sys/fs/bpf 2>/dev/null
 mount -t cgroup2 cgroup /sys/fs/cgroup 2>/dev/null
+mkdir /dev/shm && mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
+ifconfig lo up
+hostname guest
 export PATH=/payload:/bin HOME=/tmp
 cd /payload
 sh ./.command </dev/null
@@ -69,10 +98,12 @@ chmod +x "$root/init"
 # An oops is a panic and a panic the end, so that a broken kernel can't pass.
 words="console=ttyS0 quiet panic=-1 oops=panic mitigations=off random.trust_cpu=on nokaslr"
 status=0
-timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -smp "$smp" -m "$memory" \
-  -nodefaults -no-user-config -display none -no-reboot -kernel "$kernel" -initrd "$work/initrd" \
-  -serial stdio -serial "file:$work/status" -append "$words tsc=reliable" </dev/null || status=$?
-told=$(tr -dc 0-9 <"$work/status" 2>/dev/null || true)
-[ -n "$told" ] ||
+timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=single -cpu qemu64,-cx16,+rdrand \
+  "${clock[@]}" -smp "$smp" -m "$memory" -nodefaults -no-user-config -display none -no-reboot \
+  -kernel "$kernel" -initrd "$work/initrd" \
+  -serial stdio -serial "file:$work/status" -serial "file:$told" \
+  -append "$words tsc=reliable" </dev/null || status=$?
+answer=$(tr -dc 0-9 <"$work/status" 2>/dev/null || true)
+[ -n "$answer" ] ||
   echo "boot.sh: the guest gave no status back within ${seconds} s (QEMU: $status)" >&2
-exit "${told:-124}"
+exit "${answer:-124}"

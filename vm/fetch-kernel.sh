@@ -7,7 +7,8 @@
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
-suites="trixie-backports sid"
+# The second moves, and a mirror that lags shows it when it has expired: then the first alone.
+suites=("trixie-backports sid" trixie-backports)
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 fail() {
@@ -35,13 +36,15 @@ command -v apt-get >/dev/null ||
 apt=$cache/apt
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/sources"
 mirror=${WORKAHEAD_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-  "$mirror" "$suites" "$keyring" >"$apt/sources/debian.sources"
 private=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$apt/sources"
   -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Architecture=amd64
   -o Acquire::Languages=none -o APT::Sandbox::User=root)
-apt-get "${private[@]}" update >"$apt/update.log" 2>&1 ||
-  fail "apt-get update: see $apt/update.log"
+update() {
+  printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
+    "$mirror" "$1" "$keyring" >"$apt/sources/debian.sources"
+  apt-get "${private[@]}" update >"$apt/update.log" 2>&1
+}
+update "${suites[0]}" || update "${suites[1]}" || fail "apt-get update: see $apt/update.log"
 
 # Flavour "cloud": what a virtual machine needs, in a third of the size. Unsigned variants and
 # debug symbols have other names.

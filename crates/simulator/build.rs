@@ -1,6 +1,6 @@
 //! Embeds every machine of the repository.
 
-#[path = "../study/build/embed.rs"]
+#[path = "build/embed.rs"]
 mod embed;
 
 fn main() -> std::io::Result<()> {

@@ -125,7 +125,8 @@ fn a_join_is_held_against_what_is_kept() {
     let threads = json["threads"].as_u64().unwrap() as usize;
     let threads = threads.min(Machine::here().allowed_cpus().len());
     let per_s = kept.lines_per_s(table_bytes, threads, Pages::Huge).unwrap();
-    assert_eq!(number(&limit["random_lines_per_second"]), per_s);
+    let told = number(&limit["random_lines_per_second"]);
+    assert!((told / per_s - 1.0).abs() < 1e-9, "{told}, kept {per_s}");
     let fraction = number(&json["lookups_per_second"]) / per_s;
     assert!((number(&limit["fraction"]) / fraction - 1.0).abs() < 1e-9);
     let caches = (kept.l2_bytes(), kept.useful_llc_bytes());

@@ -13,6 +13,7 @@ fn wrong_words_are_wrong_use() {
         let said = place.fails(&["scheduler", "run", word], 2);
         assert!(said.contains(named), "{said}");
     }
+    place.fails(&["scheduler", "test", "bonus"], 2);
     let said = place.fails(&["scheduler", "tune", "--delay-max", "soon"], 2);
     assert!(said.contains("50ms"), "{said}");
 }
@@ -20,8 +21,9 @@ fn wrong_words_are_wrong_use() {
 #[test]
 fn nothing_runs_here() {
     let place = Place::new();
-    for action in ["stats", "stop"] {
+    for action in ["stats", "stop", "test"] {
         let said = place.fails(&["scheduler", action], 1);
-        assert!(said.contains("sched_ext") || said.contains("isn't running"), "{said}");
+        let whys = ["sched_ext", "isn't running", "needs root"];
+        assert!(whys.iter().any(|why| said.contains(why)), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! The command line itself: help, completions, a reader that goes away.
+//! The command line itself: help, completions, the manual, a reader that goes away.
 
 mod process;
 
@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 23] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -29,6 +29,7 @@ const COMMANDS: [&[&str]; 22] = [
     &["counters", "papers"],
     &["scheduler"],
     &["completions"],
+    &["man"],
 ];
 
 #[test]
@@ -61,6 +62,22 @@ fn completions_know_the_options() {
         assert!(output.status.success());
         assert!(text(&output.stdout).contains("build-side"), "{shell}");
     }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let place = Place::new();
+    let first = text(&place.run(&["man"]).stdout);
+    assert!(first.contains(".TH workahead 1") && first.contains("limits"), "{first}");
+    assert!(place.run(&["man", "--out", "pages"]).status.success());
+    for command in COMMANDS {
+        let page = format!("pages/workahead-{}.1", command.join("-"));
+        let page = std::fs::read_to_string(place.path(&page)).expect(&page);
+        assert!(page.contains(".SH SYNOPSIS"), "{command:?}");
+    }
+    std::fs::write(place.path("taken"), "").unwrap();
+    let said = place.fails(&["man", "--out", "taken"], 1);
+    assert!(said.contains("taken"), "{said}");
 }
 
 #[test]

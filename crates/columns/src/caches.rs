@@ -1,6 +1,7 @@
 //! The caches of the machine, as far as choices are made by them.
 
 use workahead_machine::Machine;
+use workahead_machine::limits::Limits;
 
 /// The caches a choice is made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,22 @@ impl Caches {
         llc_bytes: 32 << 20,
         source: CachesSource::Assumed,
     };
+
+    /// The caches of a machine: measured if its limits are, else as the system says, else assumed.
+    #[must_use]
+    pub fn of(machine: &Machine, limits: Option<&Limits>) -> Self {
+        let measured = limits.and_then(|limits| Self::measured(machine, limits));
+        measured.or_else(|| Self::reported(machine)).unwrap_or(Self::ASSUMED)
+    }
+
+    fn measured(machine: &Machine, limits: &Limits) -> Option<Self> {
+        Some(Self {
+            l2_bytes: limits.l2_bytes()?,
+            l2_sharers: Self::sharers(machine),
+            llc_bytes: limits.useful_llc_bytes()?,
+            source: CachesSource::Measured,
+        })
+    }
 
     /// What the operating system says of the caches of the CPUs we may run on; `None` where it
     /// says nothing.

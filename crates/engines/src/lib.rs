@@ -6,6 +6,7 @@
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
+//! - `scheduled`: any of those on this machine, their runs scheduled by whom the study names.
 //! - `door`: how a database is entered, whatever it is.
 //! - `inside`: one cell of those in this process, run by a process of its own and nothing else.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
@@ -28,6 +29,7 @@ pub mod mariadb;
 pub mod modelled;
 pub mod native;
 pub mod postgres;
+mod scheduled;
 pub mod served;
 pub mod server;
 mod stream;
@@ -63,17 +65,19 @@ pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine
 /// # Errors
 /// When this build has no engine of that name.
 pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
-    match name {
-        "native" => Ok(Box::new(native::Native::new())),
-        "modelled" => Ok(Box::new(modelled::Modelled::default())),
-        "sysbench" => Ok(Box::new(sysbench::Sysbench::default())),
-        "postgres" => Ok(Box::new(served::Served::postgres())),
-        "mariadb" => Ok(Box::new(served::Served::mariadb())),
-        "duckdb" => Ok(Box::new(served::Served::duckdb())),
+    let engine: Box<dyn Engine> = match name {
+        // Its scheduler is a model's.
+        "modelled" => return Ok(Box::new(modelled::Modelled::default())),
+        "native" => Box::new(native::Native::new()),
+        "sysbench" => Box::new(sysbench::Sysbench::default()),
+        "postgres" => Box::new(served::Served::postgres()),
+        "mariadb" => Box::new(served::Served::mariadb()),
+        "duckdb" => Box::new(served::Served::duckdb()),
         #[cfg(feature = "sql")]
-        "datafusion" => Ok(Box::new(served::Served::datafusion())),
+        "datafusion" => Box::new(served::Served::datafusion()),
         #[cfg(not(feature = "sql"))]
-        "datafusion" => Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
-        _ => Err(EngineError::unknown("engine", name, NAMES.iter().copied())),
-    }
+        "datafusion" => return Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
+        _ => return Err(EngineError::unknown("engine", name, NAMES.iter().copied())),
+    };
+    Ok(Box::new(scheduled::Scheduled(engine)))
 }

@@ -20,6 +20,7 @@ pub(crate) mod counted;
 mod figures;
 mod micro;
 mod orders;
+pub(crate) mod queues;
 mod sysbench;
 
 use std::path::Path;

@@ -58,10 +58,25 @@ fn few_orders(mut cell: Cell) -> Cell {
     cell
 }
 
+/// The same cell of modelled sysbench with little to do and few to do it.
+fn few_siblings(mut cell: Cell) -> Cell {
+    let threads = cell.integer("threads").unwrap_or(1).min(8);
+    cell.settings.insert("threads".to_owned(), Setting::Integer(threads));
+    let numbers = match cell.text("workload") {
+        Some("sysbench-memory") => [("block_bytes", 1 << 14), ("total_bytes", 1 << 20)],
+        _ => [("transactions", 2), ("warmup", 1)],
+    };
+    for (key, number) in numbers {
+        cell.settings.insert(key.to_owned(), Setting::Integer(number));
+    }
+    cell
+}
+
 /// The same for a model, which takes a hundred times as long for a probe.
 fn least(cell: Cell) -> Cell {
     match cell.text("workload") {
         Some("order-entry") => few_orders(cell),
+        Some("sysbench-memory" | "sysbench-oltp") => few_siblings(cell),
         Some(_) => short(cell),
         None => {
             let mut cell = little(cell);

@@ -8,12 +8,15 @@
 //!              └──────────────────► bonus        both in powers of two; bonus 0 comes first
 //! ```
 //!
+//! Step 2 is taken at the best bonus too of those under which others wait too long: a lower limit
+//! lets them wait less.
+//!
 //! Whoever has the load runs it by a proposal and tells what came of it; a setting under which
 //! others wait longer than allowed is worse than any other. Powers of two, since a load answers to
 //! the order of magnitude: a time slice, a working set, a queue. No place is tried twice, so the
 //! search ends after at most [`Tuner::TRIALS_MAX`] trials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{BONUS_MAX, Tunables};
 
@@ -122,7 +125,14 @@ impl Tuner {
         match self.phase {
             Phase::Bonuses => {
                 self.phase = Phase::Limits;
-                self.ask((0..LIMITS).step_by(STRIDE).map(|limit| (best.0, limit)));
+                // A bonus under which others wait too long may do with a lower limit.
+                let fastest = self.best_by(|one, other| one.objective > other.objective);
+                let bonuses: BTreeSet<usize> =
+                    fastest.into_iter().chain([best]).map(|at| at.0).collect();
+                let limits = || (0..LIMITS).step_by(STRIDE);
+                self.ask(
+                    bonuses.into_iter().flat_map(|bonus| limits().map(move |limit| (bonus, limit))),
+                );
             }
             Phase::Limits => {
                 self.phase = Phase::Neighbours(2);
@@ -154,6 +164,11 @@ impl Tuner {
             (false, false) => one.delay_ns < other.delay_ns,
             (one, _) => one,
         };
+        self.best_by(better)
+    }
+
+    /// The first that no other is better than.
+    fn best_by(&self, better: impl Fn(&Outcome, &Outcome) -> bool) -> Option<Place> {
         let mut places = self.known.iter();
         let first = places.next()?;
         let best =
@@ -228,6 +243,14 @@ mod tests {
         let surface =
             |bonus, _| Outcome { objective: bonus as f64, delay_ns: 1_000 * bonus as u64 };
         assert_eq!(search(7_000, surface).0.0, 7);
+        // At the first limit tried every bonus makes others wait too long, at lower ones not.
+        let surface = |bonus: usize, limit: usize| Outcome {
+            objective: bonus.min(8) as f64 + 0.1 * limit as f64,
+            delay_ns: if bonus == 0 { 0 } else { 1_000 * limit as u64 },
+        };
+        let (place, trials) = search(2_000, surface);
+        assert_eq!(place, (8, 2));
+        assert!(trials < 80, "{trials}");
         // None is allowed: the one under which they wait least.
         let surface = |bonus, _| Outcome { objective: bonus as f64, delay_ns: 10 + bonus as u64 };
         assert_eq!(search(5, surface).0.0, 0);

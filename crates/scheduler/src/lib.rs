@@ -7,6 +7,7 @@
 //!
 //!   Scheduler::attach ─► (the kernel schedules by it) ─► drop, stop(), its error, its death
 //!                                                        ─► the kernel's own scheduler again
+//!   Observer::attach ─► the same counts of switches while the kernel's own scheduler goes on
 //! ```
 //!
 //! **How long a task waits.** Whoever waited longer than [`Settings::patience_ns`] goes first. That
@@ -26,6 +27,7 @@
 mod error;
 #[cfg(feature = "bpf")]
 mod live;
+mod load;
 mod roles;
 #[cfg(feature = "bpf")]
 mod session;
@@ -38,7 +40,8 @@ mod words;
 
 pub use error::Error;
 #[cfg(feature = "bpf")]
-pub use live::{Ended, Fault, Remote, Scheduler, Verified};
+pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified, attachable};
+pub use load::siblings;
 pub use roles::Roles;
 #[cfg(feature = "bpf")]
 pub use session::{Event, run};

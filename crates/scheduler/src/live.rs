@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Print
 
 use crate::error::Error;
 use crate::roles::Roles;
-use crate::settings::Settings;
+use crate::settings::{Key, Settings};
 use crate::stats::Stats;
 use crate::wire::{RawEnded, RawRole, RawSettings, RawStats};
 
@@ -67,9 +67,16 @@ pub struct Remote {
 pub struct Scheduler {
     // Dropped in this order: first nobody asks any more, then the counting stops.
     link: Link,
+    observer: Observer,
+}
+
+/// Only what is counted at each switch, whoever schedules: switches between siblings, and who runs
+/// beside whom. Ends when dropped.
+#[derive(Debug)]
+pub struct Observer {
     _switches: Link,
     remote: Remote,
-    _object: Object,
+    object: Object,
 }
 
 /// The last of libbpf's and the verifier's words.
@@ -105,6 +112,59 @@ fn running() -> Result<Option<String>, Error> {
     Ok(Some(if name.trim().is_empty() { state.trim() } else { name.trim() }.to_owned()))
 }
 
+/// `CAP_SYS_ADMIN` of linux/capability.h: taking the machine's tasks needs it.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+
+/// Says before anything is loaded why a scheduler can't be attached, as far as that can be seen.
+///
+/// # Errors
+///
+/// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`].
+pub fn attachable() -> Result<(), Error> {
+    if let Some(name) = running()? {
+        return Err(Error::Taken { name });
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    match held {
+        Some(held) if held & CAP_SYS_ADMIN == 0 => Err(Error::NotAllowed),
+        _ => Ok(()),
+    }
+}
+
+/// Loads the programs and tells them what to do; nobody asks them yet.
+fn load(settings: &Settings, roles: &Roles) -> Result<(Object, Remote), Error> {
+    settings.check()?;
+    if let Some(name) = running()? {
+        return Err(Error::Taken { name });
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("count CPUs", &error))?;
+    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+    let roles = roles.to_raw(cpus)?;
+
+    let load = |error: libbpf_rs::Error| refused("load the scheduler", &error);
+    let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(load)?;
+    for mut map in open.maps_mut() {
+        if ["wa_roles", "wa_stats", "wa_cpus"].iter().any(|name| map.name() == *name) {
+            map.set_max_entries(cpus).map_err(load)?;
+        }
+    }
+    let object = open.load().map_err(load)?;
+    let remote = Remote::of(&object)?;
+    remote.write(&settings.to_raw(cpus))?;
+    remote.write_roles(&roles)?;
+    Ok((object, remote))
+}
+
+fn not_attached(error: &libbpf_rs::Error) -> Error {
+    match running() {
+        Ok(Some(name)) => Error::Taken { name },
+        _ => refused("attach the scheduler", error),
+    }
+}
+
 impl Scheduler {
     /// Loads the programs and gives the tasks of the machine to them.
     ///
@@ -113,52 +173,19 @@ impl Scheduler {
     /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`], a setting or role that can't
     /// be, or the kernel's own words.
     pub fn attach(settings: &Settings, roles: &Roles) -> Result<Self, Error> {
-        settings.check()?;
-        if let Some(name) = running()? {
-            return Err(Error::Taken { name });
-        }
-        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-        let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("count CPUs", &error))?;
-        let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
-        let roles = roles.to_raw(cpus)?;
-
-        let load = |error: libbpf_rs::Error| refused("load the scheduler", &error);
-        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(load)?;
-        for mut map in open.maps_mut() {
-            if ["wa_roles", "wa_stats", "wa_cpus"].iter().any(|name| map.name() == *name) {
-                map.set_max_entries(cpus).map_err(load)?;
-            }
-        }
-        let mut object = open.load().map_err(load)?;
-        let remote = Remote::of(&object)?;
-        remote.write(&settings.to_raw(cpus))?;
-        remote.write_roles(&roles)?;
-        let attach = |error: libbpf_rs::Error| match running() {
-            Ok(Some(name)) => Error::Taken { name },
-            _ => refused("attach the scheduler", &error),
-        };
-        let mut switches = None;
-        for program in object.progs_mut() {
-            if program.name() == "workahead_switched" {
-                switches = Some(program.attach_trace().map_err(attach)?);
-            }
-        }
-        let mut link = None;
-        for mut map in object.maps_mut() {
-            if map.name() == "workahead" {
-                link = Some(map.attach_struct_ops().map_err(attach)?);
-            }
-        }
-        let (Some(link), Some(switches)) = (link, switches) else {
-            unreachable!("bpf/scheduler.bpf.c has both");
-        };
-        Ok(Self { link, _switches: switches, remote, _object: object })
+        let mut observer = Observer::of(load(settings, roles)?)?;
+        let mut maps = observer.object.maps_mut();
+        let ours = maps.find(|map| map.name() == "workahead");
+        let mut ours = ours.expect("bpf/scheduler.bpf.c has the operations");
+        let link = ours.attach_struct_ops().map_err(|error| not_attached(&error))?;
+        drop((maps, ours));
+        Ok(Self { link, observer })
     }
 
     /// What can be set and asked.
     #[must_use]
     pub fn remote(&self) -> &Remote {
-        &self.remote
+        &self.observer.remote
     }
 
     /// Gives the tasks back to the kernel's scheduler, and says how it ended.
@@ -167,9 +194,39 @@ impl Scheduler {
     ///
     /// Where the kernel can't say.
     pub fn stop(self) -> Result<Option<Ended>, Error> {
-        let Self { link, remote, .. } = self;
+        let Self { link, observer } = self;
         drop(link);
-        remote.ended()
+        observer.remote.ended()
+    }
+}
+
+impl Observer {
+    /// Counts, with siblings by a key, while the kernel's own scheduler goes on.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Scheduler::attach`].
+    pub fn attach(key: Key) -> Result<Self, Error> {
+        let settings = Settings { key, survey: true, ..Settings::default() };
+        Self::of(load(&settings, &Roles::default())?)
+    }
+
+    fn of((object, remote): (Object, Remote)) -> Result<Self, Error> {
+        let mut programs = object.progs_mut();
+        let counts = programs.find(|program| program.name() == "workahead_switched");
+        let counts = counts.expect("bpf/scheduler.bpf.c has it");
+        let switches = counts.attach_trace().map_err(|error| not_attached(&error))?;
+        drop((programs, counts));
+        Ok(Self { _switches: switches, remote, object })
+    }
+
+    /// What was counted so far; of decisions there are none.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        self.remote.stats()
     }
 }
 

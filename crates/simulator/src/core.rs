@@ -245,6 +245,7 @@ impl Processor {
             Op::Pause { cycles } => {
                 self.begin(cpu, 1).pause(cycles);
             }
+            Op::System(_) => {}
         }
     }
 

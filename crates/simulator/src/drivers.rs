@@ -19,6 +19,8 @@ use crate::bus::BusCounts;
 use crate::core::Processor;
 use crate::hierarchy::Found;
 use crate::run::{Ran, Slices, Thread, run};
+use crate::schedule::{Figures, Schedule, Task, schedule};
+use crate::ticks::Ticks;
 
 /// Threads, and where they run.
 pub struct Program<'s> {
@@ -47,14 +49,37 @@ pub struct Driven {
 /// # Panics
 /// If a thread is placed on a CPU that the machine doesn't have.
 pub fn drive(processor: &mut Processor, program: Program<'_>) -> Driven {
+    let Program { threads, placement, slices } = program;
+    let begun = together(processor);
+    let ran = run(processor, threads, &placement, slices);
+    done(processor, ran, begun)
+}
+
+/// The same for tasks whose run queues are modelled.
+///
+/// # Panics
+/// Where [`schedule`] does.
+pub fn drive_by(
+    processor: &mut Processor,
+    tasks: Vec<Task<'_>>,
+    by: &Schedule,
+) -> (Driven, Figures) {
+    let begun = together(processor);
+    let (ran, figures) = schedule(processor, tasks, by);
+    (done(processor, ran, begun), figures)
+}
+
+/// All begin together, whoever had more to do before.
+fn together(processor: &mut Processor) -> Ticks {
     processor.hierarchy.found.fill(Found::default());
     processor.hierarchy.bus.counts = BusCounts::default();
-    let Program { threads, placement, slices } = program;
-    // All begin together, whoever had more to do before.
     let cpus = processor.preset().cpus() as usize;
     let begun = (0..cpus).map(|cpu| processor.now(cpu)).max().unwrap_or_default();
     (0..cpus).for_each(|cpu| processor.idle_until(cpu, begun));
-    let mut ran = run(processor, threads, &placement, slices);
+    begun
+}
+
+fn done(processor: &Processor, mut ran: Ran, begun: Ticks) -> Driven {
     ran.ticks = ran.ticks.saturating_sub(begun);
     for (_, finished) in &mut ran.threads {
         *finished = finished.saturating_sub(begun);

@@ -33,6 +33,7 @@ mod prefetcher;
 pub mod preset;
 mod recent;
 pub mod run;
+pub mod schedule;
 pub mod ticks;
 mod tlb;
 pub mod trace;

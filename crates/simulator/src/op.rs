@@ -63,6 +63,30 @@ pub enum Op {
         /// How many.
         cycles: u32,
     },
+    /// Asks who shares the CPUs out. Only [run queues](crate::schedule) heed it.
+    System(Call),
+}
+
+/// What a thread asks of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// To be queued again, behind whoever is due before.
+    Yield,
+    /// To sleep: a disk, a network.
+    Sleep {
+        /// How long.
+        cycles: u32,
+    },
+    /// To sleep until there is something on a channel, and take it.
+    Wait {
+        /// Which.
+        channel: u32,
+    },
+    /// To put something on a channel, which wakes the first who waits there.
+    Post {
+        /// Which.
+        channel: u32,
+    },
 }
 
 const _: () = assert!(size_of::<Op>() == 16);

@@ -31,6 +31,7 @@ use crate::hierarchy::Found;
 use crate::op::{Op, Script};
 use crate::preset::{Preset, PresetError};
 use crate::run::{Ran, Slices, Thread, run};
+use crate::schedule::{Figures, Group, Schedule, Task, WEIGHT, schedule};
 use crate::ticks::Ticks;
 
 pub use direct::Ahead;
@@ -77,11 +78,28 @@ pub enum Until {
     First,
 }
 
+/// Who else has the CPUs.
+pub enum Among {
+    /// Nobody: walks on one CPU take turns, a long one each.
+    Nobody,
+    /// These, in groups and address spaces of their own. Main threads and helpers are siblings.
+    Others {
+        /// They end when the walks have ended.
+        tasks: Vec<Task<'static>>,
+        /// How all of them share the CPUs.
+        schedule: Schedule,
+        /// What the walks touch, for those schedulers that look at it.
+        working_set_bytes: u64,
+    },
+}
+
 /// What came of walks.
 #[derive(Debug, Clone)]
 pub struct Walked {
-    /// By CPU and by thread: the mains in their order, then the helpers in theirs.
+    /// By CPU and by thread: the mains in their order, the helpers in theirs, then others.
     pub ran: Ran,
+    /// How they shared the CPUs, among others.
+    pub figures: Option<Figures>,
     /// What each CPU's accesses found.
     pub found: Vec<Found>,
     /// What the bus did.
@@ -91,6 +109,9 @@ pub struct Walked {
     /// Rows that each main thread said it had passed ([`Recorder::passes`]).
     pub passed: Vec<u32>,
 }
+
+/// The group of walks among others: those of others are numbers of address spaces.
+const WALKS: u64 = u64::MAX;
 
 /// Chunks of a recording that may wait for the model: bounded memory, and room to run ahead.
 const CHUNKS: usize = 4;
@@ -133,9 +154,13 @@ pub enum Part {
 ///
 /// # Errors
 /// If there is no such machine, or a thread is placed on a CPU it doesn't have.
+///
+/// # Panics
+/// Where [`schedule`] does, among others.
 pub fn run_walks(
     preset: &Preset,
     (mains, costs): (&[Main], Costs),
+    among: Among,
     walk: impl Fn(Part, Recorder) + Sync,
 ) -> Result<Walked, PresetError> {
     std::thread::scope(|scope| {
@@ -150,7 +175,7 @@ pub fn run_walks(
             let direct = matches!(main.helper, Some((_, Helping::Direct(_))));
             (*main, told, direct.then(|| start(Part::Ahead(number))))
         });
-        run_told(preset, started.collect(), Until::All)
+        run_told(preset, started.collect(), Until::All, among)
     })
 }
 
@@ -159,10 +184,14 @@ pub fn run_walks(
 ///
 /// # Errors
 /// If there is no such machine, or a thread is placed on a CPU it doesn't have.
+///
+/// # Panics
+/// Where [`schedule`] does, among others.
 pub fn run_told(
     preset: &Preset,
     mains: Vec<(Main, Told, Option<Told>)>,
     until: Until,
+    among: Among,
 ) -> Result<Walked, PresetError> {
     let mut processor = Processor::new(preset)?;
     let placed = mains.iter().flat_map(|(main, ..)| {
@@ -184,11 +213,25 @@ pub fn run_told(
     let Stage { mut threads, helpers, mut placement, helper_placement, .. } = stage;
     threads.extend(helpers);
     placement.extend(helper_placement);
-    let ran = run(&mut processor, threads, &placement, Slices::default());
+    let (ran, figures) = match among {
+        Among::Nobody => (run(&mut processor, threads, &placement, Slices::default()), None),
+        Among::Others { tasks, schedule: by, working_set_bytes } => {
+            let group = Group::new(WALKS);
+            let walks = threads.into_iter().zip(placement).map(|(thread, cpu)| Task {
+                thread,
+                cpu,
+                weight: WEIGHT,
+                group,
+                working_set_bytes,
+            });
+            let (ran, figures) = schedule(&mut processor, walks.chain(tasks).collect(), &by);
+            (ran, Some(figures))
+        }
+    };
     let helped = *stage.shared.helped.borrow();
     let passed = stage.passed.iter().map(|passed| passed.get()).collect();
     let (found, bus) = (processor.hierarchy.found.clone(), processor.hierarchy.bus.counts);
-    Ok(Walked { ran, found, bus, helped, passed })
+    Ok(Walked { ran, figures, found, bus, helped, passed })
 }
 
 /// Threads before they run.

@@ -56,3 +56,8 @@ pub use rule::{WorkaheadJoins, install, install_with};
 pub use sideways::SidewaysFilters;
 pub use sideways_filter::SidewaysFilterExec;
 pub use sort_merge::HashInsteadOfSortMerge;
+
+/// The page's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/datafusion.md")]
+struct Page;

@@ -1,4 +1,6 @@
 //! Embeds a folder of the repository: its TOML files as a sorted list of names and texts.
+//!
+//! A package has a link to it, which becomes a folder when the package is published.
 
 use std::fmt::Write;
 use std::io::Result;
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// again.
 pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = manifest.join("../..").join(folder);
+    let root = manifest.join(folder);
     let (mut files, mut seen) = (Vec::new(), Vec::new());
     walk(&root, &mut files, &mut seen)?;
     files.sort();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -32,7 +33,8 @@ pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, StudyError> {
     let path = dir.join(FILE);
     let at = file::temporary(&path);
     let wrong = |source: ParquetError| StudyError::Parquet { path: path.clone(), source };
-    let written = batch(results).and_then(|batch| write_batch(&at, &batch)).map_err(wrong);
+    let written = batch(results).map_err(ParquetError::from);
+    let written = written.and_then(|batch| write_batch(&at, &batch)).map_err(wrong);
     let renamed = written.and_then(|()| {
         std::fs::rename(&at, &path)
             .map_err(|source| StudyError::Write { path: path.clone(), source })
@@ -54,14 +56,16 @@ fn write_batch(at: &Path, batch: &RecordBatch) -> Result<(), ParquetError> {
     Ok(())
 }
 
-/// The rows as columns.
-fn batch(results: &Results) -> Result<RecordBatch, ParquetError> {
+/// The rows as columns: what the file holds.
+///
+/// # Errors
+/// When Arrow makes no batch of them, which would be a defect.
+pub fn batch(results: &Results) -> Result<RecordBatch, ArrowError> {
     let mut columns = origin(results);
     columns.extend(settings(results));
     columns.extend(figures(results));
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        columns.into_iter().map(|(name, column)| (name, column, true)),
-    )?)
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(columns)
 }
 
 type Column = (String, ArrayRef);

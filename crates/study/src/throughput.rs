@@ -21,12 +21,14 @@ pub struct Unit {
 
 impl Unit {
     /// For what is counted, and all figures in millions a second. A study that counts by the minute
-    /// says so: `tuples = "new orders/min"`.
+    /// says so, `tuples = "new orders/min"`, or by the second where figures lie far apart.
     pub fn of(tuples: &str, mtuples_per_s: impl Iterator<Item = f64>) -> Unit {
         if let Some(counted) = tuples.strip_suffix("/min") {
             return Unit { name: format!("{counted}/min"), factor: 60e6 };
         }
-        let tuples = tuples.strip_suffix("/s").unwrap_or(tuples);
+        if tuples.ends_with("/s") {
+            return Unit { name: tuples.to_owned(), factor: 1e6 };
+        }
         let finite = mtuples_per_s.filter(|value| value.is_finite());
         let most_per_s = finite.fold(None, |most: Option<f64>, value| {
             Some(most.map_or(value, |most| most.max(value)))
@@ -63,6 +65,7 @@ mod tests {
         assert_eq!(named("power runs", 0.01e-6).name, "power runs/min");
         assert!((named("power runs", 0.01e-6).scaled(0.01e-6) - 0.6).abs() < 1e-12);
         assert_eq!(named("new orders/min", 58.0).name, "new orders/min");
+        assert_eq!(named("passes/s", 58.0), Unit { name: "passes/s".to_owned(), factor: 1e6 });
         assert_eq!(Unit::of("queries", [].into_iter()).factor, 1.0);
     }
 }

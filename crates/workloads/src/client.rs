@@ -80,6 +80,12 @@ pub trait Workload: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Whether nothing changes, so that clients who do as much as before are answered as before:
+    /// the sums of [`Done::checksum`] are then equal.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// What its clients were answered, where all of them must be answered the same, always.
     fn answer(&self) -> Option<Answered> {
         None

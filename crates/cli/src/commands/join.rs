@@ -9,7 +9,6 @@
 //! memory is the build side, its table, and a row group of output a thread; with `--memory-limit`
 //! no more than that, the rest of both sides in files.
 
-mod caches;
 mod explain;
 mod filter;
 mod format;
@@ -27,7 +26,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_columns::{Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
+use workahead_columns::{
+    Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy,
+};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -150,7 +151,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_suffix(&args.suffix)
         .with_strategy(args.strategy)
         .with_design(args.design)
-        .with_caches(caches::of(&bounds.machine, bounds.limits.as_ref()))
+        .with_caches(Caches::of(&bounds.machine, bounds.limits.as_ref()))
         .with_memory(budget.pool.clone())
         .with_probers(threads.get());
     if let Some(directory) = &budget.directory {

@@ -6,6 +6,7 @@ mod data;
 mod join;
 mod limits;
 mod machine;
+mod man;
 mod reproduce;
 #[cfg(feature = "scheduler")]
 mod scheduler;
@@ -33,7 +34,7 @@ pub(crate) enum Command {
     Limits(limits::Args),
     /// Generate data to join, as Parquet
     Data(data::Args),
-    /// Join two Parquet files
+    /// Join two files: Parquet, CSV or Arrow
     Join(join::Args),
     /// Run SQL over files, with DataFusion (in builds with the feature `sql`)
     Sql(sql::Args),
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Scheduler(scheduler::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Print the manual, or keep a page for every command
+    Man(man::Args),
 }
 
 impl Command {
@@ -64,6 +67,7 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Scheduler(args) => scheduler::run(args),
             Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
         }
     }
 }

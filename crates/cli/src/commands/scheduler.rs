@@ -1,5 +1,7 @@
 //! `workahead scheduler`: siblings scheduled together, on the kernel that runs (sched_ext).
 
+mod test;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -37,6 +39,17 @@ enum Action {
     Stop,
     /// Find the bonus and the limit for the load that there is, and leave them set
     Tune(TuneArgs),
+    /// Try it on this machine for half a minute: who follows whom with it and without, and leave
+    Test(test::Args),
+    /// What `test` runs: threads on each CPU that spin and yield
+    #[command(hide = true)]
+    Load {
+        /// Threads on each CPU
+        threads: usize,
+        /// How long
+        #[arg(value_parser = time)]
+        time: Duration,
+    },
 }
 
 /// Settings as words.
@@ -83,6 +96,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Stats { json } => stats(json),
         Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
         Action::Tune(args) => tune(&args),
+        Action::Test(args) => test::run(&args),
+        Action::Load { threads, time } => load(threads, time),
     }
     .map(|()| ExitCode::SUCCESS)
     .map_err(|error| match error.downcast_ref::<Error>() {
@@ -130,6 +145,11 @@ fn set(args: &SetArgs) -> anyhow::Result<()> {
 fn stats(json: bool) -> anyhow::Result<()> {
     let stats = Remote::find()?.stats()?;
     if json { output::json(&stats.figures()) } else { output::text(&stats.to_string()) }
+}
+
+fn load(threads: usize, time: Duration) -> anyhow::Result<()> {
+    workahead_scheduler::siblings(threads, time, 1)?;
+    Ok(())
 }
 
 fn tune(args: &TuneArgs) -> anyhow::Result<()> {

@@ -4,22 +4,35 @@
 //! |---|---|---|
 //! | `threads` | both | of each program (1), round the CPUs |
 //! | `programs` | memory | how many, an address space each (1) |
-//! | `block_bytes`, `passes` | memory | of a block (1 MiB), of each program (16) |
+//! | `block_bytes`, `passes` | memory | of a block (1 MiB), of all programs (16) |
+//! | `total_bytes` | memory | instead of `passes`: what all of them pass over |
 //! | `scope`, `oper` | memory | `global` or `local`, `write` or `read` |
+//! | `between` | memory | `go-on`, `yield` or `sleep` after each pass, for `sleep_us` (100) |
 //! | `rows`, `dist` | oltp | of the table (10,000); `uniform`, `gaussian` or `special` |
-//! | `transactions` | oltp | of all threads (200) |
+//! | `transactions`, `warmup` | oltp | of all threads (200); so many before (0) |
+//! | `client_uops` | oltp | of a client, a thread too, between two statements; 0 for none |
+//! | `sleep_us` | oltp | at the end of each transaction (0): the log's disk |
+//!
+//! How the threads share CPUs has settings of its own: [`queues`](super::queues). The programs'
+//! passes are a part of a longer run: whichever program is due does the next of them, so that a
+//! scheduler that keeps to one is not made to end it.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::rc::Rc;
 
 use workahead_simulator::core::Processor;
-use workahead_simulator::drivers::sysbench::{Memory, Oltp, Rows, Scope};
-use workahead_simulator::drivers::{Program, drive};
-use workahead_simulator::op::Script;
-use workahead_simulator::run::{Slices, Thread};
+use workahead_simulator::drivers::sysbench::{Memory, Oltp, Passes, Rows, Scope, Statements};
+use workahead_simulator::op::Call;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_workloads::draws::Draws;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
 
 use super::figures::{Done, sample};
+use super::queues::{APART, Kind, Shared, Sharing, THREADS_MAX};
 use super::{Told, Workload};
 use crate::given::Given;
 use crate::native::modelled::Model;
@@ -30,17 +43,14 @@ pub(super) struct OfMemory;
 /// OLTP.
 pub(super) struct OfOltp;
 
-/// Most threads of a program, and most programs.
-const THREADS_MAX: usize = 1_000;
-
-/// Where the data of a program begin, after those of the one before.
-const APART: u64 = 1 << 40;
-
 /// What the draws of clients are for.
 const CLIENTS: u32 = 1;
 
 /// Bytes of a row (S3.25).
 const ROW_BYTES: u64 = 190;
+
+/// What the draws of clients that warm up are for.
+const WARMUP: u32 = 3;
 
 /// Elements of sysbench 0.4, the paper's.
 const ELEMENT_BYTES: u32 = 4;
@@ -53,50 +63,124 @@ const DISTRIBUTIONS: [(&str, Distribution); 3] = [
     ("special", Distribution::Special),
 ];
 
-/// A cell of the memory program: what each program does, how many there are, of how many threads.
-fn memory(given: &Given<'_>) -> Result<(Memory, usize, usize), EngineError> {
+/// What happens between two passes.
+#[derive(Clone, Copy)]
+enum Between {
+    GoOn,
+    Yield,
+    Sleep,
+}
+
+const BETWEEN: [(&str, Between); 3] =
+    [("go-on", Between::GoOn), ("yield", Between::Yield), ("sleep", Between::Sleep)];
+
+/// A cell of the memory program.
+struct Blocks {
+    program: Memory,
+    passes: u64,
+    programs: usize,
+    threads: usize,
+    sharing: Sharing,
+}
+
+/// Cycles of a setting in microseconds.
+fn sleep(given: &Given<'_>, model: &Model, usual: f64) -> Result<Option<Call>, EngineError> {
+    let cycles = given.real("sleep_us", usual, 0.0..=1e5)? * 1e3 * model.preset().ghz;
+    Ok((cycles > 0.0).then_some(Call::Sleep { cycles: cycles as u32 }))
+}
+
+fn memory(given: &Given<'_>, model: &Model) -> Result<Blocks, EngineError> {
+    let block_bytes = given.number("block_bytes", 1 << 20, 64..=1 << 30)? as u64;
+    let then = match given.choice("between", Between::GoOn, &BETWEEN)? {
+        Between::GoOn => None,
+        Between::Yield => Some(Call::Yield),
+        Between::Sleep => sleep(given, model, 100.0)?,
+    };
     let program = Memory {
         base: 0,
-        block_bytes: given.number("block_bytes", 1 << 20, 64..=1 << 30)? as u64,
+        block_bytes,
         element_bytes: ELEMENT_BYTES,
         scope: given.choice("scope", Scope::Global, &SCOPES)?,
         writes: given.choice("oper", true, &[("write", true), ("read", false)])?,
-        passes: given.number("passes", 16, 1..=1 << 30)? as u64,
+        then,
     };
-    let programs = given.number("programs", 1, 1..=THREADS_MAX)?;
-    Ok((program, programs, given.number("threads", 1, 1..=THREADS_MAX)?))
+    let passes = match given.has("total_bytes") {
+        true => given.number("total_bytes", 0, 64..=1 << 40)? as u64 / block_bytes,
+        false => given.number("passes", 16, 1..=1 << 30)? as u64,
+    };
+    Ok(Blocks {
+        program,
+        passes: passes.max(1),
+        programs: given.number("programs", 1, 1..=THREADS_MAX)?,
+        threads: given.number("threads", 1, 1..=THREADS_MAX)?,
+        sharing: Sharing::read_of_programs(given, model)?,
+    })
 }
 
-/// A cell of OLTP, and the rows that each of its threads asks for.
-fn oltp(given: &Given<'_>) -> Result<(Oltp, Vec<Rows>), EngineError> {
-    let distribution = given.choice("dist", Distribution::Uniform, &DISTRIBUTIONS)?;
+/// A cell of OLTP.
+struct Table {
+    oltp: Oltp,
+    distribution: Distribution,
+    warmup: u64,
+    threads: usize,
+    sharing: Sharing,
+}
+
+fn oltp(given: &Given<'_>, model: &Model) -> Result<Table, EngineError> {
     let oltp = Oltp {
         base: APART,
         rows: given.number("rows", 10_000, 1..=100_000_000)? as u32,
         row_bytes: ROW_BYTES,
         transactions: given.number("transactions", 200, 1..=1 << 30)? as u64,
+        client_uops: given.number("client_uops", 0, 0..=1 << 20)? as u32,
+        commit: sleep(given, model, 0.0)?,
         seed: given.seed(),
     };
-    let rows = |thread: u32| {
-        let mut draws = Draws::new(oltp.seed, CLIENTS, thread);
-        let row = move || distribution.row(&mut draws, oltp.rows, Flavour::V04) - 1;
-        Box::new(row) as Rows
-    };
-    let threads = given.number("threads", 1, 1..=THREADS_MAX)? as u32;
-    Ok((oltp, (0..threads).map(rows).collect()))
+    Ok(Table {
+        oltp,
+        distribution: given.choice("dist", Distribution::Uniform, &DISTRIBUTIONS)?,
+        warmup: given.number("warmup", 0, 0..=1 << 30)? as u64,
+        threads: given.number("threads", 1, 1..=THREADS_MAX)?,
+        sharing: Sharing::read_of_programs(given, model)?,
+    })
 }
 
-/// Programs, each in an address space, their threads round the CPUs.
-fn placed(model: &Model, programs: Vec<Vec<Box<dyn Script>>>) -> Program<'static> {
-    let mut program =
-        Program { threads: Vec::new(), placement: Vec::new(), slices: Slices::default() };
-    for (space, scripts) in (1..).zip(programs) {
-        for script in scripts {
-            program.placement.push(model.cpu(program.threads.len()));
-            program.threads.push(Thread { script, space, attends: false });
-        }
+impl Table {
+    /// The rows that each thread asks for.
+    fn draws(&self, purpose: u32) -> impl Iterator<Item = Rows> {
+        let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
+        (0..self.threads as u32).map(move |thread| {
+            let mut draws = Draws::new(seed, purpose, thread);
+            let row = move || distribution.row(&mut draws, rows, Flavour::V04) - 1;
+            Box::new(row) as Rows
+        })
     }
-    program
+
+    /// Runs so many transactions.
+    fn run(&self, model: &Model, at: &mut Processor, (transactions, purpose): (u64, u32)) -> Ran {
+        let oltp = Oltp { transactions, ..self.oltp };
+        let (scripts, did) = oltp.threads(self.draws(purpose));
+        let mut crowd = self.sharing.crowd(model);
+        let placed = |(at, script)| (model.cpu(at), script);
+        crowd.add(
+            Kind::Work,
+            scripts.into_iter().enumerate().map(placed),
+            oltp.working_set_bytes(),
+        );
+        if oltp.client_uops > 0 {
+            let clients = (0..self.threads).map(|at| (model.cpu(at), oltp.client(at as u32)));
+            crowd.add(Kind::Client, clients, 0);
+        }
+        let shared = self.sharing.run(at, crowd, oltp.seed);
+        let did = *did.borrow();
+        Ran { shared, did }
+    }
+}
+
+/// Transactions that were done.
+struct Ran {
+    shared: Shared,
+    did: Statements,
 }
 
 impl Workload for OfMemory {
@@ -109,27 +193,40 @@ impl Workload for OfMemory {
         Told { tuples: "passes", code, checked: "each pass done once" }
     }
 
-    fn check(&self, given: &Given<'_>, _: &Model) -> Result<Need, EngineError> {
-        memory(given).map(|_| Need::default())
+    fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError> {
+        memory(given, model).map(|_| Need::default())
     }
 
     fn run(&self, given: &Given<'_>, model: &Model, _: &Stop) -> Result<Sample, EngineError> {
-        let (one, programs, threads) = memory(given)?;
+        let Blocks { program, passes, programs, threads, sharing } = memory(given, model)?;
         let mut processor = Processor::new(model.preset()).map_err(super::failed)?;
-        let program = |at: u64| Memory { base: (1 + at) * APART, ..one };
-        let scripts = (0..programs as u64).map(|at| program(at).threads(threads).collect());
-        let driven = drive(&mut processor, placed(model, scripts.collect()));
-        let passes = one.passes * programs as u64;
-        let uops: u64 = driven.ran.cpus.iter().map(|counts| counts.uops).sum();
+        let left: Passes = Rc::new(Cell::new(passes));
+        let mut crowd = sharing.crowd(model);
+        for at in 0..programs as u64 {
+            let program = Memory { base: (1 + at) * APART, ..program };
+            let placed = |(at, script)| (model.cpu(at), script);
+            let scripts = program.threads(threads, &left).enumerate().map(placed);
+            crowd.add(Kind::Work, scripts, program.block_bytes);
+        }
+        let shared = sharing.run(&mut processor, crowd, given.seed());
+        let uops: u64 = shared.driven.ran.cpus.iter().map(|counts| counts.uops).sum();
         let done = Done {
             tuples: passes,
             // An element's four are an instruction each.
             instructions: uops,
-            answer: Answer { rows: passes, checksum: uops },
+            answer: Answer { rows: passes, checksum: passes * program.block_bytes },
         };
-        let bytes = one.working_set_bytes(threads) as f64;
-        Ok(sample(model.preset(), &driven, done, [("working_set_bytes".to_owned(), bytes)]))
+        let bytes = program.working_set_bytes(threads) as f64;
+        Ok(told(model, &shared, done, bytes))
     }
+}
+
+/// A run as a sample.
+fn told(model: &Model, shared: &Shared, done: Done, working_set_bytes: f64) -> Sample {
+    let of_sharing = shared.measures(model.preset(), done.tuples);
+    let measures = of_sharing.chain([("working_set_bytes", working_set_bytes)]);
+    let measures = measures.map(|(name, value)| (name.to_owned(), value));
+    sample(model.preset(), &shared.driven, done, measures)
 }
 
 impl Workload for OfOltp {
@@ -142,22 +239,23 @@ impl Workload for OfOltp {
         Told { tuples: "transactions", code: Oltp::origin(), checked }
     }
 
-    fn check(&self, given: &Given<'_>, _: &Model) -> Result<Need, EngineError> {
-        oltp(given).map(|_| Need::default())
+    fn check(&self, given: &Given<'_>, model: &Model) -> Result<Need, EngineError> {
+        oltp(given, model).map(|_| Need::default())
     }
 
     fn run(&self, given: &Given<'_>, model: &Model, _: &Stop) -> Result<Sample, EngineError> {
-        let (oltp, rows) = oltp(given)?;
+        let table = oltp(given, model)?;
         let mut processor = Processor::new(model.preset()).map_err(super::failed)?;
-        let (scripts, did) = oltp.threads(rows);
-        let driven = drive(&mut processor, placed(model, vec![scripts]));
-        let did = *did.borrow();
+        if table.warmup > 0 {
+            table.run(model, &mut processor, (table.warmup, WARMUP));
+        }
+        let ran = table.run(model, &mut processor, (table.oltp.transactions, CLIENTS));
+        let Ran { shared, did } = ran;
         let done = Done {
             tuples: did.transactions,
-            instructions: did.instructions,
+            instructions: did.instructions + shared.uops_beside(),
             answer: Answer { rows: did.read + did.written, checksum: did.transactions },
         };
-        let bytes = oltp.working_set_bytes() as f64;
-        Ok(sample(model.preset(), &driven, done, [("working_set_bytes".to_owned(), bytes)]))
+        Ok(told(model, &shared, done, table.oltp.working_set_bytes() as f64))
     }
 }

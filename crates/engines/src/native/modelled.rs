@@ -5,6 +5,7 @@
 //! | key | values |
 //! |---|---|
 //! | `set` | `software`, or `hardware` for a work-ahead set that the machine itself serves (L4.1) |
+//! | `scheduler` | who shares the CPUs with loops, with the settings of [`queues`]: main threads and helpers are siblings of one address space (LX.1) |
 //!
 //! Data lie on pages of the model's size. Every figure is modelled: tier E.
 
@@ -41,7 +42,7 @@ impl Walks {
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How, Model), EngineError> {
         let given = Given::new(cell);
-        let model = Model::read_of_walks(&given)?;
+        let mut model = Model::read_of_walks(&given)?;
         let footprint = model.footprint();
         let (kind, shape, how) = Native::read_given(&given, &footprint)?;
         if matches!(kind, Kind::Interference) {
@@ -56,6 +57,7 @@ impl Walks {
             ));
         }
         model.mains(&how)?;
+        model.working_set_bytes = shape.bytes(&how);
         Ok((shape, how, model))
     }
 }
@@ -74,7 +76,7 @@ impl Walks {
     pub(crate) fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how, model) = self.read(cell)?;
         let (threads, cpus) = (how.threads(), model.preset.cpus() as usize);
-        let cannot = (threads > cpus).then(|| {
+        let cannot = (threads > cpus && model.sharing.is_none()).then(|| {
             format!("{threads} threads take turns on {cpus} CPUs of {}", model.preset.name)
         });
         let memory_bytes = shape.bytes(&how) + super::BESIDE_BYTES;

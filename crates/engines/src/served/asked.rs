@@ -168,6 +168,11 @@ impl Asked {
         }
     }
 
+    /// Whether every repetition asks for the same, client by client.
+    pub(super) fn does_as_much(&self) -> bool {
+        matches!(self.amount, Amount::Count(_)) && self.warmup_s == 0.0 && !self.ramp
+    }
+
     /// What is to happen to the server in the middle, if anything.
     pub(super) fn crash(&self) -> Option<Crash> {
         match (self.kill_at, self.amount) {

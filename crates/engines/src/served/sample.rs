@@ -16,7 +16,7 @@ use super::background::Background;
 use super::database::{Database, Seat, holds, until_asked};
 use super::told::Told;
 use crate::door::{Connection, Door};
-use crate::load::{Driven, Edge, End, Load, Until};
+use crate::load::{Driven, Edge, End, Kind, Load, Until};
 use crate::server::Explain;
 use crate::watcher::{Part, Watchee, Watcher, Watching};
 
@@ -108,6 +108,12 @@ pub(super) fn of(
     }
     if let Some(answered) = workload.answer() {
         sample.answer = Answer { rows: answered.rows, checksum: answered.checksum };
+    } else if workload.is_read_only() && asked.does_as_much() {
+        let sum = |sum: u64, kind: &Kind| sum.wrapping_add(kind.checksum);
+        sample.answer = Answer {
+            rows: driven.kinds.iter().map(|kind| kind.rows).sum(),
+            checksum: driven.kinds.iter().fold(0, sum),
+        };
     }
     Ok(sample)
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use workahead_machine::Machine;
-use workahead_scheduler::{Bonus, Key, Remote, Roles, Scheduler, Settings, Stats};
+use workahead_scheduler::{Bonus, Key, Observer, Remote, Roles, Scheduler, Settings, Stats};
 
 use crate::faults;
 use crate::load::{Load, look, median};
@@ -21,9 +21,10 @@ pub(crate) enum Length {
 
 type Test = (&'static str, fn(Length) -> Result<()>);
 
-const TESTS: [Test; 17] = [
+const TESTS: [Test; 18] = [
     ("attaches_and_leaves", attaches_and_leaves),
     ("aggregates_in_time_and_across_cores", aggregates),
+    ("the_kernels_own_is_counted", observed),
     ("settings_change_at_run_time", settings_change),
     ("the_tuner_finds_what_hands_do", tuner),
     ("processes_of_one_parent_are_siblings", processes_aggregate),
@@ -141,6 +142,24 @@ fn aggregates(_: Length) -> Result<()> {
     ensure!(last.scanned_max() <= Some(most), "a decision looked at more than {most}");
     faults::nobody_waited_too_long(&scheduler, 20)?;
     drop(scheduler);
+    Ok(())
+}
+
+fn observed(_: Length) -> Result<()> {
+    // Before the load: beside one, loading the programs takes longer than the load lasts.
+    let observer = Observer::attach(Key::AddressSpace)?;
+    let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let before = observer.stats()?;
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    ensure!(Remote::is_vacant()?, "who only counts schedules");
+    let counted = observer.stats()?.since(&before);
+    println!("  {counted}");
+    let (same, corun) = (counted.same_share(), counted.corun_share());
+    ensure!(same.is_some_and(|share| share < 0.9), "same {same:?}, of two programs by turns");
+    ensure!(corun.is_some_and(|share| share < 0.9), "corun {corun:?}");
+    ensure!(counted.decisions == 0, "who only counts decides");
+    drop(observer);
     Ok(())
 }
 

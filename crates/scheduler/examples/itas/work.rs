@@ -1,44 +1,18 @@
-//! The loads. First of all a process of sibling threads, so many pinned to each CPU, which spin and
-//! yield (the paper's sysbench memory program, changed to yield after each block).
+//! The loads: siblings that spin and yield, processes of one parent, and threads that roam.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use workahead_machine::{CpuSet, pin};
+use workahead_machine::pin;
 
-/// Turns of a spin between two yields: some tens of microseconds.
-const SPIN: u32 = 20_000;
+/// Turns of a spin between two moves.
+const SPIN: u32 = 2_000;
 
 /// Runs until the time is over and prints how many spins were done.
 pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) -> Result<()> {
-    let over = AtomicBool::new(false);
-    let spins = AtomicU64::new(0);
-    let cpus: Vec<usize> = pin::affinity()?.iter().collect();
-    std::thread::scope(|scope| {
-        for cpu in cpus {
-            for _ in 0..threads_per_cpu {
-                let (over, spins) = (&over, &spins);
-                scope.spawn(move || {
-                    let here: CpuSet = [cpu].into_iter().collect();
-                    if pin::stay_on(&here).is_err() {
-                        return;
-                    }
-                    while !over.load(Ordering::Relaxed) {
-                        for turn in 0..u64::from(SPIN) * spins_per_yield {
-                            std::hint::black_box(turn);
-                        }
-                        spins.fetch_add(spins_per_yield, Ordering::Relaxed);
-                        std::thread::yield_now();
-                    }
-                });
-            }
-        }
-        std::thread::sleep(time);
-        over.store(true, Ordering::Relaxed);
-    });
-    println!("{} spins", spins.load(Ordering::Relaxed));
+    println!("{} spins", workahead_scheduler::siblings(threads_per_cpu, time, spins_per_yield)?);
     Ok(())
 }
 
@@ -71,7 +45,7 @@ pub(crate) fn roam(threads: usize, time: Duration) -> Result<()> {
                 while !over.load(Ordering::Relaxed) {
                     turn += thread + 1;
                     let _ = pin::stay_on(&[cpus[turn % cpus.len()]].into_iter().collect());
-                    for spin in 0..SPIN / 10 {
+                    for spin in 0..SPIN {
                         std::hint::black_box(spin);
                     }
                 }

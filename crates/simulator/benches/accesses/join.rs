@@ -8,7 +8,7 @@ use workahead_operators::record::{Record, Unclustered, drawn_table};
 use workahead_operators::technique::{self, Technique};
 use workahead_operators::walk::{Row, Rows, Sink};
 use workahead_simulator::preset::Preset;
-use workahead_simulator::walks::{Costs, Main, Part, Walked, Written, run_walks};
+use workahead_simulator::walks::{Among, Costs, Main, Part, Walked, Written, run_walks};
 
 /// Rows of either side: 4 MB each of records, a modelled L2 several times over.
 const ROWS: u32 = 1 << 16;
@@ -57,13 +57,14 @@ impl Join {
     /// On a modelled machine, by one thread on each CPU of it, rows dealt out in turn.
     pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> Walked {
         let mains: Vec<Main> = (0..threads).map(|cpu| Main { cpu, helper: None }).collect();
-        let walked = run_walks(preset, (&mains, Costs::default()), |part, mut recorder| {
-            let (Part::Main(main) | Part::Ahead(main)) = part;
-            let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
-            let output = (0x10_0000 * (main + 1), 128, 1024);
-            let mut sink = Written::new(Hits::default(), recorder.clone(), output);
-            self.run(rows, &mut recorder, &mut sink);
-        });
+        let walked =
+            run_walks(preset, (&mains, Costs::default()), Among::Nobody, |part, mut recorder| {
+                let (Part::Main(main) | Part::Ahead(main)) = part;
+                let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
+                let output = (0x10_0000 * (main + 1), 128, 1024);
+                let mut sink = Written::new(Hits::default(), recorder.clone(), output);
+                self.run(rows, &mut recorder, &mut sink);
+            });
         walked.expect("a machine with these CPUs")
     }
 

@@ -6,13 +6,17 @@
 //!   OLTP     transaction ── statement ── root, inner page, leaf ── rows
 //! ```
 //!
+//! Loops in the background touch a memory of their own, again and again (S3.26).
+//!
 //! Threads of a program share an address space (S3.23, S3.25). Accesses are by line: what meets the
 //! same line again costs its micro-operations and no more.
 
+mod background;
 mod memory;
 mod oltp;
 #[cfg(test)]
 mod tests;
 
-pub use memory::{Memory, Scope};
+pub use background::{Lines, background};
+pub use memory::{Memory, Passes, Scope};
 pub use oltp::{Oltp, Rows, Statements};

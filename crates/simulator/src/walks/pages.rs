@@ -53,7 +53,7 @@ impl Pages {
             | Op::Store { address, .. }
             | Op::Announce { address, .. }
             | Op::Fetch { address, .. } => *address = self.address(*address),
-            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } => {}
+            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } | Op::System(_) => {}
         }
         op
     }

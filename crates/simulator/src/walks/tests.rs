@@ -80,7 +80,7 @@ fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
 fn modelled_on(preset: &Preset, data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(preset, (mains, Costs::default()), |part, recorder| {
+    let walked = run_walks(preset, (mains, Costs::default()), Among::Nobody, |part, recorder| {
         let Part::Main(main) = part else { panic!("no direct helper is asked for") };
         let mut recorder = recorder.told(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
@@ -211,26 +211,31 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
     let run = |rows: u32| {
         let helper = Helping::Direct(Ahead { rows, pause: 40 });
         let mains = [Main { cpu: 0, helper: Some((1, helper)) }];
-        let walked = run_walks(&pentium(), (&mains, Costs::default()), |part, mut recorder| {
-            let probes = Unclustered { records: &data.probe, rids: &data.rids };
-            let mut walk = HashJoin::new(&data.chains, &data.build, probes);
-            let mut rows = Rows::range(0..ROWS);
-            let Part::Main(_) = part else {
-                for row in rows {
-                    let (_, asks) = walk.start(row, &mut recorder);
-                    recorder.preload(&asks);
-                    recorder.passes(1);
+        let walked = run_walks(
+            &pentium(),
+            (&mains, Costs::default()),
+            Among::Nobody,
+            |part, mut recorder| {
+                let probes = Unclustered { records: &data.probe, rids: &data.rids };
+                let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+                let mut rows = Rows::range(0..ROWS);
+                let Part::Main(_) = part else {
+                    for row in rows {
+                        let (_, asks) = walk.start(row, &mut recorder);
+                        recorder.preload(&asks);
+                        recorder.passes(1);
+                    }
+                    return;
+                };
+                let mut sum = Sum::default();
+                while rows.left() > 0 {
+                    let some = &mut rows.take_rows(16);
+                    let technique = Technique::Sequential;
+                    technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                    recorder.tells(16);
                 }
-                return;
-            };
-            let mut sum = Sum::default();
-            while rows.left() > 0 {
-                let some = &mut rows.take_rows(16);
-                let technique = Technique::Sequential;
-                technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
-                recorder.tells(16);
-            }
-        });
+            },
+        );
         walked.unwrap()
     };
     let (near, far) = (run(16), run(256));
@@ -267,7 +272,7 @@ fn a_race_ends_with_the_first() {
                 });
                 (*main, told, None)
             });
-            run_told(&pentium(), told.collect(), until).unwrap()
+            run_told(&pentium(), told.collect(), until, Among::Nobody).unwrap()
         })
     };
     let (first, all) = (run(Until::First), run(Until::All));
@@ -317,6 +322,6 @@ fn repeated_lines_are_left_out() {
 #[test]
 fn a_thread_without_a_cpu_is_refused() {
     let mains = [Main { cpu: 7, helper: None }];
-    let refused = run_walks(&pentium(), (&mains, Costs::default()), |_, _| {});
+    let refused = run_walks(&pentium(), (&mains, Costs::default()), Among::Nobody, |_, _| {});
     assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
 }

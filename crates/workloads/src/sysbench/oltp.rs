@@ -194,7 +194,11 @@ impl Workload for Oltp {
 
     fn reset(&self, _dialect: Dialect) -> Option<Vec<String>> {
         // A copy is less work than finding what changed.
-        (self.options.script != Script::ReadWrite).then(Vec::new)
+        self.is_read_only().then(Vec::new)
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.options.script != Script::ReadWrite
     }
 
     /// Every transaction enters the row that it deleted: the ids stay whole.

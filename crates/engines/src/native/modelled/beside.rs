@@ -9,7 +9,9 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use workahead_operators::technique::Technique;
-use workahead_simulator::walks::{Costs, Main, Recorder, Told, Until, Walked, recording, run_told};
+use workahead_simulator::walks::{
+    Among, Costs, Main, Recorder, Told, Until, Walked, recording, run_told,
+};
 use workahead_study::engine::EngineError;
 
 use super::Model;
@@ -55,6 +57,12 @@ impl Model {
                  model: choose `work-ahead`",
             ));
         }
+        if self.sharing.is_some() {
+            return Err(failed(
+                "setting `scheduler`: two operators side by side have their CPUs to themselves: \
+                 choose another operator",
+            ));
+        }
         let mains = self.mains(&How { threads: Threads::Independent(2), ..*how })?;
         let (sender, receiver) = channel();
         let (ran, walked) = std::thread::scope(|scope| {
@@ -77,7 +85,7 @@ impl Model {
         // Who came first is chance.
         told.sort_by_key(|(place, _)| *place);
         let told = told.into_iter().zip(mains).map(|((_, told), main)| (*main, told, None));
-        run_told(&self.preset, told.collect(), until).map_err(failed)
+        run_told(&self.preset, told.collect(), until, Among::Nobody).map_err(failed)
     }
 }
 

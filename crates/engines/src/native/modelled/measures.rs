@@ -17,8 +17,53 @@ pub(super) fn of(
     walked: &Walked,
     probed: usize,
 ) -> Vec<(&'static str, f64)> {
-    let mut said = Vec::new();
     let tuples = probed.max(1) as f64;
+    let (mut said, did): (_, Vec<Counts>) = match walked.figures {
+        None => (of_machine(preset, mains, walked, tuples), walked.ran.cpus.clone()),
+        // What a CPU, a cache or the bus did was for others, too.
+        Some(_) => {
+            let threads = walked.ran.threads.iter().take(count(mains));
+            (Vec::new(), threads.map(|(counts, _)| *counts).collect())
+        }
+    };
+    let sum = did.into_iter().fold(Counts::default(), |sum, counts| sum + counts);
+    let each = |count: u64| count as f64 / tuples;
+    let instructions = sum.uops as f64 / preset.core.uops_per_instruction;
+    said.extend([
+        ("instructions_per_tuple", instructions / tuples),
+        // What asks for a translation; a hint that is dropped does not get that far.
+        ("data_accesses_per_tuple", each(sum.loads + sum.stores + sum.hints - sum.hints_dropped)),
+        ("dtlb_misses_per_tuple", each(sum.data_tlb_misses)),
+        ("memory_order_clears_per_tuple", each(sum.clears)),
+        ("hints_dropped_per_tuple", each(sum.hints_dropped)),
+        ("cycles_per_tuple", cycles(walked.ran.ticks) / tuples),
+        ("measured_over_non_overlapped", sum.cycles() / sum.non_overlapped_cycles()),
+        ("computation_share", cycles(sum.computation) / sum.cycles()),
+    ]);
+    let has = |cause| !OF_CODE.contains(&cause) && (cause != Cause::Third || depths(preset) > 2);
+    counted::cycles_lost(&sum, instructions, has, |name, value| said.push((name, value)));
+    if mains.iter().any(|main| main.helper.is_some()) {
+        said.push(("helper_entries", walked.helped.0 as f64));
+        said.push(("helper_waits", walked.helped.1 as f64));
+    }
+    // Nothing is said of what did not happen.
+    said.retain(|(_, value)| value.is_finite());
+    said
+}
+
+/// Main threads and what helps them.
+pub(super) fn count(mains: &[Main]) -> usize {
+    mains.iter().map(|main| 1 + usize::from(main.helper.is_some())).sum()
+}
+
+/// What is told of parts of the machine, not of threads.
+fn of_machine(
+    preset: &Preset,
+    mains: &[Main],
+    walked: &Walked,
+    tuples: f64,
+) -> Vec<(&'static str, f64)> {
+    let mut said = Vec::new();
     let main: BTreeSet<usize> = mains.iter().map(|main| main.cpu).collect();
     let helper: BTreeSet<usize> =
         mains.iter().filter_map(|main| main.helper.map(|(cpu, _)| cpu)).collect();
@@ -36,19 +81,8 @@ pub(super) fn of(
             }
         }
     }
-    let sum = walked.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
     let each = |count: u64| count as f64 / tuples;
-    let instructions = sum.uops as f64 / preset.core.uops_per_instruction;
     said.extend([
-        ("instructions_per_tuple", instructions / tuples),
-        // What asks for a translation; a hint that is dropped does not get that far.
-        ("data_accesses_per_tuple", each(sum.loads + sum.stores + sum.hints - sum.hints_dropped)),
-        ("dtlb_misses_per_tuple", each(sum.data_tlb_misses)),
-        ("memory_order_clears_per_tuple", each(sum.clears)),
-        ("hints_dropped_per_tuple", each(sum.hints_dropped)),
-        ("cycles_per_tuple", cycles(walked.ran.ticks) / tuples),
-        ("measured_over_non_overlapped", sum.cycles() / sum.non_overlapped_cycles()),
-        ("computation_share", cycles(sum.computation) / sum.cycles()),
         ("memory_latency_cycles", walked.bus.memory_latency().unwrap_or(f64::NAN)),
         ("bus_utilisation", walked.bus.utilisation(walked.ran.ticks).unwrap_or(f64::NAN)),
         ("bus_reads_per_tuple", each(walked.bus.reads)),
@@ -57,15 +91,7 @@ pub(super) fn of(
         ("invalidations_per_tuple", each(counted::invalidated(&walked.found))),
         ("writebacks_per_tuple", each(walked.bus.writes)),
     ]);
-    let has = |cause| !OF_CODE.contains(&cause) && (cause != Cause::Third || depths(preset) > 2);
-    counted::cycles_lost(&sum, instructions, has, |name, value| said.push((name, value)));
     counted::states(&walked.found, |name, value| said.push((name, value)));
-    if !helper.is_empty() {
-        said.push(("helper_entries", walked.helped.0 as f64));
-        said.push(("helper_waits", walked.helped.1 as f64));
-    }
-    // Nothing is said of what did not happen.
-    said.retain(|(_, value)| value.is_finite());
     said
 }
 

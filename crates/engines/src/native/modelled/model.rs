@@ -8,6 +8,7 @@ use workahead_simulator::walks::{Ahead, Helping, Main, Orders};
 use workahead_study::engine::EngineError;
 
 use crate::given::Given;
+use crate::modelled::queues::Sharing;
 use crate::native::crew::failed;
 use crate::native::how::How;
 use crate::native::size::Footprint;
@@ -18,6 +19,10 @@ pub(crate) struct Model {
     pub(super) preset: Preset,
     placement: Placement,
     set: Set,
+    /// How walks share the CPUs with loops, where they do.
+    pub(super) sharing: Option<Sharing>,
+    /// What they touch.
+    pub(super) working_set_bytes: u64,
 }
 
 /// Who serves a work-ahead set.
@@ -69,12 +74,15 @@ impl Model {
             preset = preset.without_siblings();
         }
         let placement = given.choice("placement", Placement::Compact, &PLACEMENTS)?;
-        Ok(Self { preset, placement, set: Set::Software })
+        Ok(Self { preset, placement, set: Set::Software, sharing: None, working_set_bytes: 0 })
     }
 
-    /// As [`Model::read`], for walks: with who serves their work-ahead sets.
+    /// As [`Model::read`], for walks: with who serves their work-ahead sets, and who else has the
+    /// CPUs.
     pub(super) fn read_of_walks(given: &Given<'_>) -> Result<Self, EngineError> {
         let model = Self::read(given)?;
+        let sharing = given.has("scheduler").then(|| Sharing::read(given, &model)).transpose()?;
+        let model = Self { sharing, ..model };
         match given.choice("set", Set::Software, &SETS)? {
             Set::Software => Ok(model),
             set => Ok(Self { preset: with_hardware(model.preset), set, ..model }),

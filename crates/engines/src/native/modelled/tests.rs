@@ -150,3 +150,49 @@ fn figures_do_not_depend_on_the_heap() {
         assert_eq!(measures(bytes), first, "after {bytes} bytes more");
     }
 }
+
+/// Siblings are brought together on two CPUs that each have others to run; the loops go on, and
+/// answers are as ever. A master publishes whom it aggregates, so a join alone is not helped.
+#[test]
+fn a_scheduler_brings_main_and_helper_together() {
+    let workload = format!(
+        "{PENTIUM}, operator = \"hash_join\", rows = 4000, probe_rows = 20000, \
+         technique = \"work-ahead\", loops = 3, loop_bytes = 16384, time_scale = 400"
+    );
+    let samples = |scheduler: &str, threads: &str| {
+        let axes = format!("scheduler = [{scheduler}]\nthreads = [\"independent:{threads}\"]");
+        samples(&workload, &axes)
+    };
+    let alone = samples("\"cfs\", \"itas\", \"gang\"", "1");
+    let co_run = |sample: &Sample| sample.measures["co_run_share"];
+    assert_eq!(alone[0].measures, alone[1].measures);
+    assert!(co_run(&alone[2]) > co_run(&alone[0]), "{} {}", co_run(&alone[2]), co_run(&alone[0]));
+    let samples = samples("\"tas\", \"itas\"", "2");
+    let (tas, itas) = (&samples[0].measures, &samples[1].measures);
+    assert!(itas["co_run_share"] > 1.1 * tas["co_run_share"], "{tas:?} {itas:?}");
+    for said in [tas, itas] {
+        assert!(said["loop_cpu_s"] > 0.0 && said["helper_entries"] > 0.0);
+        assert!(said.contains_key("computation_share") && !said.contains_key("bus_utilisation"));
+    }
+    // The loops' time is not the walks'.
+    for sample in &samples {
+        let (cpu, loops) = (sample.cpu_s.unwrap(), sample.measures["loop_cpu_s"]);
+        assert!(
+            cpu + loops <= 2.0 * sample.wall_s * 1.001,
+            "{cpu} and {loops} of {}",
+            sample.wall_s
+        );
+    }
+}
+
+#[test]
+fn settings_of_a_scheduler_need_one() {
+    let workload = format!("{PENTIUM}, rows = 500, probe_rows = 1500");
+    let refused = |more: &str| run(&format!("{workload}, {more}"), "set_size = [64]").unwrap_err();
+    let alone = refused("operator = \"hash_join\", loops = 3");
+    assert!(alone.contains("loops"), "{alone}");
+    let guests = refused("operator = \"hash_join\", scheduler = \"cfs\", guests = 2");
+    assert!(guests.contains("guests"), "{guests}");
+    let two = refused("operator = \"heterogeneous\", tree_rows = 500, scheduler = \"cfs\"");
+    assert!(two.contains("`scheduler`"), "{two}");
+}

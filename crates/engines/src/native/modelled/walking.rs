@@ -7,10 +7,11 @@ use workahead_operators::materialise::Materialise;
 use workahead_operators::technique::{self, Technique};
 use workahead_operators::walk::{Row, Rows, Sink, Walk};
 use workahead_operators::work_ahead::ROWS_A_CHECK;
-use workahead_simulator::walks::{Costs, Main, Part, Recorder, Walked, Written, run_walks};
+use workahead_simulator::walks::{Among, Costs, Main, Part, Recorder, Walked, Written, run_walks};
 use workahead_study::engine::{Answer, EngineError};
 
 use super::{Beside, Model, measures};
+use crate::modelled::queues::Loops;
 use crate::native::crew::{Ran, failed};
 use crate::native::how::Threads;
 use crate::native::operator::Task;
@@ -63,14 +64,23 @@ impl Task<'_> {
             }
             None => {
                 let mains = model.mains(self.how)?;
-                let walked = run_walks(&model.preset, (&mains, Costs::default()), walk);
-                Some((mains, walked.map_err(failed)?))
+                let (among, loops) = model.among();
+                let costs = Costs::default();
+                let walked = run_walks(&model.preset, (&mains, costs), among, walk);
+                Some((mains, walked.map_err(failed)?, loops))
             }
         };
         let (answer, probed) = found.into_inner().map_err(failed)?;
         let ran = Ran { answer, probed, ..Ran::default() };
         Ok(match walked {
-            Some((mains, walked)) => model.timed(ran, &mains, &walked),
+            Some((mains, walked, loops)) => {
+                let mut ran = model.timed(ran, &mains, &walked);
+                let shared = loops.and_then(|loops| loops.shared(measures::count(&mains), &walked));
+                let said =
+                    shared.iter().flat_map(|shared| shared.measures(&model.preset, probed as u64));
+                ran.measures.extend(said.filter(|(_, value)| value.is_finite()));
+                ran
+            }
             // It is timed where all of them meet.
             None => ran,
         })
@@ -148,10 +158,22 @@ fn run_ahead<W: Walk>(mut walk: W, rows: Rows, mut recorder: Recorder) {
 }
 
 impl Model {
+    /// Who else has the CPUs.
+    fn among(&self) -> (Among, Option<Loops>) {
+        match &self.sharing {
+            None => (Among::Nobody, None),
+            Some(sharing) => {
+                let (among, loops) = sharing.among(self, self.working_set_bytes);
+                (among, Some(loops))
+            }
+        }
+    }
+
     /// What a run took on this machine.
     pub(super) fn timed(&self, ran: Ran, mains: &[Main], walked: &Walked) -> Ran {
         let seconds = |ticks| workahead_simulator::ticks::cycles(ticks) / (self.preset.ghz * 1e9);
-        let busy = walked.ran.threads.iter().map(|(counts, _)| counts.ticks).sum();
+        let threads = walked.ran.threads.iter().take(measures::count(mains));
+        let busy = threads.map(|(counts, _)| counts.ticks).sum();
         Ran {
             wall_s: seconds(walked.ran.ticks),
             cpu_s: seconds(busy),

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::op::{After, Op, Script};
+use crate::op::{After, Call, Op, Script};
 use crate::ticks::Ticks;
 
 /// Micro-operations of an element: its access, the addition, and the loop's two.
-const ELEMENT_UOPS: u32 = 4;
+pub(super) const ELEMENT_UOPS: u32 = 4;
 
 /// Lines as elements are taken together: of 64 bytes, or a shorter line's own accesses.
-const LINE: u64 = 64;
+pub(super) const LINE: u64 = 64;
 
 /// Whose block a thread passes over (S3.23).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,34 +34,39 @@ pub struct Memory {
     pub scope: Scope,
     /// Whether elements are written, or read.
     pub writes: bool,
-    /// Passes of all threads together.
-    pub passes: u64,
+    /// What a thread asks for after a pass: the paper's yields.
+    pub then: Option<Call>,
 }
+
+/// Passes that nobody has begun, of one program or of several.
+pub type Passes = Rc<Cell<u64>>;
 
 /// A thread of a program.
 struct Thread {
     program: Memory,
-    /// Passes that nobody has begun.
-    left: Rc<Cell<u64>>,
+    left: Passes,
     /// What it passes over, from where it is to its end.
     next: u64,
     end: u64,
     begin: u64,
     /// The access that follows its computation.
     access: Option<Op>,
+    /// Whether what follows a pass has still to be asked for.
+    asks: bool,
 }
 
 impl Memory {
-    /// Its threads.
-    pub fn threads(self, number: usize) -> impl Iterator<Item = Box<dyn Script>> {
-        let left = Rc::new(Cell::new(self.passes));
+    /// Its threads, which do what is left until nothing is.
+    pub fn threads(self, number: usize, left: &Passes) -> impl Iterator<Item = Box<dyn Script>> {
+        let left = Rc::clone(left);
         (0..number).map(move |thread| {
             let begin = match self.scope {
                 Scope::Global => self.base,
                 Scope::Local => self.base + thread as u64 * self.block_bytes,
             };
             let left = Rc::clone(&left);
-            let thread = Thread { program: self, left, next: 0, end: 0, begin, access: None };
+            let (next, end, access, asks) = (0, 0, None, false);
+            let thread = Thread { program: self, left, next, end, begin, access, asks };
             Box::new(thread) as Box<dyn Script>
         })
     }
@@ -82,9 +87,13 @@ impl Script for Thread {
             return Some(access);
         }
         if self.next >= self.end {
+            if let Some(call) = self.program.then.filter(|_| std::mem::take(&mut self.asks)) {
+                return Some(Op::System(call));
+            }
             let left = self.left.get().checked_sub(1)?;
             self.left.set(left);
             (self.next, self.end) = (self.begin, self.begin + self.program.block_bytes);
+            self.asks = true;
         }
         let address = self.next;
         let until = (address / LINE * LINE + LINE).min(self.end);

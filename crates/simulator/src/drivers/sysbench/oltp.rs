@@ -10,7 +10,7 @@ use std::rc::Rc;
 use workahead_operators::draws::Draws;
 
 use crate::drivers::code::{Execution, Footprint, Function, Mix};
-use crate::op::{After, Op, Script};
+use crate::op::{After, Call, Op, Script};
 use crate::ticks::Ticks;
 
 /// Bytes of a page, as InnoDB has them.
@@ -23,6 +23,8 @@ const ENTRY: u64 = 17;
 const OWN: u64 = 256 << 10;
 /// Bytes of the log that are written again and again.
 const LOG: u64 = 1 << 20;
+/// Bytes that a client fills and reads.
+const CLIENT_BYTES: u64 = 1 << 10;
 /// Rows of a range.
 const RANGE: u64 = 100;
 
@@ -40,6 +42,10 @@ pub struct Oltp {
     pub row_bytes: u64,
     /// Transactions of all threads together.
     pub transactions: u64,
+    /// Micro-operations of a client between two statements; 0 where threads ask themselves.
+    pub client_uops: u32,
+    /// What a thread asks for at the end of a transaction: to sleep while its log is written.
+    pub commit: Option<Call>,
     /// Decides where the log is and which way branches on data go.
     pub seed: u64,
 }
@@ -49,6 +55,8 @@ pub struct Oltp {
 pub struct Statements {
     /// Transactions that were begun.
     pub transactions: u64,
+    /// Statements.
+    pub statements: u64,
     /// Rows that were read.
     pub read: u64,
     /// Rows that were written.
@@ -102,6 +110,7 @@ impl Oltp {
             let own = self.table_end() + LOG + at * OWN;
             let thread = Thread {
                 oltp: self,
+                at: at as u32,
                 rows,
                 draws: Draws::of(self.seed ^ at),
                 execution: Execution::new(&FOOTPRINT, own, self.seed ^ at),
@@ -113,6 +122,23 @@ impl Oltp {
             Box::new(thread) as Box<dyn Script>
         };
         ((0..).zip(draws).map(thread).collect(), did)
+    }
+
+    /// The client of a thread, in a program of its own: it asks, and waits for the answer.
+    #[must_use]
+    pub fn client(self, at: u32) -> Box<dyn Script> {
+        let own = u64::from(at) * CLIENT_BYTES;
+        let buffer = (0..CLIENT_BYTES).step_by(64).map(move |line| own + line);
+        let touches = buffer.map(|address| Op::Store { address, bytes: 64 });
+        let one: Vec<Op> = [Op::Compute { uops: self.client_uops }]
+            .into_iter()
+            .chain(touches)
+            .chain(
+                [Call::Post { channel: 2 * at }, Call::Wait { channel: 2 * at + 1 }]
+                    .map(Op::System),
+            )
+            .collect();
+        Box::new(one.into_iter().cycle())
     }
 
     /// Bytes of its pages: what all threads share.
@@ -174,6 +200,7 @@ impl Oltp {
 /// A thread.
 struct Thread {
     oltp: Oltp,
+    at: u32,
     rows: Rows,
     draws: Draws,
     execution: Execution<'static>,
@@ -192,11 +219,23 @@ impl Thread {
         self.execution.call(function, data, &mut self.ops);
     }
 
+    /// A statement, asked for by a client where there is one.
+    fn statement(&mut self, does: impl FnOnce(&mut Self)) {
+        if self.oltp.client_uops > 0 {
+            self.ops.push(Op::System(Call::Wait { channel: 2 * self.at }));
+        }
+        self.call(STATEMENT, &[]);
+        does(self);
+        if self.oltp.client_uops > 0 {
+            self.ops.push(Op::System(Call::Post { channel: 2 * self.at + 1 }));
+        }
+        self.did.borrow_mut().statements += 1;
+    }
+
     /// Finds rows from one on and reads them.
     fn read(&mut self, rows: u64) {
         let first = self.draw();
         let last = (first + rows).min(u64::from(self.oltp.rows));
-        self.call(STATEMENT, &[]);
         let path = self.oltp.path(first);
         self.call(SEARCH, &path);
         for row in first..last {
@@ -211,7 +250,6 @@ impl Thread {
     /// Finds a row and changes it, with its part of the log.
     fn write(&mut self) {
         let row = self.draw();
-        self.call(STATEMENT, &[]);
         let path = self.oltp.path(row);
         self.call(SEARCH, &path);
         let (address, bytes) = (self.oltp.row(row), self.oltp.row_bytes as u16);
@@ -228,12 +266,13 @@ impl Thread {
 
     /// The nine kinds, as often as a transaction has them.
     fn transaction(&mut self) {
-        (0..10).for_each(|_| self.read(1));
+        (0..10).for_each(|_| self.statement(|thread| thread.read(1)));
         // A range, its sum, in order, without duplicates.
-        (0..4).for_each(|_| self.read(RANGE));
+        (0..4).for_each(|_| self.statement(|thread| thread.read(RANGE)));
         // An update with and one without an index, a deletion, an insertion.
-        (0..4).for_each(|_| self.write());
+        (0..4).for_each(|_| self.statement(Self::write));
         self.call(COMMIT, &[]);
+        self.ops.extend(self.oltp.commit.map(Op::System));
     }
 }
 

@@ -1,12 +1,15 @@
 //! What passes touch, and whose blocks; what transactions do, and what a bell saves.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use workahead_operators::draws::Draws;
 
 use super::*;
 use crate::core::Processor;
 use crate::drivers::{Driven, Program, drive};
 use crate::hierarchy::Kind;
-use crate::op::{Op, Script};
+use crate::op::{Call, Op, Script};
 use crate::preset::Preset;
 use crate::run::{Slices, Thread};
 
@@ -16,8 +19,12 @@ const MEMORY: Memory = Memory {
     element_bytes: 4,
     scope: Scope::Global,
     writes: true,
-    passes: 5,
+    then: None,
 };
+
+fn passes(number: u64) -> Passes {
+    Rc::new(Cell::new(number))
+}
 
 fn driven(machine: &str, scripts: impl IntoIterator<Item = Box<dyn Script>>) -> Driven {
     let preset = Preset::named(machine).unwrap();
@@ -39,7 +46,7 @@ fn accesses(driven: &Driven, depth: usize) -> u64 {
 #[test]
 fn passes_touch_every_line_once() {
     let ops: Vec<Op> = {
-        let mut thread = MEMORY.threads(1).next().unwrap();
+        let mut thread = MEMORY.threads(1, &passes(5)).next().unwrap();
         std::iter::from_fn(|| thread.next(0)).collect()
     };
     assert_eq!(ops.len(), 2 * 5 * 64);
@@ -53,16 +60,38 @@ fn passes_touch_every_line_once() {
 #[test]
 fn blocks_are_everybodys_or_ones_own() {
     let misses = |scope| {
-        let program = Memory { scope, passes: 8, ..MEMORY };
+        let program = Memory { scope, ..MEMORY };
         let bytes = program.working_set_bytes(2);
-        (bytes, accesses(&driven("p4-ht-512k", program.threads(2)), 2))
+        (bytes, accesses(&driven("p4-ht-512k", program.threads(2, &passes(8))), 2))
     };
     let [(shared, few), (own, many)] = [Scope::Global, Scope::Local].map(misses);
     assert_eq!((shared, own), (4096, 8192));
     assert!(few < many, "{few} {many}");
 }
 
-const OLTP: Oltp = Oltp { base: 1 << 30, rows: 50_000, row_bytes: 190, transactions: 8, seed: 8 };
+/// After each pass but before the next is begun, a thread asks; a loop never ends, and counts.
+#[test]
+fn passes_end_with_a_call() {
+    let program = Memory { then: Some(Call::Yield), ..MEMORY };
+    let mut thread = program.threads(1, &passes(2)).next().unwrap();
+    let ops: Vec<Op> = std::iter::from_fn(|| thread.next(0)).collect();
+    let calls: Vec<usize> =
+        (0..ops.len()).filter(|at| ops[*at] == Op::System(Call::Yield)).collect();
+    assert_eq!((calls, ops.len()), (vec![128, 257], 258));
+    let (mut script, lines) = background(1 << 30, 4096);
+    assert!((0..2 * 64 * 3).all(|_| script.next(0).is_some()));
+    assert_eq!(lines.get(), 3 * 64);
+}
+
+const OLTP: Oltp = Oltp {
+    base: 1 << 30,
+    rows: 50_000,
+    row_bytes: 190,
+    transactions: 8,
+    client_uops: 0,
+    commit: None,
+    seed: 8,
+};
 
 /// Threads that draw the mean of so many uniform numbers.
 fn means(of: u32, rows: u32, threads: usize) -> Vec<Rows> {
@@ -80,6 +109,7 @@ fn transactions_are_done_once() {
         let (scripts, did) = OLTP.threads(means(1, OLTP.rows, threads));
         driven("core2quad", scripts);
         let did = *did.borrow();
+        assert_eq!(did.statements, 8 * 18);
         assert_eq!((did.transactions, did.written), (8, 32));
         // A range at the end of the table is shorter.
         assert!((8 * 400..=8 * 410).contains(&did.read), "{}", did.read);
@@ -100,4 +130,25 @@ fn a_bell_misses_less() {
     let (uniform, bell) = (misses(1), misses(12));
     assert!(bell < uniform, "{bell} {uniform}");
     assert_eq!(bell, misses(12));
+}
+
+/// With clients, every statement is asked for and answered; those that are left over wait.
+#[test]
+fn clients_ask_for_statements() {
+    let oltp = Oltp { client_uops: 500, commit: Some(Call::Sleep { cycles: 9 }), ..OLTP };
+    let (mut scripts, did) = oltp.threads(means(1, OLTP.rows, 1));
+    let mut server = Vec::new();
+    while let Some(op) = scripts[0].next(0) {
+        server.push(op);
+    }
+    let count = |call| server.iter().filter(|op| **op == Op::System(call)).count();
+    assert_eq!(count(Call::Wait { channel: 0 }), 8 * 18);
+    assert_eq!(count(Call::Post { channel: 1 }), 8 * 18);
+    assert_eq!(count(Call::Sleep { cycles: 9 }), 8);
+    assert_eq!(did.borrow().statements, 8 * 18);
+    let mut client = oltp.client(0);
+    let ops: Vec<Op> = std::iter::from_fn(|| client.next(0)).take(200).collect();
+    let posts = ops.iter().filter(|op| **op == Op::System(Call::Post { channel: 0 })).count();
+    let waits = ops.iter().filter(|op| **op == Op::System(Call::Wait { channel: 1 })).count();
+    assert!(posts > 5 && posts.abs_diff(waits) <= 1, "{posts} {waits}");
 }

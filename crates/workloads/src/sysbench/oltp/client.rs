@@ -3,9 +3,10 @@
 use super::super::Flavour;
 use super::rows::{self, PAD_GROUPS, PAD_INSERTED};
 use super::{Oltp, POINTS, RANGE_ROWS, Script};
-use crate::client::{Client, Done, Next};
+use crate::checksum;
+use crate::client::{Client, Done, Next, Workload as _};
 use crate::draws::Draws;
-use crate::session::{Session, SessionError, StatementId, Value, undone};
+use crate::session::{Row, Session, SessionError, StatementId, Value, undone};
 
 /// The statements on a table, in the order in which a transaction uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,15 +137,22 @@ impl Worker {
         self.steps.push(Step { ask: Ask::Insert, table, id, other: k });
     }
 
-    fn run(&self, session: &mut dyn Session, step: Step) -> Result<u64, SessionError> {
+    /// Its rows, and a sum over them where nothing changes them.
+    fn run(&self, session: &mut dyn Session, step: Step) -> Result<(u64, u64), SessionError> {
         let statement = (step.table as usize - 1) * Ask::ALL.len() + step.ask as usize;
         let statement = self.prepared[statement];
         let [id, other] = [step.id, step.other].map(|number| Value::Int(i64::from(number)));
-        let mut forget = |_: crate::session::Row<'_>| Ok(());
-        match step.ask {
-            Ask::Point => session.query(statement, &[id], &mut forget),
+        let (mut sum, summed) = (0_u64, self.workload.is_read_only());
+        let mut look = |row: Row<'_>| {
+            if summed {
+                sum = sum.wrapping_add(checksum::of_row(row)?);
+            }
+            Ok(())
+        };
+        let rows = match step.ask {
+            Ask::Point => session.query(statement, &[id], &mut look),
             Ask::Range | Ask::Sum | Ask::Ordered | Ask::Distinct => {
-                session.query(statement, &[id, other], &mut forget)
+                session.query(statement, &[id, other], &mut look)
             }
             Ask::UpdateK | Ask::Delete => session.execute(statement, &[id]),
             Ask::UpdateC => session.execute(statement, &[Value::Text(&self.c_updated), id]),
@@ -152,7 +160,8 @@ impl Worker {
                 let (c, pad) = (Value::Text(&self.c_inserted), Value::Text(&self.pad));
                 session.execute(statement, &[id, other, c, pad])
             }
-        }
+        };
+        Ok((rows?, sum))
     }
 }
 
@@ -203,19 +212,20 @@ impl Client for Worker {
             session.begin()?;
         }
         let run = |session: &mut dyn Session| {
-            let rows = self
-                .steps
-                .iter()
-                .try_fold(0, |rows, step| self.run(session, *step).map(|more| rows + more))?;
+            let mut did = (0, 0_u64);
+            for step in &self.steps {
+                let (rows, sum) = self.run(session, *step)?;
+                did = (did.0 + rows, did.1.wrapping_add(sum));
+            }
             if whole {
                 session.commit()?;
             }
-            Ok(rows)
+            Ok(did)
         };
         match run(session) {
-            Ok(rows) => {
+            Ok((rows, checksum)) => {
                 let statements = self.workload.counts().total();
-                Ok(Done { rows, statements, ..Done::default() })
+                Ok(Done { rows, statements, checksum, rolled_back: false })
             }
             Err(error) if whole => Err(match undone(session, error) {
                 // Two clients replaced the same row: sysbench ignores it and tries anew.

@@ -53,6 +53,24 @@ fn transactions_have_the_statements_that_sysbench_prints() {
     }
 }
 
+/// The sum follows what was answered where nothing changes, and is nothing else.
+#[test]
+fn answers_add_up_where_nothing_changes() {
+    let sum = |script, answer: i64| {
+        let mut session =
+            Recorder::new(Dialect::MariaDb, move |_| Ok(vec![vec![Value::Int(answer)]]));
+        let mut client = workload(Options { script, ..Options::of(Flavour::V10) }).client(0);
+        client.connected(&mut session).unwrap();
+        client.next();
+        client.attempt(&mut session).unwrap().checksum
+    };
+    for script in [Script::ReadOnly, Script::PointSelect] {
+        assert_eq!(sum(script, 1), sum(script, 1));
+        assert_ne!(sum(script, 1), sum(script, 2));
+    }
+    assert_eq!(sum(Script::ReadWrite, 1), 0);
+}
+
 fn words(asked: &Asked) -> (String, Vec<i64>) {
     let Asked::Statement(text, values) = asked else { return (format!("{asked:?}"), Vec::new()) };
     let int = |value: &String| value.strip_prefix("Int(")?.strip_suffix(')')?.parse().ok();

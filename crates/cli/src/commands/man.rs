@@ -1,0 +1,54 @@
+//! `workahead man`: the manual, as man(1) reads it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::{Workahead, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  workahead man | man -l -                        read it
+  workahead man --out ~/.local/share/man/man1     keep a page for each command";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A folder for a page of every command, instead of the first page printed
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut command = Workahead::command();
+    command.build();
+    match args.out {
+        Some(folder) => {
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("{} can't be made", folder.display()))?;
+            keep(&command, &folder)?;
+        }
+        None => output::bytes(&page(&command)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(command: &clap::Command) -> anyhow::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page)?;
+    Ok(page)
+}
+
+/// A page of the command, and of those below it that help shows.
+fn keep(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
+    // Built, a command below another has both names: `workahead-study-run`.
+    let name = command.get_display_name().unwrap_or(command.get_name());
+    let path = folder.join(name).with_extension("1");
+    std::fs::write(&path, page(command)?)
+        .with_context(|| format!("{} can't be written", path.display()))?;
+    let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+    shown.filter(|below| below.get_name() != "help").try_for_each(|below| keep(below, folder))
+}

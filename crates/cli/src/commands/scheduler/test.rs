@@ -1,0 +1,213 @@
+//! `workahead scheduler test`: whether it works on this machine, before anything depends on it.
+//!
+//! ```text
+//!   two programs of sibling threads on every CPU ─── counted under ──► the kernel's own scheduler
+//!                                                                    ► ours without a bonus
+//!                                                                    ► ours as it is to be run
+//! ```
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use comfy_table::CellAlignment;
+use serde::Serialize;
+use workahead_machine::Machine;
+use workahead_scheduler::{
+    Bonus, Observer, Remote, Roles, Scheduler, Settings, Stats, attachable, changed,
+};
+
+use super::Words;
+use crate::commands::study::summary;
+use crate::interrupt::{self, Interrupted};
+use crate::output;
+
+const EXAMPLE: &str = "Examples:\n  workahead scheduler test\n  \
+                       workahead scheduler test bonus=5ms roles=cache --window 1s --json";
+
+/// The test.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct Args {
+    #[command(flatten)]
+    words: Words,
+    /// How long each of the three is counted
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = super::time)]
+    window: Duration,
+    /// Threads of each program on each CPU
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    threads: usize,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Programs that take turns.
+const PROGRAMS: usize = 2;
+/// Until what was set shows.
+const SETTLES: Duration = Duration::from_millis(500);
+/// No test of three windows is to outlive its load.
+const BESIDE: Duration = Duration::from_secs(30);
+
+/// What was seen.
+#[derive(Debug, Serialize)]
+struct Seen {
+    kernel: String,
+    attach_s: f64,
+    detach_s: f64,
+    /// The most instructions that the kernel's verifier walked through in a program.
+    verified_max: u32,
+    default: BTreeMap<&'static str, f64>,
+    no_bonus: BTreeMap<&'static str, f64>,
+    itas: BTreeMap<&'static str, f64>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
+    let counting = Settings { survey: true, ..Settings::default() };
+    let (settings, roles) = changed(counting, args.words.each())?;
+    attachable()?;
+    let machine = Machine::here();
+    let roles = match roles {
+        Some(roles) => roles,
+        None => Roles::whole_machine(&machine)?,
+    };
+    let leave = interrupt::listen()?;
+    let load = Load::start(args.threads, 3 * (args.window + SETTLES) + BESIDE)?;
+    let seen = look(machine, &settings, &roles, |read| {
+        wait(SETTLES, leave)?;
+        let before = read()?;
+        wait(args.window, leave)?;
+        Ok(read()?.since(&before))
+    })?;
+    drop(load);
+    ensure!(Remote::is_vacant()?, "it still schedules after it was detached");
+    match args.json {
+        true => output::json(&seen)?,
+        false => output::text(&told(&seen))?,
+    }
+    let [with, without] = [&seen.itas, &seen.no_bonus].map(|figures| figures.get("same_share"));
+    match (with, without) {
+        (Some(with), Some(without)) if settings.bonus_ns() == 0 || with > without => Ok(()),
+        _ => bail!("siblings don't follow each other more often than without a bonus"),
+    }
+}
+
+type Read<'a> = dyn Fn() -> Result<Stats, workahead_scheduler::Error> + 'a;
+
+/// All three, one after the other; `count` says what was counted in a window.
+fn look(
+    machine: Machine,
+    settings: &Settings,
+    roles: &Roles,
+    count: impl Fn(&Read<'_>) -> anyhow::Result<Stats>,
+) -> anyhow::Result<Seen> {
+    let observer = Observer::attach(settings.key)?;
+    let default = count(&|| observer.stats())?.figures();
+    drop(observer);
+    let started = Instant::now();
+    let scheduler = Scheduler::attach(&Settings { bonus: Bonus::Ns(0), ..*settings }, roles)?;
+    let attach_s = started.elapsed().as_secs_f64();
+    let remote = scheduler.remote();
+    let no_bonus = count(&|| remote.stats())?.figures();
+    remote.set(settings)?;
+    let itas = count(&|| remote.stats())?.figures();
+    if let Some(ended) = remote.ended()? {
+        bail!("the kernel took its tasks back ({}): {}", ended.reason, ended.message);
+    }
+    let verified = Remote::verified().into_iter().map(|program| program.instructions);
+    let verified_max = verified.max().unwrap_or_default();
+    let started = Instant::now();
+    scheduler.stop()?;
+    let detach_s = started.elapsed().as_secs_f64();
+    let kernel = machine.kernel.unwrap_or_default();
+    Ok(Seen { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas })
+}
+
+fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while started.elapsed() < time {
+        if leave.load(Ordering::Relaxed) {
+            return Err(Interrupted.into());
+        }
+        std::thread::sleep(Duration::from_millis(50).min(time));
+    }
+    Ok(())
+}
+
+/// The programs; ended when dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start(threads: usize, time: Duration) -> anyhow::Result<Self> {
+        let me = std::env::current_exe().context("can't find this program's own file")?;
+        let (threads, time) = (threads.to_string(), format!("{}ms", time.as_millis()));
+        let mut load = Self(Vec::new());
+        for _ in 0..PROGRAMS {
+            let mut command = Command::new(&me);
+            command.args(["scheduler", "load", &threads, &time]).stdin(Stdio::null());
+            load.0.push(command.spawn().context("can't start a program to schedule")?);
+        }
+        Ok(load)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Figures as people read them: name, unit, how many of it one is.
+const ROWS: [(&str, &str, f64, &str); 8] = [
+    ("switches to a sibling", "same_share", 1.0, ""),
+    ("siblings beside each other", "corun_share", 1.0, ""),
+    ("chances taken", "taken_share", 1.0, ""),
+    ("switches", "switches", 1.0, ""),
+    ("wake-up to run, 99 %", "latency_ns_p99", 1e-6, " ms"),
+    ("longest wait", "wait_max_ns", 1e-6, " ms"),
+    ("threads looked at, mean", "scanned_mean", 1.0, ""),
+    ("time of a decision", "decide_ns", 1.0, " ns"),
+];
+
+fn told(seen: &Seen) -> String {
+    let mut table = summary::table(&["", "the kernel's own", "ours, no bonus", "ours"]);
+    for (words, name, factor, unit) in ROWS {
+        let figure = |figures: &BTreeMap<&str, f64>| {
+            let counted = decisions(figures) > 0.0 || COUNTED.contains(&name);
+            let each = if name == "decide_ns" { decisions(figures) } else { 1.0 };
+            let value = figures.get(name).filter(|_| counted).map(|value| value * factor / each);
+            value.map_or("–".to_owned(), |value| match value >= 100.0 {
+                true => format!("{value:.0}{unit}"),
+                false => format!("{value:.3}{unit}"),
+            })
+        };
+        let [default, none, itas] = [&seen.default, &seen.no_bonus, &seen.itas].map(figure);
+        table.add_row([words.to_owned(), default, none, itas]);
+    }
+    for column in 1..4 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!(
+        "Linux {}: attached in {:.2} s, detached in {:.2} s, at most {} instructions verified\n\n{}",
+        seen.kernel,
+        seen.attach_s,
+        seen.detach_s,
+        seen.verified_max,
+        summary::lines(table)
+    )
+}
+
+/// What is counted whoever schedules.
+const COUNTED: [&str; 3] = ["same_share", "corun_share", "switches"];
+
+fn decisions(figures: &BTreeMap<&str, f64>) -> f64 {
+    figures.get("decisions").copied().unwrap_or_default()
+}

@@ -1,0 +1,49 @@
+//! A load to try the scheduler with: sibling threads that spin and yield, so many pinned to each
+//! CPU (the paper's sysbench memory program, which yields after each pass over its block).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use workahead_machine::{CpuSet, pin};
+
+/// Turns of a spin between two yields: some tens of microseconds.
+const SPIN: u64 = 20_000;
+
+/// Runs until the time is over, on all CPUs that this process may use; returns how many spins were
+/// done. So many of them lie between two yields.
+///
+/// # Errors
+///
+/// When the system doesn't say which CPUs it may use.
+pub fn siblings(
+    threads_per_cpu: usize,
+    time: Duration,
+    spins_per_yield: u64,
+) -> Result<u64, workahead_machine::Error> {
+    let over = AtomicBool::new(false);
+    let spins = AtomicU64::new(0);
+    let cpus: Vec<usize> = pin::affinity()?.iter().collect();
+    std::thread::scope(|scope| {
+        for cpu in cpus {
+            for _ in 0..threads_per_cpu {
+                let (over, spins) = (&over, &spins);
+                scope.spawn(move || {
+                    let here: CpuSet = [cpu].into_iter().collect();
+                    if pin::stay_on(&here).is_err() {
+                        return;
+                    }
+                    while !over.load(Ordering::Relaxed) {
+                        for turn in 0..SPIN * spins_per_yield {
+                            std::hint::black_box(turn);
+                        }
+                        spins.fetch_add(spins_per_yield, Ordering::Relaxed);
+                        std::thread::yield_now();
+                    }
+                });
+            }
+        }
+        std::thread::sleep(time);
+        over.store(true, Ordering::Relaxed);
+    });
+    Ok(spins.load(Ordering::Relaxed))
+}

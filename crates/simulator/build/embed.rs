@@ -1,0 +1,1 @@
+../../study/build/embed.rs
