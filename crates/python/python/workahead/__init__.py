@@ -1,0 +1,38 @@
+"""Joins that work ahead of their cache misses, within a memory limit.
+
+    >>> import workahead as wa
+    >>> joined = wa.join(orders, lines, on="order_id", memory_limit="300MB")
+    >>> joined.to_polars()
+
+:func:`join` takes anything that speaks the Arrow PyCapsule interface (tables, data frames and
+readers of pyarrow, Polars, pandas, DuckDB, DataFusion) and gives a reader that all of them take,
+without a copy. :func:`machine` and :func:`limits` say what this computer is and what its memory
+can do; :func:`study` reads what ``workahead study run`` has kept.
+"""
+
+from ._errors import (
+    InputError,
+    MemoryLimitError,
+    SpillError,
+    WorkaheadError,
+    WrongUseError,
+)
+from ._facts import Study, limits, machine, study
+from ._join import Reader, join
+from ._workahead import Batch, __version__
+
+__all__ = [
+    "Batch",
+    "InputError",
+    "MemoryLimitError",
+    "Reader",
+    "SpillError",
+    "Study",
+    "WorkaheadError",
+    "WrongUseError",
+    "__version__",
+    "join",
+    "limits",
+    "machine",
+    "study",
+]

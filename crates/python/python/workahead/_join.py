@@ -1,0 +1,333 @@
+"""Joins: names and defaults as Python's users know them; the work is done in `_workahead`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import _workahead
+from ._errors import WrongUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas
+    import polars
+    import pyarrow
+
+    class ArrowStream(Protocol):
+        """Tables, data frames and readers of any library of Arrow's family."""
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+# Other libraries' names for the same.
+_HOW = {
+    "outer": "full",
+    "full_outer": "full",
+    "semi": "left-semi",
+    "anti": "left-anti",
+    "mark": "left-mark",
+}
+
+# Producers in Python can't be called once the interpreter is being taken down.
+_running: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    for joined in list(_running):
+        joined.close()
+
+
+atexit.register(_stop_all)
+
+
+def join(
+    left: ArrowStream,
+    right: ArrowStream,
+    *,
+    on: str | Sequence[str] | None = None,
+    left_on: str | Sequence[str] | None = None,
+    right_on: str | Sequence[str] | None = None,
+    how: str = "inner",
+    suffix: str = "_right",
+    coalesce: bool | None = None,
+    select: Sequence[str] | None = None,
+    nulls_equal: bool = False,
+    null_aware: bool = False,
+    build_side: str = "auto",
+    maintain_order: str | None = None,
+    strategy: str = "auto",
+    design: str = "auto",
+    threads: int | None = None,
+    batch_rows: int | None = None,
+    memory_limit: int | str | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+) -> Reader:
+    """Join two inputs where their keys are equal.
+
+    Parameters
+    ----------
+    left, right
+        Anything with ``__arrow_c_stream__``: tables, data frames and readers of pyarrow, Polars,
+        pandas (2.2 or newer), DuckDB, DataFusion. Both are streamed: only the build side is kept,
+        and of that no more than ``memory_limit``.
+    on
+        The key columns, where both sides call them the same.
+    left_on, right_on
+        The key columns of each side, in pairs.
+    how
+        ``inner``, ``left``, ``right``, ``full`` (or ``outer``), ``left-semi`` (or ``semi``),
+        ``left-anti`` (or ``anti``), ``left-mark`` (or ``mark``), ``right-semi``, ``right-anti``,
+        ``right-mark``. A semi join gives the rows of a side that have a match, once; an anti join
+        those that have none; a mark join all, with a last column ``mark`` that says which.
+    suffix
+        What right columns get whose name the left side has.
+    coalesce
+        Whether a pair of keys is one column: by default if they are given by ``on``. It is the
+        left one, in a right join the right one, in a full join whichever is there.
+    select
+        Only these columns of the result, in this order.
+    nulls_equal
+        Let null keys match each other. By default they match nothing, as in SQL. (pandas' own
+        ``merge`` lets them match.) Float keys match by their bits: NaN equals itself, 0.0 does
+        not equal -0.0.
+    null_aware
+        Make an anti join that of SQL's ``NOT IN``: one null among the other side's keys, and no
+        row comes out.
+    build_side
+        The side that goes into the table: ``left``, ``right``, or ``auto``, which is the one with
+        fewer rows where that is known (tables and data frames), the one that is a table where the
+        other is a reader, and else the right one.
+    maintain_order
+        ``left`` or ``right``: rows come in the order of that side, those of the other side alone
+        at the end. It costs all threads but one, and excludes spilling. By default the order is
+        any, and differs from run to run if there are several threads.
+    strategy
+        How keys are looked up: ``auto``, ``vectors``, ``sequential``, ``distance``, ``amac``,
+        ``groups``, ``rounds``.
+    design
+        How keys are kept: ``auto``, ``buckets``, ``dense``, ``bloom``, ``radix``.
+    threads
+        By default one for every CPU that this process may use.
+    batch_rows
+        Rows of a batch of the result, at most; by default as many as fit the caches.
+    memory_limit
+        Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``: the join uses no more than this, and
+        puts what does not fit into files (a hybrid hash join). Tables that you hold yourself are
+        not counted: give a reader where memory is short. It also has the C library's allocator
+        give freed memory back, for the whole process.
+    spill_dir
+        The directory for those files, which have no name there; by default the system's
+        temporary one.
+
+    Returns
+    -------
+    Reader
+        The rows, made while they are read: pass it to any library that takes Arrow data, iterate
+        over its batches, or call ``.to_pyarrow()``, ``.to_polars()``, ``.to_pandas()``. It has
+        the columns of the left side, then of the right one.
+
+    Raises
+    ------
+    WrongUseError
+        A column that is not there, keys that can't be compared, an unknown name (``ValueError``).
+    InputError
+        While reading: an input has failed (``RuntimeError``).
+    MemoryLimitError
+        While reading: the limit is too small even with spilling (``MemoryError``).
+    SpillError
+        Files can't be written or read back (``OSError``).
+
+    Examples
+    --------
+    >>> wa.join(customers, orders, left_on="id", right_on="customer", how="left").to_pandas()
+    >>> for batch in wa.join(small, reader, on=["day", "shop"], memory_limit="1GB"):
+    ...     writer.write_batch(pyarrow.record_batch(batch))
+    """
+    how = how.lower().replace("_", "-")
+    how = _HOW.get(how.replace("-", "_"), how)
+    if coalesce is None:
+        coalesce = on is not None
+    options = {
+        "on": _pairs(on, left_on, right_on),
+        "how": how,
+        "suffix": suffix,
+        "coalesce": coalesce,
+        "select": None if select is None else _names("select", select),
+        "nulls_equal": nulls_equal,
+        "null_aware": null_aware,
+        "build_side": _smaller(left, right) if build_side == "auto" else build_side,
+        "maintain_order": maintain_order,
+        "strategy": strategy,
+        "design": design,
+        "threads": _count("threads", threads),
+        "batch_rows": _count("batch_rows", batch_rows),
+        "memory_limit": _bytes(memory_limit),
+        "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
+    }
+    return Reader(_workahead.join(left, right, options))
+
+
+class Reader:
+    """The rows of a join, made while they are read, and read once.
+
+    Iterating gives :class:`Batch` objects; ``__arrow_c_stream__`` gives the rows to any library of
+    Arrow's family without a copy. Nothing is read before the first batch is wanted, and a reader
+    that is slow slows the join down: neither the probe side nor the result is ever in memory as a
+    whole. Closing or dropping a reader ends its threads; so does Ctrl-C, within a batch.
+    """
+
+    __slots__ = ("_joined", "__weakref__")
+
+    def __init__(self, joined: _workahead.Joined) -> None:
+        self._joined = joined
+        _running.add(joined)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream. The first that asks it for a batch gets them all."""
+        return self._joined.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns as an Arrow C schema."""
+        return self._joined.__arrow_c_schema__()
+
+    def __iter__(self) -> Iterator[_workahead.Batch]:
+        return self._joined.__iter__()
+
+    def __next__(self) -> _workahead.Batch:
+        return self._joined.__next__()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<workahead.Reader: {', '.join(self.column_names)}>"
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, in order."""
+        return self._joined.column_names()
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns as a pyarrow schema."""
+        import pyarrow
+
+        return pyarrow.schema(self)
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What is known of the join: rows, table, strategy and why, memory, spilling.
+
+        ``None`` before the table is built; final when everything is read. The names are those of
+        ``workahead join --json``: ``…_bytes`` are bytes, ``…_seconds`` seconds (``…_cpu_seconds``
+        summed over threads).
+        """
+        facts = self._joined.facts()
+        return None if facts is None else json.loads(facts)
+
+    def close(self) -> None:
+        """End the join and free its memory, wherever it is. What is not read is lost."""
+        self._joined.close()
+
+    def to_pyarrow(self) -> pyarrow.Table:
+        """All rows as a pyarrow table, without a copy."""
+        import pyarrow
+
+        batches = [pyarrow.record_batch(batch) for batch in self]
+        return pyarrow.Table.from_batches(batches, schema=self.schema)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a Polars data frame."""
+        import polars
+
+        try:
+            return polars.DataFrame(self)
+        except polars.exceptions.PolarsError:
+            _heard()
+            raise
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """All rows as a pandas data frame; options are those of ``pyarrow.Table.to_pandas``."""
+        return self.to_pyarrow().to_pandas(**options)
+
+
+def _heard() -> None:
+    """Lets Ctrl-C through that was pressed while another library was at work.
+
+    It raises where a function of Python's begins.
+    """
+
+
+def _names(what: str, names: str | Sequence[str]) -> list[str]:
+    names = [names] if isinstance(names, str) else list(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise WrongUseError(f"{what} has {name!r}: name columns by strings")
+    return names
+
+
+def _pairs(
+    on: str | Sequence[str] | None,
+    left_on: str | Sequence[str] | None,
+    right_on: str | Sequence[str] | None,
+) -> list[tuple[str, str]]:
+    if on is not None:
+        if left_on is not None or right_on is not None:
+            raise WrongUseError("on and left_on, right_on exclude each other: give one of the two")
+        return [(name, name) for name in _names("on", on)]
+    if left_on is None or right_on is None:
+        raise WrongUseError("there are no keys: give on, or both left_on and right_on")
+    left, right = _names("left_on", left_on), _names("right_on", right_on)
+    if len(left) != len(right):
+        raise WrongUseError(
+            f"left_on has {len(left)} columns and right_on {len(right)}: they go in pairs"
+        )
+    return list(zip(left, right, strict=True))
+
+
+def _count(what: str, count: int | None) -> int | None:
+    if count is None:
+        return None
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise WrongUseError(f"{what} is {count!r}: give a whole number")
+    if count.__index__() < 1:
+        raise WrongUseError(f"{what} can't be {count}: give at least 1")
+    return count.__index__()
+
+
+def _bytes(size: int | str | None) -> int | None:
+    if isinstance(size, str):
+        try:
+            return _workahead.memory_bytes(size)
+        except WrongUseError as error:
+            raise WrongUseError(f"memory_limit is {size!r}: {error}") from None
+    return _count("memory_limit", size)
+
+
+def _rows(data: object) -> int | None:
+    """Rows, where a library knows them without running anything."""
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":
+        return len(data)  # type: ignore[arg-type]
+    name = {"pyarrow": "num_rows", "polars": "height", "workahead": "num_rows"}.get(library)
+    rows = getattr(data, name, None) if name else None
+    return rows if isinstance(rows, int) else None
+
+
+def _smaller(left: object, right: object) -> str:
+    rows = _rows(left), _rows(right)
+    match rows:
+        case (int() as left_rows, int() as right_rows):
+            return "left" if left_rows <= right_rows else "right"
+        case (int(), None):
+            return "left"
+        case _:
+            return "right"

@@ -1,0 +1,62 @@
+//! The machine and its limits, as JSON: what `workahead machine --json` and `limits --json` print.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use workahead_machine::Machine;
+use workahead_machine::limits::{Budget, Limits, Store};
+
+use crate::errors::Error;
+
+/// How long nobody looks whether Ctrl-C was pressed.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What this computer is.
+#[pyfunction]
+pub(crate) fn machine(py: Python<'_>) -> PyResult<String> {
+    let json = py.detach(|| serde_json::to_string(&Machine::here()));
+    Ok(json.map_err(Error::Json)?)
+}
+
+/// The limits that are kept, if there are any.
+#[pyfunction]
+pub(crate) fn kept_limits(py: Python<'_>) -> PyResult<Option<String>> {
+    let limits = py.detach(|| Store::of_user().load(&Machine::here()));
+    let json = limits.map(|limits| serde_json::to_string(&limits)).transpose();
+    Ok(json.map_err(Error::Json)?)
+}
+
+/// The limits, measured: as a quick look that is not kept, or well.
+#[pyfunction]
+pub(crate) fn measured_limits(py: Python<'_>, quick: bool) -> PyResult<String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    let measuring = thread::Builder::new().spawn(move || measured(quick, &told));
+    let measuring = measuring.map_err(Error::Thread)?;
+    let mut interrupted = Ok(());
+    while !measuring.is_finished() {
+        py.detach(|| thread::sleep(TICK));
+        if interrupted.is_ok() {
+            interrupted = py.check_signals();
+        }
+        // It ends within a pass.
+        stop.store(interrupted.is_err(), Ordering::Relaxed);
+    }
+    interrupted?;
+    let limits = measuring.join();
+    let limits = limits.map_err(|_| Error::Defect("measuring broke off".to_owned()))??;
+    Ok(serde_json::to_string(&limits).map_err(Error::Json)?)
+}
+
+fn measured(quick: bool, stop: &AtomicBool) -> Result<Limits, Error> {
+    let machine = Machine::here();
+    let progress = &mut |_: workahead_machine::limits::Progress<'_>| {};
+    if quick {
+        return Ok(Limits::measure(&machine, Budget::quick(&machine), progress, stop)?);
+    }
+    let store = Store::of_user();
+    Ok(Limits::measure_and_save(&machine, &store, progress, stop)?.limits)
+}

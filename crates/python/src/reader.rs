@@ -1,0 +1,267 @@
+//! A join's result as Python has it: a stream of batches, made while it is read.
+//!
+//! ```text
+//! Joined ─┬─ __next__ ─► Batch ─► __arrow_c_array__        waits detached, looks for signals
+//!         └─ __arrow_c_stream__ ─► Export ─► the consumer  the same, on the consumer's thread
+//! ```
+//!
+//! Nothing is read and no thread is started before the first batch is wanted. Several exports may
+//! be made (some consumers take one just for the schema); the first to ask for a batch has it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, Field, FieldRef, SchemaRef};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
+
+use crate::errors::Error;
+use crate::facts::Facts;
+use crate::running::{Plan, Running, Waited};
+
+/// How long nobody looks whether Ctrl-C was pressed.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A join, from its plan to its end.
+enum State {
+    Planned(Box<Plan>),
+    Running(Box<Running>),
+    Ended(Option<Facts>),
+}
+
+/// Who reads: `__next__`, or one of the exports.
+type Reader = u64;
+const ITERATION: Reader = 0;
+
+/// A join and its readers.
+struct Shared {
+    state: Mutex<State>,
+    /// Who has taken the first batch.
+    taken: Mutex<Option<Reader>>,
+    exports: AtomicU64,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only one of the readers gets anything: half a result would look like all of it.
+    fn take(&self, reader: Reader) -> Result<(), Error> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        match *taken.get_or_insert(reader) {
+            first if first == reader => Ok(()),
+            _ => Err(Error::Taken),
+        }
+    }
+
+    /// Waits for a batch. Detached.
+    fn wait(&self) -> Result<Waited, Error> {
+        let mut state = self.state();
+        if let State::Planned(_) = &*state {
+            let State::Planned(plan) = std::mem::replace(&mut *state, State::Ended(None)) else {
+                return Ok(Waited::End);
+            };
+            *state = State::Running(Box::new(Running::start(*plan)?));
+        }
+        let State::Running(running) = &mut *state else { return Ok(Waited::End) };
+        let waited = running.wait(TICK);
+        if matches!(waited, Ok(Waited::End) | Err(_)) {
+            *state = State::Ended(running.facts());
+        }
+        waited
+    }
+
+    /// Ends it, wherever it is. Detached.
+    fn stop(&self) {
+        let mut state = self.state();
+        let facts = match &mut *state {
+            State::Running(running) => {
+                running.stop();
+                running.facts()
+            }
+            State::Planned(_) => None,
+            State::Ended(facts) => facts.take(),
+        };
+        *state = State::Ended(facts);
+    }
+
+    /// The next batch, waiting detached; a signal's exception ends the join.
+    fn next(&self, py: Python<'_>, reader: Reader) -> PyResult<Option<RecordBatch>> {
+        self.take(reader)?;
+        loop {
+            let waited = py.detach(|| self.wait())?;
+            py.check_signals().inspect_err(|_| py.detach(|| self.stop()))?;
+            match waited {
+                Waited::Batch(batch) => return Ok(Some(batch)),
+                Waited::End => return Ok(None),
+                Waited::Longer => {}
+            }
+        }
+    }
+}
+
+/// A result that is read once.
+#[pyclass(module = "workahead._workahead", frozen, weakref)]
+pub(crate) struct Joined {
+    schema: SchemaRef,
+    shared: Arc<Shared>,
+}
+
+impl Joined {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let schema = plan.presented.schema().clone();
+        let state = Mutex::new(State::Planned(Box::new(plan)));
+        let (taken, exports) = (Mutex::new(None), AtomicU64::new(ITERATION));
+        Self { schema, shared: Arc::new(Shared { state, taken, exports }) }
+    }
+}
+
+#[pymethods]
+impl Joined {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        Ok(self.shared.next(py, ITERATION)?.map(Batch))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let reader = self.shared.exports.fetch_add(1, Ordering::Relaxed) + 1;
+        let export = Export { field: row(&self.schema), shared: self.shared.clone(), reader };
+        Ok(to_stream_pycapsule(py, Box::new(export), requested_schema)?)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        Ok(to_schema_pycapsule(py, self.schema.as_ref())?)
+    }
+
+    fn column_names(&self) -> Vec<String> {
+        names(&self.schema)
+    }
+
+    /// Facts as JSON, if there are any yet.
+    fn facts(&self, py: Python<'_>) -> Option<String> {
+        let facts = py.detach(|| match &*self.shared.state() {
+            State::Planned(_) => None,
+            State::Running(running) => running.facts(),
+            State::Ended(facts) => facts.clone(),
+        });
+        facts.map(|facts| facts.to_json())
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.shared.stop());
+    }
+}
+
+/// Rows as Arrow: any library of its family takes them without a copy.
+#[pyclass(module = "workahead", name = "Batch", frozen)]
+pub(crate) struct Batch(RecordBatch);
+
+#[pymethods]
+impl Batch {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (field, array) = (row(&self.0.schema()), StructArray::from(self.0.clone()));
+        Ok(to_array_pycapsules(py, field, &array, requested_schema)?)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        Ok(to_schema_pycapsule(py, self.0.schema().as_ref())?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    #[getter]
+    fn num_columns(&self) -> usize {
+        self.0.num_columns()
+    }
+
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        names(&self.0.schema())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<workahead.Batch: {} rows, {}>", self.0.num_rows(), self.column_names().join(", "))
+    }
+}
+
+impl From<RecordBatch> for Batch {
+    fn from(batch: RecordBatch) -> Self {
+        Self(batch)
+    }
+}
+
+fn names(schema: &SchemaRef) -> Vec<String> {
+    schema.fields().iter().map(|field| field.name().clone()).collect()
+}
+
+/// A row as Arrow's C interfaces have it: a struct of the columns.
+fn row(schema: &SchemaRef) -> FieldRef {
+    let field = Field::new_struct("", schema.fields().clone(), false);
+    Arc::new(field.with_metadata(schema.metadata().clone()))
+}
+
+/// What a consumer reads of `__arrow_c_stream__`, on whichever thread, attached to Python or not.
+struct Export {
+    field: FieldRef,
+    shared: Arc<Shared>,
+    reader: Reader,
+}
+
+impl Iterator for Export {
+    type Item = Result<ArrayRef, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = Python::try_attach(|py| {
+            self.shared.next(py, self.reader).map_err(|error| said(py, &error))
+        });
+        // No interpreter: it is being taken down, and nobody reads on.
+        match next? {
+            Ok(batch) => batch.map(|batch| Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
+            Err(text) => Some(Err(ArrowError::ExternalError(text.into()))),
+        }
+    }
+}
+
+impl ArrayReader for Export {
+    fn field(&self) -> FieldRef {
+        self.field.clone()
+    }
+}
+
+/// An exception's words: a consumer makes an error of its own of them. Ctrl-C is to be more than
+/// that, and is pressed again for the consumer's caller; last of all, for it would be heard by
+/// whatever runs in Python next.
+fn said(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.value(py).to_string();
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        // Without it the consumer's error stays the only word of it.
+        let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+        return "interrupted".to_owned();
+    }
+    text
+}
