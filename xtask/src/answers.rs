@@ -5,8 +5,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::bench::peers::venv::{self, Venv};
-use crate::workspace::Workspace;
+use crate::bench::peers::venv::Venv;
+use crate::workspace::{Workspace, succeed};
 
 const SCALE: &str = "0.1";
 const QUERIES: &str = "crates/workloads/src/tpch/queries";
@@ -26,7 +26,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
     answer.arg("--data").arg(&data);
     answer.arg("--queries").arg(workspace.root().join(QUERIES));
     answer.arg("--out").arg(workspace.root().join(ANSWERS));
-    venv::succeed(&mut answer)?;
+    succeed(&mut answer)?;
     println!("  written to {ANSWERS}");
     Ok(true)
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 
 use crate::tidy::Tree;
-use crate::tidy::ledger::{Entry, PATH, entries, rows};
+use crate::tidy::ledger::{Engines, Entry, PATH, entries, marks, rows};
 use crate::workspace::Workspace;
 
 /// One line per kind of row: how many, how many carried, the verdicts.
@@ -36,13 +36,16 @@ pub(crate) fn summary(workspace: &Workspace) -> Result<bool> {
 /// One line per row whose id starts with the prefix.
 pub(crate) fn list(workspace: &Workspace, prefix: &str) -> Result<bool> {
     let entries = read(workspace)?;
+    let engines = Engines::of(&Tree::tracked(workspace)?);
     for entry in entries.iter().filter(|entry| entry.row.starts_with(prefix)) {
         let (place, studies) = (entry.places.join(", "), entry.studies.join(", "));
+        let marks = marks(entry, &engines).join(", ");
         println!("{:<6} {}", entry.row, entry.words);
         for (name, value) in [
             ("where", place.as_str()),
             ("test", &entry.test),
             ("study", &studies),
+            ("mark", &marks),
             ("verdict", &entry.verdict),
             ("reason", &entry.reason),
         ] {

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | bench | fuzz | answers`.
+//! The project's own tasks: `cargo xtask setup | test | tidy | ledger | pages | bench | …`.
 //!
 //! Everything that CI, a newcomer and a maintainer run is this one program, so that it cannot
 //! differ between them. It builds with nothing of ours: a broken crate never breaks its own test.
@@ -11,7 +11,10 @@ mod counts;
 mod fuzz;
 mod guest;
 mod ledger;
+mod newcomer;
+mod pages;
 mod proofs;
+mod python;
 mod setup;
 mod stage;
 mod test;
@@ -26,10 +29,15 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   setup                 list what the tests need and install what is missing (apt when root)
-  test [--full]         setup, format, tidy, clippy, tests, doc tests, benches (small),
-                        the scheduler in a guest, loom, memory checkers
+  test [--full]         setup, format, tidy, clippy, tests, doc tests, pages, Python,
+                        benches (small), the scheduler and servers in a guest, loom,
+                        memory checkers
+  python                the wheel: built, installed, weighed, tested
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
   ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
+  pages [book | commands [PAGE]]
+                        the book of docs/ in target/pages, links checked; every command in it and in
+                        the README, run (WORKAHEAD_PROGRAM names another build than the tests')
   bench [NAME]          run the benches (release) and keep what they say in bench/record/
   bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
               [--phases] [--json FILE]
@@ -40,6 +48,8 @@ usage: cargo xtask COMMAND
                         a join in less memory than it needs, beside DataFusion's sort-merge join
   bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
   answers               TPC-H's answers in crates/sql/tests anew, by DuckDB
+  newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
+                        (as root); what came of the README's is kept in bench/record/
 ";
 
 fn main() -> ExitCode {
@@ -49,14 +59,18 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(),
         ["test"] => test::run(&workspace, test::Depth::Usual),
         ["test", "--full"] => test::run(&workspace, test::Depth::Full),
+        ["python"] => Ok(python::run(&workspace)),
         ["tidy"] => tidy::run(&workspace),
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),
+        ["pages", words @ ..] => pages::run(&workspace, words),
         ["bench"] => bench::run(&workspace, None),
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", "sql", words @ ..] => bench::sql::run(&workspace, words),
         ["answers"] => answers::run(&workspace),
+        ["newcomer"] => newcomer::run(&workspace, None),
+        ["newcomer", command] => newcomer::run(&workspace, Some(command)),
         ["bench", name] => bench::run(&workspace, Some(name)),
         ["fuzz", "joins", words @ ..] => fuzz::joins(&workspace, words),
         [] | ["help" | "--help" | "-h"] => {

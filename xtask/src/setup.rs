@@ -5,7 +5,9 @@
 
 mod duckdb;
 mod guest;
+pub(crate) mod mdbook;
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -71,10 +73,24 @@ fn needs() -> Vec<Need> {
             weight: Weight::Required,
         },
         Need {
+            name: "curl",
+            why: "fetches DuckDB's library where npm doesn't",
+            present: || has_program("curl"),
+            remedy: Remedy::Packages(&["curl", "ca-certificates"]),
+            weight: Weight::Required,
+        },
+        Need {
             name: "valgrind",
             why: "counts instructions and misses; checks memory where there is no nightly",
             present: || has_program("valgrind"),
             remedy: Remedy::Packages(&["valgrind"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "Python",
+            why: "3.11 or newer with venv: the wheel is built, installed and tested",
+            present: has_python,
+            remedy: Remedy::Packages(&["python3", "python3-venv"]),
             weight: Weight::Required,
         },
         Need {
@@ -87,6 +103,7 @@ fn needs() -> Vec<Need> {
     ]
     .into_iter()
     .chain(of_studies())
+    .chain(of_pages())
     .chain(guest::needs())
     .collect()
 }
@@ -132,6 +149,25 @@ fn of_studies() -> [Need; 5] {
     ]
 }
 
+/// What the pages are made with.
+fn of_pages() -> [Need; 1] {
+    [Need {
+        name: "mdBook",
+        why: "makes the pages of docs/",
+        present: mdbook::is_there,
+        remedy: Remedy::Fetched(mdbook::fetch),
+        weight: Weight::Required,
+    }]
+}
+
+/// Where fetched files go: below the user's cache directory.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    Some(cache?.join("workahead"))
+}
+
 /// Debian keeps every version's programs in a folder of its own, outside of `PATH`.
 fn has_postgres() -> bool {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -145,6 +181,12 @@ const POSTGRES_MIN: u32 = 15;
 /// Servers are often outside of the `PATH` of anyone but root.
 fn has_server(program: &str) -> bool {
     has_program(program) || has_program(&format!("/usr/sbin/{program}"))
+}
+
+/// Debian's python3 comes without what `venv` needs.
+fn has_python() -> bool {
+    let script = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
+    answers(Command::new("python3").args(["-c", script]))
 }
 
 fn has_program(program: &str) -> bool {

@@ -10,7 +10,7 @@ use crate::counts::Counts;
 
 /// A stage that runs longer than this hangs. Unattended, the run ends there and says so, instead
 /// of being ended from outside without a word.
-const LIMIT: Duration = Duration::from_secs(40 * 60);
+const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// How a stage went.
 pub(crate) enum Outcome {

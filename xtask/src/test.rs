@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{bench, fuzz, guest, proofs, setup, tidy};
+use crate::{bench, fuzz, guest, pages, proofs, python, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,10 +56,14 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         Box::new(move || vec![clippy(workspace)]),
         Box::new(move || vec![tests(workspace, depth)]),
         Box::new(|| vec![doc_tests(workspace)]),
+        // With the command that the tests have built.
+        Box::new(|| vec![pages::stage(workspace)]),
+        Box::new(|| python::stages(workspace)),
         // Small: every bench checks its answers, and one that nobody runs rots.
         Box::new(move || vec![small_benches(workspace)]),
         Box::new(move || vec![fuzz_joins(workspace, depth)]),
         Box::new(move || vec![guest::scheduler(workspace, depth)]),
+        Box::new(move || vec![guest::servers(workspace, depth)]),
         Box::new(move || vec![proofs::loom(workspace, depth)]),
         Box::new(move || proofs::memory(workspace, depth)),
         Box::new(|| vec![proofs::miri(workspace)]),
@@ -68,7 +72,8 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
 
 /// The whole workspace, with the command's optional parts. The same words in every stage: others
 /// would build DataFusion once more.
-const WHOLE: [&str; 3] = ["--workspace", "--features", "workahead-cli/sql,workahead-cli/scheduler"];
+pub(crate) const WHOLE: [&str; 3] =
+    ["--workspace", "--features", "workahead-cli/sql,workahead-cli/scheduler"];
 
 fn clippy(workspace: &Workspace) -> Stage {
     let mut command = workspace.cargo(&["clippy"]);

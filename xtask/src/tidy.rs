@@ -8,7 +8,7 @@ mod edges;
 pub(crate) mod ledger;
 mod lengths;
 mod licences;
-mod links;
+pub(crate) mod links;
 mod manifests;
 mod pages;
 mod places;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// The root of the checkout this program was built from.
 pub(crate) struct Workspace {
@@ -61,4 +61,14 @@ pub(crate) fn answers(command: &mut Command) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Runs a command to its end.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let status = command.status().with_context(|| format!("{program} does not start"))?;
+    if !status.success() {
+        bail!("{program}: {status}");
+    }
+    Ok(())
 }

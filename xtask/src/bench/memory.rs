@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::peers::rounds::median;
-use super::peers::venv::{self, Venv};
-use crate::workspace::Workspace;
+use super::peers::venv::Venv;
+use crate::workspace::{Workspace, succeed};
 
 const ROWS: usize = 20_000_000;
 const LIMIT_BYTES: usize = 300_000_000;
@@ -145,7 +145,7 @@ struct Place {
 impl Place {
     fn prepare(workspace: &Workspace, venv: &Venv, options: &Options) -> Result<Self> {
         let build = ["build", "--release", "--package", "workahead-cli"];
-        venv::succeed(&mut workspace.cargo(&build))?;
+        succeed(&mut workspace.cargo(&build))?;
         let scratch = workspace.target().join("memory");
         let data = scratch.join(format!("data-{}", options.rows));
         let script = venv.script(workspace, "memory.py");
@@ -157,7 +157,7 @@ impl Place {
             println!("== generating 2 × {} rows", options.rows);
             let mut generate = place.script(&["generate"]);
             generate.arg("--out").arg(&place.data).args(["--rows", &options.rows.to_string()]);
-            venv::succeed(&mut generate)?;
+            succeed(&mut generate)?;
         }
         Ok(place)
     }
@@ -210,7 +210,7 @@ impl Place {
     fn check(&self, out: &Path) -> Result<()> {
         let mut check = self.script(&["check"]);
         check.arg(out).arg(self.data.join("answer.json"));
-        venv::succeed(&mut check).context("a wrong answer")?;
+        succeed(&mut check).context("a wrong answer")?;
         Ok(std::fs::remove_file(out)?)
     }
 }

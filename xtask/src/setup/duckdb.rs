@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::cache;
 use crate::workspace::answers;
 
 /// Of the library.
@@ -42,12 +43,8 @@ pub(super) fn is_there() -> bool {
     named.or_else(|| Some(directory()?.join(NAME))).is_some_and(|path| path.is_file())
 }
 
-/// Below the user's cache directory.
 fn directory() -> Option<PathBuf> {
-    let absolute =
-        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    Some(cache?.join("workahead/duckdb").join(VERSION))
+    Some(cache()?.join("duckdb").join(VERSION))
 }
 
 /// Fetches it.

@@ -6,10 +6,16 @@
 //!  not yet   reason = what it waits for; where = the crate that is to bring it
 //! ```
 //!
+//! An experiment that is done has a mark too (row D1): the engines of its studies say it, or
+//! `mark = "arithmetic"` where its figures are computed from those that the paper prints.
+//!
 //! A study names the rows it answers (`ledger = ["E4.6"]`, and the `row` of what the paper says);
 //! the row's entry names the study. Each is held against the other.
 
+mod marks;
 mod studies;
+
+pub(crate) use marks::{Engines, MARKS, marks};
 
 use serde::Deserialize;
 
@@ -71,6 +77,9 @@ pub(crate) struct Entry {
     /// What was measured says of the paper, where the row is an experiment.
     #[serde(default)]
     pub(crate) verdict: String,
+    /// `arithmetic`, where figures are computed from published ones.
+    #[serde(default)]
+    pub(crate) mark: String,
     /// Why it is not done, or not done by measuring.
     #[serde(default)]
     pub(crate) reason: String,
@@ -97,6 +106,7 @@ pub(crate) fn entries(file: &File) -> Result<Vec<Entry>, String> {
     Ok(ledger.entry)
 }
 
+/// What is wrong with the ledger, row by row.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.file(PATH) else {
         return vec![Finding::of_path(PATH, "missing: every row of the seeds is accounted there")];
@@ -106,6 +116,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         Err(error) => return vec![Finding::of_file(file, error)],
     };
     let known = rows();
+    let engines = Engines::of(tree);
     let mut findings = Vec::new();
     for row in &known {
         let count = entries.iter().filter(|entry| entry.row == *row).count();
@@ -120,7 +131,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         }
         let line = line_of(file, &entry.row);
         findings.extend(
-            faults(tree, entry)
+            faults(tree, entry, &engines)
                 .map(|says| Finding::at(file, line, format!("row {}: {says}", entry.row))),
         );
     }
@@ -134,13 +145,17 @@ fn line_of(file: &File, row: &str) -> usize {
 }
 
 /// What is wrong with one entry.
-fn faults(tree: &Tree, entry: &Entry) -> impl Iterator<Item = String> {
+fn faults(tree: &Tree, entry: &Entry, engines: &Engines) -> impl Iterator<Item = String> {
     let mut faults = Vec::new();
     if entry.words.trim().is_empty() {
         faults.push("no words".to_owned());
     }
     if !VERDICTS.contains(&entry.verdict.as_str()) {
         faults.push(format!("verdict `{}` is none of the three", entry.verdict));
+    }
+    let arithmetic = entry.mark == marks::ARITHMETIC;
+    if !(arithmetic || entry.mark.is_empty()) || (arithmetic && !entry.row.starts_with('E')) {
+        faults.push(format!("mark `{}`: an experiment may say `arithmetic`", entry.mark));
     }
     if !entry.done() {
         return faults.into_iter();
@@ -157,8 +172,12 @@ fn faults(tree: &Tree, entry: &Entry) -> impl Iterator<Item = String> {
     if entry.row.starts_with('A') && entry.test.is_empty() {
         faults.push("an acceptance row names the test that proves it".to_owned());
     }
-    if entry.row.starts_with('E') && (entry.verdict.is_empty() || entry.studies.is_empty()) {
-        faults.push("an experiment that is done has a study and a verdict".to_owned());
+    let studied = arithmetic || !entry.studies.is_empty();
+    if entry.row.starts_with('E') && (entry.verdict.is_empty() || !studied) {
+        let says = "an experiment that is done has a verdict, and a study or `mark`";
+        faults.push(says.to_owned());
+    } else if entry.row.starts_with('E') && marks(entry, engines).is_empty() {
+        faults.push("neither real nor modelled: its studies name no engine".to_owned());
     }
     faults.into_iter()
 }

@@ -1,6 +1,7 @@
 //! Links between the project's own pages lead somewhere.
 
 use super::{Finding, Tree};
+use crate::pages::is_generated;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -8,7 +9,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         for (number, line) in file.lines() {
             for target in targets(line) {
                 let path = resolve(&file.path, target);
-                if !tree.has(&path) {
+                if !tree.has(&path) && !is_generated(&path) {
                     findings.push(Finding::at(file, number, format!("no such file: {target}")));
                 }
             }
@@ -19,6 +20,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// What `](…)` on this line names inside the project, without the `#section`.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
+    // A comment links nothing.
+    let line = if line.starts_with("<!--") { "" } else { line };
     line.split("](").skip(1).filter_map(|rest| {
         let target = rest.split([')', ' ']).next()?.split('#').next()?;
         let elsewhere = target.contains("://") || target.starts_with("mailto:");
@@ -27,7 +30,7 @@ fn targets(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The target as a path from the root.
-fn resolve(from: &str, target: &str) -> String {
+pub(crate) fn resolve(from: &str, target: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in target.trim_end_matches('/').split('/') {
@@ -48,7 +51,8 @@ mod tests {
 
     #[test]
     fn a_link_to_nothing_is_found() {
-        let page = "[a](../README.md#x) [b](walks.md) [c](https://example.org/) [d](#here)";
+        let page = "[a](../README.md#x) [b](walks.md) [c](https://example.org/) [d](#here)\n\
+                    <!-- [e](none.md) -->";
         let tree = Tree::of(&[("docs/a.md", page), ("README.md", ""), ("docs/walks.md", "")]);
         assert!(check(&tree).is_empty());
         let tree = Tree::of(&[("docs/a.md", page), ("README.md", "")]);

@@ -1,11 +1,14 @@
-//! Every package takes its version, edition, licence and lints from the workspace.
+//! Every package takes its version, edition, licence and lints from the workspace, and says what it
+//! is for whom it is published to.
 
 use super::{Finding, Tree};
 
-const INHERITED: [&str; 5] = ["version", "edition", "rust-version", "license", "publish"];
+const INHERITED: [&str; 4] = ["version", "edition", "rust-version", "license"];
 /// Packages that need a newer compiler than the others, because what they are built on does.
 const OWN_RUST_VERSION: [&str; 1] = ["crates/sql/Cargo.toml"];
 const LICENCE: &str = "Apache-2.0";
+/// Whose licence is another: the BPF object is under the GPL.
+const OWN_LICENCE: [&str; 1] = ["crates/scheduler/Cargo.toml"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -27,12 +30,22 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         };
         let package = table.get("package");
         for key in INHERITED {
-            if key == "rust-version" && OWN_RUST_VERSION.contains(&manifest.path.as_str()) {
+            let own: &[&str] = match key {
+                "rust-version" => &OWN_RUST_VERSION,
+                "license" => &OWN_LICENCE,
+                _ => &[],
+            };
+            if own.contains(&manifest.path.as_str()) {
                 continue;
             }
             if !inherits(package.and_then(|package| package.get(key))) {
                 findings.push(Finding::of_file(manifest, format!("no `{key}.workspace = true`")));
             }
+        }
+        let says = |key| package.and_then(|package| package.get(key));
+        if says("publish").is_none() && says("description").is_none() {
+            let words = "no `description` for those who find it, and no `publish = false`";
+            findings.push(Finding::of_file(manifest, words));
         }
         if !inherits(table.get("lints")) {
             findings.push(Finding::of_file(manifest, "no `[lints] workspace = true`"));
@@ -49,9 +62,11 @@ mod tests {
     fn a_package_that_inherits_nothing_is_found() {
         let good = "[package]\nname = \"x\"\nversion.workspace = true\nedition.workspace = true\n\
                     rust-version.workspace = true\nlicense.workspace = true\n\
-                    publish.workspace = true\n[lints]\nworkspace = true\n";
+                    description = \"d\"\n[lints]\nworkspace = true\n";
         assert!(check(&Tree::of(&[("crates/x/Cargo.toml", good)])).is_empty());
         let bad = good.replace("license.workspace = true", "license = \"MIT\"");
+        assert_eq!(check(&Tree::of(&[("crates/x/Cargo.toml", &bad)])).len(), 1);
+        let bad = good.replace("description = \"d\"\n", "");
         assert_eq!(check(&Tree::of(&[("crates/x/Cargo.toml", &bad)])).len(), 1);
         let bad = good.replace("[lints]\nworkspace = true\n", "");
         assert_eq!(check(&Tree::of(&[("crates/x/Cargo.toml", &bad)])).len(), 1);

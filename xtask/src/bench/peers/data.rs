@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use super::cases::Case;
-use super::venv::{self, Venv};
-use crate::workspace::Workspace;
+use super::venv::Venv;
+use crate::workspace::{Workspace, succeed};
 
 /// Raised when `generate.py` draws otherwise: files of an older number are not used.
 const EDITION: u32 = 1;
@@ -30,7 +30,7 @@ pub(crate) fn prepare(workspace: &Workspace, venv: &Venv, case: &Case) -> Result
         generate.arg("--out").arg(&folder).args(&case.words);
         generate.arg("--build").arg(case.build_rows.to_string());
         generate.arg("--probe").arg(case.probe_rows.to_string());
-        venv::succeed(&mut generate)?;
+        succeed(&mut generate)?;
     }
     let text = std::fs::read_to_string(&answer)?;
     let answer = serde_json::from_str(&text).with_context(|| format!("{}", answer.display()))?;

@@ -1,11 +1,11 @@
-//! A Python environment of the peers' wheels, in the build folder.
+//! Python environments with pinned packages, in the build folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, succeed};
 
 /// Where the scripts and the pinned versions are.
 pub(crate) const SCRIPTS: &str = "bench/peers";
@@ -16,25 +16,30 @@ pub(crate) struct Venv {
 }
 
 impl Venv {
-    /// Makes it, unless it is there with these very versions.
+    /// That of the peers' wheels.
     pub(crate) fn prepare(workspace: &Workspace) -> Result<Self> {
-        let folder = workspace.target().join("peers/venv");
         let pinned = workspace.root().join(SCRIPTS).join("requirements.txt");
-        let wanted = std::fs::read_to_string(&pinned)
+        Self::of(workspace.target().join("peers/venv"), &pinned)
+    }
+
+    /// Makes it, unless it is there with these very versions.
+    pub(crate) fn of(folder: PathBuf, pinned: &Path) -> Result<Self> {
+        let wanted = std::fs::read_to_string(pinned)
             .with_context(|| format!("cannot read {}", pinned.display()))?;
         // Written last: an installation that was broken off is done again.
         let stamp = folder.join("installed.txt");
         if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             return Ok(Self { folder });
         }
-        println!("== installing the peers' wheels into {}", folder.display());
+        println!("== installing Python packages into {}", folder.display());
         let mut create = Command::new("python3");
         create.args(["-m", "venv", "--clear"]).arg(&folder);
-        succeed(&mut create).context("python3 with its venv module is needed")?;
+        succeed(&mut create)
+            .context("python3 with its venv module is needed: install python3-venv")?;
         let venv = Self { folder };
         let mut install = Command::new(venv.python());
-        install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&pinned);
-        succeed(&mut install).context("the peers' wheels can't be installed")?;
+        install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(pinned);
+        succeed(&mut install).context("the Python packages can't be installed")?;
         std::fs::write(&stamp, wanted)?;
         Ok(venv)
     }
@@ -51,14 +56,4 @@ impl Venv {
         command.arg("-B").arg(workspace.root().join(SCRIPTS).join(name));
         command
     }
-}
-
-/// Runs a command to its end.
-pub(crate) fn succeed(command: &mut Command) -> Result<()> {
-    let program = Path::new(command.get_program()).display().to_string();
-    let status = command.status().with_context(|| format!("{program} does not start"))?;
-    if !status.success() {
-        bail!("{program}: {status}");
-    }
-    Ok(())
 }

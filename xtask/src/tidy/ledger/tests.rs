@@ -66,7 +66,7 @@ fn an_acceptance_row_names_its_test() {
 
 #[test]
 fn an_experiment_has_a_study_and_a_verdict() {
-    let study = ("studies/zhou/hash_join.toml", "ledger = [\"E4.6\"]");
+    let study = ("studies/zhou/hash_join.toml", "engine = \"native\"\nledger = [\"E4.6\"]");
     let good = "where = [\"studies/zhou/hash_join.toml\"]\nstudy = [\"zhou/hash_join\"]\n\
                 verdict = \"disagrees\"";
     assert!(found(&with("E4.6", good), &[study]).is_empty());
@@ -77,4 +77,21 @@ fn an_experiment_has_a_study_and_a_verdict() {
     let unstudied = good.replace("[\"zhou/hash_join\"]", "[]");
     let unclaimed = ("studies/zhou/hash_join.toml", "");
     assert_eq!(found(&with("E4.6", &unstudied), &[unclaimed]).len(), 1);
+}
+
+#[test]
+fn an_experiment_that_is_done_has_a_mark() {
+    let done = "where = [\"studies/zhou/a.toml\"]\nverdict = \"agrees\"\n";
+    let study = done.to_owned() + "study = [\"zhou/a\"]";
+    let of = |text| found(&with("E4.6", &study), &[("studies/zhou/a.toml", text)]);
+    assert!(of("engine = \"modelled\"\nledger = [\"E4.6\"]").is_empty());
+    let says = of("ledger = [\"E4.6\"]");
+    assert_eq!(says, ["row E4.6: neither real nor modelled: its studies name no engine"]);
+    let by_hand = done.to_owned() + "mark = \"arithmetic\"";
+    let file = ("studies/zhou/a.toml", "");
+    assert!(found(&with("E4.6", &by_hand), &[file]).is_empty());
+    assert_eq!(found(&with("S4.6", &by_hand), &[file]).len(), 1);
+    let other = done.to_owned() + "mark = \"guessed\"\nstudy = [\"zhou/a\"]";
+    let study = ("studies/zhou/a.toml", "engine = \"native\"\nledger = [\"E4.6\"]");
+    assert_eq!(found(&with("E4.6", &other), &[study]).len(), 1);
 }
