@@ -12,6 +12,7 @@
 //! row may have eight bytes or eight hundred; `benches/batches.rs` has the curve. (Boncz, Zukowski,
 //! Nes, *MonetDB/X100*, CIDR 2005, fig. 10.)
 
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
 use crate::Caches;
@@ -65,9 +66,22 @@ fn bytes_of(data_type: &DataType) -> usize {
     }
 }
 
+/// A batch, cut into pieces of so many rows. A rest that is not worth a piece of its own is part of
+/// the last.
+pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+    let all = batch.num_rows();
+    let count = (all / rows).max(1);
+    let end = move |piece: usize| if piece + 1 == count { all } else { (piece + 1) * rows };
+    (0..count).map(move |piece| batch.slice(piece * rows, end(piece) - piece * rows))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::UInt32Array;
     use arrow_schema::Field;
+    use arrow_select::concat::concat_batches;
 
     use super::*;
 
@@ -113,6 +127,23 @@ mod tests {
         ];
         for (data_type, bytes) in types {
             assert_eq!(row_bytes(&schema(std::slice::from_ref(&data_type))), bytes, "{data_type}");
+        }
+    }
+
+    #[test]
+    fn pieces_are_the_batch() {
+        let column = Arc::new(UInt32Array::from_iter_values(0..1000));
+        let batch = RecordBatch::try_from_iter([("a", column as _)]).unwrap();
+        for (of, rows, expected) in [
+            (0, 10, vec![0]),
+            (9, 10, vec![9]),
+            (25, 10, vec![10, 15]),
+            (1000, 400, vec![400, 600]),
+        ] {
+            let batch = batch.slice(0, of);
+            let cut: Vec<_> = pieces(&batch, rows).collect();
+            assert_eq!(cut.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), expected);
+            assert_eq!(concat_batches(&batch.schema(), &cut).unwrap(), batch);
         }
     }
 }

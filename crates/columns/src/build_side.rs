@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 
+use crate::batch::pieces;
 use crate::build::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
@@ -89,11 +90,13 @@ impl BuildSide {
             return Err(JoinError::TooManyRows { rows, most });
         }
         if batch.num_rows() > 0 {
-            self.rows += batch.num_rows();
-            self.guess(&batch);
             let keys = self.join.keys(self.join.build_side);
             self.nulls |= self.join.null_aware && keys.nulls(&batch).is_some();
-            self.add(batch)?;
+            for piece in pieces(&batch, self.context.piece_rows(&batch, self.join.probers)) {
+                self.rows += piece.num_rows();
+                self.guess(&piece);
+                self.add(piece)?;
+            }
         }
         self.busy += start.elapsed();
         Ok(())

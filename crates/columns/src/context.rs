@@ -10,6 +10,14 @@ use crate::needs::sliced_bytes;
 use crate::spill::Counts;
 use crate::{HashJoin, JoinError, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
+/// What is made of the pieces of all threads is a share of the memory, but a piece has rows enough
+/// to be worth the cut.
+const PIECE_SHARE: usize = 16;
+const PIECE_ROWS: usize = 1 << 10;
+/// Of a row in a piece: its key, its place, its pair; and itself as it came, routed, joined, held.
+const ROW_BYTES: usize = 128;
+const ROW_TIMES: usize = 4;
+
 /// Of one join, its partitions, and theirs.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
@@ -51,6 +59,14 @@ impl Context {
             Some(_) => sliced_bytes(batch),
             None => batch.num_rows() * row_bytes(batch.schema_ref()),
         }
+    }
+
+    /// How many rows of a batch are taken at a time: what so many threads make of them must fit
+    /// beside everything else that memory is for. All, where it has no limit.
+    pub(crate) fn piece_rows(&self, batch: &RecordBatch, threads: usize) -> usize {
+        let Some(limit) = self.pool.limit() else { return usize::MAX };
+        let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
+        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes)).max(PIECE_ROWS)
     }
 
     /// What to say when memory is short.

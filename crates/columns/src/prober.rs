@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_select::coalesce::BatchCoalescer;
 
+use crate::batch::pieces;
 use crate::gather;
 use crate::join_type::Alone;
 use crate::pairing::Pairing;
@@ -96,6 +97,8 @@ pub struct Prober {
     /// The part of the table in memory, until this prober ends.
     resident: Option<Arc<Resident>>,
     pairing: Pairing,
+    /// Of the batch being probed, what is still to come: the last piece first.
+    pieces: Vec<RecordBatch>,
     outputs: BatchCoalescer,
     /// Rows of partitions that were spilled.
     files: Option<ProbeFiles>,
@@ -117,7 +120,8 @@ impl Prober {
         assert!(resident.is_some(), "a table that spills is gone when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
         let memory = table.context.reservation();
-        Self { table, resident, pairing: Pairing::new(), outputs, files, memory }
+        let (pairing, pieces) = (Pairing::new(), Vec::new());
+        Self { table, resident, pairing, pieces, outputs, files, memory }
     }
 
     /// Starts a batch. The one before must have been taken to its end by
@@ -130,7 +134,7 @@ impl Prober {
     /// If the batch before is not finished, or this one has 2³² rows or more.
     pub fn probe(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let resident = self.resident.as_ref().expect("a prober that has ended takes no batch");
-        assert!(self.pairing.batch.is_none(), "the batch before has output left");
+        assert!(self.is_idle(), "the batch before has output left");
         let (join, side) = (&resident.join, resident.build_side().other());
         join.check(side, batch.schema_ref())?;
         if join.null_aware {
@@ -138,18 +142,39 @@ impl Prober {
             resident.facts.probe(batch.num_rows(), nulls);
         }
         self.pairing.metrics.probe_rows += batch.num_rows() as u64;
-        let bytes = self.bytes_for(resident, &batch);
-        self.table.charge(&mut self.memory, bytes)?;
-        let batch = match &mut self.files {
-            None => Some(batch),
-            Some(files) => {
-                let start = Instant::now();
-                let rest = files.route(batch)?;
-                self.pairing.metrics.spill_time += start.elapsed();
-                rest
+        // Matches are noted by their places in the batch, and scattered rows are many on purpose.
+        let whole = resident.emits.probe == Alone::Noted || resident.scattering.is_some();
+        let rows = if whole { usize::MAX } else { self.table.piece_rows(&batch) };
+        self.pieces = pieces(&batch, rows).collect();
+        self.pieces.reverse();
+        self.start_piece().map(drop)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.pairing.batch.is_none() && self.pieces.is_empty()
+    }
+
+    /// Starts the next piece that has rows for the table in memory. False when there is none.
+    fn start_piece(&mut self) -> Result<bool, JoinError> {
+        let Some(resident) = &self.resident else { return Ok(false) };
+        while let Some(batch) = self.pieces.pop() {
+            let bytes = self.bytes_for(resident, &batch);
+            self.table.charge(&mut self.memory, bytes)?;
+            let batch = match &mut self.files {
+                None => Some(batch),
+                Some(files) => {
+                    let start = Instant::now();
+                    let rest = files.route(batch)?;
+                    self.pairing.metrics.spill_time += start.elapsed();
+                    rest
+                }
+            };
+            if let Some(batch) = batch {
+                self.pairing.start(resident, batch)?;
+                return Ok(true);
             }
-        };
-        batch.map_or(Ok(()), |batch| self.pairing.start(resident, batch))
+        }
+        Ok(false)
     }
 
     /// What a batch and its outputs take, if build rows are as long as on the average.
@@ -173,6 +198,9 @@ impl Prober {
             }
             let Some(resident) = &self.resident else { return Ok(None) };
             if self.pairing.batch.is_none() || !self.pairing.fill(resident)? {
+                if self.start_piece()? {
+                    continue;
+                }
                 return Ok(None);
             }
             let start = Instant::now();
@@ -199,7 +227,7 @@ impl Prober {
     /// If a batch is not finished, or more probers end than the table
     /// [expects](JoinTable::expect_probers).
     pub fn end(&mut self) -> Result<Option<Remaining>, JoinError> {
-        assert!(self.pairing.batch.is_none(), "the batch before has output left");
+        assert!(self.is_idle(), "the batch before has output left");
         let resident = self.resident.take().expect("a prober ends once");
         self.outputs.finish_buffered_batch()?;
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
@@ -229,10 +257,12 @@ impl Prober {
     /// As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
         self.probe(batch.clone())?;
-        match &self.resident {
-            Some(resident) if self.pairing.batch.is_some() => self.pairing.count(resident),
-            _ => Ok(0),
+        let mut rows = 0;
+        while let (Some(resident), true) = (&self.resident, self.pairing.batch.is_some()) {
+            rows += self.pairing.count(resident)?;
+            self.start_piece()?;
         }
+        Ok(rows)
     }
 
     /// Which rows of the last batch have a match, if the join notes that.

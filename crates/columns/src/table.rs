@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
+
 use crate::context::Context;
 use crate::resident::Resident;
 use crate::scattering::Gathered;
@@ -143,25 +145,24 @@ impl JoinTable {
         lock(&self.resident).take()
     }
 
-    /// Charges a prober with so many bytes, of those set aside or others.
+    /// How many rows of a probe batch are joined at a time, by the memory there is.
+    pub(crate) fn piece_rows(&self, batch: &RecordBatch) -> usize {
+        self.context.piece_rows(batch, self.join.probers)
+    }
+
+    /// Charges a prober with so many bytes, of those set aside first.
     pub(crate) fn charge(&self, to: &mut Reservation, bytes: usize) -> Result<(), JoinError> {
         let Some(more) = bytes.checked_sub(to.bytes()).filter(|more| *more > 0) else {
             return Ok(());
         };
         let mut room = lock(&self.room);
-        if room.bytes() >= more {
-            to.absorb(room.split(more));
-            return Ok(());
-        }
+        let aside = more.min(room.bytes());
+        to.absorb(room.split(aside));
         drop(room);
+        let more = more - aside;
         while let Err(short) = to.grow(more) {
-            let made = match &self.spilled {
-                Some(spilled) => spilled.kept.make_room()?,
-                None => false,
-            };
-            if !made {
-                return Err(self.context.short(short));
-            }
+            let Some(spilled) = &self.spilled else { return Err(self.context.short(short)) };
+            spilled.kept.make_room(more, &self.context)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::thread;
 
 use arrow_array::RecordBatch;
 
+use crate::batch::pieces;
 use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
 
 /// One thread's source and destination.
@@ -200,15 +201,6 @@ fn work<W: Worker>(
     Ok(metrics)
 }
 
-/// A batch, cut so that what is known of its rows stays in cache. A rest that is not worth a piece
-/// of its own is part of the last.
-fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
-    let all = batch.num_rows();
-    let count = (all / rows).max(1);
-    let end = move |piece: usize| if piece + 1 == count { all } else { (piece + 1) * rows };
-    (0..count).map(move |piece| batch.slice(piece * rows, end(piece) - piece * rows))
-}
-
 /// A worker's part of what remains, which the last to end deals out.
 fn share<W: Worker>(
     remaining: Option<Remaining>,
@@ -255,31 +247,4 @@ fn take_remaining<W: Worker>(
         }
     }
     Ok(remaining.metrics())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::UInt32Array;
-    use arrow_select::concat::concat_batches;
-
-    use super::*;
-
-    #[test]
-    fn pieces_are_the_batch() {
-        let column = Arc::new(UInt32Array::from_iter_values(0..1000));
-        let batch = RecordBatch::try_from_iter([("a", column as _)]).unwrap();
-        for (of, rows, expected) in [
-            (0, 10, vec![0]),
-            (9, 10, vec![9]),
-            (25, 10, vec![10, 15]),
-            (1000, 400, vec![400, 600]),
-        ] {
-            let batch = batch.slice(0, of);
-            let cut: Vec<_> = pieces(&batch, rows).collect();
-            assert_eq!(cut.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), expected);
-            assert_eq!(concat_batches(&batch.schema(), &cut).unwrap(), batch);
-        }
-    }
 }

@@ -25,6 +25,7 @@ pub(crate) struct ProbeFiles {
     spilled: Arc<[bool]>,
     kept: Arc<Mutex<Kept>>,
     all: Arc<AllKept>,
+    context: Context,
     /// Beside the rows that are kept.
     writing_bytes: usize,
     /// Whether rows that match nothing come out.
@@ -57,15 +58,32 @@ impl AllKept {
         lock(&self.0).push(Arc::downgrade(kept));
     }
 
-    /// Writes the largest pile of the prober that keeps most. False when none keeps anything.
+    /// Writes piles, the largest first, until so much memory is free that `wanted` bytes were had
+    /// for a moment.
     ///
-    /// Whoever asks holds none of the locks, and one at a time is taken: nobody waits in a circle.
-    pub(crate) fn make_room(&self) -> Result<bool, JoinError> {
+    /// # Errors
+    /// When there is less even though nobody keeps anything.
+    ///
+    /// Whoever asks holds none of the locks. All are taken, in one order, so that "nobody keeps
+    /// anything" is true of one moment: looked at one by one, a prober that writes its own piles
+    /// meanwhile made this seem to be so with memory free.
+    pub(crate) fn make_room(&self, wanted: usize, context: &Context) -> Result<(), JoinError> {
         let all: Vec<Arc<Mutex<Kept>>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
-        let Some(most) = all.iter().max_by_key(|kept| lock(kept).bytes()) else { return Ok(false) };
-        let mut most = lock(most);
-        let Kept { place, piles, held } = &mut *most;
-        pile::make_room(piles, (place, held))
+        let mut all: Vec<MutexGuard<'_, Kept>> = all.iter().map(|kept| lock(kept)).collect();
+        while let Err(short) = context.reservation().grow(wanted) {
+            let most = all.iter_mut().max_by_key(|kept| kept.bytes());
+            let made = match most {
+                Some(most) => {
+                    let Kept { place, piles, held } = &mut **most;
+                    pile::make_room(piles, (place, held))?
+                }
+                None => false,
+            };
+            if !made {
+                return Err(context.short(short));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -95,6 +113,7 @@ impl ProbeFiles {
             spilled,
             kept,
             all,
+            context: context.clone(),
             writing_bytes: sizes.writing_bytes(),
             keeps_keyless: matches!(probe, Alone::Unmatched | Alone::Marked),
         }
@@ -134,10 +153,9 @@ impl ProbeFiles {
         loop {
             let added = lock(&self.kept).add(partition, piece.clone());
             match added {
-                Err(short @ JoinError::LimitTooSmall { .. }) => {
-                    if !self.all.make_room()? {
-                        return Err(short);
-                    }
+                // Another may take what is free now: it comes a piece further, and this one again.
+                Err(JoinError::LimitTooSmall { wanted, .. }) => {
+                    self.all.make_room(wanted, &self.context)?;
                 }
                 other => return other,
             }

@@ -260,6 +260,28 @@ fn a_prober_that_comes_late_finds_room() {
     }
 }
 
+/// Which limit is enough is a matter of the rows, not of who was quicker.
+#[test]
+fn probers_that_make_room_at_the_same_time_all_find_it() {
+    let sides = large(false);
+    let batches = sides.each_ref().map(Rows::batches);
+    let enough = |limit: &usize| {
+        let (join, pool) = limited(&sides, *limit);
+        let joined = table(&join.with_probers(4), batches[0].clone())
+            .and_then(|table| all(&table, &batches[1], 4));
+        assert_eq!(pool.used(), 0);
+        match joined {
+            Err(JoinError::LimitTooSmall { .. }) => false,
+            other => other.is_ok_and(|(_, metrics)| metrics.output_rows > 1000),
+        }
+    };
+    let step = 4 << 10;
+    let least = (600 << 10..).step_by(step).find(enough).unwrap();
+    for limit in (least..least + 8 * step).step_by(step) {
+        assert!((0..8).all(|_| enough(&limit)), "{least} bytes were enough, {limit} are not");
+    }
+}
+
 #[test]
 fn dropped_at_any_point_everything_is_given_back() {
     let sides = large(true);
@@ -361,4 +383,29 @@ fn slices_of_one_batch_are_charged_once() {
     assert!((1_600_000..1_700_000).contains(&pool.used()), "{}", pool.used());
     let table = build.finish().unwrap();
     assert!(table.memory_bytes() >= table.table_bytes() + table.payload_bytes());
+}
+
+#[test]
+fn long_batches_need_little_more_memory_than_short_ones() {
+    let keys = |rows: i128| (0..rows).map(|row| row * 7919 % 30_011);
+    let sides = |rows| [numbered(keys(100_000), rows), numbered(keys(150_000), rows)];
+    let [short, long] = [1000, 100_000].map(|rows| {
+        let sides = sides(rows);
+        let batches = sides.each_ref().map(Rows::batches);
+        let fits = |limit: &usize, threads: usize| {
+            let (join, _) = limited(&sides, *limit);
+            let table = table(&join.with_probers(threads), batches[0].clone());
+            table.and_then(|table| all(&table, &batches[1], threads)).ok()
+        };
+        [1, 3].map(|threads| {
+            let mut limits = (500 << 10..).step_by(250 << 10);
+            let least = limits.find(|limit| fits(limit, threads).is_some()).unwrap();
+            let (_, metrics) = fits(&least, threads).unwrap();
+            (least, metrics.output_rows, metrics.probe_rows)
+        })
+    });
+    for (short, long) in short.into_iter().zip(long) {
+        assert_eq!((short.1, short.2), (long.1, long.2));
+        assert!(long.0 <= 2 * short.0, "{short:?} {long:?}");
+    }
 }
