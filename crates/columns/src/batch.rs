@@ -27,6 +27,9 @@ const KNOWN_BYTES: usize = 24;
 const ROWS_MIN: usize = 1024;
 const ROWS_MAX: usize = 16 << 10;
 
+/// Of a limit, as [`limited_batch_rows`] says.
+const LIMITED_ROW_BYTES: usize = 4 << 10;
+
 /// Bytes of a text or a list, of which a schema says nothing.
 const GUESSED_BYTES: usize = 16;
 
@@ -64,6 +67,13 @@ fn bytes_of(data_type: &DataType) -> usize {
             None => size_of::<i32>() + GUESSED_BYTES,
         },
     }
+}
+
+/// Rows of batches, in and out, where a join's memory has a limit of so many bytes: a row for each
+/// 4 KiB, at least 1024, at most 16384. Room for outputs is set aside by it.
+#[must_use]
+pub fn limited_batch_rows(limit: usize) -> usize {
+    (limit / LIMITED_ROW_BYTES).clamp(ROWS_MIN, ROWS_MAX)
 }
 
 /// A batch, cut into pieces of so many rows. A rest that is not worth a piece of its own is part of

@@ -77,6 +77,7 @@ mod strategy;
 mod table;
 mod workers;
 
+pub use batch::limited_batch_rows;
 pub use build_side::BuildSide;
 pub use caches::{Caches, CachesSource};
 pub use design::{Design, UnknownDesign};

@@ -4,6 +4,7 @@
 //! left behind however the process ends, and its space is given back when the last handle closes.
 //! What is read is checked ([`blocks`](super::blocks)) before it is believed.
 
+use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -70,7 +71,11 @@ pub struct SpillDirectory {
     limit: u64,
     bytes: AtomicU64,
     files: AtomicU64,
+    _keeper: Keeper,
 }
+
+/// Whatever the directory lives as long as.
+type Keeper = Option<Arc<dyn Any + Send + Sync>>;
 
 impl SpillDirectory {
     /// Spills into a directory, at most `limit` bytes.
@@ -78,13 +83,29 @@ impl SpillDirectory {
     /// # Errors
     /// When no file can be made there.
     pub fn new(path: impl Into<PathBuf>, limit: Option<u64>) -> Result<Arc<Self>, SpillError> {
-        let path = path.into();
+        Self::made(path.into(), limit, None)
+    }
+
+    /// The same of a directory that somebody removes with its last owner.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn kept(
+        path: impl Into<PathBuf>,
+        limit: Option<u64>,
+        keeper: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Arc<Self>, SpillError> {
+        Self::made(path.into(), limit, Some(keeper))
+    }
+
+    fn made(path: PathBuf, limit: Option<u64>, keeper: Keeper) -> Result<Arc<Self>, SpillError> {
         match tempfile::tempfile_in(&path) {
             Ok(_) => Ok(Arc::new(Self {
                 path,
                 limit: limit.unwrap_or(u64::MAX),
                 bytes: AtomicU64::new(0),
                 files: AtomicU64::new(0),
+                _keeper: keeper,
             })),
             Err(source) => Err(SpillError::Directory { directory: path, source }),
         }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use workahead_columns::{Design, HashJoin, JoinError, JoinTable, JoinType, Strategy};
+use workahead_columns::{
+    Design, HashJoin, JoinError, JoinTable, JoinType, Strategy, limited_batch_rows,
+};
 
 use super::format::Format;
 use super::input::Input;
@@ -22,10 +24,6 @@ use crate::progress;
 
 /// Rows read at a time into the table: few batches to join up later.
 const BUILD_BATCH_ROWS: usize = 1 << 16;
-/// The same where memory is limited: a row for so many bytes of the limit, within bounds. Probers
-/// are foreseen to get batches as long.
-const LIMITED_ROW_BYTES: usize = 4 << 10;
-const LIMITED_BATCH_ROWS: (usize, usize) = (1 << 10, 1 << 14);
 
 /// A thread's row group of the output is such a share of limited memory, but not less than so many
 /// bytes.
@@ -122,9 +120,8 @@ impl Outcome<'_> {
 
     /// Reads a file by all threads into the build side.
     fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
-        let (least, most) = LIMITED_BATCH_ROWS;
-        let limited = |limit: usize| (limit / LIMITED_ROW_BYTES).clamp(least, most);
-        let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited);
+        // Probers are foreseen to get batches as long.
+        let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited_batch_rows);
         let units = Units::new(input, self.threads.get(), batch_rows, watch)?;
         let side = Mutex::new(join.build());
         let read = || {
