@@ -3,6 +3,7 @@
 //! A join that must keep the probe side's order can't spill, because what was spilled comes last.
 //! Where there is no order, or no limit, nothing is lost by it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use datafusion::error::Result;
@@ -55,6 +56,67 @@ impl MemoryPool for Memory {
     }
 }
 
+/// How many tables of one join are there, each with its share of the memory.
+///
+/// Partitions that are joined each on its own, at the same time, would leave it to chance who is
+/// short: whichever began first would take all, and none can make room for another. Elsewhere, in a
+/// task of a cluster, one partition is all there is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables(Arc<AtomicUsize>);
+
+impl Tables {
+    /// The memory of one more.
+    pub(crate) fn share(&self, memory: Arc<Memory>) -> Arc<dyn MemoryPool> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Share { memory, tables: self.clone(), used: AtomicUsize::new(0) })
+    }
+}
+
+/// Of a limit, what a join leaves to the exchanges that feed it: they hold batches on their way,
+/// and DataFusion's come to no end when two of them are short at once (apache/datafusion#24883).
+const BESIDE_SHARE: usize = 4;
+
+/// What one table may take: an equal part, as many as there are now.
+#[derive(Debug)]
+struct Share {
+    memory: Arc<Memory>,
+    tables: Tables,
+    used: AtomicUsize,
+}
+
+impl MemoryPool for Share {
+    fn try_grow(&self, bytes: usize) -> Result<(), MemoryError> {
+        let limit = self.limit().unwrap_or(usize::MAX);
+        let grown = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(_) => self.memory.try_grow(bytes).inspect_err(|_| {
+                self.used.fetch_sub(bytes, Ordering::Relaxed);
+            }),
+            Err(used) => Err(MemoryError { wanted: bytes, used, limit }),
+        }
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.shrink(bytes);
+    }
+
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self) -> Option<usize> {
+        let tables = self.tables.0.load(Ordering::Relaxed).max(1);
+        self.memory.limit().map(|bytes| (bytes - bytes / BESIDE_SHARE) / tables)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.tables.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Most bytes that joins leave behind for the next ones.
 const KEEP_BYTES: usize = 512 << 20;
 
@@ -83,6 +145,7 @@ pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillD
     }
     let Some(path) = disk.temp_dir_paths().into_iter().next() else { return Ok(None) };
     let left = disk.max_temp_directory_size().saturating_sub(disk.used_disk_space());
-    let directory = SpillDirectory::new(path, Some(left));
+    // A session may be gone before the rows of its last plan are read.
+    let directory = SpillDirectory::kept(path, Some(left), Arc::clone(disk) as _);
     directory.map(Some).map_err(|error| from_join(JoinError::Spill(error)))
 }

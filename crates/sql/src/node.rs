@@ -27,13 +27,13 @@ use datafusion::physical_plan::{
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
-use workahead_columns::{HashJoin, Order};
+use workahead_columns::{HashJoin, Order, limited_batch_rows};
 
 use crate::announcement::{Announcement, Reporter};
 use crate::build::{Build, Inputs, OneTable, SharedTable};
 use crate::keys::ListLimits;
 use crate::measured::Race;
-use crate::memory::{Memory, page_pool, spill_directory};
+use crate::memory::{Memory, Tables, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
 use crate::options::{BuildFrom, Choices, Settings};
 use crate::sideways_filter::SidewaysFilterExec;
@@ -55,6 +55,7 @@ pub struct WorkaheadJoinExec {
     choices: Choices,
     table: Arc<OneTable>,
     announcement: OnceLock<Arc<Announcement>>,
+    tables: Tables,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -72,6 +73,7 @@ impl WorkaheadJoinExec {
             choices: Choices::default(),
             table: Arc::default(),
             announcement: OnceLock::new(),
+            tables: Tables::default(),
             metrics: ExecutionPlanMetricsSet::new(),
         })
     }
@@ -177,10 +179,15 @@ impl WorkaheadJoinExec {
         // The promise of an order is worth something only where there is one.
         let ordered = self.plan.right().output_ordering().is_some();
         let directory = if ordered { None } else { spill_directory(context)? };
-        let memory = Memory::of(context, name, directory.is_some());
+        let memory = self.tables.share(Memory::of(context, name, directory.is_some()));
+        let rows = usize::from(config.execution.batch_size).min(1 << 31);
+        let rows = match (&directory, memory.limit()) {
+            (Some(_), Some(limit)) => rows.min(limited_batch_rows(limit)),
+            _ => rows,
+        };
         let join = self.translation.join.clone();
         let join = join
-            .with_batch_rows(usize::from(config.execution.batch_size).min(1 << 31))
+            .with_batch_rows(rows)
             .with_strategy(self.choices.strategy)
             .with_design(self.choices.design)
             .with_caches(self.settings.caches)

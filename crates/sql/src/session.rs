@@ -18,6 +18,7 @@
 
 mod answer;
 mod error;
+mod given;
 mod tables;
 
 use std::num::NonZero;
@@ -25,11 +26,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datafusion::execution::SessionStateBuilder;
+use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::physical_plan::execute_stream;
+use datafusion::execution::{SessionStateBuilder, TaskContext};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement as Parsed};
 use tokio::runtime::Runtime;
@@ -74,6 +79,40 @@ impl Default for Options {
 #[derive(Debug, Clone)]
 pub struct Statement(Parsed);
 
+/// A statement with a plan.
+pub struct Planned {
+    plan: Arc<dyn ExecutionPlan>,
+    task: Arc<TaskContext>,
+    runtime: Arc<Runtime>,
+}
+
+impl Planned {
+    /// Of every batch.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.plan.schema()
+    }
+
+    /// Starts it. Its batches stop coming once `stop` is set.
+    ///
+    /// # Errors
+    /// When an operator can't be started.
+    pub fn start(self, stop: &'static AtomicBool) -> Result<Answer, SessionError> {
+        let Self { plan, task, runtime } = self;
+        // Operators start tasks of their own.
+        let entered = runtime.enter();
+        let stream = execute_stream(Arc::clone(&plan), task).map_err(SessionError::Query)?;
+        drop(entered);
+        Ok(Answer::new(plan, stream, runtime, stop))
+    }
+}
+
+impl std::fmt::Debug for Planned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Planned").field("schema", &self.schema()).finish_non_exhaustive()
+    }
+}
+
 /// Tables and settings, as SQL sees them.
 pub struct Session {
     context: SessionContext,
@@ -116,6 +155,44 @@ impl Session {
         self.runtime.block_on(tables::register(&self.context, name, path))
     }
 
+    /// Gives batches in memory a name in SQL. They are read as often as statements want.
+    ///
+    /// # Errors
+    /// When they have other columns than the schema.
+    pub fn register_batches(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+        batches: &[RecordBatch],
+    ) -> Result<(), SessionError> {
+        let state = self.context.state();
+        let pieces = (state.config().target_partitions(), state.config().batch_size());
+        let table = given::in_memory(schema, batches, pieces).map_err(SessionError::Query)?;
+        self.named(name, Arc::new(table))
+    }
+
+    /// Gives a reader a name in SQL. It is read while the first plan that wants it runs, a few
+    /// batches ahead; who wants it again is told that it is gone.
+    ///
+    /// # Errors
+    /// When the name can't be given.
+    pub fn register_reader(
+        &self,
+        name: &str,
+        reader: Box<dyn RecordBatchReader + Send>,
+    ) -> Result<(), SessionError> {
+        let table = given::read_once(name, reader).map_err(SessionError::Query)?;
+        self.named(name, Arc::new(table))
+    }
+
+    /// In the place of what had the name before.
+    fn named(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<(), SessionError> {
+        // A name as it is written, whatever SQL would make of it without quotes.
+        let name = TableReference::bare(name);
+        self.context.deregister_table(name.clone()).map_err(SessionError::Query)?;
+        self.context.register_table(name, table).map(drop).map_err(SessionError::Query)
+    }
+
     /// The statements of a text, which are separated by semicolons.
     ///
     /// # Errors
@@ -134,16 +211,22 @@ impl Session {
         statement: &Statement,
         stop: &'static AtomicBool,
     ) -> Result<Answer, SessionError> {
+        self.plan(statement)?.start(stop)
+    }
+
+    /// Plans one statement: no row is read yet, unless to say what the columns are.
+    ///
+    /// # Errors
+    /// When it can't be planned.
+    pub fn plan(&self, statement: &Statement) -> Result<Planned, SessionError> {
         let planned = async {
             let plan = self.context.state().statement_to_plan(statement.0.clone()).await?;
             let frame = self.context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
-            let plan = frame.create_physical_plan().await?;
-            let stream = execute_stream(Arc::clone(&plan), task)?;
-            Ok((plan, stream))
+            Ok((frame.create_physical_plan().await?, task))
         };
-        let (plan, stream) = self.runtime.block_on(planned).map_err(SessionError::Query)?;
-        Ok(Answer::new(plan, stream, Arc::clone(&self.runtime), stop))
+        let (plan, task) = self.runtime.block_on(planned).map_err(SessionError::Query)?;
+        Ok(Planned { plan, task, runtime: Arc::clone(&self.runtime) })
     }
 
     /// DataFusion's own handle, for whatever else is to be set.

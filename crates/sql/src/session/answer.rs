@@ -78,6 +78,21 @@ impl Answer {
         self.runtime.block_on(next)
     }
 
+    /// The same, not waiting longer than so: none when it is time, with the outcome inside
+    /// otherwise.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub fn next_within(
+        &mut self,
+        time: Duration,
+    ) -> Option<Result<Option<RecordBatch>, SessionError>> {
+        let stream = &mut self.stream;
+        let next = async move { tokio::time::timeout(time, stream.next()).await };
+        let next = self.runtime.block_on(next).ok()?;
+        Some(next.transpose().map_err(SessionError::Query))
+    }
+
     /// The joins of the plan. What they spilled is known at the end.
     #[must_use]
     pub fn joins(&self) -> Joins {

@@ -63,6 +63,13 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// Whether the memory limit was reached.
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        let Self::Query(error) = self else { return false };
+        matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+    }
+
     /// Whether the statement itself is at fault: no SQL, or of names and types that are not there.
     #[must_use]
     pub fn is_of_the_query(&self) -> bool {
