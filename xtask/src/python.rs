@@ -1,8 +1,10 @@
 //! The Python wheel: built by the workspace's own profile, installed into an environment of its
-//! own, weighed, and tested there.
+//! own, weighed, and tested there; and beside it the second wheel's module, as the workspace builds
+//! it: as a package of its own it would build DataFusion once more.
 //!
 //! ```text
-//! requirements-test.txt ─► target/python/venv ─► maturin ─► wheel ─► pip ─► pytest
+//! requirements-test.txt ─► target/python/venv ─► maturin ─► wheel ─► pip ─┬─► pytest
+//! the workspace's libraries ─► target/python/packages/workahead_sql ──────┘
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -13,27 +15,36 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::bench::peers::venv::Venv;
 use crate::stage::Stage;
+use crate::test::WHOLE;
 use crate::workspace::{Workspace, succeed};
 
 /// Below the root.
 const PACKAGE: &str = "crates/python";
+const SQL_PACKAGE: &str = "crates/python-sql";
 /// Of the wheel: it is downloaded more often than it is built.
 const WHEEL_BYTES_MAX: u64 = 8_000_000;
 /// Imports, of which the median is said.
 const IMPORTS: usize = 9;
 
-/// Both stages; the second only if there is a wheel to test.
+/// All stages; each only if the one before did.
 pub(crate) fn stages(workspace: &Workspace) -> Vec<Stage> {
     let mut installed = None;
     let wheel = Stage::check("python wheel", || {
         installed = Some(install(workspace)?);
         Ok(true)
     });
-    let tests = installed.map(|venv| Stage::tests("python tests", vec![pytest(workspace, &venv)]));
-    std::iter::once(wheel).chain(tests).collect()
+    let Some(venv) = installed else { return vec![wheel] };
+    let mut packages = None;
+    let module = Stage::check("python sql module", || {
+        packages = Some(sql_package(workspace)?);
+        Ok(true)
+    });
+    let tests = packages
+        .map(|packages| Stage::tests("python tests", vec![pytest(workspace, &venv, &packages)]));
+    [wheel, module].into_iter().chain(tests).collect()
 }
 
-/// The same on its own; true when both pass.
+/// The same on their own; true when all pass.
 pub(crate) fn run(workspace: &Workspace) -> bool {
     let stages = stages(workspace);
     stages.iter().for_each(|stage| println!("{}", stage.line()));
@@ -62,6 +73,26 @@ fn install(workspace: &Workspace) -> Result<Venv> {
     let [bare, whole] = ["pass", "import workahead"].map(|script| median(&venv, script));
     println!("import workahead: {:.0} ms", (whole? - bare?) * 1e3);
     Ok(venv)
+}
+
+/// The second wheel's package, put together in a folder for packages.
+fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
+    let mut build = workspace.cargo(&["build"]);
+    // Examples want what tests want: libraries alone would be built with fewer features, anew.
+    build.args(WHOLE).args(["--lib", "--examples"]);
+    succeed(&mut build).context("the module can't be built")?;
+    let packages = workspace.target().join("python/packages");
+    let _ = std::fs::remove_dir_all(&packages);
+    let package = packages.join("workahead_sql");
+    std::fs::create_dir_all(&package)?;
+    let sources = workspace.root().join(SQL_PACKAGE).join("python/workahead_sql");
+    for file in std::fs::read_dir(sources)? {
+        let file = file?;
+        std::fs::copy(file.path(), package.join(file.file_name()))?;
+    }
+    let module = workspace.target().join("debug/lib_workahead_sql.so");
+    std::os::unix::fs::symlink(module, package.join("_workahead_sql.abi3.so"))?;
+    Ok(packages)
 }
 
 /// In the profile of all other tests, so that what they built is not built again.
@@ -93,11 +124,12 @@ fn median(venv: &Venv, script: &str) -> Result<f64> {
     Ok(times.get(IMPORTS / 2).map_or(0.0, Duration::as_secs_f64))
 }
 
-fn pytest(workspace: &Workspace, venv: &Venv) -> Command {
+fn pytest(workspace: &Workspace, venv: &Venv, packages: &Path) -> Command {
     let mut pytest = Command::new(venv.python());
     // The tests' folder is part of the tree: nothing of theirs is kept in it.
     pytest.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    pytest.current_dir(workspace.root()).arg(workspace.root().join(PACKAGE).join("tests"));
+    pytest.current_dir(workspace.root()).env("PYTHONPATH", packages);
+    pytest.args([PACKAGE, SQL_PACKAGE].map(|package| workspace.root().join(package).join("tests")));
     let command = workspace.target().join("debug/workahead");
     if command.is_file() {
         pytest.env("WORKAHEAD_COMMAND", command);

@@ -5,23 +5,23 @@
 
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
-use workahead_columns::{JoinError, Side};
+use workahead_columns::JoinError;
 use workahead_study::error::StudyError;
 
 /// A call can't be done.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The call asks for something that can't be.
     #[error("{0}")]
     WrongUse(String),
     /// The join refuses.
     #[error(transparent)]
     Join(#[from] JoinError),
-    /// Whoever gives the batches of a side failed.
-    #[error("the {} input can't be read: {source}", side.name())]
+    /// Whoever gives the batches of an input failed.
+    #[error("the {name} can't be read: {source}")]
     Input {
-        /// Which of the two.
-        side: Side,
+        /// Which one.
+        name: String,
         /// What it said.
         source: ArrowError,
     },
@@ -37,6 +37,12 @@ pub(crate) enum Error {
     /// A thread can't be had.
     #[error("can't start a thread: {0}")]
     Thread(std::io::Error),
+    /// The memory limit was reached.
+    #[error("{0}")]
+    Memory(String),
+    /// Whatever else a query met.
+    #[error("{0}")]
+    Query(String),
     /// A defect of ours.
     #[error("workahead has a defect, please report it: {0}")]
     Defect(String),
@@ -55,7 +61,9 @@ impl Error {
     /// The class in `workahead._errors`.
     fn class(&self) -> &'static str {
         match self {
-            Self::Join(JoinError::Limit(_) | JoinError::LimitTooSmall { .. }) => "MemoryLimitError",
+            Self::Join(JoinError::Limit(_) | JoinError::LimitTooSmall { .. }) | Self::Memory(_) => {
+                "MemoryLimitError"
+            }
             Self::Join(JoinError::Spill(_)) => "SpillError",
             Self::Join(
                 JoinError::UnknownColumn { .. }

@@ -6,19 +6,22 @@
 //! ```
 //!
 //! Both sides are streamed, no value is converted, and the interpreter is free while threads join.
+//! What a wheel of its own would do alike (`crates/python-sql`) is public: inputs, results, errors.
 //! Deliberately absent: nothing here knows any of those libraries; they are told by
 //! `__arrow_c_stream__` alone.
 
 #![forbid(unsafe_code)]
 
-mod errors;
+pub mod errors;
 mod facts;
+pub mod input;
+mod joining;
 mod machine;
 mod morsels;
 mod options;
 mod presented;
-mod reader;
-mod running;
+pub mod reader;
+pub mod running;
 mod study;
 
 use pyo3::prelude::*;
@@ -32,7 +35,8 @@ use crate::reader::Joined;
 fn join(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, options: Options) -> PyResult<Joined> {
     let left = options::reader(left, Side::Left)?;
     let right = options::reader(right, Side::Right)?;
-    Ok(Joined::new(options.plan(left, right)?))
+    let plan = options.plan(left, right)?;
+    Ok(Joined::new(plan.presented.schema().clone(), plan.work()))
 }
 
 /// Bytes of a size in words: `300MB`.

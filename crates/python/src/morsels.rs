@@ -56,7 +56,10 @@ impl Morsels {
                 None => source.reader = None,
                 Some(Err(failed)) => {
                     source.reader = None;
-                    return Err(Error::Input { side: self.side, source: failed });
+                    return Err(Error::Input {
+                        name: format!("{} input", self.side.name()),
+                        source: failed,
+                    });
                 }
             }
         }

@@ -5,16 +5,17 @@ use std::sync::LazyLock;
 
 use arrow_array::RecordBatchReader;
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyRecordBatch;
 use workahead_columns::{
     Caches, HashJoin, JoinType, NullEquality, Order, PagePool, Pool, Side, SpillDirectory,
+    limited_batch_rows,
 };
 use workahead_machine::limits::Store;
 use workahead_machine::{Machine, allocator};
 
 use crate::errors::Error;
+use crate::input;
+use crate::joining::Plan;
 use crate::presented::Presented;
-use crate::running::{Plan, limited_rows};
 
 /// More than any machine has logical CPUs; above it a number is a slip of the hand.
 const THREADS_MAX: usize = 4096;
@@ -120,7 +121,7 @@ impl Options {
                 "a batch can't have {rows} rows: give a number from 1 to 2^31"
             ))),
             (None, Some(limit)) => {
-                let rows = limited_rows(limit).min(join.batch_rows());
+                let rows = limited_batch_rows(limit).min(join.batch_rows());
                 Ok(join.with_batch_rows(rows))
             }
             (None, None) => Ok(join),
@@ -180,26 +181,12 @@ fn caches() -> Caches {
     *CACHES
 }
 
-/// Batches of anything that speaks the Arrow PyCapsule interface.
+/// Batches of a side.
 pub(crate) fn reader(
     input: &Bound<'_, PyAny>,
     side: Side,
 ) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let speaks = |name| input.hasattr(name);
-    if !speaks("__arrow_c_stream__")? && !speaks("__arrow_c_array__")? {
-        let (side, kind) = (side.name(), input.get_type().fully_qualified_name()?);
-        let text = format!(
-            "the {side} input is a {kind}, which is no Arrow data: give a table, a data frame or \
-             a reader of pyarrow, Polars, pandas, DuckDB or DataFusion"
-        );
-        return Err(Error::WrongUse(text).into());
-    }
-    let failed = |error: PyErr| {
-        let source = arrow_schema::ArrowError::from_external_error(Box::new(error));
-        PyErr::from(Error::Input { side, source })
-    };
-    let batches: AnyRecordBatch = input.extract().map_err(failed)?;
-    batches.into_reader().map_err(failed)
+    input::reader(input, &format!("{} input", side.name()))
 }
 
 /// The sizes that [`Options::memory_limit`] is given in.

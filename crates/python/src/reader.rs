@@ -1,4 +1,4 @@
-//! A join's result as Python has it: a stream of batches, made while it is read.
+//! A result as Python has it: a stream of batches, made while it is read.
 //!
 //! ```text
 //! Joined ─┬─ __next__ ─► Batch ─► __arrow_c_array__        waits detached, looks for signals
@@ -20,24 +20,23 @@ use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
 
 use crate::errors::Error;
-use crate::facts::Facts;
-use crate::running::{Plan, Running, Waited};
+use crate::running::{Running, Waited, Work};
 
 /// How long nobody looks whether Ctrl-C was pressed.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A join, from its plan to its end.
+/// Work, from before its begin to its end.
 enum State {
-    Planned(Box<Plan>),
+    Planned(Work),
     Running(Box<Running>),
-    Ended(Option<Facts>),
+    Ended(Option<String>),
 }
 
 /// Who reads: `__next__`, or one of the exports.
 type Reader = u64;
 const ITERATION: Reader = 0;
 
-/// A join and its readers.
+/// Work and its readers.
 struct Shared {
     state: Mutex<State>,
     /// Who has taken the first batch.
@@ -63,10 +62,10 @@ impl Shared {
     fn wait(&self) -> Result<Waited, Error> {
         let mut state = self.state();
         if let State::Planned(_) = &*state {
-            let State::Planned(plan) = std::mem::replace(&mut *state, State::Ended(None)) else {
+            let State::Planned(work) = std::mem::replace(&mut *state, State::Ended(None)) else {
                 return Ok(Waited::End);
             };
-            *state = State::Running(Box::new(Running::start(*plan)?));
+            *state = State::Running(Box::new(Running::start(work)?));
         }
         let State::Running(running) = &mut *state else { return Ok(Waited::End) };
         let waited = running.wait(TICK);
@@ -90,7 +89,7 @@ impl Shared {
         *state = State::Ended(facts);
     }
 
-    /// The next batch, waiting detached; a signal's exception ends the join.
+    /// The next batch, waiting detached; a signal's exception ends the work.
     fn next(&self, py: Python<'_>, reader: Reader) -> PyResult<Option<RecordBatch>> {
         self.take(reader)?;
         loop {
@@ -107,15 +106,16 @@ impl Shared {
 
 /// A result that is read once.
 #[pyclass(module = "workahead._workahead", frozen, weakref)]
-pub(crate) struct Joined {
+pub struct Joined {
     schema: SchemaRef,
     shared: Arc<Shared>,
 }
 
 impl Joined {
-    pub(crate) fn new(plan: Plan) -> Self {
-        let schema = plan.presented.schema().clone();
-        let state = Mutex::new(State::Planned(Box::new(plan)));
+    /// Of work that gives batches with these columns.
+    #[must_use]
+    pub fn new(schema: SchemaRef, work: Work) -> Self {
+        let state = Mutex::new(State::Planned(work));
         let (taken, exports) = (Mutex::new(None), AtomicU64::new(ITERATION));
         Self { schema, shared: Arc::new(Shared { state, taken, exports }) }
     }
@@ -152,12 +152,11 @@ impl Joined {
 
     /// Facts as JSON, if there are any yet.
     fn facts(&self, py: Python<'_>) -> Option<String> {
-        let facts = py.detach(|| match &*self.shared.state() {
+        py.detach(|| match &*self.shared.state() {
             State::Planned(_) => None,
             State::Running(running) => running.facts(),
             State::Ended(facts) => facts.clone(),
-        });
-        facts.map(|facts| facts.to_json())
+        })
     }
 
     fn close(&self, py: Python<'_>) {
@@ -167,7 +166,7 @@ impl Joined {
 
 /// Rows as Arrow: any library of its family takes them without a copy.
 #[pyclass(module = "workahead", name = "Batch", frozen)]
-pub(crate) struct Batch(RecordBatch);
+pub struct Batch(RecordBatch);
 
 #[pymethods]
 impl Batch {

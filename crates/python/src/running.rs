@@ -1,13 +1,11 @@
-//! A join at work: its threads, and what has come out so far.
+//! Work in threads of its own, and what has come out of it so far.
 //!
 //! ```text
-//! driver ── build side ──► table ──┬─ worker ──┐
-//!                                  └─ worker ──┴─► a bounded channel ──► who wants the next batch
+//! driver ── whatever work it is ──► a bounded channel ──► who wants the next batch
 //! ```
 //!
-//! The channel holds a few batches: who reads slowly slows the join down, and neither the probe
-//! side nor the result is ever in memory as a whole. None of these threads is attached to Python;
-//! producers in Python attach when they are called.
+//! The channel holds a few batches: who reads slowly slows the work down. None of these threads is
+//! attached to Python; producers in Python attach when they are called.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,50 +15,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatch;
 use pyo3::prelude::*;
-use workahead_columns::{
-    HashJoin, JoinTable, MemoryPool, Pool, ProbeMetrics, Reservation, Side, Worker,
-};
 
 use crate::errors::Error;
-use crate::facts::Facts;
-use crate::morsels::Morsels;
-use crate::presented::Presented;
 
-/// Batches that wait for a reader, for each thread.
-const WAITING: usize = 2;
-/// Rows of a probe morsel: enough that taking one costs nothing, few enough that threads end
-/// together.
-const PROBE_ROWS: usize = 1 << 16;
-/// Rows of a build morsel where memory has no limit.
-const BUILD_ROWS: usize = 1 << 20;
-/// Where it has: a row for so many bytes of the limit, within bounds.
-const LIMITED_ROW_BYTES: usize = 4 << 10;
-const LIMITED_ROWS: (usize, usize) = (1 << 10, 1 << 14);
-/// Of a limit, the share for batches that wait and for what the allocator holds beside what is
-/// asked of it.
-const BESIDE_SHARE: usize = 4;
 /// Threads that were told to stop are waited for so long: one may be in a producer that takes its
 /// time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Everything a join needs to begin.
-pub(crate) struct Plan {
-    pub(crate) join: HashJoin,
-    pub(crate) build_side: Side,
-    pub(crate) presented: Presented,
-    pub(crate) build: Box<dyn RecordBatchReader + Send>,
-    pub(crate) probe: Box<dyn RecordBatchReader + Send>,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) threads: usize,
-    pub(crate) ordered: bool,
-}
+/// Does the work, giving batches to the driver.
+type Run = dyn FnOnce(&Driver) -> Result<(), Error> + Send;
 
-/// Rows of batches that are short enough for a limit of so many bytes.
-pub(crate) fn limited_rows(limit: usize) -> usize {
-    let (least, most) = LIMITED_ROWS;
-    (limit / LIMITED_ROW_BYTES).clamp(least, most)
+/// What is to be done, on a thread of its own.
+pub struct Work {
+    /// Batches that may wait for a reader.
+    pub waiting: usize,
+    /// How.
+    pub run: Box<Run>,
 }
 
 /// What waiting came to.
@@ -75,15 +47,15 @@ pub(crate) enum Waited {
 pub(crate) struct Running {
     outputs: Option<Receiver<Result<RecordBatch, Error>>>,
     stop: Arc<AtomicBool>,
-    facts: Arc<Mutex<Option<Facts>>>,
+    facts: Arc<Mutex<Option<String>>>,
     /// Closed when the driver has let go of everything.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Running {
     /// Begins.
-    pub(crate) fn start(plan: Plan) -> Result<Self, Error> {
-        let (sender, outputs) = sync_channel(plan.threads * WAITING);
+    pub(crate) fn start(work: Work) -> Result<Self, Error> {
+        let (sender, outputs) = sync_channel(work.waiting);
         let (ending, ended) = sync_channel::<()>(1);
         let stop = Arc::new(AtomicBool::new(false));
         let facts = Arc::default();
@@ -91,7 +63,7 @@ impl Running {
         thread::Builder::new()
             .name("workahead".to_owned())
             .spawn(move || {
-                driver.drive(plan);
+                driver.drive(work);
                 drop(ending);
             })
             .map_err(Error::Thread)?;
@@ -108,8 +80,8 @@ impl Running {
         }
     }
 
-    /// What is known of the join so far.
-    pub(crate) fn facts(&self) -> Option<Facts> {
+    /// What is known of the work so far, as JSON.
+    pub(crate) fn facts(&self) -> Option<String> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -141,16 +113,16 @@ fn wait_for_the_end(ended: &Mutex<Receiver<()>>) {
     let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE);
 }
 
-/// The thread that begins and ends the others.
-struct Driver {
+/// The thread that does the work, or begins and ends those that do.
+pub struct Driver {
     sender: SyncSender<Result<RecordBatch, Error>>,
     stop: Arc<AtomicBool>,
-    facts: Arc<Mutex<Option<Facts>>>,
+    facts: Arc<Mutex<Option<String>>>,
 }
 
 impl Driver {
-    fn drive(self, plan: Plan) {
-        let done = catch_unwind(AssertUnwindSafe(|| self.join(plan)));
+    fn drive(self, work: Work) {
+        let done = catch_unwind(AssertUnwindSafe(|| (work.run)(&self)));
         let done = done.unwrap_or_else(|panic| Err(Error::Defect(words(panic.as_ref()))));
         match done {
             Ok(()) | Err(Error::Stopped) => {}
@@ -159,78 +131,28 @@ impl Driver {
         }
     }
 
-    fn join(&self, plan: Plan) -> Result<(), Error> {
-        let Plan { join, build_side, presented, build, probe, pool, threads, ordered } = plan;
-        let mut beside = Reservation::new(pool.clone());
-        let limit = pool.limit();
-        beside.grow(limit.map_or(0, |limit| limit / BESIDE_SHARE)).map_err(limit_error)?;
-        let rows = |unlimited| limit.map_or(unlimited, limited_rows);
-        let build_morsels = Morsels::new(build_side, build, rows(BUILD_ROWS));
-        let table = Arc::new(self.build(&join, &build_morsels)?);
-        if ordered && table.spills() {
-            return Err(Error::WrongUse(
-                "an order can't be kept where memory is too small for the build side: leave \
-                 maintain_order out, or raise memory_limit"
-                    .to_owned(),
-            ));
-        }
-        self.note(&table, ProbeMetrics::default());
-        let probe_rows = rows(PROBE_ROWS);
-        let morsels = &Morsels::new(build_side.other(), probe, probe_rows);
-        let worker = |_| Probing { driver: self, morsels, presented: &presented };
-        let workers = (0..threads).map(worker).collect();
-        let (_, metrics) = workahead_columns::run(&table, workers)?;
-        self.note(&table, metrics);
-        Ok(())
+    /// Whether nobody wants the rest.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
-    fn build(&self, join: &HashJoin, morsels: &Morsels) -> Result<JoinTable, Error> {
-        let mut build = join.build();
-        while let Some(batch) = self.next_of(morsels)? {
-            build.push(batch)?;
-        }
-        Ok(build.finish()?)
+    /// Gives a batch to the reader, once there is room.
+    ///
+    /// # Errors
+    /// When nobody wants it any more.
+    pub fn send(&self, batch: RecordBatch) -> Result<(), Error> {
+        self.sender.send(Ok(batch)).map_err(|_| Error::Stopped)
     }
 
-    fn next_of(&self, morsels: &Morsels) -> Result<Option<RecordBatch>, Error> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
-        }
-        morsels.next()
+    /// Says what is known so far: an object of JSON.
+    pub fn note(&self, facts: String) {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
     }
-
-    fn note(&self, table: &JoinTable, metrics: ProbeMetrics) {
-        let facts = Some(Facts::new(table, metrics));
-        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
-    }
-}
-
-fn limit_error(error: workahead_columns::MemoryError) -> Error {
-    Error::Join(error.into())
 }
 
 /// What a panic said.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
-}
-
-/// One probing thread.
-struct Probing<'a> {
-    driver: &'a Driver,
-    morsels: &'a Morsels,
-    presented: &'a Presented,
-}
-
-impl Worker for Probing<'_> {
-    type Error = Error;
-
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        self.driver.next_of(self.morsels)
-    }
-
-    fn take(&mut self, output: RecordBatch) -> Result<(), Error> {
-        let batch = self.presented.batch(&output)?;
-        self.driver.sender.send(Ok(batch)).map_err(|_| Error::Stopped)
-    }
 }

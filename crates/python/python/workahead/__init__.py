@@ -7,7 +7,8 @@
 :func:`join` takes anything that speaks the Arrow PyCapsule interface (tables, data frames and
 readers of pyarrow, Polars, pandas, DuckDB, DataFusion) and gives a reader that all of them take,
 without a copy. :func:`machine` and :func:`limits` say what this computer is and what its memory
-can do; :func:`study` reads what ``workahead study run`` has kept.
+can do; :func:`study` reads what ``workahead study run`` has kept. :func:`sql` runs SQL with these
+joins, by a second wheel.
 """
 
 from ._errors import (
@@ -19,6 +20,7 @@ from ._errors import (
 )
 from ._facts import Study, limits, machine, study
 from ._join import Reader, join
+from ._sql import sql
 from ._workahead import Batch, __version__
 
 __all__ = [
@@ -34,5 +36,6 @@ __all__ = [
     "join",
     "limits",
     "machine",
+    "sql",
     "study",
 ]

@@ -1,0 +1,85 @@
+"""SQL over Python's tables, with Workahead's joins: the wheel behind :func:`workahead.sql`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from workahead._join import Reader, _bytes, _count, _rows
+
+from . import _workahead_sql
+
+if TYPE_CHECKING:
+    from workahead._join import ArrowStream
+
+__all__ = ["sql"]
+__version__ = _workahead_sql.__version__
+
+
+def sql(
+    query: str,
+    tables: Mapping[str, ArrowStream | str | os.PathLike[str]] | None = None,
+    /,
+    *,
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+    stock: bool = False,
+    **named: ArrowStream | str | os.PathLike[str],
+) -> Reader:
+    """Run SQL over tables, by DataFusion with Workahead's joins.
+
+    Parameters
+    ----------
+    query
+        What to run, in DataFusion's SQL. Of several statements with semicolons between them, all
+        but the last one are run at once; the rows are the last one's.
+    tables, named
+        Tables by their names in SQL: tables, data frames and readers of pyarrow, Polars, pandas
+        (2.2 or newer), DuckDB, DataFusion, which are not copied; or paths of Parquet, CSV, JSON
+        lines or Arrow files, and of directories of Parquet files. A reader is read once, while the
+        query runs: a query that wants it twice is an error. ``tables`` is for names that Python
+        has no words for.
+    threads
+        By default one for every CPU that this process may use.
+    memory_limit
+        Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``, that joins, sorts and aggregates may
+        take together. What does not fit goes to files.
+    spill_dir
+        The directory for those; by default one in the system's temporary directory.
+    stock
+        Leave the joins to DataFusion.
+
+    Returns
+    -------
+    workahead.Reader
+        The rows, made while they are read, as those of :func:`workahead.join`. Its ``facts`` say
+        how many joins were done, by whom, and what they spilled.
+
+    Raises
+    ------
+    WrongUseError
+        The query is no SQL, or of names and types that are not there (``ValueError``).
+    InputError
+        A table can't be read (``RuntimeError``).
+    MemoryLimitError
+        While reading: the limit is too small (``MemoryError``).
+    WorkaheadError
+        Anything else that the query meets.
+
+    Examples
+    --------
+    >>> wa.sql("select shop, sum(price) from lines join orders using (id) group by shop",
+    ...        lines="lines.parquet", orders=frame).to_polars()
+    """
+    given = {**(tables or {}), **named}
+    options = {
+        "threads": _count("threads", threads),
+        "memory_limit": _bytes(memory_limit),
+        "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
+        "stock": stock,
+    }
+    # What knows how many rows it has holds them.
+    inputs = [(name, table, _rows(table) is not None) for name, table in given.items()]
+    return Reader(_workahead_sql.sql(query, inputs, options))

@@ -1,0 +1,69 @@
+//! `wa.sql(query, orders=…)`: SQL over Python's tables, DataFusion's with Workahead's joins in it.
+//!
+//! ```text
+//! tables, data frames ──Arrow C streams──► batches in memory ─┐
+//! readers ──────────────Arrow C streams──► read once ─────────┼─► session ─► the last statement's
+//! paths ──────────────────────────────────► files ────────────┘              rows, made while read
+//! ```
+//!
+//! A wheel of its own, because DataFusion is fifty times the size of everything else. Inputs,
+//! results and errors are those of `workahead-python`.
+
+#![forbid(unsafe_code)]
+
+mod query;
+mod tables;
+
+use std::path::PathBuf;
+
+use _workahead::errors::Error;
+use _workahead::reader::{Batch, Joined};
+use pyo3::prelude::*;
+
+use crate::query::Query;
+use crate::tables::Given;
+
+/// What `workahead_sql` passes on: names and numbers, nothing decided yet.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    threads: Option<usize>,
+    memory_limit: Option<usize>,
+    spill_dir: Option<PathBuf>,
+    stock: bool,
+}
+
+/// Plans a text's statements over tables by name; a table comes with whether it can be read again.
+#[pyfunction]
+fn sql(
+    py: Python<'_>,
+    query: String,
+    tables: Vec<(String, Bound<'_, PyAny>, bool)>,
+    options: Options,
+) -> PyResult<Joined> {
+    let taken = tables.into_iter().map(|(name, table, again)| Given::take(name, &table, again));
+    let tables = taken.collect::<PyResult<Vec<_>>>()?;
+    let planned = py.detach(|| Query::plan(&query, tables, options))?;
+    Ok(Joined::new(planned.schema(), planned.work()))
+}
+
+/// What `import workahead_sql` finds its work in.
+#[pymodule]
+fn _workahead_sql(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Joined>()?;
+    module.add_class::<Batch>()?;
+    module.add_function(wrap_pyfunction!(sql, module)?)
+}
+
+/// A session's error as Python's exception of the right kind.
+fn told(error: workahead_sql::session::SessionError) -> Error {
+    let text = error.to_string();
+    if error.is_of_memory() {
+        Error::Memory(text)
+    } else if error.is_of_the_query() {
+        Error::WrongUse(text)
+    } else {
+        Error::Query(text)
+    }
+}

@@ -1,0 +1,91 @@
+//! A text of SQL, planned, and run while its rows are read.
+
+use std::num::NonZero;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use _workahead::errors::Error;
+use _workahead::running::{Driver, Work};
+use arrow_schema::SchemaRef;
+use serde_json::json;
+use workahead_sql::session::{Answer, Joiner, Planned, Session};
+
+use crate::tables::Given;
+use crate::{Options, told};
+
+/// Batches that wait for a reader.
+const WAITING: usize = 4;
+/// How long nobody looks whether the rest is wanted.
+const TICK: Duration = Duration::from_millis(20);
+/// A query is stopped by letting go of it.
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A query that gives its rows when they are asked for.
+pub(crate) struct Query {
+    planned: Planned,
+}
+
+impl Query {
+    /// Runs all statements but the last one, whose rows are the result.
+    pub(crate) fn plan(text: &str, tables: Vec<Given>, options: Options) -> Result<Self, Error> {
+        let threads = options.threads.and_then(NonZero::new);
+        let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        let options = workahead_sql::session::Options {
+            joiner: if options.stock { Joiner::Stock } else { Joiner::Ours },
+            threads: threads.unwrap_or_else(available),
+            memory_limit: options.memory_limit,
+            spill_directory: options.spill_dir,
+        };
+        let session = Session::new(&options).map_err(told)?;
+        tables.into_iter().try_for_each(|table| table.register(&session))?;
+        let mut statements = session.statements(text).map_err(told)?;
+        let last = statements.pop();
+        let Some(last) = last else {
+            return Err(Error::WrongUse("there is no statement to run".to_owned()));
+        };
+        for statement in &statements {
+            let mut answer = session.run(statement, &GO_ON).map_err(told)?;
+            while answer.next_batch().map_err(told)?.is_some() {}
+        }
+        Ok(Self { planned: session.plan(&last).map_err(told)? })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.planned.schema()
+    }
+
+    /// What is to be done for the rows.
+    pub(crate) fn work(self) -> Work {
+        Work { waiting: WAITING, run: Box::new(move |driver| give(self.planned, driver)) }
+    }
+}
+
+fn give(planned: Planned, driver: &Driver) -> Result<(), Error> {
+    let mut answer = planned.start(&GO_ON).map_err(told)?;
+    let mut rows = 0;
+    note(&answer, rows, driver);
+    while !driver.is_stopped() {
+        let Some(next) = answer.next_within(TICK) else { continue };
+        let Some(batch) = next.map_err(told)? else { break };
+        if batch.num_rows() > 0 {
+            rows += batch.num_rows();
+            driver.send(batch)?;
+        }
+    }
+    note(&answer, rows, driver);
+    Ok(())
+}
+
+/// Under the names that `workahead sql --json` gives them.
+fn note(answer: &Answer, rows: usize, driver: &Driver) {
+    let joins = answer.joins();
+    let facts = json!({
+        "rows": rows,
+        "joins": joins.ours,
+        "joins_left_to_datafusion": joins.stock,
+        "joins_spilled": joins.spilled,
+        "spilled_files": joins.spill_files,
+        "spilled_bytes": joins.spilled_bytes,
+    });
+    driver.note(facts.to_string());
+}

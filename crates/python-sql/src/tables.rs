@@ -1,0 +1,62 @@
+//! What Python gives as a table.
+
+use std::path::PathBuf;
+
+use _workahead::errors::Error;
+use _workahead::input;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::SchemaRef;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use workahead_sql::session::Session;
+
+use crate::told;
+
+/// A table and its name.
+pub(crate) struct Given {
+    name: String,
+    source: Source,
+}
+
+enum Source {
+    /// A file, or a directory of Parquet files.
+    Path(PathBuf),
+    /// A table or a data frame: its batches are there already.
+    Batches(SchemaRef, Vec<RecordBatch>),
+    /// Whatever is made while it is read.
+    Reader(Box<dyn RecordBatchReader + Send>),
+}
+
+impl Given {
+    /// Takes hold of it; of a table, without a copy.
+    pub(crate) fn take(name: String, table: &Bound<'_, PyAny>, again: bool) -> PyResult<Self> {
+        let is_path = table.is_instance_of::<PyString>() || table.hasattr("__fspath__")?;
+        let source = if is_path {
+            Source::Path(table.extract()?)
+        } else {
+            let called = format!("table {name:?}");
+            let reader = input::reader(table, &called)?;
+            match again {
+                false => Source::Reader(reader),
+                true => {
+                    let schema = reader.schema();
+                    let failed = |source| Error::Input { name: called.clone(), source };
+                    let batches = reader.map(|batch| batch.map_err(failed));
+                    Source::Batches(schema, batches.collect::<Result<_, _>>()?)
+                }
+            }
+        };
+        Ok(Self { name, source })
+    }
+
+    /// Gives it its name in SQL.
+    pub(crate) fn register(self, session: &Session) -> Result<(), Error> {
+        let name = &self.name;
+        let done = match self.source {
+            Source::Path(path) => session.register(name, &path),
+            Source::Batches(schema, batches) => session.register_batches(name, schema, &batches),
+            Source::Reader(reader) => session.register_reader(name, reader),
+        };
+        done.map_err(told)
+    }
+}

@@ -1,0 +1,30 @@
+//! Data out of Python: anything that speaks the Arrow PyCapsule interface.
+
+use arrow_array::RecordBatchReader;
+use arrow_schema::ArrowError;
+use pyo3::prelude::*;
+use pyo3_arrow::input::AnyRecordBatch;
+
+use crate::errors::Error;
+
+/// Batches of an input that errors call so: `left input`, `table "orders"`.
+///
+/// # Errors
+/// When it is no Arrow data, or refuses to give it.
+pub fn reader(input: &Bound<'_, PyAny>, name: &str) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let speaks = |method| input.hasattr(method);
+    if !speaks("__arrow_c_stream__")? && !speaks("__arrow_c_array__")? {
+        let kind = input.get_type().fully_qualified_name()?;
+        let text = format!(
+            "the {name} is a {kind}, which is no Arrow data: give a table, a data frame or a \
+             reader of pyarrow, Polars, pandas, DuckDB or DataFusion"
+        );
+        return Err(Error::WrongUse(text).into());
+    }
+    let failed = |error: PyErr| {
+        let source = ArrowError::from_external_error(Box::new(error));
+        PyErr::from(Error::Input { name: name.to_owned(), source })
+    };
+    let batches: AnyRecordBatch = input.extract().map_err(failed)?;
+    batches.into_reader().map_err(failed)
+}
