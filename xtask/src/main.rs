@@ -8,6 +8,7 @@
 mod answers;
 mod bench;
 mod counts;
+mod deny;
 mod fuzz;
 mod guest;
 mod ledger;
@@ -19,6 +20,7 @@ mod setup;
 mod stage;
 mod test;
 mod tidy;
+mod wheels;
 mod workspace;
 
 use std::process::ExitCode;
@@ -29,11 +31,13 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   setup                 list what the tests need and install what is missing (apt when root)
-  test [--full]         setup, format, tidy, clippy, tests, doc tests, pages, Python,
+  test [--full]         setup, format, tidy, licences, clippy, tests, doc tests, pages, Python,
                         benches (small), the scheduler and servers in a guest, loom,
                         memory checkers
-  python                the wheel: built, installed, weighed, tested
-  tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger, licences …
+  python                the wheel and the SQL module: built, installed, weighed, tested
+  wheels [core] [sql]   wheels for others, x86-64 and aarch64, in target/wheels (sql: with
+                        DataFusion, an hour on two CPUs)
+  tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger …
   ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
   pages [book | commands [PAGE]]
                         the book of docs/ in target/pages, links checked; every command in it and in
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&workspace, test::Depth::Usual),
         ["test", "--full"] => test::run(&workspace, test::Depth::Full),
         ["python"] => Ok(python::run(&workspace)),
+        ["wheels", names @ ..] => wheels::run(&workspace, names),
         ["tidy"] => tidy::run(&workspace),
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),

@@ -3,9 +3,9 @@
 //! Idempotent, and quick when nothing is missing. Debian packages are installed when root, with
 //! every service held back; nobody else's machine is changed: they are told the exact command.
 
+pub(crate) mod built;
 mod duckdb;
 mod guest;
-pub(crate) mod mdbook;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -103,7 +103,7 @@ fn needs() -> Vec<Need> {
     ]
     .into_iter()
     .chain(of_studies())
-    .chain(of_pages())
+    .chain(of_sources())
     .chain(guest::needs())
     .collect()
 }
@@ -149,15 +149,24 @@ fn of_studies() -> [Need; 5] {
     ]
 }
 
-/// What the pages are made with.
-fn of_pages() -> [Need; 1] {
-    [Need {
-        name: "mdBook",
-        why: "makes the pages of docs/",
-        present: mdbook::is_there,
-        remedy: Remedy::Fetched(mdbook::fetch),
-        weight: Weight::Required,
-    }]
+/// What pages are made and dependencies are looked at with.
+fn of_sources() -> [Need; 2] {
+    [
+        Need {
+            name: "mdBook",
+            why: "makes the pages of docs/",
+            present: || built::MDBOOK.is_there(),
+            remedy: Remedy::Fetched(|| built::MDBOOK.fetch()),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "cargo-deny",
+            why: "the licences and sources of what we build on",
+            present: || built::CARGO_DENY.is_there(),
+            remedy: Remedy::Fetched(|| built::CARGO_DENY.fetch()),
+            weight: Weight::Required,
+        },
+    ]
 }
 
 /// Where fetched files go: below the user's cache directory.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::counts::Counts;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{bench, fuzz, guest, pages, proofs, python, setup, tidy};
+use crate::{bench, deny, fuzz, guest, pages, proofs, python, setup, tidy};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
         Box::new(|| vec![Stage::check("setup", setup::run)]),
         cargo("format", &["fmt", "--all", "--check"]),
         Box::new(|| vec![Stage::check("tidy", || tidy::run(workspace))]),
+        Box::new(|| vec![Stage::check("licences and sources", || deny::check(workspace))]),
         Box::new(move || vec![clippy(workspace)]),
         Box::new(move || vec![tests(workspace, depth)]),
         Box::new(|| vec![doc_tests(workspace)]),

@@ -7,7 +7,6 @@ mod code;
 mod edges;
 pub(crate) mod ledger;
 mod lengths;
-mod licences;
 pub(crate) mod links;
 mod manifests;
 mod pages;
@@ -88,11 +87,10 @@ const RULES: [(&str, Rule); 10] = [
     ("unsafe", unsafety::check),
 ];
 
-/// Checks the tracked files and the dependencies' licences; true when nothing failed.
+/// Checks the tracked files; true when nothing failed.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
     let tree = Tree::tracked(workspace)?;
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|(_, rule)| rule(&tree)).collect();
-    findings.extend(licences::check(workspace)?);
+    let findings: Vec<Finding> = RULES.iter().flat_map(|(_, rule)| rule(&tree)).collect();
     for finding in &findings {
         println!("{finding}");
     }
@@ -100,7 +98,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
     let warnings = findings.len() - failures;
     let names: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
     println!(
-        "tidy: {} files, rules {} and licences: {failures} errors, {warnings} warnings",
+        "tidy: {} files, rules {}: {failures} errors, {warnings} warnings",
         tree.files.len(),
         names.join(", "),
     );

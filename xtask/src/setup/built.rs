@@ -1,4 +1,4 @@
-//! mdBook, which makes the pages: built once, of the version that is written here.
+//! Programs that crates.io has as sources: built once, of the versions that are written here.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,35 +7,54 @@ use anyhow::{Context, Result, ensure};
 
 use super::cache;
 
-const VERSION: &str = "0.5.4";
-
-/// Where it is looked for.
-pub(crate) fn program() -> Option<PathBuf> {
-    Some(directory()?.join("bin/mdbook"))
+/// A program and how it is built.
+pub(crate) struct Built {
+    crate_name: &'static str,
+    version: &'static str,
+    /// Of its features, those that are wanted.
+    features: &'static str,
+    /// Processor time that it takes, for whoever waits.
+    minutes: &'static str,
 }
 
-fn directory() -> Option<PathBuf> {
-    Some(cache()?.join("mdbook").join(VERSION))
-}
+/// Makes the pages. Without its web server, which is half of it.
+pub(crate) const MDBOOK: Built =
+    Built { crate_name: "mdbook", version: "0.5.4", features: "search", minutes: "three minutes" };
 
-/// Whether it has been built.
-pub(super) fn is_there() -> bool {
-    program().is_some_and(|program| program.is_file())
-}
+/// Looks at licences and sources. Without what fetches advisories.
+pub(crate) const CARGO_DENY: Built =
+    Built { crate_name: "cargo-deny", version: "0.20.2", features: "", minutes: "five minutes" };
 
-/// Builds it without its web server, which is half of it.
-pub(super) fn fetch() -> Result<()> {
-    let directory = directory().context("HOME names no directory")?;
-    println!("  building mdBook {VERSION} (about three minutes of processor time)");
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["install", "mdbook", "--locked", "--quiet", "--version", VERSION])
-        .args(["--no-default-features", "--features", "search", "--root"])
-        .arg(&directory)
-        // Its own: what is built here is of no use to the workspace.
-        .env("CARGO_TARGET_DIR", directory.join("target"))
-        .status()
-        .context("cargo does not start")?;
-    let _ = std::fs::remove_dir_all(directory.join("target"));
-    ensure!(status.success(), "cargo install mdbook ended with {status}");
-    Ok(())
+impl Built {
+    /// Where it is looked for.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        Some(self.directory()?.join("bin").join(self.crate_name))
+    }
+
+    fn directory(&self) -> Option<PathBuf> {
+        Some(cache()?.join(self.crate_name).join(self.version))
+    }
+
+    /// Whether it has been built.
+    pub(super) fn is_there(&self) -> bool {
+        self.program().is_some_and(|program| program.is_file())
+    }
+
+    /// Builds it.
+    pub(super) fn fetch(&self) -> Result<()> {
+        let Self { crate_name, version, features, minutes } = self;
+        let directory = self.directory().context("HOME names no directory")?;
+        println!("  building {crate_name} {version} (about {minutes} of processor time)");
+        let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["install", crate_name, "--locked", "--quiet", "--version", version])
+            .args(["--no-default-features", "--features", features, "--root"])
+            .arg(&directory)
+            // Its own: what is built here is of no use to the workspace.
+            .env("CARGO_TARGET_DIR", directory.join("target"))
+            .status()
+            .context("cargo does not start")?;
+        let _ = std::fs::remove_dir_all(directory.join("target"));
+        ensure!(status.success(), "cargo install {crate_name} ended with {status}");
+        Ok(())
+    }
 }
