@@ -27,7 +27,7 @@ use datafusion::physical_plan::{
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
-use workahead_columns::{HashJoin, Order, limited_batch_rows};
+use workahead_columns::{HashJoin, MemoryPool, Order, limited_batch_rows};
 
 use crate::announcement::{Announcement, Reporter};
 use crate::build::{Build, Inputs, OneTable, SharedTable};
@@ -179,7 +179,10 @@ impl WorkaheadJoinExec {
         // The promise of an order is worth something only where there is one.
         let ordered = self.plan.right().output_ordering().is_some();
         let directory = if ordered { None } else { spill_directory(context)? };
-        let memory = self.tables.share(Memory::of(context, name, directory.is_some()));
+        let memory = Memory::of(context, name, directory.is_some());
+        // What can't spill would only fail earlier.
+        let memory: Arc<dyn MemoryPool> =
+            if directory.is_some() { self.tables.share(memory) } else { memory };
         let rows = usize::from(config.execution.batch_size).min(1 << 31);
         let rows = match (&directory, memory.limit()) {
             (Some(_), Some(limit)) => rows.min(limited_batch_rows(limit)),
