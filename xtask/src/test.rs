@@ -74,7 +74,7 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
 /// The whole workspace, with the command's optional parts. The same words in every stage: others
 /// would build DataFusion once more.
 pub(crate) const WHOLE: [&str; 3] =
-    ["--workspace", "--features", "workahead-cli/sql,workahead-cli/scheduler"];
+    ["--workspace", "--features", "workahead-cli/cluster,workahead-cli/scheduler"];
 
 fn clippy(workspace: &Workspace) -> Stage {
     let mut command = workspace.cargo(&["clippy"]);

@@ -15,6 +15,12 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    /// What was asked for.
+    #[cfg(feature = "sql")]
+    pub(crate) fn given(self) -> Option<NonZero<usize>> {
+        self.threads
+    }
+
     /// What was asked for, or as many as the machine runs at once.
     pub(crate) fn chosen(self) -> NonZero<usize> {
         let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);

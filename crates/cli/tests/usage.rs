@@ -6,13 +6,14 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 24] = [
     &["machine"],
     &["limits"],
     &["data"],
     &["data", "tpch"],
     &["join"],
     &["sql"],
+    &["cluster"],
     &["study"],
     &["study", "list"],
     &["study", "show"],

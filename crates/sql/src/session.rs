@@ -25,6 +25,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -84,6 +85,7 @@ pub struct Planned {
     plan: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
     runtime: Arc<Runtime>,
+    timeout: Option<Duration>,
 }
 
 impl Planned {
@@ -98,12 +100,12 @@ impl Planned {
     /// # Errors
     /// When an operator can't be started.
     pub fn start(self, stop: &'static AtomicBool) -> Result<Answer, SessionError> {
-        let Self { plan, task, runtime } = self;
+        let Self { plan, task, runtime, timeout } = self;
         // Operators start tasks of their own.
         let entered = runtime.enter();
         let stream = execute_stream(Arc::clone(&plan), task).map_err(SessionError::Query)?;
         drop(entered);
-        Ok(Answer::new(plan, stream, runtime, stop))
+        Ok(Answer::new(plan, stream, runtime, stop).with_timeout(timeout))
     }
 }
 
@@ -117,6 +119,7 @@ impl std::fmt::Debug for Planned {
 pub struct Session {
     context: SessionContext,
     runtime: Arc<Runtime>,
+    timeout: Option<Duration>,
 }
 
 impl Session {
@@ -126,12 +129,6 @@ impl Session {
     /// When threads can't be started, or the spill directory can't be written to.
     pub fn new(options: &Options) -> Result<Self, SessionError> {
         let threads = options.threads.get();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_stack_size(STACK_BYTES)
-            .enable_all()
-            .build()
-            .map_err(|source| SessionError::Threads { threads, source })?;
         let config = SessionConfig::new().with_target_partitions(threads);
         let config = config.with_information_schema(true);
         let builder = SessionStateBuilder::new()
@@ -142,8 +139,28 @@ impl Session {
             Joiner::Ours => crate::install(builder),
             Joiner::Stock => builder,
         };
-        let context = SessionContext::new_with_state(builder.build());
-        Ok(Self { context, runtime: Arc::new(runtime) })
+        Self::over(SessionContext::new_with_state(builder.build()), options.threads)
+    }
+
+    /// A session over tables and settings that were made elsewhere: those of a cluster, say.
+    ///
+    /// # Errors
+    /// When threads can't be started.
+    pub fn over(context: SessionContext, threads: NonZero<usize>) -> Result<Self, SessionError> {
+        let threads = threads.get();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|source| SessionError::Threads { threads, source })?;
+        Ok(Self { context, runtime: Arc::new(runtime), timeout: None })
+    }
+
+    /// Gives up statements that take longer than this.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Gives a file a name in SQL: Parquet, CSV, JSON lines or Arrow IPC, by how its name ends; a
@@ -202,7 +219,8 @@ impl Session {
         Ok(parsed.into_iter().map(Statement).collect())
     }
 
-    /// Plans and starts one statement. Its batches stop coming once `stop` is set.
+    /// Plans and starts one statement. Its batches stop coming once `stop` is set, or the time for
+    /// a statement is over.
     ///
     /// # Errors
     /// When it can't be planned.
@@ -226,7 +244,8 @@ impl Session {
             Ok((frame.create_physical_plan().await?, task))
         };
         let (plan, task) = self.runtime.block_on(planned).map_err(SessionError::Query)?;
-        Ok(Planned { plan, task, runtime: Arc::clone(&self.runtime) })
+        let runtime = Arc::clone(&self.runtime);
+        Ok(Planned { plan, task, runtime, timeout: self.timeout })
     }
 
     /// DataFusion's own handle, for whatever else is to be set.

@@ -1,5 +1,10 @@
 //! The subcommands, one file each: arguments, and `run`.
 
+#[cfg(feature = "cluster")]
+mod cluster;
+#[cfg(not(feature = "cluster"))]
+#[path = "cluster_absent.rs"]
+mod cluster;
 mod completions;
 mod counters;
 mod data;
@@ -38,6 +43,8 @@ pub(crate) enum Command {
     Join(join::Args),
     /// Run SQL over files, with DataFusion (in builds with the feature `sql`)
     Sql(sql::Args),
+    /// Start a small cluster for SQL, whose executors join like us (feature `cluster`)
+    Cluster(cluster::Args),
     /// Measure: list, show, run, resume and compare studies
     Study(study::Args),
     /// A paper's experiments, run here: its figure, ours, and whether they agree
@@ -62,6 +69,7 @@ impl Command {
             Self::Data(args) => data::run(args),
             Self::Join(args) => join::run(args),
             Self::Sql(args) => sql::run(args),
+            Self::Cluster(args) => cluster::run(args),
             Self::Study(args) => study::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Simulate(args) => simulate::run(args),

@@ -7,11 +7,17 @@
 //! ```
 
 mod facts;
+#[cfg(feature = "cluster")]
+mod remote;
+#[cfg(not(feature = "cluster"))]
+#[path = "sql/remote_absent.rs"]
+mod remote;
 mod rows;
 mod tasks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgGroup;
@@ -22,6 +28,7 @@ use crate::errors::WrongUse;
 use crate::interrupt::{self, Interrupted};
 use crate::memory::Memory;
 use crate::threads::Threads;
+use remote::Remote;
 use rows::FormatName;
 use tasks::{Tasks, Which};
 
@@ -33,6 +40,7 @@ Examples:
   workahead sql -f report.sql --table o=orders.parquet --out report.parquet
   workahead sql --tpch all --data tpch            after: workahead data tpch --out tpch
   workahead sql --tpch 9 --data tpch --stock      the same by DataFusion's own joins
+  workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      by `workahead cluster`
 
 Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
 the end of the file's name, or a directory of Parquet files. SET workahead.strategy = 'distance',
@@ -40,6 +48,9 @@ say, changes how keys are looked up, SET workahead.design = 'buckets' how they a
 SET workahead.build_side = 'measured' lets each join find out which side is the smaller one;
 SET datafusion.… whatever DataFusion lets be set.
 With --json the facts are printed, and rows go into --out or are only counted.";
+
+/// Who waits longer gives no limit.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The arguments of `workahead sql`.
 #[derive(Debug, clap::Args)]
@@ -70,6 +81,13 @@ pub(crate) struct Args {
     memory: Memory,
     #[command(flatten)]
     threads: Threads,
+    /// Have a cluster answer, by the line that `workahead cluster` prints; --threads is then how
+    /// many partitions plans have [default: one for each of its slots]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["memory_limit", "spill_dir"])]
+    cluster: Option<String>,
+    /// Give up statements that take longer than so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
     /// How rows are written [default: as --out's name ends, or a table]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
@@ -84,7 +102,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let goal = rows::Goal::of(args.format, args.out, args.json)?;
     let stop = interrupt::listen()?;
-    let threads = args.threads.chosen();
+    let (threads, given) = (args.threads.chosen(), args.threads.given());
     let (memory_limit, spill_directory) = args.memory.into_parts();
     let options = Options {
         joiner: if args.stock { Joiner::Stock } else { Joiner::Ours },
@@ -92,7 +110,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         memory_limit,
         spill_directory,
     };
-    let session = Session::new(&options)?;
+    let (remote, session) = match &args.cluster {
+        Some(url) => Remote::session(url, options.joiner, given)?,
+        None => (Remote::none(), Session::new(&options)?),
+    };
+    let session = session.with_timeout(args.timeout);
     let tasks = match (args.query, args.file, args.tpch) {
         (Some(query), ..) => Tasks::of_text(&session, &query)?,
         (_, Some(file), _) => {
@@ -116,8 +138,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             })?;
         }
     }
-    let facts = tasks.run(&session, &goal, stop)?;
-    facts::print(&options, facts, args.json)?;
+    let facts = tasks.run(&session, &remote, &goal, stop)?;
+    let by = facts::By { options: &options, cluster: args.cluster.as_deref() };
+    facts::print(&by, facts, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -127,6 +150,14 @@ fn named(table: &str) -> anyhow::Result<(&str, &str)> {
     pair.ok_or_else(|| {
         WrongUse::error(format!("--table {table:?} names no file: write --table NAME=FILE"))
     })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|time| !time.is_zero() && *time < YEAR)
+        .ok_or_else(|| "give seconds, such as 30 or 0.5".to_owned())
 }
 
 /// Whose fault it was.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -23,6 +23,8 @@ pub struct Answer {
     stream: SendableRecordBatchStream,
     runtime: Arc<Runtime>,
     stop: &'static AtomicBool,
+    /// The time there is, and when it is over.
+    limit: Option<(Duration, Instant)>,
 }
 
 /// The hash joins of a plan, and what ours came to.
@@ -47,7 +49,17 @@ impl Answer {
         runtime: Arc<Runtime>,
         stop: &'static AtomicBool,
     ) -> Self {
-        Self { schema: stream.schema(), plan, stream, runtime, stop }
+        Self { schema: stream.schema(), plan, stream, runtime, stop, limit: None }
+    }
+
+    pub(super) fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { limit: timeout.map(|time| (time, Instant::now() + time)), ..self }
+    }
+
+    /// What is executed.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.plan
     }
 
     /// Of every batch.
@@ -59,19 +71,26 @@ impl Answer {
     /// The next rows; none at the end.
     ///
     /// # Errors
-    /// When the statement fails, or was asked to stop.
+    /// When the statement fails, takes too long, or was asked to stop.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
-        let (stream, stop) = (&mut self.stream, self.stop);
+        let (stream, stop, limit) = (&mut self.stream, self.stop, self.limit);
         let next = async move {
             let stopped = async {
                 let mut clock = tokio::time::interval(LOOK);
-                while !stop.load(Ordering::Relaxed) {
+                loop {
                     clock.tick().await;
+                    match limit {
+                        _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
+                        Some((limit, end)) if Instant::now() >= end => {
+                            return SessionError::TooLong { limit };
+                        }
+                        _ => {}
+                    }
                 }
             };
             tokio::select! {
                 biased;
-                () = stopped => Err(SessionError::Stopped),
+                error = stopped => Err(error),
                 batch = stream.next() => batch.transpose().map_err(SessionError::Query),
             }
         };

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use datafusion::error::DataFusionError;
 
@@ -57,6 +58,12 @@ pub enum SessionError {
     /// A statement could not be planned or executed.
     #[error("{}", told(.0))]
     Query(DataFusionError),
+    /// A statement took more time than there was.
+    #[error("it took longer than {limit:?}: give it more with --timeout")]
+    TooLong {
+        /// The time there was.
+        limit: Duration,
+    },
     /// It was asked to stop.
     #[error("interrupted")]
     Stopped,

@@ -19,10 +19,19 @@ pub(crate) struct Facts {
     pub(crate) out: Option<(PathBuf, u64)>,
 }
 
+/// Who ran them.
+pub(crate) struct By<'a> {
+    pub(crate) options: &'a Options,
+    /// The cluster that did, if one did.
+    pub(crate) cluster: Option<&'a str>,
+}
+
 #[derive(Serialize)]
-struct Report {
+struct Report<'a> {
     joiner: &'static str,
-    threads: usize,
+    cluster: Option<&'a str>,
+    /// Of this process: what a cluster's executors have is theirs.
+    threads: Option<usize>,
     memory_limit_bytes: Option<usize>,
     seconds: f64,
     statements: Vec<Value>,
@@ -30,7 +39,8 @@ struct Report {
 
 /// For programs all of it on standard output; for people a line each on standard error, where rows
 /// are on standard output.
-pub(crate) fn print(options: &Options, all: Vec<Facts>, json: bool) -> anyhow::Result<()> {
+pub(crate) fn print(by: &By<'_>, all: Vec<Facts>, json: bool) -> anyhow::Result<()> {
+    let By { options, cluster } = *by;
     let seconds = all.iter().map(|facts| facts.seconds).sum();
     if json {
         return output::json(&Report {
@@ -38,7 +48,8 @@ pub(crate) fn print(options: &Options, all: Vec<Facts>, json: bool) -> anyhow::R
                 Joiner::Ours => "workahead",
                 Joiner::Stock => "datafusion",
             },
-            threads: options.threads.get(),
+            cluster,
+            threads: cluster.is_none().then_some(options.threads.get()),
             memory_limit_bytes: options.memory_limit,
             seconds,
             statements: all.iter().map(Facts::json).collect(),
@@ -47,8 +58,11 @@ pub(crate) fn print(options: &Options, all: Vec<Facts>, json: bool) -> anyhow::R
     let shown = all.last().is_some_and(|last| last.out.is_none()) && all.len() == 1;
     let mut lines: Vec<String> = all.iter().map(Facts::line).collect();
     if all.len() > 1 {
-        let threads = options.threads;
-        lines.push(format!("{} statements in {seconds:.3} s, threads: {threads}", all.len()));
+        let by = match cluster {
+            Some(url) => format!("by {url}"),
+            None => format!("threads: {}", options.threads),
+        };
+        lines.push(format!("{} statements in {seconds:.3} s, {by}", all.len()));
     }
     let text = lines.join("\n");
     if shown {

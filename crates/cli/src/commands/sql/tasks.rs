@@ -10,6 +10,7 @@ use workahead_workloads::tpch::{QUERIES, query};
 
 use super::facts::Facts;
 use super::failed;
+use super::remote::Remote;
 use super::rows::{Goal, Turn};
 use crate::errors::WrongUse;
 
@@ -81,6 +82,7 @@ impl Tasks {
     pub(crate) fn run(
         self,
         session: &Session,
+        remote: &Remote,
         goal: &Goal,
         stop: &'static AtomicBool,
     ) -> anyhow::Result<Vec<Facts>> {
@@ -97,12 +99,17 @@ impl Tasks {
             let done = || -> anyhow::Result<Facts> {
                 let mut answer = session.run(&statement, stop).map_err(failed)?;
                 let mut sink = goal.sink(&answer, turn)?;
-                while let Some(batch) = answer.next_batch().map_err(failed)? {
-                    sink.write(&batch)?;
+                loop {
+                    match answer.next_batch() {
+                        Ok(Some(batch)) => sink.write(&batch)?,
+                        Ok(None) => break,
+                        Err(error) => return Err(remote.failed(error, &answer)),
+                    }
                 }
                 let (rows, out) = sink.finish()?;
                 let seconds = start.elapsed().as_secs_f64();
-                Ok(Facts { name, rows, seconds, joins: answer.joins(), out })
+                let joins = remote.joins(&answer)?;
+                Ok(Facts { name, rows, seconds, joins, out })
             };
             all.push(match context {
                 Some(name) => done().context(name)?,

@@ -1,0 +1,28 @@
+//! `workahead cluster` in a build without Ballista: says how to get one with it.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::errors::WrongUse;
+
+const HOW: &str = "this workahead was built without clusters: build one with them by \
+    cargo build --release --package workahead-cli --features cluster";
+
+const EXAMPLE: &str = "\
+This workahead was built without clusters, because Ballista takes long to build. To have them:
+  cargo build --release --package workahead-cli --features cluster
+
+Example, with such a build:
+  workahead cluster --executors 2";
+
+/// The arguments of `workahead cluster`: whatever they are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Args {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _words: Vec<OsString>,
+}
+
+pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
+    Err(WrongUse::error(HOW))
+}

@@ -1,0 +1,53 @@
+//! `--cluster`: statements that a cluster's executors answer.
+
+use std::num::NonZero;
+
+use workahead_cluster::{Address, Client, ClientOptions, ClusterError};
+use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
+
+use super::failed;
+use crate::errors::WrongUse;
+
+/// Who answers: a cluster, or nobody but this process.
+pub(crate) struct Remote(Option<Client>);
+
+impl Remote {
+    /// This process answers.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// The cluster at an address, and a session with it.
+    pub(crate) fn session(
+        url: &str,
+        joiner: Joiner,
+        partitions: Option<NonZero<usize>>,
+    ) -> anyhow::Result<(Self, Session)> {
+        let address: Result<Address, ClusterError> = url.parse();
+        let address = address.map_err(|error| WrongUse::error(error.to_string()))?;
+        let (client, session) = Client::session(&ClientOptions { address, joiner, partitions })?;
+        Ok((Self(Some(client)), session))
+    }
+
+    /// The joins of an answer that was read to its end.
+    pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
+        Ok(match &self.0 {
+            Some(client) => client.joins(answer)?,
+            None => answer.joins(),
+        })
+    }
+
+    /// What to say of an answer that breaks off; its cluster need not go on.
+    pub(crate) fn failed(&self, error: SessionError, answer: &Answer) -> anyhow::Error {
+        let Some(client) = &self.0 else { return failed(error) };
+        if matches!(error, SessionError::Stopped | SessionError::TooLong { .. }) {
+            // It was given up for a reason, and that is told.
+            let _ = client.cancel(answer);
+            return failed(error);
+        }
+        match client.explain(error) {
+            ClusterError::Session(error) => failed(error),
+            error => error.into(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `--cluster` in a build without Ballista: says how to get one with it.
+
+use std::num::NonZero;
+
+use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
+
+use super::failed;
+use crate::errors::WrongUse;
+
+const HOW: &str = "this workahead was built without clusters: build one with them by \
+    cargo build --release --package workahead-cli --features cluster";
+
+/// Nobody but this process answers.
+pub(crate) struct Remote;
+
+impl Remote {
+    pub(crate) fn none() -> Self {
+        Self
+    }
+
+    pub(crate) fn session(
+        _url: &str,
+        _joiner: Joiner,
+        _partitions: Option<NonZero<usize>>,
+    ) -> anyhow::Result<(Self, Session)> {
+        Err(WrongUse::error(HOW))
+    }
+
+    pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
+        Ok(answer.joins())
+    }
+
+    pub(crate) fn failed(&self, error: SessionError, _answer: &Answer) -> anyhow::Error {
+        failed(error)
+    }
+}

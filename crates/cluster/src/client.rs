@@ -1,0 +1,197 @@
+//! The side that asks: a session whose queries a cluster answers.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballista_core::execution_plans::DistributedQueryExec;
+use ballista_core::extension::SessionStateExt;
+use ballista_core::serde::protobuf::operator_metric::Metric;
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use ballista_core::serde::protobuf::{
+    CancelJobParams, ExecutorStoppedParams, GetJobMetricsParams, OperatorWithMetrics,
+};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use datafusion_proto::protobuf::LogicalPlanNode;
+use workahead_sql::WorkaheadOptions;
+use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
+
+use crate::session::config;
+use crate::{Address, ClusterError, ClusterOptions, probe};
+
+/// Rows are read and tables are looked at on this side; the work is elsewhere.
+const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
+/// For a question about a query, which the scheduler answers from memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A gauge that our joins have and DataFusion's do not.
+const OF_OURS: &str = "table_bytes";
+
+/// What a client asks of a cluster.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Where its scheduler is.
+    pub address: Address,
+    /// Who does hash joins in the executors.
+    pub joiner: Joiner,
+    /// Partitions of plans; as many as the cluster has slots unless given.
+    pub partitions: Option<NonZero<usize>>,
+}
+
+/// A cluster, as seen from outside.
+#[derive(Debug, Clone)]
+pub struct Client {
+    address: Address,
+}
+
+impl Client {
+    /// Of the scheduler at an address, which need not be there yet.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self { address }
+    }
+
+    /// A session whose queries are planned by the scheduler and executed by its executors. Files
+    /// of tables are read there too: their paths must mean the same everywhere.
+    ///
+    /// # Errors
+    /// When no scheduler answers, or it has no executors.
+    pub fn session(options: &ClientOptions) -> Result<(Self, Session), ClusterError> {
+        let client = Self::new(options.address.clone());
+        client.check()?;
+        let mut config = config();
+        let extensions = &mut config.options_mut().extensions;
+        if let Some(told) = extensions.get_mut::<ClusterOptions>() {
+            told.partitions = options.partitions.map_or(0, NonZero::get);
+        }
+        if let Some(told) = extensions.get_mut::<WorkaheadOptions>() {
+            told.enabled = options.joiner == Joiner::Ours;
+        }
+        let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
+        let state = state.upgrade_for_ballista(client.address.http());
+        let state = state.map_err(ClusterError::of_datafusion)?;
+        let session = Session::over(SessionContext::new_with_state(state), THREADS)?;
+        Ok((client, session))
+    }
+
+    fn check(&self) -> Result<(), ClusterError> {
+        match probe::ask(&self.address)? {
+            probe::Answer::Ready => Ok(()),
+            probe::Answer::NoExecutors => {
+                Err(ClusterError::NoExecutors { address: self.address.clone() })
+            }
+        }
+    }
+
+    /// The joins that the executors did for an answer, after its last row.
+    ///
+    /// # Errors
+    /// When the scheduler does not say.
+    pub fn joins(&self, answer: &Answer) -> Result<Joins, ClusterError> {
+        let Some(job_id) = job(answer.plan()) else { return Ok(answer.joins()) };
+        let counted = self.ask(async |mut scheduler| {
+            scheduler.get_job_metrics(GetJobMetricsParams { job_id }).await
+        })?;
+        let mut joins = Joins::default();
+        let operators = counted.stages.iter().flat_map(|stage| &stage.operators);
+        operators.for_each(|operator| count(operator, &mut joins));
+        Ok(joins)
+    }
+
+    /// Has the cluster drop a query whose rows nobody reads.
+    ///
+    /// # Errors
+    /// When the scheduler can't be told.
+    pub fn cancel(&self, answer: &Answer) -> Result<(), ClusterError> {
+        let Some(job_id) = job(answer.plan()) else { return Ok(()) };
+        self.ask(async |mut scheduler| scheduler.cancel_job(CancelJobParams { job_id }).await)?;
+        Ok(())
+    }
+
+    /// Tells the scheduler that an executor is no more, so that it need not find out.
+    ///
+    /// # Errors
+    /// When the scheduler can't be told.
+    pub fn executor_lost(&self, name: &str, reason: &str) -> Result<(), ClusterError> {
+        let lost = ExecutorStoppedParams { executor_id: name.to_owned(), reason: reason.to_owned() };
+        self.ask(async |mut scheduler| scheduler.executor_stopped(lost).await)?;
+        Ok(())
+    }
+
+    /// What to say of a query that failed.
+    #[must_use]
+    pub fn explain(&self, error: SessionError) -> ClusterError {
+        let SessionError::Query(inner) = &error else { return error.into() };
+        if error.is_of_the_query() {
+            return error.into();
+        }
+        match self.check() {
+            Err(ClusterError::Unreachable { address, .. }) => ClusterError::Gone { address },
+            Err(none @ ClusterError::NoExecutors { .. }) => none,
+            _ => ClusterError::Query(told(&inner.strip_backtrace())),
+        }
+    }
+
+    fn ask<T, F>(&self, question: F) -> Result<T, ClusterError>
+    where
+        F: AsyncFnOnce(Scheduler) -> Result<tonic::Response<T>, tonic::Status>,
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ClusterError::Threads)?;
+        let gone = || ClusterError::Gone { address: self.address.clone() };
+        runtime.block_on(async {
+            let asked = async {
+                let scheduler = SchedulerGrpcClient::connect(self.address.http()).await;
+                let answer = question(scheduler.map_err(|_| gone())?).await;
+                let answer = answer.map_err(|status| ClusterError::Query(status.message().into()));
+                Ok(answer?.into_inner())
+            };
+            tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(gone()))
+        })
+    }
+}
+
+type Scheduler = SchedulerGrpcClient<tonic::transport::Channel>;
+
+/// The name that the scheduler gave to a query, once it did.
+fn job(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    match plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>() {
+        Some(query) => query.job_id().map(|id| id.to_string()),
+        None => plan.children().into_iter().find_map(job),
+    }
+}
+
+fn count(operator: &OperatorWithMetrics, joins: &mut Joins) {
+    let metrics = || operator.metrics.iter().filter_map(|metric| metric.metric.as_ref());
+    // Their names are the scheduler's, who planned DataFusion's.
+    let named = ["HashJoinExec", "SortMergeJoinExec", "WorkaheadJoinExec"];
+    if !named.contains(&operator.operator_type.as_str()) {
+        return;
+    }
+    if !metrics().any(|metric| matches!(metric, Metric::Gauge(gauge) if gauge.name == OF_OURS)) {
+        joins.stock += 1;
+        return;
+    }
+    joins.ours += 1;
+    let sum = |of: fn(&Metric) -> Option<u64>| metrics().filter_map(of).sum::<u64>() as usize;
+    let files = sum(|metric| match metric {
+        Metric::SpillCount(files) => Some(*files),
+        _ => None,
+    });
+    joins.spilled += usize::from(files > 0);
+    joins.spill_files += files;
+    joins.spilled_bytes += sum(|metric| match metric {
+        Metric::SpilledBytes(bytes) => Some(*bytes),
+        _ => None,
+    });
+}
+
+/// Ballista's words without the layers that every task's error comes in.
+fn told(text: &str) -> String {
+    let mut rest = text;
+    for layer in ["Execution error: ", "DataFusion error: "] {
+        rest = rest.strip_prefix(layer).unwrap_or(rest);
+    }
+    rest.to_owned()
+}

@@ -1,0 +1,59 @@
+//! Our joins in the stages that an executor receives.
+//!
+//! A plan comes from the scheduler with the joins that Ballista decided on, while the query ran
+//! and from what it measured. Which side is built, what is broadcast, how inputs are partitioned:
+//! all of that stays, and only who does the join changes, as the last thing before a task starts.
+
+use std::sync::Arc;
+
+use ballista_core::JobId;
+use ballista_executor::execution_engine::{
+    DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor,
+};
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
+use workahead_sql::{Settings, WorkaheadJoins};
+
+use crate::task::Task;
+
+/// Ballista's engine, over plans with our joins.
+#[derive(Default)]
+pub struct Engine {
+    stages: DefaultExecutionEngine,
+    joins: WorkaheadJoins,
+}
+
+impl Engine {
+    /// By what is known of the machine.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { stages: DefaultExecutionEngine::new(), joins: WorkaheadJoins::new(settings) }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("joins", &self.joins).finish_non_exhaustive()
+    }
+}
+
+impl ExecutionEngine for Engine {
+    fn create_query_stage_exec(
+        &self,
+        job: JobId,
+        stage: usize,
+        task: usize,
+        partitions: Vec<usize>,
+        plan: Arc<dyn ExecutionPlan>,
+        directory: &str,
+        config: &SessionConfig,
+    ) -> Result<Arc<dyn QueryStageExecutor>> {
+        let plan = self.joins.optimize(plan, config.options())?;
+        let stages = &self.stages;
+        let stage = stages
+            .create_query_stage_exec(job, stage, task, partitions, plan, directory, config)?;
+        Ok(Arc::new(Task::new(stage)))
+    }
+}

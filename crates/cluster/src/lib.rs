@@ -1,0 +1,32 @@
+//! A Ballista cluster whose executors join with Workahead.
+//!
+//! ```text
+//! client ── logical plan ──► scheduler ── plans of stages ──► executors ──► files of shuffles
+//!   Session, tables            plans, places tasks              Engine: HashJoinExec becomes ours
+//!      ▲                                                        memory: limit / slots, then spills
+//!      └───────────────── rows of the last stage ◄──────────────────┘
+//! ```
+//!
+//! Ballista's adaptive planner replaces the rules of a session, so a rule that swaps joins never
+//! runs there. What it can't replace is who executes a stage: [`Engine`] puts our joins into every
+//! stage that an executor receives, whoever planned it.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod client;
+mod engine;
+mod error;
+mod executor;
+mod probe;
+mod scheduler;
+mod session;
+mod task;
+
+pub use address::Address;
+pub use client::{Client, ClientOptions};
+pub use engine::Engine;
+pub use error::ClusterError;
+pub use executor::{ExecutorOptions, executor};
+pub use scheduler::{SchedulerOptions, scheduler};
+pub use session::ClusterOptions;

@@ -1,0 +1,105 @@
+//! Whether a scheduler answers at an address: its readiness, asked for as a load balancer would.
+//!
+//! gRPC would say `transport error` of a host without anybody, of a web server and of an old
+//! scheduler alike; a line of HTTP tells them apart, before a query is given away.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use crate::{Address, ClusterError};
+
+/// A machine that is there answers in far less.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// No scheduler says more of itself.
+const ANSWER_BYTES_MAX: u64 = 16 << 10;
+/// Ballista's major version: schedulers refuse clients of another.
+const SERVER: &str = "server: ballista/55.";
+
+/// What a scheduler says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// There are executors.
+    Ready,
+    /// There are none.
+    NoExecutors,
+}
+
+/// Asks the scheduler at an address.
+pub(crate) fn ask(address: &Address) -> Result<Answer, ClusterError> {
+    let unreachable =
+        |source| ClusterError::Unreachable { address: address.clone(), source };
+    let mut stream = connect(address).map_err(unreachable)?;
+    match request(&mut stream, address) {
+        Ok(text) => read(&text).ok_or_else(|| ClusterError::NotAScheduler { address: address.clone() }),
+        // It took the connection and could not make sense of a line of HTTP, or never answered.
+        Err(_) => Err(ClusterError::NotAScheduler { address: address.clone() }),
+    }
+}
+
+fn connect(address: &Address) -> io::Result<TcpStream> {
+    let host = address.host().trim_start_matches('[').trim_end_matches(']');
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for found in (host, address.port()).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&found, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn request(stream: &mut TcpStream, address: &Address) -> io::Result<String> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (host, port) = (address.host(), address.port());
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn read(answer: &str) -> Option<Answer> {
+    let head = answer.split("\r\n\r\n").next()?;
+    let status = head.split(' ').nth(1)?;
+    let ours = head.lines().any(|line| line.to_ascii_lowercase().starts_with(SERVER));
+    match status {
+        "200" if ours => Some(Answer::Ready),
+        "503" if ours => Some(Answer::NoExecutors),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_scheduler_is_taken_for_one() {
+        let answer = |status: &str, server: &str| {
+            read(&format!("HTTP/1.1 {status}\r\nserver: {server}\r\ncontent-length: 0\r\n\r\n"))
+        };
+        assert_eq!(answer("200 OK", "ballista/55.0.0"), Some(Answer::Ready));
+        assert_eq!(answer("503 Unavailable", "ballista/55.1.0"), Some(Answer::NoExecutors));
+        assert_eq!(answer("404 Not Found", "ballista/55.0.0"), None);
+        assert_eq!(answer("200 OK", "ballista/54.0.0"), None);
+        assert_eq!(answer("200 OK", "nginx"), None);
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn nobody_and_somebody_else_are_told_apart() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::new("127.0.0.1", listener.local_addr().unwrap().port());
+        let other = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nserver: other\r\n\r\n").unwrap();
+        });
+        let error = ask(&address).unwrap_err();
+        assert!(matches!(error, ClusterError::NotAScheduler { .. }), "{error}");
+        other.join().unwrap();
+        // Its listener has gone with it.
+        let error = ask(&address).unwrap_err();
+        assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
+    }
+}

@@ -1,0 +1,68 @@
+//! What client, scheduler and executors agree on: the settings that travel with a query, and how
+//! plans are written down.
+
+use std::sync::Arc;
+
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::common::config::ConfigExtension;
+use datafusion::common::extensions_options;
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::physical_plan::PhysicalExtensionCodec;
+use workahead_sql::{WorkaheadCodec, WorkaheadOptions};
+
+extensions_options! {
+    /// Options under `cluster.` in SQL.
+    pub struct ClusterOptions {
+        /// Partitions of a plan; 0 for as many as the cluster has slots.
+        pub partitions: usize, default = 0
+    }
+}
+
+impl ConfigExtension for ClusterOptions {
+    const PREFIX: &'static str = "cluster";
+}
+
+/// The settings that a query begins with. A setting that the other side does not know is dropped
+/// on its way, without a word: all three begin with the same.
+pub(crate) fn config() -> SessionConfig {
+    SessionConfig::new_with_ballista()
+        .with_option_extension(WorkaheadOptions::default())
+        .with_option_extension(ClusterOptions::default())
+        // Ballista prefers sort-merge joins because DataFusion's hash join can't spill. Ours can,
+        // so it is no reason either to leave a large build side to a sort.
+        .set_bool("datafusion.optimizer.prefer_hash_join", true)
+        .with_ballista_hash_join_max_build_partition_bytes(0)
+}
+
+/// Plans on the wire: ours within Ballista's.
+pub(crate) fn codec() -> Arc<dyn PhysicalExtensionCodec> {
+    Arc::new(WorkaheadCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_sets_reaches_the_other_side() {
+        let mut client = config();
+        for (name, value) in [
+            ("cluster.partitions", "7"),
+            ("workahead.enabled", "false"),
+            ("ballista.optimizer.broadcast_join_threshold_bytes", "5"),
+        ] {
+            client.options_mut().set(name, value).unwrap();
+        }
+        let mut server = config();
+        for entry in client.options().entries() {
+            // Some can't be set again; those above can.
+            let _ = server.options_mut().set(&entry.key, &entry.value.unwrap_or_default());
+        }
+        let extensions = &server.options().extensions;
+        assert_eq!(extensions.get::<ClusterOptions>().unwrap().partitions, 7);
+        assert!(!extensions.get::<WorkaheadOptions>().unwrap().enabled);
+        assert_eq!(server.ballista_broadcast_join_threshold_bytes(), 5);
+        assert_eq!(server.ballista_hash_join_max_build_partition_bytes(), 0);
+    }
+}
