@@ -51,6 +51,8 @@ usage: cargo xtask COMMAND
   bench memory [--rounds N] [--rows N] [--limit BYTES]
                         a join in less memory than it needs, beside DataFusion's sort-merge join
   bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
+  bench cluster [--help]
+                        TPC-H on one and two executors, beside one process
   answers               TPC-H's answers in crates/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
                         (as root); what came of the README's is kept in bench/record/
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&workspace, None),
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
+        ["bench", "cluster", words @ ..] => bench::cluster::run(&workspace, words),
         ["bench", "sql", words @ ..] => bench::sql::run(&workspace, words),
         ["answers"] => answers::run(&workspace),
         ["newcomer"] => newcomer::run(&workspace, None),

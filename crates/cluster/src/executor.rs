@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ballista_core::RuntimeProducer;
 use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::error::BallistaError;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_executor::health::ExecutorHealth;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -71,7 +72,10 @@ pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(
         let mut running = std::pin::pin!(start_executor_process(Arc::new(process)));
         loop {
             tokio::select! {
-                ended = &mut running => return ended,
+                ended = &mut running => {
+                    let why = "a service ended before the scheduler knew of it".to_owned();
+                    return ended.and(Err(BallistaError::General(why)));
+                }
                 () = tokio::time::sleep(LOOK) => if health.is_ready() { break },
             }
         }

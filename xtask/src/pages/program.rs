@@ -42,7 +42,9 @@ impl Program {
 
     /// The line with which a subcommand says that it is not in this build; `None` where it is.
     pub(super) fn lacks(&self, subcommand: &str) -> Option<String> {
-        let output = Command::new(&self.path).arg(subcommand).output().ok()?;
+        // An option that there is not: some do their work without any, and stay.
+        let words = [subcommand, "--is-it-there"];
+        let output = Command::new(&self.path).args(words).output().ok()?;
         let says = String::from_utf8_lossy(&output.stderr).into_owned();
         let line = says.lines().find(|line| line.contains("was built without"))?;
         Some(line.trim_start_matches("error: ").to_owned())
