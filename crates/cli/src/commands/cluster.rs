@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     part: Option<Part>,
     #[command(flatten)]
-    small: small::Args,
+    small: small::SmallArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]

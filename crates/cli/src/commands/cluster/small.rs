@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The arguments of the whole cluster.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SmallArgs {
     /// Executors, a process each
     #[arg(long, value_name = "N", default_value = "2")]
     executors: NonZero<u16>,
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 /// Starts it, prints where it is, and stays until it is asked to leave.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &SmallArgs) -> anyhow::Result<()> {
     let executors: usize = args.executors.get().into();
     let allowed = pin::affinity()?;
     let shares = shares(args.cpus.as_ref(), &allowed, executors)?;
