@@ -180,12 +180,13 @@ impl Results {
         })
     }
 
-    /// Why a cell has no sample, in words.
+    /// Why a cell has no sample, or none with the figure that is looked for, in words.
     pub fn absence(&self, cell: usize) -> String {
         let impossible = self.record.needs.get(cell).and_then(|need| need.impossible.as_ref());
         match (self.failure(cell), impossible) {
             (Some(failure), _) => format!("failed: {failure}"),
             (None, Some(why)) => format!("not here: {why}"),
+            (None, None) if self.of_cell(cell).next().is_some() => "has no such figure".to_owned(),
             (None, None) => "not run yet".to_owned(),
         }
     }
