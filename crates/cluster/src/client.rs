@@ -19,7 +19,7 @@ use workahead_sql::WorkaheadOptions;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use crate::session::config;
-use crate::{Address, ClusterError, ClusterOptions, probe};
+use crate::{Address, ClusterError, ClusterOptions, Watch, probe};
 
 /// Rows are read and tables are looked at on this side; the work is elsewhere.
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
@@ -76,12 +76,18 @@ impl Client {
     }
 
     fn check(&self) -> Result<(), ClusterError> {
-        match probe::ask(&self.address)? {
-            probe::Answer::Ready => Ok(()),
-            probe::Answer::NoExecutors => {
-                Err(ClusterError::NoExecutors { address: self.address.clone() })
-            }
+        match probe::executors(&self.address)? {
+            0 => Err(ClusterError::NoExecutors { address: self.address.clone() }),
+            _ => Ok(()),
         }
+    }
+
+    /// Watches over an answer that is about to be read: see [`Watch`].
+    ///
+    /// # Errors
+    /// When the scheduler does not answer.
+    pub fn watch(&self, answer: &Answer) -> Result<Watch, ClusterError> {
+        Watch::over(self.address.clone(), answer.given_up())
     }
 
     /// The joins that the executors did for an answer, after its last row.
@@ -122,7 +128,16 @@ impl Client {
     /// What to say of a query that failed.
     #[must_use]
     pub fn explain(&self, error: SessionError) -> ClusterError {
-        let SessionError::Query(inner) = &error else { return error.into() };
+        let address = self.address.clone();
+        let inner = match &error {
+            SessionError::GivenUp => match self.check() {
+                Ok(()) => return ClusterError::ExecutorLost { address },
+                Err(ClusterError::Unreachable { .. }) => return ClusterError::Gone { address },
+                Err(error) => return error,
+            },
+            SessionError::Query(inner) => inner,
+            _ => return error.into(),
+        };
         if error.is_of_the_query() {
             return error.into();
         }

@@ -42,6 +42,14 @@ pub enum ClusterError {
         /// Its scheduler.
         address: Address,
     },
+    /// A query's executor died, and it could not be begun anew.
+    #[error(
+        "an executor of the cluster at {address} was lost in the middle of the query: run it again"
+    )]
+    ExecutorLost {
+        /// Its scheduler.
+        address: Address,
+    },
     /// The scheduler was there, and is no more.
     #[error("the scheduler at {address} has gone in the middle of a query: start the cluster again")]
     Gone {

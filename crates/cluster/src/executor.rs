@@ -56,7 +56,7 @@ pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(
         return Err(ClusterError::Memory { bytes: options.memory_limit, slots });
     }
     // Readiness is about executors, and this may be the first.
-    probe::ask(&options.scheduler)?;
+    probe::executors(&options.scheduler)?;
     let spill = options.directory.join("spill");
     let failed = |source| ClusterError::Directory { path: options.directory.clone(), source };
     std::fs::create_dir_all(&spill).map_err(failed)?;

@@ -21,7 +21,9 @@ mod executor;
 mod probe;
 mod scheduler;
 mod session;
+mod slots;
 mod task;
+mod watch;
 
 pub use address::Address;
 pub use client::{Client, ClientOptions};
@@ -30,3 +32,4 @@ pub use error::ClusterError;
 pub use executor::{ExecutorOptions, executor};
 pub use scheduler::{SchedulerOptions, scheduler};
 pub use session::ClusterOptions;
+pub use watch::Watch;

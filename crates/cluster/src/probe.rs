@@ -16,17 +16,8 @@ const ANSWER_BYTES_MAX: u64 = 16 << 10;
 /// Ballista's major version: schedulers refuse clients of another.
 const SERVER: &str = "server: ballista/55.";
 
-/// What a scheduler says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// There are executors.
-    Ready,
-    /// There are none.
-    NoExecutors,
-}
-
-/// Asks the scheduler at an address.
-pub(crate) fn ask(address: &Address) -> Result<Answer, ClusterError> {
+/// Asks the scheduler at an address how many executors it has.
+pub(crate) fn executors(address: &Address) -> Result<usize, ClusterError> {
     let unreachable =
         |source| ClusterError::Unreachable { address: address.clone(), source };
     let mut stream = connect(address).map_err(unreachable)?;
@@ -59,15 +50,15 @@ fn request(stream: &mut TcpStream, address: &Address) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-fn read(answer: &str) -> Option<Answer> {
-    let head = answer.split("\r\n\r\n").next()?;
-    let status = head.split(' ').nth(1)?;
-    let ours = head.lines().any(|line| line.to_ascii_lowercase().starts_with(SERVER));
-    match status {
-        "200" if ours => Some(Answer::Ready),
-        "503" if ours => Some(Answer::NoExecutors),
-        _ => None,
+/// `ready: 2 executors registered`, `not ready: 0/1 executors registered`.
+fn read(answer: &str) -> Option<usize> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    if !head.lines().any(|line| line.to_ascii_lowercase().starts_with(SERVER)) {
+        return None;
     }
+    let (_, counted) = body.split_once("ready: ")?;
+    let end = counted.find(|letter: char| !letter.is_ascii_digit())?;
+    counted[..end].parse().ok()
 }
 
 #[cfg(test)]
@@ -76,14 +67,14 @@ mod tests {
 
     #[test]
     fn only_a_scheduler_is_taken_for_one() {
-        let answer = |status: &str, server: &str| {
-            read(&format!("HTTP/1.1 {status}\r\nserver: {server}\r\ncontent-length: 0\r\n\r\n"))
+        let answer = |server: &str, body: &str| {
+            read(&format!("HTTP/1.1 200 OK\r\nserver: {server}\r\n\r\n{body}"))
         };
-        assert_eq!(answer("200 OK", "ballista/55.0.0"), Some(Answer::Ready));
-        assert_eq!(answer("503 Unavailable", "ballista/55.1.0"), Some(Answer::NoExecutors));
-        assert_eq!(answer("404 Not Found", "ballista/55.0.0"), None);
-        assert_eq!(answer("200 OK", "ballista/54.0.0"), None);
-        assert_eq!(answer("200 OK", "nginx"), None);
+        assert_eq!(answer("ballista/55.0.0", "ready: 12 executors registered\n"), Some(12));
+        assert_eq!(answer("ballista/55.1.0", "not ready: 0/1 executors registered\n"), Some(0));
+        assert_eq!(answer("ballista/55.0.0", "no such page\n"), None);
+        assert_eq!(answer("ballista/54.0.0", "ready: 12 executors registered\n"), None);
+        assert_eq!(answer("nginx", "ready: 12 executors registered\n"), None);
         assert_eq!(read(""), None);
     }
 
@@ -95,11 +86,11 @@ mod tests {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\nserver: other\r\n\r\n").unwrap();
         });
-        let error = ask(&address).unwrap_err();
+        let error = executors(&address).unwrap_err();
         assert!(matches!(error, ClusterError::NotAScheduler { .. }), "{error}");
         other.join().unwrap();
         // Its listener has gone with it.
-        let error = ask(&address).unwrap_err();
+        let error = executors(&address).unwrap_err();
         assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::utils::default_session_builder;
-use ballista_scheduler::cluster::memory::{InMemoryClusterState, InMemoryJobState};
+use ballista_scheduler::cluster::memory::InMemoryJobState;
 use ballista_scheduler::cluster::{BallistaCluster, ClusterState};
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
@@ -16,6 +16,7 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::FutureExt;
 
 use crate::session::{codec, config};
+use crate::slots::Slots;
 use crate::{Address, ClusterError, ClusterOptions};
 
 /// Planning is most of its work, and some plans are deep.
@@ -89,7 +90,7 @@ fn made(options: &SchedulerOptions, port: u16) -> (BallistaCluster, SchedulerCon
         override_physical_codec: Some(codec()),
         ..SchedulerConfig::default()
     };
-    let executors = Arc::new(InMemoryClusterState::default());
+    let executors = Arc::new(Slots::default());
     let sessions = share_file_statistics_cache(sessions(Arc::clone(&executors) as _));
     let jobs = InMemoryJobState::new(settings.scheduler_id.clone(), sessions, Arc::new(config));
     (BallistaCluster::new(executors, Arc::new(jobs)), settings)

@@ -1,26 +1,58 @@
 //! What client, scheduler and executors agree on: the settings that travel with a query, and how
 //! plans are written down.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
-use datafusion::common::config::ConfigExtension;
-use datafusion::common::extensions_options;
+use datafusion::common::exec_datafusion_err;
+use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::error::Result;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use workahead_sql::{WorkaheadCodec, WorkaheadOptions};
 
-extensions_options! {
-    /// Options under `cluster.` in SQL.
-    pub struct ClusterOptions {
-        /// Partitions of a plan; 0 for as many as the cluster has slots.
-        pub partitions: usize, default = 0
-    }
+/// Options under `cluster.` in SQL.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// Partitions of a plan; 0 for as many as the cluster has slots.
+    pub partitions: usize,
 }
 
 impl ConfigExtension for ClusterOptions {
     const PREFIX: &'static str = "cluster";
+}
+
+impl ExtensionOptions for ClusterOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let partitions = value.parse().ok().filter(|_| key == "partitions");
+        self.partitions = partitions.ok_or_else(|| {
+            exec_datafusion_err!("cluster.{key} = {value}: there is cluster.partitions, a number")
+        })?;
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        vec![ConfigEntry {
+            // With its prefix, by which it is set on the other side.
+            key: "cluster.partitions".to_owned(),
+            value: Some(self.partitions.to_string()),
+            description: "Partitions of a plan; 0 for as many as the cluster has slots",
+        }]
+    }
 }
 
 /// The settings that a query begins with. A setting that the other side does not know is dropped

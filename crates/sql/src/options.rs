@@ -1,16 +1,18 @@
 //! What can be set: by the session in SQL (`SET workahead.strategy = 'distance'`), and by the
 //! program that knows the machine.
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 
-use datafusion::common::config::ConfigExtension;
-use datafusion::common::extensions_options;
-use datafusion::config::ConfigOptions;
+use datafusion::common::config_namespace;
+use datafusion::config::{
+    ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit,
+};
 use datafusion::error::{DataFusionError, Result};
 use workahead_columns::{Caches, Design, Strategy};
 
-extensions_options! {
+config_namespace! {
     /// Options under `workahead.` in SQL.
     pub struct WorkaheadOptions {
         /// Whether hash joins are replaced at all.
@@ -31,6 +33,46 @@ extensions_options! {
 
 impl ConfigExtension for WorkaheadOptions {
     const PREFIX: &'static str = "workahead";
+}
+
+/// DataFusion's own macro for extensions leaves the prefix out of what it lists, and who sends a
+/// session's settings to another process sends what is listed.
+impl ExtensionOptions for WorkaheadOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        ConfigField::set(self, key, value)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let mut listed = Listed::default();
+        self.visit(&mut listed, Self::PREFIX, "");
+        listed.0
+    }
+}
+
+#[derive(Default)]
+struct Listed(Vec<ConfigEntry>);
+
+impl Visit for Listed {
+    fn some<V: fmt::Display>(&mut self, key: &str, value: V, description: &'static str) {
+        let (key, value) = (key.to_owned(), Some(value.to_string()));
+        self.0.push(ConfigEntry { key, value, description });
+    }
+
+    fn none(&mut self, key: &str, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: None, description });
+    }
 }
 
 impl WorkaheadOptions {
@@ -149,6 +191,19 @@ impl Default for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_listed_by_the_names_that_set_them() {
+        let mut options = ConfigOptions::new();
+        options.extensions.insert(WorkaheadOptions::default());
+        options.set("workahead.strategy", "amac").unwrap();
+        let mut others = ConfigOptions::new();
+        others.extensions.insert(WorkaheadOptions::default());
+        for entry in options.entries().iter().filter(|entry| entry.key.starts_with("workahead.")) {
+            others.set(&entry.key, entry.value.as_deref().unwrap()).unwrap();
+        }
+        assert_eq!(WorkaheadOptions::of(&others).strategy, "amac");
+    }
 
     #[test]
     fn unknown_names_are_refused_with_the_list() {

@@ -25,6 +25,7 @@ pub struct Answer {
     stop: &'static AtomicBool,
     /// The time there is, and when it is over.
     limit: Option<(Duration, Instant)>,
+    given_up: Arc<AtomicBool>,
 }
 
 /// The hash joins of a plan, and what ours came to.
@@ -49,11 +50,17 @@ impl Answer {
         runtime: Arc<Runtime>,
         stop: &'static AtomicBool,
     ) -> Self {
-        Self { schema: stream.schema(), plan, stream, runtime, stop, limit: None }
+        Self { schema: stream.schema(), plan, stream, runtime, stop, limit: None, given_up: Arc::default() }
     }
 
     pub(super) fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { limit: timeout.map(|time| (time, Instant::now() + time)), ..self }
+    }
+
+    /// Set, it ends this answer: for whoever learns elsewhere that its rows will not come.
+    #[must_use]
+    pub fn given_up(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.given_up)
     }
 
     /// What is executed.
@@ -74,6 +81,7 @@ impl Answer {
     /// When the statement fails, takes too long, or was asked to stop.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
         let (stream, stop, limit) = (&mut self.stream, self.stop, self.limit);
+        let given_up = &self.given_up;
         let next = async move {
             let stopped = async {
                 let mut clock = tokio::time::interval(LOOK);
@@ -81,6 +89,7 @@ impl Answer {
                     clock.tick().await;
                     match limit {
                         _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
+                        _ if given_up.load(Ordering::Relaxed) => return SessionError::GivenUp,
                         Some((limit, end)) if Instant::now() >= end => {
                             return SessionError::TooLong { limit };
                         }

@@ -64,6 +64,9 @@ pub enum SessionError {
         /// The time there was.
         limit: Duration,
     },
+    /// Its rows would not have come.
+    #[error("given up")]
+    GivenUp,
     /// It was asked to stop.
     #[error("interrupted")]
     Stopped,

@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) joins: Joins,
     /// The file, and its bytes.
     pub(crate) out: Option<(PathBuf, u64)>,
+    /// How often it was begun: more than once when a cluster lost an executor.
+    pub(crate) runs: usize,
 }
 
 /// Who ran them.
@@ -78,6 +80,7 @@ impl Facts {
         json!({
             "name": self.name,
             "rows": self.rows,
+            "runs": self.runs,
             "seconds": self.seconds,
             "joins": ours,
             "joins_left_to_datafusion": stock,
@@ -102,6 +105,9 @@ impl Facts {
         if joins.spilled > 0 {
             let bytes = HumanBytes(joins.spilled_bytes as u64);
             line += &format!(", {} spilled {bytes} to {} files", joins.spilled, joins.spill_files);
+        }
+        if self.runs > 1 {
+            line += &format!(", begun {} times, for executors were lost", self.runs);
         }
         if let Some((path, bytes)) = &self.out {
             line += &format!("; written {}, {}", path.display(), HumanBytes(*bytes));

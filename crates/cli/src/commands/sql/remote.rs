@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use workahead_cluster::{Address, Client, ClientOptions, ClusterError};
+use workahead_cluster::{Address, Client, ClientOptions, ClusterError, Watch};
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use super::failed;
@@ -29,6 +29,12 @@ impl Remote {
         Ok((Self(Some(client)), session))
     }
 
+    /// Watches over an answer that is about to be read.
+    pub(crate) fn watch(&self, answer: &Answer) -> anyhow::Result<Watched> {
+        let watch = self.0.as_ref().map(|client| client.watch(answer)).transpose()?;
+        Ok(Watched(watch))
+    }
+
     /// The joins of an answer that was read to its end.
     pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
         Ok(match &self.0 {
@@ -40,14 +46,28 @@ impl Remote {
     /// What to say of an answer that breaks off; its cluster need not go on.
     pub(crate) fn failed(&self, error: SessionError, answer: &Answer) -> anyhow::Error {
         let Some(client) = &self.0 else { return failed(error) };
+        // Where it is over already there is nothing to cancel, and why is told below.
+        let _ = client.cancel(answer);
         if matches!(error, SessionError::Stopped | SessionError::TooLong { .. }) {
-            // It was given up for a reason, and that is told.
-            let _ = client.cancel(answer);
             return failed(error);
         }
         match client.explain(error) {
             ClusterError::Session(error) => failed(error),
             error => error.into(),
+        }
+    }
+}
+
+/// An answer that is watched over while this lives.
+pub(crate) struct Watched(Option<Watch>);
+
+impl Watched {
+    /// Whether the same statement may do better: what failed was the cluster.
+    pub(crate) fn lost_an_executor(&self, error: &SessionError) -> bool {
+        match (error, &self.0) {
+            (SessionError::GivenUp, _) => true,
+            (SessionError::Query(_), Some(watch)) if !error.is_of_the_query() => watch.lost(),
+            _ => false,
         }
     }
 }

@@ -26,11 +26,24 @@ impl Remote {
         Err(WrongUse::error(HOW))
     }
 
+    pub(crate) fn watch(&self, _answer: &Answer) -> anyhow::Result<Watched> {
+        Ok(Watched)
+    }
+
     pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
         Ok(answer.joins())
     }
 
     pub(crate) fn failed(&self, error: SessionError, _answer: &Answer) -> anyhow::Error {
         failed(error)
+    }
+}
+
+/// Nothing is.
+pub(crate) struct Watched;
+
+impl Watched {
+    pub(crate) fn lost_an_executor(&self, _error: &SessionError) -> bool {
+        false
     }
 }

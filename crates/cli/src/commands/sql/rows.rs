@@ -177,6 +177,11 @@ impl Sink {
         Ok(())
     }
 
+    /// Whether somebody has seen some of the rows, which can't be taken back.
+    pub(crate) fn is_seen(&self) -> bool {
+        matches!(self, Self::Shown(writer, _) if writer.rows() > 0)
+    }
+
     /// Rows taken, and the file they are in.
     pub(crate) fn finish(self) -> anyhow::Result<(u64, Option<(PathBuf, u64)>)> {
         match self {

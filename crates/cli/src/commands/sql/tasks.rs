@@ -1,11 +1,12 @@
 //! The statements, and running them one after the other.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::Context;
-use workahead_sql::session::{Session, Statement};
+use workahead_sql::session::{Joins, Session, Statement};
 use workahead_workloads::tpch::{QUERIES, query};
 
 use super::facts::Facts;
@@ -89,7 +90,6 @@ impl Tasks {
         let last = self.statements.len() - 1;
         let mut all = Vec::new();
         for (at, Task { name, statement }) in self.statements.into_iter().enumerate() {
-            let start = Instant::now();
             let turn = match at == last {
                 _ if self.suite => Turn::OfSuite,
                 true => Turn::Last,
@@ -97,19 +97,9 @@ impl Tasks {
             };
             let context = name.clone();
             let done = || -> anyhow::Result<Facts> {
-                let mut answer = session.run(&statement, stop).map_err(failed)?;
-                let mut sink = goal.sink(&answer, turn)?;
-                loop {
-                    match answer.next_batch() {
-                        Ok(Some(batch)) => sink.write(&batch)?,
-                        Ok(None) => break,
-                        Err(error) => return Err(remote.failed(error, &answer)),
-                    }
-                }
-                let (rows, out) = sink.finish()?;
-                let seconds = start.elapsed().as_secs_f64();
-                let joins = remote.joins(&answer)?;
-                Ok(Facts { name, rows, seconds, joins, out })
+                let run = Run { session, remote, goal, stop };
+                let Done { rows, out, seconds, joins, runs } = run.done(&statement, turn)?;
+                Ok(Facts { name, rows, seconds, joins, out, runs })
             };
             all.push(match context {
                 Some(name) => done().context(name)?,
@@ -117,5 +107,56 @@ impl Tasks {
             });
         }
         Ok(all)
+    }
+}
+
+/// More executors than this are not lost by chance.
+const RUNS_MAX: usize = 3;
+
+/// What a statement is run with.
+struct Run<'a> {
+    session: &'a Session,
+    remote: &'a Remote,
+    goal: &'a Goal,
+    stop: &'static AtomicBool,
+}
+
+struct Done {
+    rows: u64,
+    out: Option<(PathBuf, u64)>,
+    seconds: f64,
+    joins: Joins,
+    runs: usize,
+}
+
+impl Run<'_> {
+    /// Reads a statement's rows; from their start, should an executor be lost on the way.
+    fn done(&self, statement: &Statement, turn: Turn) -> anyhow::Result<Done> {
+        let start = Instant::now();
+        let mut runs = 0;
+        loop {
+            runs += 1;
+            let mut answer = self.session.run(statement, self.stop).map_err(failed)?;
+            let watched = self.remote.watch(&answer)?;
+            let mut sink = self.goal.sink(&answer, turn)?;
+            let broken = loop {
+                match answer.next_batch() {
+                    Ok(Some(batch)) => sink.write(&batch)?,
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            let Some(error) = broken else {
+                let (rows, out) = sink.finish()?;
+                let seconds = start.elapsed().as_secs_f64();
+                let joins = self.remote.joins(&answer)?;
+                return Ok(Done { rows, out, seconds, joins, runs });
+            };
+            let again = !sink.is_seen() && watched.lost_an_executor(&error);
+            let says = self.remote.failed(error, &answer);
+            if !again || runs == RUNS_MAX {
+                return Err(says);
+            }
+        }
     }
 }

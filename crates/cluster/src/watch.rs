@@ -1,0 +1,69 @@
+//! Whether all executors that a query began with are still there.
+//!
+//! Ballista takes up what a dead executor left behind, but not always: its adaptive planner can lose
+//! the stage that a remade file belongs to, and then the query waits for ever. Its rows come when
+//! the last stage is done and not before, so whoever waits can begin anew without harm: an answer
+//! is given up as soon as the scheduler counts fewer executors than at its start.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::{Address, ClusterError, probe};
+
+/// A question of some hundred bytes, beside a query.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Looks at the cluster from time to time, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    address: Address,
+    began_with: usize,
+    end: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Sets `given_up` once there are fewer executors than now.
+    pub(crate) fn over(address: Address, given_up: Arc<AtomicBool>) -> Result<Self, ClusterError> {
+        let began_with = probe::executors(&address)?;
+        let (end, ended) = mpsc::channel();
+        let whose = address.clone();
+        let look = move || {
+            while ended.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if fewer(&whose, began_with) {
+                    given_up.store(true, Ordering::Relaxed);
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("watch".into()).spawn(look);
+        let thread = Some(thread.map_err(ClusterError::Threads)?);
+        Ok(Self { address, began_with, end: Some(end), thread })
+    }
+
+    /// Whether an executor was lost; asked of a query that failed, it waits until the scheduler
+    /// could know.
+    #[must_use]
+    pub fn lost(&self) -> bool {
+        (0..5).any(|look| {
+            if look > 0 {
+                std::thread::sleep(LOOK);
+            }
+            fewer(&self.address, self.began_with)
+        })
+    }
+}
+
+/// One that does not answer is no reason to begin anew: there is nobody to ask.
+fn fewer(address: &Address, began_with: usize) -> bool {
+    probe::executors(address).is_ok_and(|executors| executors < began_with)
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
