@@ -157,6 +157,9 @@ fn a_failure_costs_one_cell_only_and_stays() {
         assert_eq!(failed.len(), 1);
         let complete = results.findings().iter().filter(|finding| finding.samples == 3).count();
         assert_eq!(complete, 5);
+        let absences = results.findings().into_iter().map(|f| results.absence(f.cell));
+        let (failed, ran): (Vec<_>, Vec<_>) = absences.partition(|why| why.starts_with("failed: "));
+        assert_eq!((failed.len(), ran), (1, vec!["has no such figure".to_owned(); 5]));
         assert!(results.is_complete());
         let mut again = Mock::new();
         assert_eq!(begun.run(&mut again), End::Failures(1), "kept, not tried again");
