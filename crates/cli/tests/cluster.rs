@@ -312,7 +312,8 @@ fn bad_input_is_one_line() {
     fs::write(place.path("t.csv"), "a\n1\nx\n").unwrap();
     fs::create_dir(place.path("empty")).unwrap();
     let sql = |url: &str, rest: &[&str]| {
-        let words: Vec<String> = ["sql", "--cluster", url].iter().chain(rest).map(|w| (*w).to_owned()).collect();
+        let words: Vec<String> =
+            ["sql", "--cluster", url].iter().chain(rest).map(|w| (*w).to_owned()).collect();
         words
     };
     let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -325,7 +326,7 @@ fn bad_input_is_one_line() {
         (sql(&good, &["selct 1"]), 2, "selct"),
         (sql(&good, &["select 1", "--table", "t=none.parquet"]), 1, "none.parquet"),
         (sql(&good, &["select max(p_comment) from t", "--table", &broken]), 1, "error"),
-        (sql(&good, &["select 1 / 0"]), 1, "ivide by zero"),
+        (sql(&good, &["select 1 / 0"]), 1, "DivideByZero"),
         (sql(&good, &["select 1", "--timeout", "soon"]), 2, "30 or 0.5"),
         (sql(&good, &["--tpch", "9", "--data", data(), "--timeout", "0.001"]), 1, "--timeout"),
         (own(&["cluster", "--port", &port]), 1, "can't listen"),

@@ -120,7 +120,8 @@ impl Client {
     /// # Errors
     /// When the scheduler can't be told.
     pub fn executor_lost(&self, name: &str, reason: &str) -> Result<(), ClusterError> {
-        let lost = ExecutorStoppedParams { executor_id: name.to_owned(), reason: reason.to_owned() };
+        let lost =
+            ExecutorStoppedParams { executor_id: name.to_owned(), reason: reason.to_owned() };
         self.ask(async |mut scheduler| scheduler.executor_stopped(lost).await)?;
         Ok(())
     }

@@ -31,7 +31,9 @@ pub enum ClusterError {
         source: io::Error,
     },
     /// Somebody else answers there.
-    #[error("{address} is no scheduler of Ballista 55: give the line that `workahead cluster` prints")]
+    #[error(
+        "{address} is no scheduler of Ballista 55: give the line that `workahead cluster` prints"
+    )]
     NotAScheduler {
         /// Where it was looked for.
         address: Address,
@@ -51,7 +53,9 @@ pub enum ClusterError {
         address: Address,
     },
     /// The scheduler was there, and is no more.
-    #[error("the scheduler at {address} has gone in the middle of a query: start the cluster again")]
+    #[error(
+        "the scheduler at {address} has gone in the middle of a query: start the cluster again"
+    )]
     Gone {
         /// Where it was.
         address: Address,

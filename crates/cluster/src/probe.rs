@@ -18,11 +18,12 @@ const SERVER: &str = "server: ballista/55.";
 
 /// Asks the scheduler at an address how many executors it has.
 pub(crate) fn executors(address: &Address) -> Result<usize, ClusterError> {
-    let unreachable =
-        |source| ClusterError::Unreachable { address: address.clone(), source };
+    let unreachable = |source| ClusterError::Unreachable { address: address.clone(), source };
     let mut stream = connect(address).map_err(unreachable)?;
     match request(&mut stream, address) {
-        Ok(text) => read(&text).ok_or_else(|| ClusterError::NotAScheduler { address: address.clone() }),
+        Ok(text) => {
+            read(&text).ok_or_else(|| ClusterError::NotAScheduler { address: address.clone() })
+        }
         // It took the connection and could not make sense of a line of HTTP, or never answered.
         Err(_) => Err(ClusterError::NotAScheduler { address: address.clone() }),
     }

@@ -93,7 +93,11 @@ impl ClusterState for Slots {
         self.executors.unbind_tasks(freed).await
     }
 
-    async fn register_executor(&self, metadata: ExecutorMetadata, data: ExecutorData) -> Result<()> {
+    async fn register_executor(
+        &self,
+        metadata: ExecutorMetadata,
+        data: ExecutorData,
+    ) -> Result<()> {
         let count = Count { all: data.total_vcores, free: data.available_vcores };
         let name = metadata.id.clone();
         self.executors.register_executor(metadata, data).await?;

@@ -93,12 +93,8 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
 
 impl Options {
     fn of(words: &[&str]) -> Result<Self> {
-        let mut options = Self {
-            scale: "1".into(),
-            rounds: 5,
-            queries: (1..=QUERIES).collect(),
-            program: None,
-        };
+        let mut options =
+            Self { scale: "1".into(), rounds: 5, queries: (1..=QUERIES).collect(), program: None };
         for pair in words.chunks(2) {
             let [name, value] = pair else { bail!("{} needs a value\n\n{WORDS}", pair[0]) };
             match *name {

@@ -50,7 +50,15 @@ impl Answer {
         runtime: Arc<Runtime>,
         stop: &'static AtomicBool,
     ) -> Self {
-        Self { schema: stream.schema(), plan, stream, runtime, stop, limit: None, given_up: Arc::default() }
+        Self {
+            schema: stream.schema(),
+            plan,
+            stream,
+            runtime,
+            stop,
+            limit: None,
+            given_up: Arc::default(),
+        }
     }
 
     pub(super) fn with_timeout(self, timeout: Option<Duration>) -> Self {

@@ -18,8 +18,14 @@ pub(super) struct Arm {
 
 enum By {
     /// On this CPU alone, or on all.
-    Process { cpu: Option<&'static str>, threads: &'static str },
-    Cluster { child: Child, url: String },
+    Process {
+        cpu: Option<&'static str>,
+        threads: &'static str,
+    },
+    Cluster {
+        child: Child,
+        url: String,
+    },
 }
 
 /// The order of the columns.

@@ -20,8 +20,11 @@ impl Figures {
 
     /// One for each query, and for sums of them.
     pub(super) fn rows(&self) -> Vec<Value> {
-        let medians: BTreeMap<usize, [f64; ARMS.len()]> =
-            self.0.iter().map(|(query, arms)| (*query, arms.each_ref().map(|a| median(a)))).collect();
+        let medians: BTreeMap<usize, [f64; ARMS.len()]> = self
+            .0
+            .iter()
+            .map(|(query, arms)| (*query, arms.each_ref().map(|a| median(a))))
+            .collect();
         let mut rows: Vec<Value> =
             medians.iter().map(|(query, arms)| row(&format!("q{query}"), *arms)).collect();
         let sum = |of: &dyn Fn(usize) -> bool| {
@@ -74,7 +77,10 @@ mod tests {
         for row in &rows {
             assert_eq!(row["1 thread, ms"], 2000.0);
             assert_eq!(row["two/one"], 2.0);
-            assert_eq!((&row["overhead, 1 CPU"], &row["overhead, 2 CPUs"]), (&json!(0.5), &json!(0.5)));
+            assert_eq!(
+                (&row["overhead, 1 CPU"], &row["overhead, 2 CPUs"]),
+                (&json!(0.5), &json!(0.5))
+            );
         }
         assert_eq!(median(&[4.0, 1.0]), 2.5);
     }
