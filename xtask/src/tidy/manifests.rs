@@ -5,7 +5,8 @@ use super::{Finding, Tree};
 
 const INHERITED: [&str; 4] = ["version", "edition", "rust-version", "license"];
 /// Packages that need a newer compiler than the others, because what they are built on does.
-const OWN_RUST_VERSION: [&str; 2] = ["crates/python-sql/Cargo.toml", "crates/sql/Cargo.toml"];
+const OWN_RUST_VERSION: [&str; 3] =
+    ["crates/cluster/Cargo.toml", "crates/python-sql/Cargo.toml", "crates/sql/Cargo.toml"];
 const LICENCE: &str = "Apache-2.0";
 /// Whose licence is another: the BPF object is under the GPL.
 const OWN_LICENCE: [&str; 1] = ["crates/scheduler/Cargo.toml"];
