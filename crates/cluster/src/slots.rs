@@ -1,9 +1,9 @@
 //! Ballista's count of free slots, kept right when executors die.
 //!
-//! The scheduler gives a slot back when a task's end is told and the task is still known. One whose
-//! stage was rolled back, or whose query was cancelled, is not, and its slot would be lost for
-//! good: with one slot each the last executor would wait for ever. Here the slots that no running task
-//! holds are given back before tasks are placed.
+//! The scheduler gives a slot back when a task's end is told and the task is still known. One
+//! whose stage was rolled back, or whose query was cancelled, is not, and its slot would be lost
+//! for good: with one slot each the last executor would wait for ever. Here the slots that no
+//! running task holds are given back before tasks are placed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

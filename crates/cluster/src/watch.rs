@@ -1,9 +1,9 @@
 //! Whether all executors that a query began with are still there.
 //!
 //! Ballista takes up what a dead executor left behind, but not always: its adaptive planner can
-//! lose the stage that a remade file belongs to, and then the query waits for ever. Its rows come when
-//! the last stage is done and not before, so whoever waits can begin anew without harm: an answer
-//! is given up as soon as the scheduler counts fewer executors than at its start.
+//! lose the stage that a remade file belongs to, and then the query waits for ever. Its rows come
+//! when the last stage is done and not before, so whoever waits can begin anew without harm: an
+//! answer is given up as soon as the scheduler counts fewer executors than at its start.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

@@ -155,7 +155,8 @@ fn notes(options: &Options, release: bool) -> Vec<String> {
         format!(
             "Medians of {} rounds in milliseconds, from the plan to the last row in a file; scale \
              {}, Parquet, {build}. One process on one CPU has 1 thread; executors have one slot \
-             and a CPU each. Scheduler and client run where there is room: beside one executor on the \
+             and a CPU each. Scheduler and client run where there is room: \
+             beside one executor on the \
              other CPU, beside two on theirs. Every query's rows were equal in all ways.",
             options.rounds, options.scale
         ),
