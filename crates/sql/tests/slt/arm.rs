@@ -87,8 +87,8 @@ impl Arm {
             config = config.with_batch_size(rows);
         }
         if joins == Joins::InsteadOfSortMerge {
-            let mut options = WorkaheadOptions::default();
-            options.replace_sort_merge_joins = true;
+            let options =
+                WorkaheadOptions { replace_sort_merge_joins: true, ..WorkaheadOptions::default() };
             config.options_mut().extensions.insert(options);
         }
         let mut builder = SessionStateBuilder::new()
