@@ -103,7 +103,7 @@ fn shares(
         return Err(WrongUse::error(format!("CPU {stray} is not among those allowed: {allowed}")));
     }
     let cpus: Vec<usize> = cpus.iter().collect();
-    if cpus.len() % executors != 0 {
+    if !cpus.len().is_multiple_of(executors) {
         return Err(WrongUse::error(format!(
             "{} CPUs can't be divided among {executors} executors: give as many to each",
             cpus.len()
