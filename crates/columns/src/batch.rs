@@ -24,7 +24,7 @@ const TIMES_L2: usize = 2;
 const KNOWN_BYTES: usize = 24;
 
 /// Below, what each batch costs is felt; above, nothing is gained.
-const ROWS_MIN: usize = 1024;
+pub(crate) const ROWS_MIN: usize = 1024;
 const ROWS_MAX: usize = 16 << 10;
 
 /// Of a limit, as [`limited_batch_rows`] says.

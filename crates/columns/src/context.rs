@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 
-use crate::batch::row_bytes;
+use crate::batch::{ROWS_MIN, row_bytes};
 use crate::needs::sliced_bytes;
 use crate::spill::Counts;
 use crate::{HashJoin, JoinError, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
-/// What is made of the pieces of all threads is a share of the memory, but a piece has rows enough
-/// to be worth the cut.
+/// What is made of the pieces of all threads is a share of the memory.
 const PIECE_SHARE: usize = 16;
-const PIECE_ROWS: usize = 1 << 10;
 /// Of a row in a piece: its key, its place, its pair; and itself as it came, routed, joined, held.
 const ROW_BYTES: usize = 128;
 const ROW_TIMES: usize = 4;
@@ -66,7 +64,7 @@ impl Context {
     pub(crate) fn piece_rows(&self, batch: &RecordBatch, threads: usize) -> usize {
         let Some(limit) = self.pool.limit() else { return usize::MAX };
         let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
-        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes)).max(PIECE_ROWS)
+        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes)).max(ROWS_MIN)
     }
 
     /// What to say when memory is short.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::errors::WrongUse;
 
-const HOW: &str = "this workahead was built without clusters: build one with them by \
+pub(super) const HOW: &str = "this workahead was built without clusters: build one with them by \
     cargo build --release --package workahead-cli --features cluster";
 
 const EXAMPLE: &str = "\

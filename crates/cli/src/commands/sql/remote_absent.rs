@@ -5,10 +5,8 @@ use std::num::NonZero;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use super::failed;
+use crate::commands::cluster::HOW;
 use crate::errors::WrongUse;
-
-const HOW: &str = "this workahead was built without clusters: build one with them by \
-    cargo build --release --package workahead-cli --features cluster";
 
 /// Nobody but this process answers.
 pub(crate) struct Remote;
