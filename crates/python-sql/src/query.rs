@@ -84,7 +84,7 @@ fn note(answer: &Answer, rows: usize, driver: &Driver) {
         "joins": joins.ours,
         "joins_left_to_datafusion": joins.stock,
         "joins_spilled": joins.spilled,
-        "spilled_files": joins.spill_files,
+        "spill_files": joins.spill_files,
         "spilled_bytes": joins.spilled_bytes,
     });
     driver.note(facts.to_string());
