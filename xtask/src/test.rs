@@ -73,16 +73,8 @@ fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
 
 /// The whole workspace, with the command's optional parts. The same words in every stage: others
 /// would build DataFusion once more.
-///
-/// Without the cluster, which is tested by hand (CONTRIBUTING.md): Ballista takes half an hour to
-/// build on two CPUs, and a query whose executor is killed can still hang.
-pub(crate) const WHOLE: [&str; 5] = [
-    "--workspace",
-    "--exclude",
-    "workahead-cluster",
-    "--features",
-    "workahead-cli/sql,workahead-cli/scheduler",
-];
+pub(crate) const WHOLE: [&str; 3] =
+    ["--workspace", "--features", "workahead-cli/cluster,workahead-cli/scheduler"];
 
 fn clippy(workspace: &Workspace) -> Stage {
     let mut command = workspace.cargo(&["clippy"]);
