@@ -1,8 +1,9 @@
-//! `cargo xtask newcomer [COMMAND]`: whether a bare Debian gets there by what the README says.
+//! `cargo xtask newcomer [COMMAND]`: whether a bare Debian gets there by what the README and the
+//! tutorial's first page say.
 //!
 //! ```text
 //!   debootstrap ─► root ◄─ this toolchain, read-only, and a clone of what is committed
-//!                    └─ a namespace of its own for mounts and processes ─► README's commands
+//!                    └─ a namespace of its own for mounts and processes ─► their commands
 //! ```
 //!
 //! The root has nothing but Debian 12's smallest set of packages, `build-essential`, git to clone
@@ -23,6 +24,10 @@ const SUITE: &str = "bookworm";
 /// Beside the smallest set.
 const PACKAGES: &str = "build-essential,ca-certificates,git";
 
+/// The tutorial's first page, by the program that the README's first command has built.
+const TUTORIAL: &str = "WORKAHEAD_PROGRAM=target/release/workahead \
+                        cargo xtask pages commands docs/tutorial/join.md";
+
 /// Mounts what a program expects, and becomes a shell in the root: `$1` root, `$2` toolchain, `$3`
 /// what to run.
 const ENTER: &str = r#"set -e
@@ -41,7 +46,12 @@ exec chroot "$1" env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
 pub(crate) fn run(workspace: &Workspace, other: Option<&str>) -> Result<bool> {
     let commands = match other {
         Some(command) => vec![command.to_owned()],
-        None => commands(&std::fs::read_to_string(workspace.root().join("README.md"))?)?,
+        None => {
+            let readme = std::fs::read_to_string(workspace.root().join("README.md"))?;
+            let mut commands = commands(&readme)?;
+            commands.push(TUTORIAL.to_owned());
+            commands
+        }
     };
     let root = prepare(workspace)?;
     let toolchain = printed(Command::new("rustc").args(["--print", "sysroot"]))?;
