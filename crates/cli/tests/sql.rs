@@ -100,6 +100,8 @@ fn plans_and_several_statements_are_sql_too() {
     let two = "set workahead.strategy = 'sequential'; explain analyze select * from l join r on \
                l.id = r.ref";
     assert!(shown(two, &[]).contains("strategy=sequential"));
+    let told = shown(&explain, &["--set", "workahead.strategy=sequential"]);
+    assert!(told.contains("strategy=sequential"), "{told}");
     fs::write(place.path("two.sql"), two).unwrap();
     let facts = place.json(&[&["sql", "-f", "two.sql"][..], &TABLES].concat());
     assert_eq!(facts["statements"].as_array().map(Vec::len), Some(2));
@@ -144,6 +146,9 @@ fn bad_input_is_one_line() {
         (vec!["sql", "select sum(length(text)) from t", "--table", "t=broken.parquet"], 1, "error"),
         (vec!["sql", count, "--table", "t=a.dat"], 1, "known by its name"),
         (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
+        (vec!["sql", "select 1", "--set", "workahead.strategy"], 2, "--set NAME=VALUE"),
+        (vec!["sql", "select 1", "--set", "workahead.strategy=guess"], 2, "guess"),
+        (vec!["sql", "select 1", "--set", "no.such\"'=it's"], 2, "no"),
         (vec!["sql", count], 2, "t"),
         (vec!["sql", "selct 1"], 2, "selct"),
         (vec!["sql", "select nothing from l", "--table", "l=left.parquet"], 2, "nothing"),

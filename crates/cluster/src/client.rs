@@ -19,7 +19,8 @@ use workahead_sql::WorkaheadOptions;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use crate::session::config;
-use crate::{Address, ClusterError, ClusterOptions, Watch, probe};
+use crate::watch::Counted;
+use crate::{Address, ClusterError, ClusterOptions, probe};
 
 /// Rows are read and tables are looked at on this side; the work is elsewhere.
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
@@ -82,12 +83,13 @@ impl Client {
         }
     }
 
-    /// Watches over an answer that is about to be read: see [`Watch`].
+    /// Counts the executors, for whoever is about to ask something and will [`watch`](Counted::watch)
+    /// over the answer.
     ///
     /// # Errors
     /// When the scheduler does not answer.
-    pub fn watch(&self, answer: &Answer) -> Result<Watch, ClusterError> {
-        Watch::over(self.address.clone(), answer.given_up())
+    pub fn count(&self) -> Result<Counted, ClusterError> {
+        Counted::now(self.address.clone())
     }
 
     /// The joins that the executors did for an answer, after its last row.

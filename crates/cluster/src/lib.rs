@@ -32,4 +32,4 @@ pub use error::ClusterError;
 pub use executor::{ExecutorOptions, executor};
 pub use scheduler::{SchedulerOptions, scheduler};
 pub use session::ClusterOptions;
-pub use watch::Watch;
+pub use watch::{Counted, Watch};

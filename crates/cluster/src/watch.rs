@@ -3,17 +3,42 @@
 //! Ballista takes up what a dead executor left behind, but not always: its adaptive planner can
 //! lose the stage that a remade file belongs to, and then the query waits for ever. Its rows come
 //! when the last stage is done and not before, so whoever waits can begin anew without harm: an
-//! answer is given up as soon as the scheduler counts fewer executors than at its start.
+//! answer is given up as soon as the scheduler counts fewer executors than before it was asked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use workahead_sql::session::Answer;
+
 use crate::{Address, ClusterError, probe};
 
 /// A question of some hundred bytes, beside a query.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The executors that there were before a query was asked for. Counted any later, one that was lost
+/// in between would not be missed.
+#[derive(Debug)]
+pub struct Counted {
+    address: Address,
+    executors: usize,
+}
+
+impl Counted {
+    pub(crate) fn now(address: Address) -> Result<Self, ClusterError> {
+        let executors = probe::executors(&address)?;
+        Ok(Self { address, executors })
+    }
+
+    /// Has the answer given up once there are fewer executors.
+    ///
+    /// # Errors
+    /// When there can't be a thread for it.
+    pub fn watch(self, answer: &Answer) -> Result<Watch, ClusterError> {
+        Watch::over(self, answer.given_up())
+    }
+}
 
 /// Looks at the cluster from time to time, until it is dropped.
 #[derive(Debug)]
@@ -25,9 +50,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Sets `given_up` once there are fewer executors than now.
-    pub(crate) fn over(address: Address, given_up: Arc<AtomicBool>) -> Result<Self, ClusterError> {
-        let began_with = probe::executors(&address)?;
+    /// Sets `given_up` once there are fewer executors than were counted.
+    fn over(counted: Counted, given_up: Arc<AtomicBool>) -> Result<Self, ClusterError> {
+        let Counted { address, executors: began_with } = counted;
         let (end, ended) = mpsc::channel();
         let whose = address.clone();
         let look = move || {

@@ -26,9 +26,10 @@ usage: cargo xtask bench cluster [WORDS]
   --scale N          of TPC-H [default: 1]
   --rounds N         runs of each query in each way [default: 5]
   --queries 4,5,18   only these
+  --set NAME=VALUE   an option for the clusters' queries, as in `workahead sql`
   --program FILE     this workahead, with clusters in it, and not a release build
 
-A run of all queries at scale 1 is kept in bench/record/.
+A run of all queries at scale 1 without --set is kept in bench/record/.
 ";
 
 const QUERIES: usize = 22;
@@ -37,6 +38,7 @@ struct Options {
     scale: String,
     rounds: usize,
     queries: Vec<usize>,
+    settings: Vec<String>,
     program: Option<PathBuf>,
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     };
     let folder = workspace.target().join("bench-cluster");
     let data = data(&program, &folder, &options.scale)?;
-    let arms = Arm::all(&program, &data, &folder)?;
+    let arms = Arm::all(&program, &data, &folder, &options.settings)?;
     let mut figures = Figures::default();
     for round in 0..options.rounds {
         for &query in &options.queries {
@@ -80,26 +82,33 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     });
     let bench = Bench { package: "workahead-cluster".into(), name: "cluster".into() };
     let machine = machine_of(workspace, &program, release)?;
-    if options.queries.len() == QUERIES && options.scale == "1" {
+    let whole = options.queries.len() == QUERIES && options.scale == "1";
+    if whole && options.settings.is_empty() {
         let written = record(workspace, &bench, &machine, &result)?;
         println!("{}", std::fs::read_to_string(&written)?);
         println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
     } else {
         println!("{}", page::of(&json!({ "machine": machine, "result": result })));
-        println!("not kept in bench/record: that takes all queries at scale 1");
+        println!("not kept in bench/record: that takes all queries at scale 1, and no --set");
     }
     Ok(true)
 }
 
 impl Options {
     fn of(words: &[&str]) -> Result<Self> {
-        let mut options =
-            Self { scale: "1".into(), rounds: 5, queries: (1..=QUERIES).collect(), program: None };
+        let mut options = Self {
+            scale: "1".into(),
+            rounds: 5,
+            queries: (1..=QUERIES).collect(),
+            settings: Vec::new(),
+            program: None,
+        };
         for pair in words.chunks(2) {
             let [name, value] = pair else { bail!("{} needs a value\n\n{WORDS}", pair[0]) };
             match *name {
                 "--scale" => options.scale = (*value).to_owned(),
                 "--rounds" => options.rounds = value.parse().context("--rounds")?,
+                "--set" => options.settings.push((*value).to_owned()),
                 "--program" => options.program = Some(PathBuf::from(value)),
                 "--queries" => {
                     let numbers = value.split(',').map(str::parse).collect::<Result<Vec<_>, _>>();
@@ -155,13 +164,14 @@ fn notes(options: &Options, release: bool) -> Vec<String> {
         format!(
             "Medians of {} rounds in milliseconds, from the plan to the last row in a file; scale \
              {}, Parquet, {build}. One process on one CPU has 1 thread; executors have one slot \
-             and a CPU each. Scheduler and client run where there is room: \
-             beside one executor on the \
-             other CPU, beside two on theirs. Every query's rows were equal in all ways.",
+             and a CPU each. Scheduler and client run where there is room: beside one executor on \
+             the other CPU, beside two on theirs. Every query's rows were equal in all ways.",
             options.rounds, options.scale
         ),
-        "`two/one` is the time of one executor over that of two; `overhead` the time of the \
-         cluster over that of one process with as many CPUs, less 1. Sums are of medians."
+        "`two/one` is the time of one executor over that of two; `same plan` the same, where the \
+         one does the two partitions of the other's plan in turn, and so exchanges rows as they \
+         do. `overhead` is the time of the cluster over that of one process with as many CPUs, \
+         less 1. Sums are of medians."
             .to_owned(),
     ]
 }

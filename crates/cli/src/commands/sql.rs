@@ -17,6 +17,7 @@ mod tasks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -46,7 +47,7 @@ Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arr
 the end of the file's name, or a directory of Parquet files. SET workahead.strategy = 'distance',
 say, changes how keys are looked up, SET workahead.design = 'buckets' how they are kept, and
 SET workahead.build_side = 'measured' lets each join find out which side is the smaller one;
-SET datafusion.… whatever DataFusion lets be set.
+SET datafusion.… whatever DataFusion lets be set; --set NAME=VALUE does the same from outside.
 With --json the facts are printed, and rows go into --out or are only counted.";
 
 /// Who waits longer gives no limit.
@@ -74,6 +75,9 @@ pub(crate) struct Args {
     /// A file and what it is called in SQL; repeat for several
     #[arg(long = "table", value_name = "NAME=FILE")]
     tables: Vec<String>,
+    /// An option for all statements, as SET has it: workahead.strategy=distance; repeat for several
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
     /// Leave the joins to DataFusion
     #[arg(long)]
     stock: bool,
@@ -126,8 +130,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         _ => unreachable!("clap asks for one of them"),
     };
     goal.check(&tasks)?;
+    for setting in &args.settings {
+        let (name, value) = named("--set", setting, "VALUE")?;
+        set(&session, name, value, stop)?;
+    }
     for table in &args.tables {
-        let (name, path) = named(table)?;
+        let (name, path) = named("--table", table, "FILE")?;
         session.register(name, path.as_ref())?;
     }
     if let Some(data) = &args.data {
@@ -144,12 +152,26 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `name=path`.
-fn named(table: &str) -> anyhow::Result<(&str, &str)> {
-    let pair = table.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
-    pair.ok_or_else(|| {
-        WrongUse::error(format!("--table {table:?} names no file: write --table NAME=FILE"))
-    })
+/// What stands on both sides of `=`.
+fn named<'a>(option: &str, pair: &'a str, what: &str) -> anyhow::Result<(&'a str, &'a str)> {
+    let halves = pair.split_once('=').filter(|(name, is)| !name.is_empty() && !is.is_empty());
+    let wrong = || format!("{option} {pair:?} is no pair: write {option} NAME={what}");
+    halves.ok_or_else(|| WrongUse::error(wrong()))
+}
+
+/// `SET` of an option, whose name is taken as it stands.
+fn set(
+    session: &Session,
+    name: &str,
+    value: &str,
+    stop: &'static AtomicBool,
+) -> anyhow::Result<()> {
+    let set = format!("SET \"{}\" = '{}'", name.replace('"', "\"\""), value.replace('\'', "''"));
+    for statement in session.statements(&set).map_err(failed)? {
+        let mut answer = session.run(&statement, stop).map_err(failed)?;
+        while answer.next_batch().map_err(failed)?.is_some() {}
+    }
+    Ok(())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -18,28 +18,38 @@ pub(super) struct Arm {
 
 enum By {
     /// On this CPU alone, or on all.
-    Process {
-        cpu: Option<&'static str>,
-        threads: &'static str,
-    },
-    Cluster {
-        child: Child,
-        url: String,
-    },
+    Process { cpu: Option<&'static str>, threads: &'static str },
+    /// With as many partitions as it has slots, or so many.
+    Cluster { child: Child, url: String, partitions: Option<&'static str>, settings: Vec<String> },
 }
 
 /// The order of the columns.
-pub(super) const ARMS: [&str; 4] =
-    ["1 thread, ms", "2 threads, ms", "1 executor, ms", "2 executors, ms"];
+pub(super) const ARMS: [&str; 5] = [
+    "1 thread, ms",
+    "2 threads, ms",
+    "1 executor, ms",
+    "1 executor, 2 partitions, ms",
+    "2 executors, ms",
+];
 
 impl Arm {
     /// All ways, in the order of [`ARMS`].
-    pub(super) fn all(program: &Path, data: &Path, folder: &Path) -> Result<Vec<Self>> {
+    pub(super) fn all(
+        program: &Path,
+        data: &Path,
+        folder: &Path,
+        settings: &[String],
+    ) -> Result<Vec<Self>> {
+        let cluster = |executors, cpus, partitions| {
+            let (child, url) = cluster(program, executors, cpus)?;
+            anyhow::Ok(By::Cluster { child, url, partitions, settings: settings.to_vec() })
+        };
         let ways = [
             By::Process { cpu: Some("0"), threads: "1" },
             By::Process { cpu: None, threads: "2" },
-            cluster(program, "1", "0")?,
-            cluster(program, "2", "0,1")?,
+            cluster("1", "0", None)?,
+            cluster("1", "0", Some("2"))?,
+            cluster("2", "0,1", None)?,
         ];
         let arm = |(name, by)| Self {
             name,
@@ -69,7 +79,11 @@ impl Arm {
         command.arg("--out").arg(&self.out);
         match &self.by {
             By::Process { threads, .. } => command.args(["--threads", threads]),
-            By::Cluster { url, .. } => command.args(["--cluster", url]),
+            By::Cluster { url, partitions, settings, .. } => {
+                command.args(["--cluster", url]);
+                command.args(partitions.iter().flat_map(|partitions| ["--threads", partitions]));
+                command.args(settings.iter().flat_map(|setting| ["--set", setting.as_str()]))
+            }
         };
         let output = command.stderr(Stdio::inherit()).output().context("taskset or workahead")?;
         if !output.status.success() {
@@ -84,7 +98,7 @@ impl Arm {
     }
 }
 
-fn cluster(program: &Path, executors: &str, cpus: &str) -> Result<By> {
+fn cluster(program: &Path, executors: &str, cpus: &str) -> Result<(Child, String)> {
     let mut command = Command::new(program);
     command.args(["cluster", "--executors", executors, "--slots", "1", "--cpus", cpus]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -92,7 +106,7 @@ fn cluster(program: &Path, executors: &str, cpus: &str) -> Result<By> {
     let output = child.stdout.take().context("no standard output")?;
     let line = BufReader::new(output).lines().next();
     let url = line.context("the cluster did not come up: run it by hand")??;
-    Ok(By::Cluster { child, url })
+    Ok((child, url))
 }
 
 impl Drop for Arm {

@@ -42,11 +42,12 @@ impl Figures {
     }
 }
 
-fn row(name: &str, [one, two, one_executor, two_executors]: [f64; ARMS.len()]) -> Value {
+fn row(name: &str, times: [f64; ARMS.len()]) -> Value {
+    let [one, two, one_executor, same_plan, two_executors] = times;
     let mut row = Map::from_iter([("query".to_owned(), json!(name))]);
-    let times = [one, two, one_executor, two_executors];
     row.extend(ARMS.iter().zip(times).map(|(arm, s)| ((*arm).to_owned(), json!(s * 1e3))));
     row.insert("two/one".into(), json!(one_executor / two_executors));
+    row.insert("same plan".into(), json!(same_plan / two_executors));
     row.insert("overhead, 1 CPU".into(), json!(one_executor / one - 1.0));
     row.insert("overhead, 2 CPUs".into(), json!(two_executors / two - 1.0));
     Value::Object(row)
@@ -69,14 +70,16 @@ mod tests {
     #[test]
     fn rows_are_medians_and_their_ratios() {
         let mut figures = Figures::default();
-        for (arm, seconds) in [[1.0, 2.0, 9.0], [1.0; 3], [3.0; 3], [1.5; 3]].iter().enumerate() {
+        for (arm, seconds) in
+            [[1.0, 2.0, 9.0], [1.0; 3], [3.0; 3], [3.6; 3], [1.5; 3]].iter().enumerate()
+        {
             seconds.iter().for_each(|seconds| figures.add(4, arm, *seconds));
         }
         let rows = figures.rows();
         assert_eq!(rows.len(), 2, "the six are not all there");
         for row in &rows {
             assert_eq!(row["1 thread, ms"], 2000.0);
-            assert_eq!(row["two/one"], 2.0);
+            assert_eq!((&row["two/one"], &row["same plan"]), (&json!(2.0), &json!(2.4)));
             assert_eq!(
                 (&row["overhead, 1 CPU"], &row["overhead, 2 CPUs"]),
                 (&json!(0.5), &json!(0.5))

@@ -1,9 +1,10 @@
 //! `--cluster`: statements that a cluster's executors answer.
 
 use std::num::NonZero;
+use std::sync::atomic::AtomicBool;
 
 use workahead_cluster::{Address, Client, ClientOptions, ClusterError, Watch};
-use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
+use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, Statement};
 
 use super::failed;
 use crate::errors::WrongUse;
@@ -29,10 +30,17 @@ impl Remote {
         Ok((Self(Some(client)), session))
     }
 
-    /// Watches over an answer that is about to be read.
-    pub(crate) fn watch(&self, answer: &Answer) -> anyhow::Result<Watched> {
-        let watch = self.0.as_ref().map(|client| client.watch(answer)).transpose()?;
-        Ok(Watched(watch))
+    /// Runs a statement, whose answer is watched over.
+    pub(crate) fn run(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        stop: &'static AtomicBool,
+    ) -> anyhow::Result<(Answer, Watched)> {
+        let counted = self.0.as_ref().map(Client::count).transpose()?;
+        let answer = session.run(statement, stop).map_err(failed)?;
+        let watch = counted.map(|counted| counted.watch(&answer)).transpose()?;
+        Ok((answer, Watched(watch)))
     }
 
     /// The joins of an answer that was read to its end.

@@ -1,8 +1,9 @@
 //! `--cluster` in a build without Ballista: says how to get one with it.
 
 use std::num::NonZero;
+use std::sync::atomic::AtomicBool;
 
-use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
+use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, Statement};
 
 use super::failed;
 use crate::commands::cluster::HOW;
@@ -24,8 +25,13 @@ impl Remote {
         Err(WrongUse::error(HOW))
     }
 
-    pub(crate) fn watch(&self, _answer: &Answer) -> anyhow::Result<Watched> {
-        Ok(Watched)
+    pub(crate) fn run(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        stop: &'static AtomicBool,
+    ) -> anyhow::Result<(Answer, Watched)> {
+        Ok((session.run(statement, stop).map_err(failed)?, Watched))
     }
 
     pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {

@@ -136,8 +136,7 @@ impl Run<'_> {
         let mut runs = 0;
         loop {
             runs += 1;
-            let mut answer = self.session.run(statement, self.stop).map_err(failed)?;
-            let watched = self.remote.watch(&answer)?;
+            let (mut answer, watched) = self.remote.run(self.session, statement, self.stop)?;
             let mut sink = self.goal.sink(&answer, turn)?;
             let broken = loop {
                 match answer.next_batch() {
