@@ -83,8 +83,8 @@ impl Client {
         }
     }
 
-    /// Counts the executors, for whoever is about to ask something and will [`watch`](Counted::watch)
-    /// over the answer.
+    /// Counts the executors, for whoever is about to ask something and will
+    /// [`watch`](Counted::watch) over the answer.
     ///
     /// # Errors
     /// When the scheduler does not answer.
