@@ -225,7 +225,26 @@ fn a_killed_executor_never_makes_a_wrong_answer() {
         // Whoever is left goes on.
         assert_eq!(cluster.tpch(&place, 3).0, alone(&place, 3));
     }
-    assert!(right > 1, "{right} of 4 queries outlived an executor");
+    assert_eq!(right, 4, "queries outlive an executor");
+}
+
+#[test]
+fn a_query_whose_client_has_gone_makes_room() {
+    let place = Place::new();
+    let cluster = Cluster::start(&place, &["--executors", "1", "--slots", "1"]);
+    let table = format!("l={}/lineitem.parquet", data());
+    // Taxes are nine: of 10^14 rows it does not see the end.
+    let endless = "select count(*) from l a join l b on a.l_tax = b.l_tax \
+                   join l c on b.l_tax = c.l_tax";
+    for name in ["INT", "TERM", "KILL"] {
+        let mut child = place.start(&cluster.sql(&[endless, "--table", &table]));
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(child.try_wait().unwrap().is_none(), "the query is over");
+        signal(&child, name);
+        child.wait().unwrap();
+        // There is one slot, and the query held it.
+        assert_eq!(cluster.tpch(&place, 6).0, alone(&place, 6), "after SIG{name}");
+    }
 }
 
 #[test]

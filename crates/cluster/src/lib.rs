@@ -18,6 +18,7 @@ mod client;
 mod engine;
 mod error;
 mod executor;
+mod jobs;
 mod probe;
 mod scheduler;
 mod session;

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::serde::protobuf::UpdateTaskStatusParams;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::utils::default_session_builder;
 use ballista_scheduler::cluster::memory::InMemoryJobState;
 use ballista_scheduler::cluster::{BallistaCluster, ClusterState};
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
-use ballista_scheduler::scheduler_server::SessionBuilder;
+use ballista_scheduler::scheduler_server::{SchedulerServer, SessionBuilder};
 use ballista_scheduler::state::session_manager::share_file_statistics_cache;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::FutureExt;
+use tonic::Request;
 
+use crate::jobs::Jobs;
 use crate::session::{codec, config};
 use crate::slots::Slots;
 use crate::{Address, ClusterError, ClusterOptions};
@@ -24,6 +28,8 @@ const STACK_BYTES: usize = 16 << 20;
 const THREADS: usize = 2;
 /// As executors have it.
 const MESSAGE_BYTES_MAX: u32 = 256 << 20;
+/// How often what waits is looked after.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long a query's files stay after its end: clients are still reading the last stage's.
 const FILES_S: u64 = 60;
 /// How long it is remembered: counts are asked for after the rows.
@@ -60,16 +66,48 @@ pub fn scheduler(
         let listener = tokio::net::TcpListener::bind(options.listen).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let stopped = |error| ClusterError::stopped("scheduler", error);
-        let (cluster, settings) = made(options, port);
-        let server =
-            create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(settings));
-        let server = server.await.map_err(stopped)?;
+        let (state, settings) = made(options, port);
+        let cluster =
+            BallistaCluster::new(Arc::clone(&state.executors) as _, Arc::clone(&state.jobs) as _);
+        let server: Server =
+            create_scheduler(cluster, Arc::new(settings)).await.map_err(stopped)?;
+        tokio::spawn(tend(server.clone(), state));
         ready(&Address::new(options.host.clone(), port));
         start_grpc_service_with_listener(listener, server).await.map_err(stopped)
     })
 }
 
-fn made(options: &SchedulerOptions, port: u16) -> (BallistaCluster, SchedulerConfig) {
+type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// What a scheduler knows.
+struct State {
+    executors: Arc<Slots>,
+    jobs: Arc<Jobs>,
+}
+
+/// Does for good what Ballista leaves undone. A query whose client has gone is cancelled. And tasks
+/// are placed: Ballista does so when something happens, and where that is the end of a query that
+/// held all slots, or an error, those that wait for a slot would wait for ever.
+async fn tend(server: Server, State { executors, jobs }: State) {
+    let mut clock = tokio::time::interval(LOOK);
+    loop {
+        clock.tick().await;
+        for job in jobs.abandoned() {
+            // It fails only when the server has stopped.
+            let _ = server.cancel_job(job).await;
+        }
+        if server.running_job_number() == 0 {
+            continue;
+        }
+        if let Some(executor) = executors.registered_executor_metadata().await.pop() {
+            // News of no task: it changes nothing, and what waits is placed.
+            let none = UpdateTaskStatusParams { executor_id: executor.id, task_status: Vec::new() };
+            let _ = SchedulerGrpc::update_task_status(&server, Request::new(none)).await;
+        }
+    }
+}
+
+fn made(options: &SchedulerOptions, port: u16) -> (State, SchedulerConfig) {
     let dead_after_s = options.dead_after.as_secs().max(1);
     let settings = SchedulerConfig {
         external_host: options.host.clone(),
@@ -93,7 +131,7 @@ fn made(options: &SchedulerOptions, port: u16) -> (BallistaCluster, SchedulerCon
     let executors = Arc::new(Slots::default());
     let sessions = share_file_statistics_cache(sessions(Arc::clone(&executors) as _));
     let jobs = InMemoryJobState::new(settings.scheduler_id.clone(), sessions, Arc::new(config));
-    (BallistaCluster::new(executors, Arc::new(jobs)), settings)
+    (State { executors, jobs: Arc::new(Jobs::new(jobs)) }, settings)
 }
 
 /// Sessions whose plans have a partition for every slot, unless the client said how many.

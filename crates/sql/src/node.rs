@@ -9,6 +9,7 @@ use datafusion::common::{Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
@@ -401,7 +402,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
             let table = if shared { self.table.get(start)? } else { start()? };
             (table, self.plan.right().execute(partition, Arc::clone(&context))?)
         };
-        Ok(Box::pin(JoinStream::new(Probe {
+        let joined = JoinStream::new(Probe {
             input,
             table: Some(table),
             translation: Arc::clone(&self.translation),
@@ -413,7 +414,10 @@ impl ExecutionPlan for WorkaheadJoinExec {
             fetch: self.plan.fetch(),
             schema: self.schema(),
             metrics,
-        })))
+        });
+        // A probe batch of many matches gives many batches without waiting for anything, and whoever
+        // wants the thread, or the query to end, would wait for all of them.
+        Ok(make_cooperative(Box::pin(joined)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
