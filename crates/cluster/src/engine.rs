@@ -16,6 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use workahead_sql::{Settings, WorkaheadJoins};
 
+use crate::compact;
 use crate::task::Task;
 
 /// Ballista's engine, over plans with our joins.
@@ -50,7 +51,7 @@ impl ExecutionEngine for Engine {
         directory: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
-        let plan = self.joins.optimize(plan, config.options())?;
+        let plan = compact::stage(self.joins.optimize(plan, config.options())?)?;
         let stages = &self.stages;
         let stage = stages
             .create_query_stage_exec(job, stage, task, partitions, plan, directory, config)?;

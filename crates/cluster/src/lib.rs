@@ -15,6 +15,7 @@
 
 mod address;
 mod client;
+mod compact;
 mod engine;
 mod error;
 mod executor;
