@@ -21,8 +21,8 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-/// A plan that is as the one inside in everything but its batches: the scheduler counts the nodes of
-/// a stage, and none may be added.
+/// A plan that is as the one inside in everything but its batches: the scheduler counts the nodes
+/// of a stage, and none may be added.
 #[derive(Debug)]
 struct Compact(Arc<dyn ExecutionPlan>);
 

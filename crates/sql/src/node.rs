@@ -415,8 +415,8 @@ impl ExecutionPlan for WorkaheadJoinExec {
             schema: self.schema(),
             metrics,
         });
-        // A probe batch of many matches gives many batches without waiting for anything, and whoever
-        // wants the thread, or the query to end, would wait for all of them.
+        // A probe batch of many matches gives many batches without waiting for anything, and
+        // whoever wants the thread, or the query to end, would wait for all of them.
         Ok(make_cooperative(Box::pin(joined)))
     }
 
