@@ -148,7 +148,7 @@ fn bad_input_is_one_line() {
         (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
         (vec!["sql", "select 1", "--set", "workahead.strategy"], 2, "--set NAME=VALUE"),
         (vec!["sql", "select 1", "--set", "workahead.strategy=guess"], 2, "guess"),
-        (vec!["sql", "select 1", "--set", "no.such\"'=it's"], 2, "no"),
+        (vec!["sql", "select 1", "--set", "no.such\"'=it's"], 2, "namespace"),
         (vec!["sql", count], 2, "t"),
         (vec!["sql", "selct 1"], 2, "selct"),
         (vec!["sql", "select nothing from l", "--table", "l=left.parquet"], 2, "nothing"),
