@@ -5,8 +5,8 @@
 //! when the last stage is done and not before, so whoever waits can begin anew without harm: an
 //! answer is given up as soon as the scheduler counts fewer executors than before it was asked.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// The executors that there were before a query was asked for. Counted any later, one that was lost
 /// in between would not be missed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Counted {
     address: Address,
     executors: usize,
@@ -31,33 +31,21 @@ impl Counted {
         Ok(Self { address, executors })
     }
 
+    /// One that does not answer is no reason to begin anew: there is nobody to ask.
+    fn are_fewer(&self) -> bool {
+        probe::executors(&self.address).is_ok_and(|executors| executors < self.executors)
+    }
+
     /// Has the answer given up once there are fewer executors.
     ///
     /// # Errors
     /// When there can't be a thread for it.
     pub fn watch(self, answer: &Answer) -> Result<Watch, ClusterError> {
-        Watch::over(self, answer.given_up())
-    }
-}
-
-/// Looks at the cluster from time to time, until it is dropped.
-#[derive(Debug)]
-pub struct Watch {
-    address: Address,
-    began_with: usize,
-    end: Option<mpsc::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Watch {
-    /// Sets `given_up` once there are fewer executors than were counted.
-    fn over(counted: Counted, given_up: Arc<AtomicBool>) -> Result<Self, ClusterError> {
-        let Counted { address, executors: began_with } = counted;
         let (end, ended) = mpsc::channel();
-        let whose = address.clone();
+        let (counted, given_up) = (self.clone(), answer.given_up());
         let look = move || {
             while ended.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
-                if fewer(&whose, began_with) {
+                if counted.are_fewer() {
                     given_up.store(true, Ordering::Relaxed);
                     return;
                 }
@@ -65,9 +53,19 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("watch".into()).spawn(look);
         let thread = Some(thread.map_err(ClusterError::Threads)?);
-        Ok(Self { address, began_with, end: Some(end), thread })
+        Ok(Watch { counted: self, end: Some(end), thread })
     }
+}
 
+/// Looks at the cluster from time to time, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    counted: Counted,
+    end: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
     /// Whether an executor was lost; asked of a query that failed, it waits until the scheduler
     /// could know.
     #[must_use]
@@ -76,14 +74,9 @@ impl Watch {
             if look > 0 {
                 std::thread::sleep(LOOK);
             }
-            fewer(&self.address, self.began_with)
+            self.counted.are_fewer()
         })
     }
-}
-
-/// One that does not answer is no reason to begin anew: there is nobody to ask.
-fn fewer(address: &Address, began_with: usize) -> bool {
-    probe::executors(address).is_ok_and(|executors| executors < began_with)
 }
 
 impl Drop for Watch {
