@@ -92,16 +92,16 @@ impl Answer {
         let given_up = &self.given_up;
         let next = async move {
             let stopped = async {
-                let mut clock = tokio::time::interval(LOOK);
+                // Looked at before anything is waited for: no clock's first tick is there at once,
+                // and a stream that always has its next batch would never be asked to stop.
                 loop {
-                    clock.tick().await;
                     match limit {
                         _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
                         _ if given_up.load(Ordering::Relaxed) => return SessionError::GivenUp,
                         Some((limit, end)) if Instant::now() >= end => {
                             return SessionError::TooLong { limit };
                         }
-                        _ => {}
+                        _ => tokio::time::sleep(LOOK).await,
                     }
                 }
             };
@@ -157,5 +157,34 @@ fn count(node: &Arc<dyn ExecutionPlan>, joins: &mut Joins) {
 impl std::fmt::Debug for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+    use crate::session::{Options, Session};
+
+    #[test]
+    fn whoever_always_has_a_batch_is_stopped_too() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let numbers = Arc::new(Int64Array::from_iter_values(0..100_000)) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let session = Session::new(&Options::default()).unwrap();
+        session.register_batches("t", batch.schema(), &[batch]).unwrap();
+        let statement = session.statements("select n from t").unwrap().remove(0);
+
+        let mut answer = session.run(&statement, &STOP).unwrap();
+        assert!(answer.next_batch().unwrap().is_some());
+        answer.given_up().store(true, Ordering::Relaxed);
+        assert!(matches!(answer.next_batch(), Err(SessionError::GivenUp)));
+
+        let session = session.with_timeout(Some(Duration::ZERO));
+        let mut answer = session.run(&statement, &STOP).unwrap();
+        assert!(matches!(answer.next_batch(), Err(SessionError::TooLong { .. })));
+        STOP.store(true, Ordering::Relaxed);
+        assert!(matches!(answer.next_batch(), Err(SessionError::Stopped)));
     }
 }
