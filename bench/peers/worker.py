@@ -1,6 +1,7 @@
 """One peer engine, driven over a pipe: a JSON request a line, a JSON reply a line.
 
-    {"do": "load", "data": "/…"}                   both sides, into memory
+    {"do": "load", "data": "/…"}                   both sides, mapped
+    {"do": "load", "data": "/…", "own": true}      both sides, read into this process's memory
     {"do": "run", "form": "sums"}                  count(*), sum(bv), sum(pv)
     {"do": "run", "form": "columns"}               keys, bv, pv as Arrow batches, counted and dropped
     {"do": "run", "form": …, "check": true}        before the rounds: says the columns' sums
@@ -59,17 +60,18 @@ def fastest(engine, form, threads):
     return min(replies, key=lambda reply: reply[0])[2]
 
 
-def load(engine, data):
+def load(engine, data, own):
     """Maps the files, which are read before the time starts, when answers are checked.
 
     Engines over Arrow's arrays share those pages (six copies of the largest inputs would not fit);
-    an engine with a store of its own copies from there.
+    an engine with a store of its own copies from there. Read instead, they are on pages like those
+    of a program that made them.
     """
     import pyarrow as pa
 
     sides = []
     for side in ("build", "probe"):
-        file = pa.memory_map(os.path.join(data, side + ".arrow"))
+        file = (pa.OSFile if own else pa.memory_map)(os.path.join(data, side + ".arrow"))
         sides.append(pa.ipc.open_file(file).read_all())
     keys = [name for name in sides[0].column_names if name != "bv"]
     engine.load(sides[0], sides[1], keys)
@@ -92,7 +94,7 @@ def main():
         request = json.loads(line)
         form = request.get("form")
         if request["do"] == "load":
-            load(engine, request["data"])
+            load(engine, request["data"], request.get("own", False))
             reply = {"version": engine.version}
         elif request.get("check", False):
             reply = fastest(engine, form, asked.threads)

@@ -6,12 +6,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::Poll;
 use std::thread;
 
 use arrow_array::RecordBatch;
 
-use crate::batch::pieces;
-use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
+use crate::outputs::{Probes, Wanted};
+use crate::{JoinError, JoinTable, ProbeMetrics, Progress, Remaining};
 
 /// One thread's source and destination.
 pub trait Worker: Send {
@@ -151,46 +152,21 @@ fn work<W: Worker>(
     worker: &mut W,
     crew: &Crew,
 ) -> Result<ProbeMetrics, W::Error> {
-    let mut prober = Prober::new(table.clone());
-    let counts_only = worker.counts_only();
-    let mut gathered = table.gathered();
-    let piece_rows = match gathered {
-        Some(_) => usize::MAX,
-        None => table.join().probe_batch_rows(),
-    };
+    let wanted = if worker.counts_only() { Wanted::Count } else { Wanted::Rows };
+    let mut probes = Probes::new(table, wanted);
+    // A key with very many rows makes very many outputs of one batch: stop between them too.
     while !crew.stops() {
-        let batch = worker.next_batch()?;
-        let ended = batch.is_none();
-        let batch = match (&mut gathered, batch) {
-            (None, batch) => batch,
-            (Some(gathered), None) => gathered.rest()?,
-            (Some(gathered), Some(batch)) => gathered.add(batch)?,
-        };
-        for piece in batch.iter().flat_map(|batch| pieces(batch, piece_rows)) {
-            if crew.stops() {
-                break;
-            }
-            if counts_only {
-                prober.count(&piece)?;
-                continue;
-            }
-            prober.probe(piece)?;
-            take_outputs(&mut prober, worker, crew)?;
-        }
-        if ended {
-            break;
+        match probes.advance(|| worker.next_batch().map(Poll::Ready))? {
+            Progress::Output(output) => worker.take(output)?,
+            Progress::Working => {}
+            Progress::Done => break,
         }
     }
-    drop(gathered);
+    let mut metrics = probes.metrics();
     if crew.stops() {
-        return Ok(prober.metrics());
+        return Ok(metrics);
     }
-    let remaining = prober.end()?;
-    let mut metrics = prober.metrics();
-    if !counts_only {
-        take_outputs(&mut prober, worker, crew)?;
-    }
-    drop(prober);
+    let remaining = probes.into_remaining();
     let remaining = if table.spills() { share(remaining, worker, crew)? } else { remaining };
     if let Some(remaining) = remaining {
         metrics = metrics.plus(take_remaining(remaining, worker, crew)?);
@@ -216,19 +192,6 @@ fn share<W: Worker>(
         crew.deal(remaining);
     }
     Ok(crew.part())
-}
-
-fn take_outputs<W: Worker>(
-    prober: &mut Prober,
-    worker: &mut W,
-    crew: &Crew,
-) -> Result<(), W::Error> {
-    // A key with very many rows makes very many outputs of one batch: stop between them too.
-    while !crew.stops() {
-        let Some(output) = prober.next_output()? else { break };
-        worker.take(output)?;
-    }
-    Ok(())
 }
 
 fn take_remaining<W: Worker>(

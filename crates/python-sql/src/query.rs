@@ -87,5 +87,5 @@ fn note(answer: &Answer, rows: usize, driver: &Driver) {
         "spill_files": joins.spill_files,
         "spilled_bytes": joins.spilled_bytes,
     });
-    driver.note(facts.to_string());
+    driver.notes().say(facts.to_string());
 }

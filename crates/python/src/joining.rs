@@ -3,6 +3,7 @@
 //! ```text
 //! driver ── build side ──► table ──┬─ worker ──┐
 //!                                  └─ worker ──┴─► a bounded channel ──► who wants the next batch
+//! with one thread:          table, probe side ─► a bounded channel ──► … who probes
 //! ```
 //!
 //! Neither the probe side nor the result is ever in memory as a whole.
@@ -11,12 +12,13 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use workahead_columns::{
-    HashJoin, JoinTable, MemoryPool, Pool, ProbeMetrics, Reservation, Side, Worker,
+    HashJoin, JoinTable, MemoryPool, Outputs, Pool, ProbeMetrics, Reservation, Side, Worker,
     limited_batch_rows,
 };
 
 use crate::errors::Error;
 use crate::facts;
+use crate::feeding::{self, Reading};
 use crate::morsels::Morsels;
 use crate::presented::Presented;
 use crate::running::{Driver, Work};
@@ -31,6 +33,7 @@ const BUILD_ROWS: usize = 1 << 20;
 /// Of a limit, the share for batches that wait and for what the allocator holds beside what is
 /// asked of it.
 const BESIDE_SHARE: usize = 4;
+
 /// Everything a join needs to begin.
 pub(crate) struct Plan {
     pub(crate) join: HashJoin,
@@ -66,13 +69,20 @@ fn join(driver: &Driver, plan: Plan) -> Result<(), Error> {
                 .to_owned(),
         ));
     }
-    driver.note(facts::of(&table, ProbeMetrics::default()));
-    let probe_rows = rows(PROBE_ROWS);
-    let morsels = &Morsels::new(build_side.other(), probe, probe_rows);
+    driver.notes().say(facts::of(&table, ProbeMetrics::default()));
+    let morsels = Morsels::new(build_side.other(), probe, rows(PROBE_ROWS));
+    if threads == 1 {
+        let (feed, fed) = feeding::channel(limit);
+        let (outputs, notes) = (Outputs::new(&table), driver.notes().clone());
+        let mut reading = Reading { table, outputs, fed, presented, notes, beside };
+        driver.hand_over(Box::new(move |at_most| reading.advance(at_most)))?;
+        return feed.all(driver, &morsels);
+    }
+    let morsels = &morsels;
     let worker = |_| Probing { driver, morsels, presented: &presented };
     let workers = (0..threads).map(worker).collect();
     let (_, metrics) = workahead_columns::run(&table, workers)?;
-    driver.note(facts::of(&table, metrics));
+    driver.notes().say(facts::of(&table, metrics));
     Ok(())
 }
 
@@ -84,7 +94,8 @@ fn build_table(driver: &Driver, join: &HashJoin, morsels: &Morsels) -> Result<Jo
     Ok(build.finish()?)
 }
 
-fn next_of(driver: &Driver, morsels: &Morsels) -> Result<Option<RecordBatch>, Error> {
+/// The next morsel, unless nobody wants it any more.
+pub(crate) fn next_of(driver: &Driver, morsels: &Morsels) -> Result<Option<RecordBatch>, Error> {
     if driver.is_stopped() {
         return Err(Error::Stopped);
     }
@@ -95,7 +106,7 @@ fn limit_error(error: workahead_columns::MemoryError) -> Error {
     Error::Join(error.into())
 }
 
-/// One probing thread.
+/// One of several probing threads.
 struct Probing<'a> {
     driver: &'a Driver,
     morsels: &'a Morsels,

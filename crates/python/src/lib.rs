@@ -14,6 +14,7 @@
 
 pub mod errors;
 mod facts;
+mod feeding;
 pub mod input;
 mod joining;
 mod machine;

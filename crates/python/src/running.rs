@@ -1,11 +1,15 @@
 //! Work in threads of its own, and what has come out of it so far.
 //!
 //! ```text
-//! driver ── whatever work it is ──► a bounded channel ──► who wants the next batch
+//! driver ─┬─ batches ──► a bounded channel ──► who wants the next batch
+//!         └─ or a way to make them ─────────► who wants the next batch, and makes it
 //! ```
 //!
-//! The channel holds a few batches: who reads slowly slows the work down. None of these threads is
-//! attached to Python; producers in Python attach when they are called.
+//! The channel holds a few batches: who reads slowly slows the work down. Where one thread is to
+//! work, the reader's does, and the driver only gives it what to work on: a batch is then in the
+//! cache of who reads it, and it takes the memory of the one before. None of these threads is
+//! attached to Python; producers in Python attach when they are called, and never on the reader's
+//! thread, where Ctrl-C would be theirs.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,18 +40,36 @@ pub struct Work {
 }
 
 /// What waiting came to.
-pub(crate) enum Waited {
+pub enum Waited {
+    /// Rows of the result.
     Batch(RecordBatch),
     /// Nothing yet.
     Longer,
+    /// There are no more.
     End,
+}
+
+/// Work left to whoever reads: a bounded piece at each call, which waits no longer than so, and is
+/// made detached from Python.
+pub type Rest = Box<dyn FnMut(Duration) -> Result<Waited, Error> + Send>;
+
+/// What a driver gives.
+enum Output {
+    Batch(RecordBatch),
+    Rest(Rest),
+}
+
+/// Where batches come from.
+enum Source {
+    Driver(Receiver<Result<Output, Error>>),
+    Here(Rest),
 }
 
 /// The threads, and their output.
 pub(crate) struct Running {
-    outputs: Option<Receiver<Result<RecordBatch, Error>>>,
+    source: Option<Source>,
     stop: Arc<AtomicBool>,
-    facts: Arc<Mutex<Option<String>>>,
+    notes: Notes,
     /// Closed when the driver has let go of everything.
     ended: Mutex<Receiver<()>>,
 }
@@ -58,8 +80,8 @@ impl Running {
         let (sender, outputs) = sync_channel(work.waiting);
         let (ending, ended) = sync_channel::<()>(1);
         let stop = Arc::new(AtomicBool::new(false));
-        let facts = Arc::default();
-        let driver = Driver { sender, stop: stop.clone(), facts: Arc::clone(&facts) };
+        let notes = Notes::default();
+        let driver = Driver { sender, stop: stop.clone(), notes: notes.clone() };
         thread::Builder::new()
             .name("workahead".to_owned())
             .spawn(move || {
@@ -67,14 +89,24 @@ impl Running {
                 drop(ending);
             })
             .map_err(Error::Thread)?;
-        Ok(Self { outputs: Some(outputs), stop, facts, ended: Mutex::new(ended) })
+        let source = Some(Source::Driver(outputs));
+        Ok(Self { source, stop, notes, ended: Mutex::new(ended) })
     }
 
     /// Waits for the next batch, not longer than so. To be called detached from Python.
     pub(crate) fn wait(&mut self, at_most: Duration) -> Result<Waited, Error> {
-        let Some(outputs) = &self.outputs else { return Err(Error::Stopped) };
+        let outputs = match &mut self.source {
+            None => return Err(Error::Stopped),
+            Some(Source::Driver(outputs)) => outputs,
+            Some(Source::Here(rest)) => return guarded(|| rest(at_most)),
+        };
         match outputs.recv_timeout(at_most) {
-            Ok(output) => output.map(Waited::Batch),
+            Ok(Ok(Output::Batch(batch))) => Ok(Waited::Batch(batch)),
+            Ok(Ok(Output::Rest(rest))) => {
+                self.source = Some(Source::Here(rest));
+                Ok(Waited::Longer)
+            }
+            Ok(Err(error)) => Err(error),
             Err(RecvTimeoutError::Timeout) => Ok(Waited::Longer),
             Err(RecvTimeoutError::Disconnected) => Ok(Waited::End),
         }
@@ -82,7 +114,7 @@ impl Running {
 
     /// What is known of the work so far, as JSON.
     pub(crate) fn facts(&self) -> Option<String> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.notes.said()
     }
 
     /// Ends the threads at their next batch, and waits for that. To be called detached.
@@ -94,7 +126,7 @@ impl Running {
     fn tell(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // A thread that waits for room in the channel is told by this.
-        self.outputs = None;
+        self.source = None;
     }
 }
 
@@ -115,16 +147,14 @@ fn wait_for_the_end(ended: &Mutex<Receiver<()>>) {
 
 /// The thread that does the work, or begins and ends those that do.
 pub struct Driver {
-    sender: SyncSender<Result<RecordBatch, Error>>,
+    sender: SyncSender<Result<Output, Error>>,
     stop: Arc<AtomicBool>,
-    facts: Arc<Mutex<Option<String>>>,
+    notes: Notes,
 }
 
 impl Driver {
     fn drive(self, work: Work) {
-        let done = catch_unwind(AssertUnwindSafe(|| (work.run)(&self)));
-        let done = done.unwrap_or_else(|panic| Err(Error::Defect(words(panic.as_ref()))));
-        match done {
+        match guarded(|| (work.run)(&self)) {
             Ok(()) | Err(Error::Stopped) => {}
             // Nobody may be there to hear it.
             Err(error) => drop(self.sender.send(Err(error))),
@@ -142,13 +172,47 @@ impl Driver {
     /// # Errors
     /// When nobody wants it any more.
     pub fn send(&self, batch: RecordBatch) -> Result<(), Error> {
-        self.sender.send(Ok(batch)).map_err(|_| Error::Stopped)
+        self.give(Output::Batch(batch))
     }
 
-    /// Says what is known so far: an object of JSON.
-    pub fn note(&self, facts: String) {
-        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
+    /// Leaves it to the reader to make the rest.
+    ///
+    /// # Errors
+    /// When nobody wants it any more.
+    pub fn hand_over(&self, rest: Rest) -> Result<(), Error> {
+        self.give(Output::Rest(rest))
     }
+
+    fn give(&self, output: Output) -> Result<(), Error> {
+        self.sender.send(Ok(output)).map_err(|_| Error::Stopped)
+    }
+
+    /// Where to say what is known so far.
+    #[must_use]
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}
+
+/// What is known of the work so far: an object of JSON.
+#[derive(Clone, Default)]
+pub struct Notes(Arc<Mutex<Option<String>>>);
+
+impl Notes {
+    /// In the place of what was said before.
+    pub fn say(&self, facts: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
+    }
+
+    fn said(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A panic is an error like others: no C library can be unwound through.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|panic| Err(Error::Defect(words(panic.as_ref()))))
 }
 
 /// What a panic said.

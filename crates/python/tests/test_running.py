@@ -35,7 +35,12 @@ def small() -> pa.Table:
     return pa.table(batch(0, 100))
 
 
-def test_nothing_is_read_before_it_is_wanted():
+# With one thread the reader's own does the work; with several a channel is between them.
+THREADS = pytest.mark.parametrize("threads", [1, 2])
+
+
+@THREADS
+def test_nothing_is_read_before_it_is_wanted(threads):
     read = []
 
     def counted():
@@ -43,7 +48,7 @@ def test_nothing_is_read_before_it_is_wanted():
             read.append(i)
             yield batch()
 
-    joined = wa.join(pa.table(batch()), reader(counted()), on="k", threads=2)
+    joined = wa.join(pa.table(batch()), reader(counted()), on="k", threads=threads)
     assert read == []
     next(joined)
     time.sleep(0.3)
@@ -51,15 +56,17 @@ def test_nothing_is_read_before_it_is_wanted():
     assert 0 < len(read) < 1000
 
 
-def test_the_probe_side_may_have_no_end():
-    joined = wa.join(small(), endless(), on="k", threads=2, batch_rows=500)
+@THREADS
+def test_the_probe_side_may_have_no_end(threads):
+    joined = wa.join(small(), endless(), on="k", threads=threads, batch_rows=500)
     rows = sum(len(some) for some in itertools.islice(joined, 20))
     assert rows > 0
     joined.close()
     assert list(joined) == []
 
 
-def test_the_interpreter_is_free_while_threads_join():
+@THREADS
+def test_the_interpreter_is_free_while_threads_join(threads):
     """A join of 20 batches waits for a Python thread that can only go on if it is not held."""
     gate = threading.Event()
 
@@ -70,15 +77,17 @@ def test_the_interpreter_is_free_while_threads_join():
         yield batch()
 
     threading.Timer(0.2, gate.set).start()
-    assert wa.join(small(), reader(waiting()), on="k").to_pyarrow().num_rows == 200
+    joined = wa.join(small(), reader(waiting()), on="k", threads=threads)
+    assert joined.to_pyarrow().num_rows == 200
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("consume", [pa.table, pl.DataFrame, wa.Reader.to_polars, list])
-def test_producers_in_python_never_wait_for_their_consumer(consume):
+def test_producers_in_python_never_wait_for_their_consumer(consume, threads):
     """Consumers differ in whether they hold the interpreter while they ask for a batch."""
     for _ in range(5):
         sides = (reader(batch(i * 100) for i in range(20)) for _ in range(2))
-        result = consume(wa.join(*sides, on="k", threads=3))
+        result = consume(wa.join(*sides, on="k", threads=threads))
         assert sum(len(some) for some in result) > 0 if consume is list else len(result) > 0
 
 
@@ -112,10 +121,11 @@ CONSUMERS = {
 }
 
 
+@THREADS
 @pytest.mark.parametrize("how", CONSUMERS)
-def test_ctrl_c_ends_an_endless_probe(how):
+def test_ctrl_c_ends_an_endless_probe(how, threads):
     # Nothing matches: there is no output to come up with.
-    joined = wa.join(pa.table(batch(-200, 100)), endless(), on="k", threads=2)
+    joined = wa.join(pa.table(batch(-200, 100)), endless(), on="k", threads=threads)
     timer = interrupted_after(0.3)
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -150,7 +160,7 @@ def test_a_join_that_is_dropped_ends_its_threads():
             for task in os.listdir("/proc/self/task")
         )
 
-    joined = wa.join(small(), endless(), on="k")
+    joined = wa.join(small(), endless(), on="k", threads=2)
     next(joined)
     assert own_threads() > 0
     del joined
