@@ -30,7 +30,7 @@ enum Input {
     Open,
     /// The prober is to be told.
     Over,
-    Ended(Option<Remaining>),
+    Ended(Option<Box<Remaining>>),
 }
 
 /// One thread's part of the probe side.
@@ -80,7 +80,7 @@ impl Probes {
             },
             Input::Over => {
                 self.gathered = None;
-                self.input = Input::Ended(self.prober.end()?);
+                self.input = Input::Ended(self.prober.end()?.map(Box::new));
             }
             Input::Ended(_) => return Ok(Progress::Done),
         }
@@ -107,7 +107,7 @@ impl Probes {
     }
 
     /// What is left to do where this was the last to come to its end.
-    pub(crate) fn into_remaining(self) -> Option<Remaining> {
+    pub(crate) fn into_remaining(self) -> Option<Box<Remaining>> {
         match self.input {
             Input::Ended(remaining) => remaining,
             Input::Open | Input::Over => None,
@@ -152,7 +152,7 @@ pub struct Outputs {
 
 enum Stage {
     Probing(Box<Probes>),
-    Remaining(Remaining),
+    Remaining(Box<Remaining>),
     Done,
 }
 

@@ -166,7 +166,7 @@ fn work<W: Worker>(
     if crew.stops() {
         return Ok(metrics);
     }
-    let remaining = probes.into_remaining();
+    let remaining = probes.into_remaining().map(|remaining| *remaining);
     let remaining = if table.spills() { share(remaining, worker, crew)? } else { remaining };
     if let Some(remaining) = remaining {
         metrics = metrics.plus(take_remaining(remaining, worker, crew)?);
