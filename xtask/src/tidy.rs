@@ -9,6 +9,7 @@ pub(crate) mod ledger;
 mod lengths;
 pub(crate) mod links;
 mod manifests;
+mod packages;
 mod pages;
 mod places;
 mod prints;
@@ -74,12 +75,13 @@ impl std::fmt::Display for Finding {
 
 /// The rules, by the name that the summary gives them.
 type Rule = fn(&Tree) -> Vec<Finding>;
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 11] = [
     ("edges", edges::check),
     ("ledger", ledger::check),
     ("lengths", lengths::check),
     ("links", links::check),
     ("manifests", manifests::check),
+    ("packages", packages::check),
     ("pages", pages::check),
     ("places", places::check),
     ("prints", prints::check),

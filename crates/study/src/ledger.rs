@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::error::StudyError;
 use crate::nearest;
 
-static TEXT: &str = include_str!("../../../docs/ledger.toml");
+static TEXT: &str = include_str!("../ledger.toml");
 
 /// One of the five papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
