@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_select::concat::concat_batches;
@@ -40,6 +41,26 @@ fn all(
     };
     let (_, metrics) = run(table, (0..probers).map(worker).collect())?;
     Ok((outputs.into_inner().unwrap(), metrics))
+}
+
+/// The same on one thread that asks for each, and for some before there is input.
+fn pulled(
+    table: &Arc<JoinTable>,
+    probe: &[RecordBatch],
+) -> Result<(Vec<RecordBatch>, ProbeMetrics), JoinError> {
+    let (mut outputs, mut given) = (Outputs::new(table), Vec::new());
+    let (mut batches, mut waits) = (probe.iter().cloned(), false);
+    loop {
+        let input = || {
+            waits = !waits;
+            Ok::<_, JoinError>(if waits { Poll::Pending } else { Poll::Ready(batches.next()) })
+        };
+        match outputs.advance(input)? {
+            Progress::Output(output) => given.push(output),
+            Progress::Working => {}
+            Progress::Done => return Ok((given, outputs.metrics())),
+        }
+    }
 }
 
 fn counted(table: &Arc<JoinTable>, probe: &[RecordBatch]) -> Result<u64, JoinError> {
@@ -89,6 +110,15 @@ fn check(
     prop_assert_eq!(&found, &expected, "{:?}", spilled);
     prop_assert_eq!(metrics.output_rows, expected.len() as u64);
     prop_assert_eq!(metrics.probe_rows, probe.iter().map(|b| b.num_rows() as u64).sum::<u64>());
+    let asked = table(&join, build.clone()).and_then(|table| pulled(&table, &probe));
+    if !matches!(asked, Err(JoinError::LimitTooSmall { .. })) {
+        let (outputs, metrics) = asked.unwrap();
+        let output = concat_batches(&join.schema(), &outputs).unwrap();
+        let mut found = joined(&output, how, left, right);
+        found.sort_unstable();
+        prop_assert_eq!(&found, &expected);
+        prop_assert_eq!(metrics.output_rows, expected.len() as u64);
+    }
     let recounted = table(&join, build).and_then(|table| counted(&table, &probe));
     if !matches!(recounted, Err(JoinError::LimitTooSmall { .. })) {
         prop_assert_eq!(recounted.unwrap(), expected.len() as u64);
