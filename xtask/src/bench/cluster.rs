@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use super::{Bench, machine, page, record};
+use super::{Bench, page, record};
 use crate::workspace::Workspace;
 use arms::Arm;
 use figures::Figures;
@@ -81,7 +81,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         "notes": notes,
     });
     let bench = Bench { package: "workahead-cluster".into(), name: "cluster".into() };
-    let machine = machine_of(workspace, &program, release)?;
+    let machine = machine_of(&program)?;
     let whole = options.queries.len() == QUERIES && options.scale == "1";
     if whole && options.settings.is_empty() {
         let written = record(workspace, &bench, &machine, &result)?;
@@ -147,10 +147,8 @@ fn data(program: &Path, folder: &Path, scale: &str) -> Result<PathBuf> {
     Ok(data)
 }
 
-fn machine_of(workspace: &Workspace, program: &Path, release: bool) -> Result<serde_json::Value> {
-    if release {
-        return machine(workspace);
-    }
+/// By the program that was measured: one without clusters would have to be built first.
+fn machine_of(program: &Path) -> Result<serde_json::Value> {
     let output = std::process::Command::new(program).args(["machine", "--json"]).output()?;
     serde_json::from_slice(&output.stdout).context("workahead machine --json")
 }
