@@ -88,6 +88,7 @@ pub use join::{HashJoin, Order, Side};
 pub use join_type::{JoinType, NullEquality, UnknownJoinType};
 pub use memory::{MemoryError, MemoryPool, Pool, Reservation};
 pub use memory_size::{UnknownSize, memory_bytes};
+pub use needs::sliced_bytes;
 pub use outputs::Outputs;
 pub use plan::{Foreseen, Plan};
 pub use prober::{ProbeMetrics, Prober};

@@ -76,7 +76,8 @@ pub(crate) fn widest<'b>(batches: impl Iterator<Item = &'b RecordBatch>) -> usiz
 }
 
 /// The bytes that a batch's rows occupy, of buffers that may be longer and are shared with others.
-pub(crate) fn sliced_bytes(batch: &RecordBatch) -> usize {
+#[must_use]
+pub fn sliced_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| sliced_bytes_of(column)).sum()
 }
 

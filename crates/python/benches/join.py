@@ -5,8 +5,9 @@
 The wheel is to be a release build (`maturin build --release`), and PATH the worker of
 `cargo bench -p workahead-columns --bench peers --no-run`. All have read both sides into memory of
 their own, as the Rust one does: one that maps the file has small pages, which cost 4 %. Keys and
-payloads come out as Arrow batches, which are counted and dropped. Rounds are interleaved: each engine once,
-in an order that turns; medians of wall and CPU seconds, and the median of the rounds' ratios.
+payloads come out as Arrow batches, which are counted and dropped. Rounds are interleaved: each
+engine once, in an order that turns; medians of wall and CPU seconds, and the median of the rounds'
+ratios.
 """
 
 import argparse

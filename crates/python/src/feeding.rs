@@ -13,8 +13,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use std::vec;
 
-use arrow_array::{Array, RecordBatch};
-use workahead_columns::{JoinTable, Outputs, Progress, Reservation};
+use arrow_array::RecordBatch;
+use workahead_columns::{JoinTable, Outputs, Progress, Reservation, sliced_bytes};
 
 use crate::errors::Error;
 use crate::facts;
@@ -91,13 +91,6 @@ impl Feed {
     fn give(&self, burst: Result<Burst, Error>) -> Result<(), Error> {
         self.sender.send(burst).map_err(|_| Error::Stopped)
     }
-}
-
-/// Of the rows that a batch shows; a batch may be a part of large arrays.
-fn sliced_bytes(batch: &RecordBatch) -> usize {
-    let bytes = |column: &dyn Array| column.to_data().get_slice_memory_size();
-    // Of a type whose size isn't known: it is handed over by itself.
-    batch.columns().iter().map(|column| bytes(column).unwrap_or(BURST_BYTES)).sum()
 }
 
 impl Fed {
