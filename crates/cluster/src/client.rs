@@ -20,7 +20,7 @@ use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use crate::session::config;
 use crate::watch::Counted;
-use crate::{Address, ClusterError, ClusterOptions, probe};
+use crate::{Address, ClusterError, ClusterOptions, probe, semi};
 
 /// Rows are read and tables are looked at on this side; the work is elsewhere.
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
@@ -69,7 +69,11 @@ impl Client {
         if let Some(told) = extensions.get_mut::<WorkaheadOptions>() {
             told.enabled = options.joiner == Joiner::Ours;
         }
-        let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_optimizer_rules(semi::rules())
+            .build();
         let state = state.upgrade_for_ballista(client.address.http());
         let state = state.map_err(ClusterError::of_datafusion)?;
         let session = Session::over(SessionContext::new_with_state(state), THREADS)?;

@@ -22,6 +22,7 @@ mod executor;
 mod jobs;
 mod probe;
 mod scheduler;
+mod semi;
 mod session;
 mod slots;
 mod task;

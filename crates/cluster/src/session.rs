@@ -14,10 +14,18 @@ use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use workahead_sql::{WorkaheadCodec, WorkaheadOptions};
 
 /// Options under `cluster.` in SQL.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOptions {
     /// Partitions of a plan; 0 for as many as the cluster has slots.
     pub partitions: usize,
+    /// Whether semi joins with groups that passed a filter go below inner joins.
+    pub push_semi_joins: bool,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self { partitions: 0, push_semi_joins: true }
+    }
 }
 
 impl ConfigExtension for ClusterOptions {
@@ -38,20 +46,39 @@ impl ExtensionOptions for ClusterOptions {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let partitions = value.parse().ok().filter(|_| key == "partitions");
-        self.partitions = partitions.ok_or_else(|| {
-            exec_datafusion_err!("cluster.{key} = {value}: there is cluster.partitions, a number")
-        })?;
-        Ok(())
+        let known = match key {
+            "partitions" => value.parse().map(|partitions| self.partitions = partitions).is_ok(),
+            "push_semi_joins" => value.parse().map(|push| self.push_semi_joins = push).is_ok(),
+            _ => false,
+        };
+        if known {
+            return Ok(());
+        }
+        Err(exec_datafusion_err!(
+            "cluster.{key} = {value}: there are cluster.partitions, a number, and \
+             cluster.push_semi_joins, true or false"
+        ))
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
-        vec![ConfigEntry {
+        let entry = |key: &str, value: String, description| ConfigEntry {
             // With its prefix, by which it is set on the other side.
-            key: "cluster.partitions".to_owned(),
-            value: Some(self.partitions.to_string()),
-            description: "Partitions of a plan; 0 for as many as the cluster has slots",
-        }]
+            key: format!("{}.{key}", Self::PREFIX),
+            value: Some(value),
+            description,
+        };
+        vec![
+            entry(
+                "partitions",
+                self.partitions.to_string(),
+                "Partitions of a plan; 0 for as many as the cluster has slots",
+            ),
+            entry(
+                "push_semi_joins",
+                self.push_semi_joins.to_string(),
+                "Whether semi joins with groups that passed a filter go below inner joins",
+            ),
+        ]
     }
 }
 
@@ -85,6 +112,7 @@ mod tests {
         let mut client = config();
         for (name, value) in [
             ("cluster.partitions", "7"),
+            ("cluster.push_semi_joins", "false"),
             ("workahead.enabled", "false"),
             ("ballista.optimizer.broadcast_join_threshold_bytes", "5"),
         ] {
@@ -96,7 +124,8 @@ mod tests {
             let _ = server.options_mut().set(&entry.key, &entry.value.unwrap_or_default());
         }
         let extensions = &server.options().extensions;
-        assert_eq!(extensions.get::<ClusterOptions>().unwrap().partitions, 7);
+        let told = extensions.get::<ClusterOptions>().unwrap();
+        assert_eq!(told, &ClusterOptions { partitions: 7, push_semi_joins: false });
         assert!(!extensions.get::<WorkaheadOptions>().unwrap().enabled);
         assert_eq!(server.ballista_broadcast_join_threshold_bytes(), 5);
         assert_eq!(server.ballista_hash_join_max_build_partition_bytes(), 0);
