@@ -126,9 +126,10 @@ fn record(
     Ok(page)
 }
 
-/// Keeps what a program said beside the benches' pages: one page of a name, the last one.
+/// Keeps what a program said of a commit beside the benches' pages: one page of a name, the last.
 pub(crate) fn record_page(
     workspace: &Workspace,
+    commit: &str,
     name: &str,
     title: &str,
     said: &str,
@@ -139,7 +140,7 @@ pub(crate) fn record_page(
     let processor = line.and_then(|line| line.split_once(": ")).map(|(_, model)| model);
     let machine = json!({ "processor": processor });
     let model = page::cpu_model(&machine).unwrap_or("unknown CPU");
-    let (date, commit) = (date_of(now_s()?), commit(workspace));
+    let date = date_of(now_s()?);
     let page = format!(
         "# {title}\n\n{model}, {cpus} CPUs. {date}, commit {commit}.\n\n```text\n{said}\n```\n"
     );
@@ -159,7 +160,8 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// The commit that was measured, and whether the tree differed from it.
-fn commit(workspace: &Workspace) -> String {
+/// What is checked out, and whether it was changed. Asked before a long run: others may commit.
+pub(crate) fn commit(workspace: &Workspace) -> String {
     let output = std::process::Command::new("git")
         .current_dir(workspace.root())
         .args(["describe", "--always", "--dirty", "--abbrev=12"])
