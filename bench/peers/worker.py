@@ -25,7 +25,7 @@ def summed(batches):
     import pyarrow as pa
 
     count, sums = 0, {}
-    for batch in batches:
+    for batch in map(pa.record_batch, batches):
         count += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns):
             if pa.types.is_string_view(column.type) or pa.types.is_large_string(column.type):

@@ -12,12 +12,13 @@
 //! What is kept is that object beside the machine it was measured on, never the machine's name:
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines; [`sql`] takes words, and an hour; [`cluster`] is of
-//! processes.
+//! processes, and [`python`] of a wheel.
 
 pub(crate) mod cluster;
 pub(crate) mod memory;
 mod page;
 pub(crate) mod peers;
+pub(crate) mod python;
 pub(crate) mod sql;
 
 use std::path::{Path, PathBuf};

@@ -53,11 +53,11 @@ pub(crate) fn run(workspace: &Workspace) -> bool {
 
 fn install(workspace: &Workspace) -> Result<Venv> {
     let folder = workspace.target().join("python");
-    let pinned = workspace.root().join(PACKAGE).join("requirements-test.txt");
-    let venv = Venv::of(folder.join("venv"), &pinned)?;
+    let venv = Venv::of(folder.join("venv"), &pinned(workspace))?;
     let wheels = folder.join("wheels");
     let _ = std::fs::remove_dir_all(&wheels);
-    succeed(&mut maturin(workspace, &venv, &wheels)).context("the wheel can't be built")?;
+    // In the profile of all other tests, so that what they built is not built again.
+    succeed(&mut maturin(workspace, &venv, "dev", &wheels)).context("the wheel can't be built")?;
     let wheel = only_file(&wheels)?;
     let bytes = std::fs::metadata(&wheel)?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
@@ -67,9 +67,7 @@ fn install(workspace: &Workspace) -> Result<Venv> {
         "the wheel has {bytes} bytes, more than {WHEEL_BYTES_MAX}: what came in with its last \
          dependency?"
     );
-    let mut pip = Command::new(venv.python());
-    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]).arg(&wheel);
-    succeed(&mut pip).context("the wheel can't be installed")?;
+    install_wheel(&venv, &wheel)?;
     let [bare, whole] = ["pass", "import workahead"].map(|script| median(&venv, script));
     println!("import workahead: {:.0} ms", (whole? - bare?) * 1e3);
     Ok(venv)
@@ -95,16 +93,27 @@ fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
     Ok(packages)
 }
 
-/// In the profile of all other tests, so that what they built is not built again.
-fn maturin(workspace: &Workspace, venv: &Venv, wheels: &Path) -> Command {
+/// What the tests and the bench need beside our wheel.
+pub(crate) fn pinned(workspace: &Workspace) -> PathBuf {
+    workspace.root().join(PACKAGE).join("requirements-test.txt")
+}
+
+/// Builds the first wheel, for this machine.
+pub(crate) fn maturin(workspace: &Workspace, venv: &Venv, profile: &str, wheels: &Path) -> Command {
     let mut maturin = Command::new(venv.python());
     maturin.current_dir(workspace.root());
-    maturin.args(["-m", "maturin", "build", "--profile", "dev", "--interpreter"]);
+    maturin.args(["-m", "maturin", "build", "--profile", profile, "--interpreter"]);
     maturin.arg(venv.python()).arg("--out").arg(wheels);
     maturin
 }
 
-fn only_file(folder: &Path) -> Result<PathBuf> {
+pub(crate) fn install_wheel(venv: &Venv, wheel: &Path) -> Result<()> {
+    let mut pip = Command::new(venv.python());
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]).arg(wheel);
+    succeed(&mut pip).context("the wheel can't be installed")
+}
+
+pub(crate) fn only_file(folder: &Path) -> Result<PathBuf> {
     let mut files = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
     match (files.next(), files.next()) {
         (Some(wheel), None) => Ok(wheel),

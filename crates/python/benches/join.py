@@ -1,13 +1,12 @@
 """Our join from Python beside the Rust one, Polars and DuckDB, on the same rows.
 
-    target/python/venv/bin/python crates/python/benches/join.py --ours PATH [--threads 1]
+    cargo xtask bench python
 
-The wheel is to be a release build (`maturin build --release`), and PATH the worker of
-`cargo bench -p workahead-columns --bench peers --no-run`. All have read both sides into memory of
-their own, as the Rust one does: one that maps the file has small pages, which cost 4 %. Keys and
-payloads come out as Arrow batches, which are counted and dropped. Rounds are interleaved: each
-engine once, in an order that turns; medians of wall and CPU seconds, and the median of the rounds'
-ratios.
+That installs a release wheel, and builds the Rust worker that `--ours` names: the bench `peers` of
+`workahead-columns`. All have read both sides into memory of their own, as the Rust one does: one that maps the file has
+small pages, which cost 4 %. Keys and payloads come out as batches that are counted and dropped.
+Rounds are interleaved: each engine once, in an order that turns; medians of wall and CPU seconds,
+and the median of the rounds' ratios.
 """
 
 import argparse
@@ -21,7 +20,20 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 PEERS = HERE.parents[2] / "bench/peers"
-RUST, PYTHON = "Rust", "Python"
+RUST, OURS = "Rust", "Python"
+MODULES = {
+    OURS: "workahead",
+    "Python, read by pyarrow": "workahead_stream",
+    "Polars": "polars",
+    "DuckDB": "duckdb",
+}
+NOTES = [
+    "Each row of the larger side has one match, all columns are 64-bit integers, and every "
+    "engine's count and sums were equal.",
+    "`Python` reads the batches of `wa.join` one by one; read by pyarrow, they come through "
+    "Arrow's C stream and each becomes a `pyarrow.RecordBatch`.",
+    "Medians of interleaved rounds; `cpu_of_rust` is the median of the rounds' ratios.",
+]
 
 
 class Engine:
@@ -48,15 +60,16 @@ def engines(asked):
     threads = str(asked.threads)
     worker = [*pinned, sys.executable, "-B", str(PEERS / "worker.py")]
     yield Engine(RUST, [*pinned, asked.ours, "--worker", threads])
-    for name, engine in ((PYTHON, "workahead"), ("Polars", "polars"), ("DuckDB", "duckdb")):
-        yield Engine(name, [*worker, engine, "--threads", threads])
+    for name, module in MODULES.items():
+        yield Engine(name, [*worker, module, "--threads", threads])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ours", required=True)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--build", type=int, default=2_000_000)
     parser.add_argument("--probe", type=int, default=16_000_000)
     asked = parser.parse_args()
@@ -78,12 +91,26 @@ def main():
             for engine in all_engines[turn:] + all_engines[:turn]:
                 reply = engine.ask(do="run", form="columns", check=False)
                 seen[engine.name].append((reply["wall_s"], reply["cpu_s"]))
-    print(f"{asked.build:,} x {asked.probe:,} rows, {asked.threads} threads, {asked.rounds} rounds")
-    for name, times in seen.items():
-        wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
-        ratios = zip(times, seen[PYTHON], strict=True)
-        ratio = statistics.median(their[1] / our[1] for their, our in ratios)
-        print(f"{name:8} wall {wall:6.3f} s  CPU {cpu:6.3f} s  CPU over Python's {ratio:5.2f}")
+    rows = [row(name, times, seen[RUST]) for name, times in seen.items()]
+    sizes = f"{asked.build:,} × {asked.probe:,} rows, threads {asked.threads}"
+    title = f"Our join from Python beside the Rust one, Polars and DuckDB: {sizes}"
+    if asked.json:
+        print(json.dumps({"title": title, "rows": rows, "notes": NOTES}))
+        return
+    print(title)
+    for values in rows:
+        print("  ".join(f"{name} {value}" for name, value in values.items()))
+
+
+def row(name, times, rust):
+    wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
+    ratio = statistics.median(own[1] / its[1] for own, its in zip(times, rust, strict=True))
+    return {
+        "engine": name,
+        "wall_ms": round(wall * 1e3, 1),
+        "cpu_ms": round(cpu * 1e3, 1),
+        "cpu_of_rust": round(ratio, 3),
+    }
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Our join, from Python, as one engine among its peers (`bench/peers/worker.py`)."""
+"""Our join, from Python, as one engine among its peers (`bench/peers/worker.py`): its batches are
+read one by one as they are, and those of a wheel that knows Arrow take them."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ class Engine:
         self.build, self.probe, self.keys = build, probe, keys
 
     def paths(self, _form, _threads):
-        return ["stream"]
+        return ["batches"]
 
     def join(self, select):
         return wa.join(self.build, self.probe, on=self.keys, select=select, threads=self.threads)
@@ -29,4 +30,4 @@ class Engine:
         return count, bv, pv
 
     def batches(self, _path):
-        return pa.RecordBatchReader.from_stream(self.join([*self.keys, "bv", "pv"]))
+        return self.join([*self.keys, "bv", "pv"])

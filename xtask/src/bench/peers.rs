@@ -13,7 +13,7 @@
 
 mod cases;
 mod data;
-mod engine;
+pub(crate) mod engine;
 mod options;
 mod phases;
 pub(crate) mod rounds;

@@ -1,0 +1,51 @@
+//! `cargo xtask bench python`: our join from Python beside the Rust one, Polars and DuckDB.
+//!
+//! The bench itself is `crates/python/benches/join.py`, which is given a release wheel in an
+//! environment of its own, and our worker among the peers.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::peers::engine;
+use super::peers::venv::Venv;
+use super::{Bench, machine, record};
+use crate::python::{self, only_file};
+use crate::workspace::{Workspace, succeed};
+
+const SCRIPT: &str = "crates/python/benches/join.py";
+
+/// Runs it with these words, and keeps a run without any.
+pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    let worker = engine::build(workspace)?;
+    let venv = installed(workspace)?;
+    let mut script = Command::new(venv.python());
+    // The scripts' folder is part of the tree: no compiled files in it.
+    script.arg("-B").arg(workspace.root().join(SCRIPT)).arg("--ours").arg(worker).args(words);
+    if !words.is_empty() {
+        succeed(&mut script)?;
+        println!("not kept in bench/record: that takes a run without words");
+        return Ok(true);
+    }
+    let output = script.arg("--json").stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "{SCRIPT}: {}", output.status);
+    let result: Value = serde_json::from_slice(&output.stdout).context("the bench's result")?;
+    let bench = Bench { package: "workahead-python".into(), name: "python".into() };
+    let written = record(workspace, &bench, &machine(workspace)?, &result)?;
+    println!("{}", std::fs::read_to_string(&written)?);
+    println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+    Ok(true)
+}
+
+/// An environment with the peers and a release wheel of ours.
+fn installed(workspace: &Workspace) -> Result<Venv> {
+    let folder = workspace.target().join("python/bench");
+    let venv = Venv::of(folder.join("venv"), &python::pinned(workspace))?;
+    let wheels = folder.join("wheels");
+    let _ = std::fs::remove_dir_all(&wheels);
+    succeed(&mut python::maturin(workspace, &venv, "release", &wheels))
+        .context("the wheel can't be built")?;
+    python::install_wheel(&venv, &only_file(&wheels)?)?;
+    Ok(venv)
+}
