@@ -53,8 +53,7 @@ usage: cargo xtask COMMAND
   bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
   bench cluster [--help]
                         TPC-H on one and two executors, beside one process
-  bench python [--threads N] [--rounds N]
-                        our join from Python beside the Rust one, Polars and DuckDB
+  bench python [--help] our join from Python beside the Rust one, Polars and DuckDB
   answers               TPC-H's answers in crates/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
                         (as root); what came of the README's is kept in bench/record/

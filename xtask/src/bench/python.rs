@@ -16,8 +16,24 @@ use crate::workspace::{Workspace, succeed};
 
 const SCRIPT: &str = "crates/python/benches/join.py";
 
+/// What it takes.
+const WORDS: &str = "\
+usage: cargo xtask bench python [WORDS]
+
+  --threads N   of each engine [default: 1]
+  --rounds N    in which each engine joins once [default: 11]
+  --build N     rows of the smaller side [default: 2000000]
+  --probe N     rows of the larger side [default: 16000000]
+
+A run without words is kept in bench/record/.
+";
+
 /// Runs it with these words, and keeps a run without any.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
+        print!("{WORDS}");
+        return Ok(true);
+    }
     let worker = engine::build(workspace)?;
     let venv = installed(workspace)?;
     let mut script = Command::new(venv.python());
