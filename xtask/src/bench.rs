@@ -110,7 +110,7 @@ fn record(
     let whole = json!({
         "bench": bench.name,
         "date": date,
-        "commit": commit(workspace),
+        "commit": workspace.commit(),
         "machine": machine,
         "result": result,
     });
@@ -127,10 +127,9 @@ fn record(
     Ok(page)
 }
 
-/// Keeps what a program said of a commit beside the benches' pages: one page of a name, the last.
+/// Keeps what a program said beside the benches' pages: one page of a name, the last one.
 pub(crate) fn record_page(
     workspace: &Workspace,
-    commit: &str,
     name: &str,
     title: &str,
     said: &str,
@@ -141,7 +140,7 @@ pub(crate) fn record_page(
     let processor = line.and_then(|line| line.split_once(": ")).map(|(_, model)| model);
     let machine = json!({ "processor": processor });
     let model = page::cpu_model(&machine).unwrap_or("unknown CPU");
-    let date = date_of(now_s()?);
+    let (date, commit) = (date_of(now_s()?), workspace.commit());
     let page = format!(
         "# {title}\n\n{model}, {cpus} CPUs. {date}, commit {commit}.\n\n```text\n{said}\n```\n"
     );
@@ -158,19 +157,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(&temporary, text)
         .and_then(|()| std::fs::rename(&temporary, path))
         .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The commit that was measured, and whether the tree differed from it.
-/// What is checked out, and whether it was changed. Asked before a long run: others may commit.
-pub(crate) fn commit(workspace: &Workspace) -> String {
-    let output = std::process::Command::new("git")
-        .current_dir(workspace.root())
-        .args(["describe", "--always", "--dirty", "--abbrev=12"])
-        .output();
-    output.map_or_else(
-        |_| "unknown".to_owned(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
 }
 
 /// A folder name from the CPU's: `AMD EPYC 7763 64-Core Processor` → `amd-epyc-7763-…`.

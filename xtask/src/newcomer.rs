@@ -53,9 +53,6 @@ pub(crate) fn run(workspace: &Workspace, other: Option<&str>) -> Result<bool> {
             commands
         }
     };
-    // The root is given a clone, which has nothing uncommitted.
-    let commit = bench::commit(workspace);
-    let commit = commit.trim_end_matches("-dirty");
     let root = prepare(workspace)?;
     let toolchain = printed(Command::new("rustc").args(["--print", "sysroot"]))?;
     let (mut lines, mut passed) = (Vec::new(), true);
@@ -81,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, other: Option<&str>) -> Result<bool> {
     }
     let release = std::fs::read_to_string(root.join("etc/debian_version"))?;
     let title = format!("`cargo xtask newcomer` on a bare Debian {}", release.trim());
-    let kept = bench::record_page(workspace, commit, "newcomer", &title, &said)?;
+    let kept = bench::record_page(workspace, "newcomer", &title, &said)?;
     println!("kept in {}", kept.strip_prefix(workspace.root())?.display());
     Ok(passed)
 }

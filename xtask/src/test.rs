@@ -22,7 +22,6 @@ pub(crate) enum Depth {
 
 /// Runs the stages; true when all that ran passed.
 pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
-    let commit = bench::commit(workspace);
     let mut report = Report::default();
     for stage in stages(workspace, depth) {
         for done in stage() {
@@ -35,7 +34,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
     let summary = report.summary();
     println!("\n== summary\n{summary}");
     if depth == Depth::Full {
-        let kept = bench::record_page(workspace, &commit, "test-full", FULL, &summary)?;
+        let kept = bench::record_page(workspace, "test-full", FULL, &summary)?;
         println!("kept in {}", kept.strip_prefix(workspace.root())?.display());
     }
     Ok(!report.failed())

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 /// The root of the checkout this program was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
+    commit: String,
 }
 
 impl Workspace {
@@ -16,7 +17,21 @@ impl Workspace {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .context("run this as `cargo xtask …`, so that it knows where the workspace is")?;
         let root = Path::new(&manifest).parent().context("xtask lies in no folder")?;
-        Ok(Self { root: root.to_path_buf() })
+        // At the start: what is kept after an hour's run is not of what was committed meanwhile.
+        let described = Command::new("git")
+            .current_dir(root)
+            .args(["describe", "--always", "--dirty", "--abbrev=12"])
+            .output();
+        let commit = described.map_or_else(
+            |_| "unknown".to_owned(),
+            |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        );
+        Ok(Self { root: root.to_path_buf(), commit })
+    }
+
+    /// What was checked out when this program started, and whether the tree differed from it.
+    pub(crate) fn commit(&self) -> &str {
+        &self.commit
     }
 
     /// The folder of the root `Cargo.toml`.
