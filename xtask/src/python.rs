@@ -52,13 +52,8 @@ pub(crate) fn run(workspace: &Workspace) -> bool {
 }
 
 fn install(workspace: &Workspace) -> Result<Venv> {
-    let folder = workspace.target().join("python");
-    let venv = Venv::of(folder.join("venv"), &pinned(workspace))?;
-    let wheels = folder.join("wheels");
-    let _ = std::fs::remove_dir_all(&wheels);
     // In the profile of all other tests, so that what they built is not built again.
-    succeed(&mut maturin(workspace, &venv, "dev", &wheels)).context("the wheel can't be built")?;
-    let wheel = only_file(&wheels)?;
+    let (venv, wheel) = build_wheel(workspace, &workspace.target().join("python"), "dev")?;
     let bytes = std::fs::metadata(&wheel)?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     println!("{name}: {:.1} MB", bytes as f64 / 1e6);
@@ -93,18 +88,24 @@ fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
     Ok(packages)
 }
 
-/// What the tests and the bench need beside our wheel.
-pub(crate) fn pinned(workspace: &Workspace) -> PathBuf {
-    workspace.root().join(PACKAGE).join("requirements-test.txt")
-}
-
-/// Builds the first wheel, for this machine.
-pub(crate) fn maturin(workspace: &Workspace, venv: &Venv, profile: &str, wheels: &Path) -> Command {
+/// Builds the first wheel for this machine, below a folder, beside an environment with what tests
+/// and benches need.
+pub(crate) fn build_wheel(
+    workspace: &Workspace,
+    folder: &Path,
+    profile: &str,
+) -> Result<(Venv, PathBuf)> {
+    let pinned = workspace.root().join(PACKAGE).join("requirements-test.txt");
+    let venv = Venv::of(folder.join("venv"), &pinned)?;
+    let wheels = folder.join("wheels");
+    let _ = std::fs::remove_dir_all(&wheels);
     let mut maturin = Command::new(venv.python());
     maturin.current_dir(workspace.root());
     maturin.args(["-m", "maturin", "build", "--profile", profile, "--interpreter"]);
-    maturin.arg(venv.python()).arg("--out").arg(wheels);
-    maturin
+    maturin.arg(venv.python()).arg("--out").arg(&wheels);
+    succeed(&mut maturin).context("the wheel can't be built")?;
+    let wheel = only_file(&wheels)?;
+    Ok((venv, wheel))
 }
 
 pub(crate) fn install_wheel(venv: &Venv, wheel: &Path) -> Result<()> {
@@ -113,7 +114,7 @@ pub(crate) fn install_wheel(venv: &Venv, wheel: &Path) -> Result<()> {
     succeed(&mut pip).context("the wheel can't be installed")
 }
 
-pub(crate) fn only_file(folder: &Path) -> Result<PathBuf> {
+fn only_file(folder: &Path) -> Result<PathBuf> {
     let mut files = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
     match (files.next(), files.next()) {
         (Some(wheel), None) => Ok(wheel),

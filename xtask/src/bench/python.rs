@@ -9,9 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::peers::engine;
-use super::peers::venv::Venv;
 use super::{Bench, machine, record};
-use crate::python::{self, only_file};
+use crate::python;
 use crate::workspace::{Workspace, succeed};
 
 const SCRIPT: &str = "crates/python/benches/join.py";
@@ -35,7 +34,9 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         return Ok(true);
     }
     let worker = engine::build(workspace)?;
-    let venv = installed(workspace)?;
+    let (venv, wheel) =
+        python::build_wheel(workspace, &workspace.target().join("python/bench"), "release")?;
+    python::install_wheel(&venv, &wheel)?;
     let mut script = Command::new(venv.python());
     // The scripts' folder is part of the tree: no compiled files in it.
     script.arg("-B").arg(workspace.root().join(SCRIPT)).arg("--ours").arg(worker).args(words);
@@ -52,16 +53,4 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     println!("{}", std::fs::read_to_string(&written)?);
     println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
     Ok(true)
-}
-
-/// An environment with the peers and a release wheel of ours.
-fn installed(workspace: &Workspace) -> Result<Venv> {
-    let folder = workspace.target().join("python/bench");
-    let venv = Venv::of(folder.join("venv"), &python::pinned(workspace))?;
-    let wheels = folder.join("wheels");
-    let _ = std::fs::remove_dir_all(&wheels);
-    succeed(&mut python::maturin(workspace, &venv, "release", &wheels))
-        .context("the wheel can't be built")?;
-    python::install_wheel(&venv, &only_file(&wheels)?)?;
-    Ok(venv)
 }
