@@ -10,8 +10,9 @@
 //!
 //! In one process it hardly matters: the keys of S reach the scans of A and B while they run. No
 //! filter crosses a stage of a cluster, whose A and B are exchanged and joined whole before S drops
-//! nearly all of them (query 18 of TPC-H: all but 57 of 1.5 million orders). Below, S is known when
-//! A is read, and the adaptive planner sees how little is left before it moves B.
+//! nearly all of them (query 18 of TPC-H: all but 57 of 1.5 million orders). Below, S is sent to
+//! where A is read, and what it drops of A goes no further. B is exchanged as before: the adaptive
+//! planner decides on that by estimates, before it knows how few rows are left.
 //!
 //! S must be groups that a filter has passed. It is a stage of its own then, whose end would be
 //! waited for anyway, and its filter the likeliest to drop much; any other S may be as large as A,

@@ -20,9 +20,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 PEERS = HERE.parents[2] / "bench/peers"
-RUST, OURS = "Rust", "Python"
+RUST = "Rust"
 MODULES = {
-    OURS: "workahead",
+    "Python": "workahead",
     "Python, read by pyarrow": "workahead_stream",
     "Polars": "polars",
     "DuckDB": "duckdb",

@@ -1,5 +1,5 @@
-"""Our join, from Python, as one engine among its peers (`bench/peers/worker.py`): its batches are
-read one by one as they are, and those of a wheel that knows Arrow take them."""
+"""Our join, from Python, as one engine among its peers (`bench/peers/worker.py`): its own batches,
+read one by one."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
