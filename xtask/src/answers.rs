@@ -9,8 +9,8 @@ use crate::bench::peers::venv::Venv;
 use crate::workspace::{Workspace, succeed};
 
 const SCALE: &str = "0.1";
-const QUERIES: &str = "crates/workloads/src/tpch/queries";
-const ANSWERS: &str = "crates/sql/tests/tpch/answers";
+const QUERIES: &str = "crates/measure/workloads/src/tpch/queries";
+const ANSWERS: &str = "crates/execute/sql/tests/tpch/answers";
 
 /// Generates the tables, and has DuckDB answer.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool> {

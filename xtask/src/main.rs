@@ -54,7 +54,7 @@ usage: cargo xtask COMMAND
   bench cluster [--help]
                         TPC-H on one and two executors, beside one process
   bench python [--help] our join from Python beside the Rust one, Polars and DuckDB
-  answers               TPC-H's answers in crates/sql/tests anew, by DuckDB
+  answers               TPC-H's answers in crates/execute/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
                         (as root); what came of the README's is kept in bench/record/
 ";

@@ -14,7 +14,7 @@ use crate::test::Depth;
 use crate::workspace::{Workspace, answers};
 
 /// The packages that have unsafe leaves.
-const UNSAFE_PACKAGES: [&str; 4] = ["-p", "workahead-machine", "-p", "workahead-operators"];
+const UNSAFE_PACKAGES: [&str; 4] = ["-p", "workahead-machine", "-p", "workahead-walks"];
 
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const CASES_WHEN_SLOW: &str = "8";
@@ -22,7 +22,7 @@ const CASES_WHEN_SLOW: &str = "8";
 /// The model checker's run. A test target of its own: with `--lib` every unit test would be
 /// compiled again, to be left out.
 pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
-    let mut command = workspace.cargo(&["test", "-p", "workahead-operators", "--test", "loom"]);
+    let mut command = workspace.cargo(&["test", "-p", "workahead-walks", "--test", "loom"]);
     command.env("CARGO_TARGET_DIR", workspace.target().join("loom")).env("RUSTFLAGS", "--cfg loom");
     match depth {
         // Three forced switches find nearly all faults of a small protocol, in seconds (loom's

@@ -19,8 +19,8 @@ use crate::test::WHOLE;
 use crate::workspace::{Workspace, succeed};
 
 /// Below the root.
-const PACKAGE: &str = "crates/python";
-const SQL_PACKAGE: &str = "crates/python-sql";
+const PACKAGE: &str = "crates/execute/python";
+const SQL_PACKAGE: &str = "crates/execute/python-sql";
 /// Of the wheel: it is downloaded more often than it is built.
 const WHEEL_BYTES_MAX: u64 = 8_000_000;
 /// Imports, of which the median is said.

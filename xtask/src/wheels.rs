@@ -15,7 +15,7 @@ use crate::bench::peers::venv::Venv;
 use crate::workspace::{Workspace, answers, succeed};
 
 /// Packages by the name that they are asked for, and where their manifests are.
-const PACKAGES: [(&str, &str); 2] = [("core", "."), ("sql", "crates/python-sql")];
+const PACKAGES: [(&str, &str); 2] = [("core", "."), ("sql", "crates/execute/python-sql")];
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 /// The C library that a wheel promises to be content with: Debian 11's is newer.
 const LIBC: &str = "manylinux_2_28";
@@ -28,7 +28,7 @@ pub(crate) fn run(workspace: &Workspace, names: &[&str]) -> Result<bool> {
         }
     }
     let folder = workspace.target().join("wheels");
-    let pinned = workspace.root().join("crates/python/requirements-wheels.txt");
+    let pinned = workspace.root().join("crates/execute/python/requirements-wheels.txt");
     let venv = Venv::of(folder.join("venv"), &pinned)?;
     let mut all = true;
     for (name, package) in PACKAGES {

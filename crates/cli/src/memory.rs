@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use workahead_columns::{MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
+use workahead_join::{MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
 use workahead_machine::allocator;
 
 /// The options `--memory-limit` and `--spill-dir`.

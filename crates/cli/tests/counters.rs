@@ -12,8 +12,8 @@ use serde_json::Value;
 const RECORDINGS: [&str; 3] = ["intel-skylake-sp", "intel-sapphire-rapids", "amd-zen4"];
 
 fn recording(name: &str) -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../counters/recordings");
-    format!("{folder}/{name}.jsonl")
+    let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests");
+    format!("{manifest}/../measure/counters/recordings/{name}.jsonl")
 }
 
 fn printed(place: &Place, arguments: &[&str]) -> String {

@@ -4,7 +4,6 @@
 #[path = "../../machine/tests/fixture/mod.rs"]
 mod fixture;
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use fixture::Fixture;
@@ -23,7 +22,7 @@ fn described(name: &str, more: &[&str]) -> String {
 }
 
 fn assert_golden(file: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    let path = manifest_folder().join("tests/golden").join(file);
     if std::env::var_os("WORKAHEAD_BLESS").is_some() {
         std::fs::write(&path, text).expect("the expected file");
     }
@@ -74,4 +73,9 @@ fn a_root_that_is_not_there_is_one_line_and_status_1() {
         "error: no directory /no/such/machine: give one that holds proc/ and sys/\n"
     );
     assert!(output.stdout.is_empty());
+}
+
+/// This package's folder, as Cargo names it to a running test: a target folder may be shared.
+fn manifest_folder() -> std::path::PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests").into()
 }

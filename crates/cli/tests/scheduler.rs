@@ -1,5 +1,6 @@
 //! `workahead scheduler` where there is nothing to schedule: wrong words, and a kernel without a
-//! scheduler of ours. What it does where there is one is tried in a guest (crates/scheduler).
+//! scheduler of ours. What it does where there is one is tried in a guest
+//! (crates/schedule/scheduler).
 #![cfg(feature = "scheduler")]
 
 mod process;

@@ -95,7 +95,7 @@ fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> 
         println!("not kept in bench/record: that takes all engines, threads, sizes and rounds");
         return Ok(());
     }
-    let bench = Bench { package: "workahead-columns".into(), name: options.record() };
+    let bench = Bench { package: "workahead-join".into(), name: options.record() };
     let written = super::record(workspace, &bench, &super::machine(workspace)?, result)?;
     println!("{}", std::fs::read_to_string(&written)?);
     println!("  kept in {}", written.strip_prefix(workspace.root())?.display());

@@ -1,7 +1,7 @@
 //! `cargo xtask bench python`: our join from Python beside the Rust one, Polars and DuckDB.
 //!
-//! The bench itself is `crates/python/benches/join.py`, which is given a release wheel in an
-//! environment of its own, and our worker among the peers.
+//! The bench itself is `crates/execute/python/benches/join.py`, which is given a release wheel in
+//! an environment of its own, and our worker among the peers.
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ use super::{Bench, machine, record};
 use crate::python;
 use crate::workspace::{Workspace, succeed};
 
-const SCRIPT: &str = "crates/python/benches/join.py";
+const SCRIPT: &str = "crates/execute/python/benches/join.py";
 
 /// What it takes.
 const WORDS: &str = "\

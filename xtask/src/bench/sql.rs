@@ -1,7 +1,7 @@
 //! `cargo xtask bench sql`: TPC-H in DataFusion, by its own joins and by ours.
 //!
-//! The bench itself is `crates/sql/benches/sql`. It is built together with the command, so that
-//! both share one DataFusion: Cargo unifies features over the packages of one call only.
+//! The bench itself is `crates/execute/sql/benches/sql`. It is built together with the command, so
+//! that both share one DataFusion: Cargo unifies features over the packages of one call only.
 
 use std::path::Path;
 

@@ -111,7 +111,8 @@ impl Run {
         Ok(loops / (loops + self.measure("server_cpu_s")? + self.measure("client_cpu_s")?))
     }
 
-    /// What `crates/scheduler` states with its own patience and slice, if all were on one CPU.
+    /// What `crates/schedule/scheduler` states with its own patience and slice, if all were on one
+    /// CPU.
     fn wait_most_ms(&self) -> Result<f64> {
         const LOOPS: f64 = 4.0;
         let tasks = self.measure("server_threads")? + self.measure("clients")? + LOOPS;

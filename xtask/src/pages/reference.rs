@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_page_of_observations_has_every_column() {
-        let table = std::fs::read_to_string("../crates/study/src/table.rs").unwrap();
+        let table = std::fs::read_to_string("../crates/measure/study/src/table.rs").unwrap();
         let page = std::fs::read_to_string("../docs/reference/observations.md").unwrap();
         let opening: String = table.lines().take_while(|line| line.starts_with("//!")).collect();
         let named = opening.split('`').skip(1).step_by(2).flat_map(|names| names.split(", "));

@@ -19,10 +19,10 @@ const HOUSE: [House; 17] = [
     House { name: "machine", may_use: &[], never: ARROW_AND_ENGINES },
     // What is counted is a matter of the machine; which database it was, it never learns.
     House { name: "counters", may_use: &["machine"], never: ARROW_AND_ENGINES },
-    House { name: "operators", may_use: &["machine"], never: ARROW_AND_ENGINES },
-    House { name: "columns", may_use: &["operators", "machine"], never: ENGINES },
+    House { name: "walks", may_use: &["machine"], never: ARROW_AND_ENGINES },
+    House { name: "join", may_use: &["walks", "machine"], never: ENGINES },
     // Its tests make TPC-H's tables.
-    House { name: "sql", may_use: &["columns", "machine", "workloads"], never: &["ballista"] },
+    House { name: "sql", may_use: &["join", "machine", "workloads"], never: &["ballista"] },
     // The one crate that knows Ballista.
     House { name: "cluster", may_use: &["sql"], never: &[] },
     House { name: "workloads", may_use: &["machine"], never: ENGINES },
@@ -33,7 +33,7 @@ const HOUSE: [House; 17] = [
     // A model reads no clock and knows no study: walks and workloads go in, counts come out.
     House {
         name: "simulator",
-        may_use: &["operators", "workloads", "machine", "policy"],
+        may_use: &["walks", "workloads", "machine", "policy"],
         never: ENGINES,
     },
     House { name: "study", may_use: &["workloads", "counters", "machine"], never: ENGINES },
@@ -42,8 +42,8 @@ const HOUSE: [House; 17] = [
         // `sql` only where it is asked for: no default build knows DataFusion.
         may_use: &[
             "study",
-            "operators",
-            "columns",
+            "walks",
+            "join",
             "workloads",
             "counters",
             "machine",
@@ -57,15 +57,15 @@ const HOUSE: [House; 17] = [
     // Re-rendering never re-runs: report can't reach what runs.
     House { name: "report", may_use: &["study", "counters", "machine"], never: ENGINES },
     // Python's libraries are known by their interface alone.
-    House { name: "python", may_use: &["columns", "machine", "study"], never: ENGINES },
+    House { name: "python", may_use: &["join", "machine", "study"], never: ENGINES },
     House { name: "python-sql", may_use: &["python", "sql"], never: &["ballista"] },
     House {
         name: "cli",
         may_use: &[
             "machine",
             "counters",
-            "operators",
-            "columns",
+            "walks",
+            "join",
             "workloads",
             "policy",
             "scheduler",
@@ -98,9 +98,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// `crates/NAME/Cargo.toml` → `NAME`.
+/// `crates/WING/NAME/Cargo.toml` or `crates/NAME/Cargo.toml` → `NAME`.
 fn crate_of(path: &str) -> Option<&str> {
-    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")
+    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?.split('/').next_back()
 }
 
 /// A package outside of `crates/` (xtask) uses nothing of ours.
@@ -167,20 +167,20 @@ mod tests {
     #[test]
     fn an_edge_against_the_order_is_found() {
         let good = "[dependencies]\nworkahead-machine.workspace = true\n";
-        assert!(found("crates/operators/Cargo.toml", good).is_empty());
-        let bad = "[dependencies]\nworkahead-columns.workspace = true\n";
-        assert_eq!(found("crates/operators/Cargo.toml", bad).len(), 1);
+        assert!(found("crates/execute/walks/Cargo.toml", good).is_empty());
+        let bad = "[dependencies]\nworkahead-join.workspace = true\n";
+        assert_eq!(found("crates/execute/walks/Cargo.toml", bad).len(), 1);
         let tests = "[dev-dependencies]\nworkahead-engines.workspace = true\n";
-        assert_eq!(found("crates/report/Cargo.toml", tests).len(), 1);
+        assert_eq!(found("crates/measure/report/Cargo.toml", tests).len(), 1);
         let target = "[target.'cfg(loom)'.dependencies]\nworkahead-cli = \"1\"\n";
-        assert_eq!(found("crates/operators/Cargo.toml", target).len(), 1);
+        assert_eq!(found("crates/execute/walks/Cargo.toml", target).len(), 1);
     }
 
     #[test]
     fn promises_about_other_crates_are_kept() {
         let arrow = "[dependencies]\narrow-array.workspace = true\n";
-        assert_eq!(found("crates/operators/Cargo.toml", arrow).len(), 1);
-        assert!(found("crates/columns/Cargo.toml", arrow).is_empty());
+        assert_eq!(found("crates/execute/walks/Cargo.toml", arrow).len(), 1);
+        assert!(found("crates/execute/join/Cargo.toml", arrow).is_empty());
         let fusion = "[dependencies]\ndatafusion = \"55\"\n";
         assert_eq!(found("crates/cli/Cargo.toml", fusion).len(), 1);
     }

@@ -5,11 +5,14 @@ use super::{Finding, Tree};
 
 const INHERITED: [&str; 4] = ["version", "edition", "rust-version", "license"];
 /// Packages that need a newer compiler than the others, because what they are built on does.
-const OWN_RUST_VERSION: [&str; 3] =
-    ["crates/cluster/Cargo.toml", "crates/python-sql/Cargo.toml", "crates/sql/Cargo.toml"];
+const OWN_RUST_VERSION: [&str; 3] = [
+    "crates/execute/cluster/Cargo.toml",
+    "crates/execute/python-sql/Cargo.toml",
+    "crates/execute/sql/Cargo.toml",
+];
 const LICENCE: &str = "Apache-2.0";
 /// Whose licence is another: the BPF object is under the GPL.
-const OWN_LICENCE: [&str; 1] = ["crates/scheduler/Cargo.toml"];
+const OWN_LICENCE: [&str; 1] = ["crates/schedule/scheduler/Cargo.toml"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -40,9 +40,11 @@ mod tests {
     #[test]
     fn a_library_that_prints_is_found() {
         let bad = "//! x\nfn f() {\n    println!(\"hello\");\n}\n";
-        let found = check(&Tree::of(&[("crates/study/src/lib.rs", bad)]));
+        let found = check(&Tree::of(&[("crates/measure/study/src/lib.rs", bad)]));
         assert_eq!((found.len(), found[0].line), (1, 3));
-        for fine in ["crates/cli/src/main.rs", "crates/study/tests/a.rs", "xtask/src/main.rs"] {
+        for fine in
+            ["crates/cli/src/main.rs", "crates/measure/study/tests/a.rs", "xtask/src/main.rs"]
+        {
             assert!(check(&Tree::of(&[(fine, bad)])).is_empty());
         }
     }
@@ -50,6 +52,6 @@ mod tests {
     #[test]
     fn words_in_comments_and_tests_are_none() {
         let fine = "// println! is for cli\n#[cfg(test)]\nmod tests {\n println!(\"x\");\n}\n";
-        assert!(check(&Tree::of(&[("crates/study/src/lib.rs", fine)])).is_empty());
+        assert!(check(&Tree::of(&[("crates/measure/study/src/lib.rs", fine)])).is_empty());
     }
 }

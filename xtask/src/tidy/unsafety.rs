@@ -6,9 +6,9 @@ use super::{Finding, Tree};
 
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
-    ("crates/duckdb/src/answer.rs", "reads rows where DuckDB's library put them"),
-    ("crates/duckdb/src/database.rs", "says which of its handles threads may share"),
-    ("crates/duckdb/src/ffi.rs", "loads DuckDB's library and calls it"),
+    ("crates/measure/duckdb/src/answer.rs", "reads rows where DuckDB's library put them"),
+    ("crates/measure/duckdb/src/database.rs", "says which of its handles threads may share"),
+    ("crates/measure/duckdb/src/ffi.rs", "loads DuckDB's library and calls it"),
     ("crates/machine/src/allocator.rs", "tells the C library's allocator through libc"),
     ("crates/machine/src/clock.rs", "reads a thread's CPU clock through libc"),
     ("crates/machine/src/limits/bandwidth/kernel.rs", "calls wide code; stores past caches"),
@@ -19,18 +19,33 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
     ("crates/machine/src/process/peer.rs", "asks through libc who is behind a socket"),
     ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
-    ("crates/operators/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
-    ("crates/operators/src/direct/atomics.rs", "numbers as atomic ones, which is not stable yet"),
-    ("crates/operators/src/isa/x86_64.rs", "calls code compiled for instructions that were found"),
-    ("crates/operators/src/memory.rs", "the prefetch instruction is an intrinsic"),
-    ("crates/operators/src/radix/stream.rs", "stores whole lines past the caches, and fences them"),
-    ("crates/operators/src/record/layout.rs", "rows of records are bytes without padding"),
-    ("crates/operators/src/tree/compare.rs", "compares the keys of a node in vector registers"),
-    ("crates/operators/src/work_ahead/direct.rs", "calls the helper's load"),
-    ("crates/operators/src/work_ahead/run.rs", "defines the promise that a helper's loads rest on"),
-    ("crates/operators/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
-    ("crates/operators/tests/walks/allocator.rs", "an allocator that counts what steps allocate"),
-    ("crates/policy/src/ffi.rs", "calls the policy's header as C compiled it"),
+    ("crates/execute/walks/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
+    (
+        "crates/execute/walks/src/direct/atomics.rs",
+        "numbers as atomic ones, which is not stable yet",
+    ),
+    (
+        "crates/execute/walks/src/isa/x86_64.rs",
+        "calls code compiled for instructions that were found",
+    ),
+    ("crates/execute/walks/src/memory.rs", "the prefetch instruction is an intrinsic"),
+    (
+        "crates/execute/walks/src/radix/stream.rs",
+        "stores whole lines past the caches, and fences them",
+    ),
+    ("crates/execute/walks/src/record/layout.rs", "rows of records are bytes without padding"),
+    ("crates/execute/walks/src/tree/compare.rs", "compares the keys of a node in vector registers"),
+    ("crates/execute/walks/src/work_ahead/direct.rs", "calls the helper's load"),
+    (
+        "crates/execute/walks/src/work_ahead/run.rs",
+        "defines the promise that a helper's loads rest on",
+    ),
+    ("crates/execute/walks/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
+    (
+        "crates/execute/walks/tests/walks/allocator.rs",
+        "an allocator that counts what steps allocate",
+    ),
+    ("crates/schedule/policy/src/ffi.rs", "calls the policy's header as C compiled it"),
 ];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

@@ -26,9 +26,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_columns::{
-    Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy,
-};
+use workahead_join::{Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
 
 use crate::errors::WrongUse;
 use crate::interrupt;

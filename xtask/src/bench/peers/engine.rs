@@ -36,7 +36,7 @@ pub(crate) struct Reply {
 
 /// Builds our worker; where it is.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let words = ["bench", "--no-run", "--package", "workahead-columns", "--bench", "peers"];
+    let words = ["bench", "--no-run", "--package", "workahead-join", "--bench", "peers"];
     let mut cargo = workspace.cargo(&words);
     let output = cargo.arg("--message-format=json").stderr(Stdio::inherit()).output()?;
     if !output.status.success() {

@@ -46,9 +46,9 @@ fn a_row_twice_or_unknown_is_found() {
 
 #[test]
 fn a_done_row_names_what_exists() {
-    let ledger = with("S4.7", "where = [\"crates/operators/src/work_ahead.rs\"]");
+    let ledger = with("S4.7", "where = [\"crates/execute/walks/src/work_ahead.rs\"]");
     assert_eq!(found(&ledger, &[]).len(), 1);
-    assert!(found(&ledger, &[("crates/operators/src/work_ahead.rs", "")]).is_empty());
+    assert!(found(&ledger, &[("crates/execute/walks/src/work_ahead.rs", "")]).is_empty());
     let nowhere = with("S4.7", "");
     assert_eq!(found(&nowhere, &[]).len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_columns::{Design, Foreseen, HashJoin, Plan, Strategy};
+use workahead_join::{Design, Foreseen, HashJoin, Plan, Strategy};
 
 use super::input::Input;
 use super::outcome::Outcome;

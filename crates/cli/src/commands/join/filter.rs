@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
-use workahead_columns::{Filter, PairFilter};
+use workahead_join::{Filter, PairFilter};
 
 use crate::errors::WrongUse;
 use names::Names;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use workahead_columns::{
+use workahead_join::{
     Design, HashJoin, JoinError, JoinTable, JoinType, Strategy, limited_batch_rows,
 };
 
@@ -90,7 +90,7 @@ impl Outcome<'_> {
         let group_bytes = self.group_bytes();
         let probing = |_| Probing::new(units.cursor(), output.as_ref(), group_bytes, watch);
         let crew = (0..workers).map(probing);
-        let (crew, metrics) = workahead_columns::run(&table, crew.collect())?;
+        let (crew, metrics) = workahead_join::run(&table, crew.collect())?;
         let shared = |time: Duration| time / workers as u32;
         for worker in crew {
             phases.read += shared(worker.read_time);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use arrow_array::RecordBatch;
-use workahead_columns::Worker;
+use workahead_join::Worker;
 use workahead_workloads::row_groups::RowGroupEncoder;
 
 use super::output::{self, Output};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_columns::{JoinTable, ProbeMetrics};
+use workahead_join::{JoinTable, ProbeMetrics};
 
 use super::input::Input;
 use super::limit::{Bounds, Limit, NOT_MEASURED, Source};

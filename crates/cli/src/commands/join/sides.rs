@@ -1,7 +1,7 @@
 //! Which side goes into the table.
 
 use indicatif::{HumanBytes, HumanCount};
-use workahead_columns::Side;
+use workahead_join::Side;
 
 use super::input::Input;
 

@@ -1,7 +1,7 @@
 //! Columns by their names: `price`, or `left.price` where both sides have one.
 
 use arrow_schema::{DataType, FieldRef, Schema};
-use workahead_columns::Side;
+use workahead_join::Side;
 
 /// The columns of both sides, and those of them that were asked for.
 pub(super) struct Names<'a> {

@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Int64Array, RecordBatch,
     StringArray, UInt8Array, UInt64Array,
 };
-use workahead_columns::Side;
+use workahead_join::Side;
 
 use super::*;
 

@@ -1,0 +1,227 @@
+//! The build side's columns, kept for gathering by row.
+//!
+//! Batches are joined to few long chunks, column by column, so that an output array is one `take`
+//! from one array. A chunk ends before 32-bit offsets of strings could overflow, and batches with
+//! dictionaries stay as they are, as a joined dictionary may have more values than keys; rows are
+//! then found chunk by chunk and gathered by `interleave`. Columns nobody asks for are not kept.
+
+mod huge;
+mod views;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_select::interleave::interleave;
+use arrow_select::take::take;
+use workahead_machine::pages::Supply;
+use workahead_walks::walk::Row;
+
+use crate::memory::Charged;
+
+/// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
+const COLUMN_BYTES_MAX: usize = 1 << 30;
+
+/// The row of a build side that has none for a probe row: nulls.
+pub(crate) const NO_ROW: Row = Row::MAX;
+
+/// Columns in chunks of rows.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    types: Vec<DataType>,
+    /// By column, then by chunk; of several chunks, a last one is a single null row. None of a
+    /// column that is not kept.
+    columns: Vec<Vec<ArrayRef>>,
+    /// First row of each chunk.
+    starts: Vec<usize>,
+}
+
+/// Rows to gather.
+pub(crate) enum Rows {
+    /// One after the other, of the only chunk.
+    Run {
+        start: usize,
+        rows: usize,
+    },
+    /// Of the only chunk.
+    One(UInt32Array),
+    Several(Vec<(usize, usize)>),
+    /// So many times no row.
+    Nulls(usize),
+}
+
+impl Chunks {
+    /// Of batches of a schema, those columns that are kept.
+    pub(crate) fn new(
+        batches: Vec<RecordBatch>,
+        schema: &Schema,
+        kept: &[bool],
+        pages: &Supply,
+    ) -> Result<Self, ArrowError> {
+        let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
+        let mut starts = Vec::new();
+        let mut columns = vec![Vec::new(); types.len()];
+        let mut start = 0;
+        for run in runs(batches, kept) {
+            let rows = run.iter().map(RecordBatch::num_rows).sum::<usize>();
+            starts.push(start);
+            start += rows;
+            join_columns(run, kept, pages, &mut columns)?;
+        }
+        if starts.len() > 1 {
+            for ((chunks, data_type), _) in
+                columns.iter_mut().zip(&types).zip(kept).filter(|(_, kept)| **kept)
+            {
+                chunks.push(new_null_array(data_type, 1));
+            }
+        }
+        Ok(Self { types, columns, starts })
+    }
+
+    /// Rows by number, prepared for [`gather`](Self::gather). [`NO_ROW`] is a row of nulls.
+    pub(crate) fn rows_or_nulls(&self, rows: Vec<Row>) -> Rows {
+        let missing = rows.iter().map(|row| u32::from(*row == NO_ROW)).sum::<u32>() as usize;
+        match missing {
+            0 => self.rows(rows),
+            _ if missing == rows.len() => Rows::Nulls(missing),
+            _ => match self.starts[..] {
+                [_] => one_or_nulls(rows),
+                _ => self.located(rows),
+            },
+        }
+    }
+
+    /// The same where there is no [`NO_ROW`].
+    pub(crate) fn rows(&self, rows: Vec<Row>) -> Rows {
+        match (rows.first(), &self.starts[..]) {
+            (None, _) => Rows::Nulls(0),
+            (Some(first), [_]) if rows.iter().zip(*first..).all(|(row, next)| *row == next) => {
+                Rows::Run { start: *first as usize, rows: rows.len() }
+            }
+            (Some(_), [_]) => Rows::One(UInt32Array::from(rows)),
+            (Some(_), _) => self.located(rows),
+        }
+    }
+
+    /// Rows of several chunks.
+    fn located(&self, rows: Vec<Row>) -> Rows {
+        let located = rows.into_iter().map(|row| {
+            if row == NO_ROW {
+                return (self.starts.len(), 0);
+            }
+            let row = row as usize;
+            let chunk = self.starts.partition_point(|start| *start <= row) - 1;
+            (chunk, row - self.starts[chunk])
+        });
+        Rows::Several(located.collect())
+    }
+
+    /// A kept column, if it is one array.
+    pub(crate) fn only(&self, column: usize) -> Option<&ArrayRef> {
+        match &self.columns[column][..] {
+            [array] => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Gives a column's memory back: it is not gathered from here.
+    pub(crate) fn forget(&mut self, column: usize) {
+        self.columns[column].clear();
+    }
+
+    /// The values of a kept column in some rows.
+    pub(crate) fn gather(&self, column: usize, rows: &Rows) -> Result<ArrayRef, ArrowError> {
+        let chunks = &self.columns[column];
+        match rows {
+            Rows::Run { start, rows } => Ok(chunks[0].slice(*start, *rows)),
+            Rows::One(rows) => take(&chunks[0], rows, None),
+            Rows::Several(rows) => {
+                let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
+                interleave(&chunks, rows)
+            }
+            Rows::Nulls(rows) => Ok(new_null_array(&self.types[column], *rows)),
+        }
+    }
+
+    /// Bytes of the arrays, of shared ones once.
+    pub(crate) fn bytes(&self) -> usize {
+        let mut charged = Charged::default();
+        self.columns.iter().flatten().map(|array| charged.add_array(array)).sum()
+    }
+}
+
+/// Rows of one chunk, some of them missing.
+fn one_or_nulls(mut rows: Vec<Row>) -> Rows {
+    let there = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
+    rows.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = 0);
+    Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(there))))
+}
+
+/// Cuts the batches into runs whose columns can be joined.
+fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
+    let mut runs = Vec::new();
+    let mut run = Vec::new();
+    let mut bytes = 0;
+    for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
+        let columns = || batch.columns().iter().zip(kept).filter(|(_, kept)| **kept);
+        let largest = columns().map(|(column, _)| joined_bytes(column)).max();
+        let largest = largest.unwrap_or(0);
+        let alone = columns().any(|(column, _)| holds_dictionary(column.data_type()));
+        if (alone || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
+            runs.push(std::mem::take(&mut run));
+            bytes = 0;
+        }
+        bytes += largest;
+        run.push(batch);
+    }
+    if !run.is_empty() {
+        runs.push(run);
+    }
+    runs
+}
+
+/// Bytes that count towards what offsets can count. Views count what they are views of by buffer.
+fn joined_bytes(column: &ArrayRef) -> usize {
+    match column.data_type() {
+        DataType::Utf8View | DataType::BinaryView => column.len() * size_of::<u128>(),
+        _ => column.get_array_memory_size(),
+    }
+}
+
+/// Joins a run to one chunk, one column after the other, each freed as soon as it is copied.
+fn join_columns(
+    run: Vec<RecordBatch>,
+    kept: &[bool],
+    pages: &Supply,
+    to: &mut [Vec<ArrayRef>],
+) -> Result<(), ArrowError> {
+    let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];
+    for batch in run {
+        for (column, pieces) in batch.columns().iter().zip(&mut pieces) {
+            pieces.push(column.clone());
+        }
+    }
+    for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
+        if *kept {
+            let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+            chunks.push(views::in_few_buffers(huge::joined(&arrays, pages)?));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn holds_dictionary(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..) => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::Map(field, _) => holds_dictionary(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| holds_dictionary(field.data_type())),
+        DataType::Union(fields, _) => {
+            fields.iter().any(|(_, field)| holds_dictionary(field.data_type()))
+        }
+        _ => false,
+    }
+}

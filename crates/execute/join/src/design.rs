@@ -1,0 +1,236 @@
+//! Designs of the table, and the choice between them: how the build side's keys are kept.
+//!
+//! ```text
+//! keys are integers, and a place for each of their range
+//! is at most twice the memory of buckets of the keys ───────────────► dense
+//! else ─► buckets ─┬─ few of the first probes hit ────────────────► bloom filter first
+//!                  └─ else
+//! ```
+//!
+//! A place is found without hashing or comparing, which pays for twice the bytes in every cache and
+//! outside (`cargo xtask bench auto`); where memory is limited it is to be no more than buckets.
+//!
+//! The first is known when the build side is complete, the second only while it is probed: so
+//! [`Filtering`](crate::filtering) makes its filter when the probes so far have paid for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use workahead_walks::bucket::{self, Load};
+use workahead_walks::direct;
+
+use crate::strategy::{Bytes, Count};
+use crate::{Choice, HashJoin, Order, Strategy};
+
+/// How the build side's keys are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Design {
+    /// By the range of the keys, the caches, and how many probes hit.
+    #[default]
+    Auto,
+    /// A hash table of one-line buckets.
+    Buckets,
+    /// A place for every integer between the lowest and the highest key. Buckets where keys are no
+    /// integers or far apart, and where memory is limited and buckets take less.
+    Dense,
+    /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
+    Bloom,
+    /// Buckets that are asked part by part: probe rows are sorted by part first, many at a time
+    /// where [`run`](crate::run) holds them; a [`Prober`](crate::Prober) sorts each batch for
+    /// itself. Only buckets where a hash must be compared, an order was promised, or memory is
+    /// limited. Never of itself: it pays for next to no join that puts columns out.
+    Radix,
+}
+
+/// A name that is no design.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no design {name:?}: choose from {}", Design::names())]
+pub struct UnknownDesign {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Most bytes of a dense table against those of the buckets: of itself, and where it was asked for.
+const DENSE_MOST: usize = 2;
+const ASKED_MOST: usize = 16;
+
+/// Why there are buckets where words are hashes.
+pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
+
+impl Design {
+    /// All of them, [`Auto`](Self::Auto) first.
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom, Self::Radix];
+
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Buckets => "buckets",
+            Self::Dense => "dense",
+            Self::Bloom => "bloom",
+            Self::Radix => "radix",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The design for keys of so many different values; their range if they are integers. Where
+    /// memory is limited no table is larger than buckets.
+    fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Planned {
+        let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
+        let most = match self {
+            Self::Buckets | Self::Bloom | Self::Radix => {
+                return Planned { design: self, why: "as asked".into() };
+            }
+            // Parts of the rows may have the range of all: only what buckets take is sure to do.
+            _ if limited => buckets,
+            Self::Dense => buckets.saturating_mul(ASKED_MOST),
+            Self::Auto => buckets.saturating_mul(DENSE_MOST),
+        };
+        let Some(span) = span else {
+            return Planned { design: Self::Buckets, why: NO_INTEGERS.into() };
+        };
+        let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
+        match direct::Table::bytes_for(span) {
+            Some(dense) if dense <= most && self == Self::Dense => {
+                Planned { design: self, why: "as asked".into() }
+            }
+            Some(dense) if dense <= most => {
+                let dense = Bytes(dense);
+                let why = format!(
+                    "a place for each of the {places} integers between the lowest and the highest \
+                     key is {dense}, where buckets take {buckets}"
+                );
+                Planned { design: Self::Dense, why }
+            }
+            Some(dense) => {
+                let dense = Bytes(dense);
+                let why = format!(
+                    "{buckets}, where a place for each of the {places} integers between the lowest \
+                     and the highest key would be {dense}"
+                );
+                Planned { design: Self::Buckets, why }
+            }
+            None => {
+                let why = format!("{buckets}; the keys lie too far apart for a place each");
+                Planned { design: Self::Buckets, why }
+            }
+        }
+    }
+}
+
+impl HashJoin {
+    /// The design of a table for so many different keys; the range of their words if they are not
+    /// hashes. Only buckets can be walked.
+    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Planned {
+        let walks = !matches!(self.strategy, Strategy::Auto | Strategy::Vectors);
+        if walks && self.design == Design::Auto {
+            let why = format!("{} walks buckets", self.strategy);
+            return Planned { design: Design::Buckets, why };
+        }
+        self.design.choose(entries, span, self.memory.limit().is_some())
+    }
+
+    /// The strategy for a table of a design and so many bytes. A design may leave no other strategy
+    /// than one; hashed keys no filter before them, and neither they, an order nor a limit parts.
+    pub(crate) fn chosen(&self, table_bytes: usize, planned: Planned, hashed: bool) -> Choice {
+        let Planned { design, why } = planned;
+        let choice = self.strategy.choose(table_bytes, self.caches);
+        let mut choice = Choice { design, design_why: why, ..choice };
+        if self.order == Order::Kept && !choice.strategy.keeps_order() {
+            choice.why =
+                format!("{} was asked for, which loses the probe's order", choice.strategy);
+            choice.strategy = Strategy::Distance;
+        }
+        if design == Design::Dense && choice.strategy != Strategy::Vectors {
+            choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
+            choice.strategy = Strategy::Vectors;
+        }
+        let refused = match design {
+            Design::Bloom | Design::Radix if hashed => Some("keys are hashed"),
+            Design::Radix if self.order == Order::Kept => Some("the probe's order is to be kept"),
+            Design::Radix if self.memory.limit().is_some() => Some("memory is limited"),
+            _ => None,
+        };
+        if let Some(why) = refused {
+            choice.design_why = format!("{design} was asked for, but {why}");
+            choice.design = Design::Buckets;
+        }
+        choice
+    }
+}
+
+/// A design, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// Not [`Design::Auto`].
+    pub(crate) design: Design,
+    pub(crate) why: String,
+}
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Design {
+    type Err = UnknownDesign;
+    fn from_str(name: &str) -> Result<Self, UnknownDesign> {
+        let found = Self::ALL.into_iter().find(|design| design.name() == name);
+        found.ok_or_else(|| UnknownDesign { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused_with_the_list() {
+        for design in Design::ALL {
+            assert_eq!(design.name().parse(), Ok(design));
+        }
+        let error = "trie".parse::<Design>().unwrap_err().to_string();
+        assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
+    }
+
+    /// Where memory is not limited.
+    fn free(design: Design, entries: usize, span: Option<u64>) -> Planned {
+        design.choose(entries, span, false)
+    }
+
+    #[test]
+    fn auto_takes_dense_tables_up_to_twice_the_buckets() {
+        let of = |entries, span| free(Design::Auto, entries, Some(span));
+        assert_eq!(of(1_000_000, 999_999).design, Design::Dense);
+        assert_eq!(of(1_000_000, 7_900_000).design, Design::Dense);
+        let wide = of(1_000_000, 9_000_000);
+        assert_eq!(wide.design, Design::Buckets);
+        assert!(wide.why.contains("of the 9,000,001 integers"), "{}", wide.why);
+        assert_eq!(of(1_000_000, u64::MAX).design, Design::Buckets);
+        assert_eq!(free(Design::Auto, 10, None).design, Design::Buckets);
+        assert_eq!(of(0, 0).design, Design::Dense);
+    }
+
+    #[test]
+    fn no_table_is_larger_than_buckets_where_memory_is_limited() {
+        for design in [Design::Auto, Design::Dense] {
+            let of = |span| design.choose(1_000_000, Some(span), true).design;
+            assert_eq!((of(3_900_000), of(5_000_000)), (Design::Dense, Design::Buckets));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_done_where_it_can_be() {
+        assert_eq!(free(Design::Dense, 1_000_000, Some(40_000_000)).design, Design::Dense);
+        assert_eq!(free(Design::Dense, 1_000_000, Some(u64::MAX)).design, Design::Buckets);
+        assert_eq!(free(Design::Dense, 1_000_000, None).design, Design::Buckets);
+        assert_eq!(free(Design::Buckets, 100, Some(99)).design, Design::Buckets);
+        assert_eq!(free(Design::Bloom, 100, None).design, Design::Bloom);
+        assert_eq!(free(Design::Radix, 100, Some(99)).design, Design::Radix);
+    }
+}

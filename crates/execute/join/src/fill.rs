@@ -1,0 +1,263 @@
+//! Keys of the build side become the table: row by row while it stays in cache, else part by part
+//! and by several threads.
+//!
+//! ```text
+//! batches ─┬─ thread 0: words ─► counted ─► scattered ─┐     ┌─ parts of the table
+//!          └─ thread 1: words ─► counted ─► scattered ─┴──►──┴─ filled by whoever is free
+//! ```
+
+mod dense;
+mod threads;
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use workahead_machine::pages::Supply;
+use workahead_walks::bucket::parts::Scattered;
+use workahead_walks::bucket::{Load, Parts, Table, TableError};
+use workahead_walks::walk::{Row, Sink};
+
+pub(crate) use dense::Span;
+use threads::on_threads;
+
+use crate::JoinError;
+use crate::entries::Entries;
+use crate::groups::Repeats;
+use crate::inline::Inline;
+use crate::keys::store::Parts as KeyParts;
+use crate::keys::{Keys, Mapping, Reader};
+
+/// How often a crowded table is tried again with its keys mixed differently. One is enough unless
+/// somebody chose the keys after reading this.
+const ATTEMPTS: u64 = 4;
+
+/// Of the rows, the part that must have keys of their own, as far as the estimate can tell, for
+/// values to be put in entries before it is known that all have.
+const UNIQUE: f64 = 0.9;
+
+/// Most rows read at a time: their words stay in cache, and threads that take turns end together.
+pub(crate) const PIECE_ROWS: usize = 1 << 14;
+
+/// The rows of the build side that have a key.
+pub(crate) struct Source<'a> {
+    pub(crate) batches: &'a [RecordBatch],
+    pub(crate) reader: &'a Reader,
+    /// The words of the batches, if they are not read again.
+    pub(crate) kept: Option<Vec<Vec<u64>>>,
+    pub(crate) rows: usize,
+}
+
+/// How a table is filled.
+pub(crate) struct Filling<'a> {
+    /// Different keys, about.
+    pub(crate) entries: usize,
+    pub(crate) threads: usize,
+    pub(crate) pages: &'a Supply,
+    /// Bytes of a part, if rows are scattered first.
+    pub(crate) part_bytes: Option<usize>,
+    /// Most rows read at a time: [`PIECE_ROWS`], but in tests.
+    pub(crate) piece_rows: usize,
+    /// The column whose values entries may hold in the place of rows.
+    pub(crate) inline: Option<usize>,
+}
+
+/// A filled table.
+pub(crate) enum Filled {
+    /// Of groups of rows, not yet laid out.
+    Grouped(Entries, Repeats),
+    /// Of the values of a column: no key repeats.
+    Inline(Entries, Inline),
+}
+
+/// What is scattered with the keys.
+#[derive(Clone, Copy)]
+enum Values {
+    Rows,
+    Column(usize),
+}
+
+/// Rows of one batch.
+#[derive(Debug, Clone)]
+struct Piece {
+    batch: usize,
+    rows: Range<usize>,
+    /// The number of the first one among all.
+    first: Row,
+}
+
+impl Source<'_> {
+    /// A table of all keys; mixed differently if it is crowded.
+    pub(crate) fn fill(
+        &self,
+        how: &Filling<'_>,
+        mapping: &mut Mapping,
+    ) -> Result<Filled, JoinError> {
+        loop {
+            let entries = if mapping.whiten.is_none() { how.entries } else { self.rows };
+            let filled = match how.part_bytes {
+                Some(bytes) => self.by_parts(Parts::of(entries, Load::HALF, bytes)?, how, mapping),
+                None => self.by_rows(entries, how, mapping),
+            };
+            match filled {
+                Err(JoinError::Table(TableError::Crowded { .. }))
+                    if mapping.whiten.is_none_or(|tried| tried < ATTEMPTS) =>
+                {
+                    mapping.whiten = Some(mapping.whiten.map_or(1, |tried| tried + 1));
+                }
+                filled => return filled,
+            }
+        }
+    }
+
+    fn by_rows(
+        &self,
+        entries: usize,
+        how: &Filling<'_>,
+        mapping: &Mapping,
+    ) -> Result<Filled, JoinError> {
+        let table = Table::for_entries(entries, Load::HALF, how.pages.clone())?;
+        let mut repeats = Repeats::of(self.rows);
+        let pieces = self.pieces(how);
+        let table = self.fold(&pieces, mapping, table, |table, piece, words| {
+            Ok(table.grouped(words, piece.first, &mut repeats)?)
+        })?;
+        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
+    }
+
+    fn by_parts(
+        &self,
+        parts: Parts,
+        how: &Filling<'_>,
+        mapping: &Mapping,
+    ) -> Result<Filled, JoinError> {
+        if let Some(column) = self.inline_column(how) {
+            let rows = self.scatter(parts, Values::Column(column), how, mapping)?;
+            if let Some(table) = parts.unique(&rows, how.threads, how.pages)? {
+                let inline = Inline::of(self.batches[0].column(column).data_type());
+                return Ok(Filled::Inline(Entries::Buckets(table), inline));
+            }
+        }
+        let rows = self.scatter(parts, Values::Rows, how, mapping)?;
+        let (table, pairs) = parts.group(&rows, how.threads, how.pages)?;
+        let mut repeats = Repeats::of(self.rows);
+        pairs.into_iter().for_each(|(row, first)| repeats.emit(row, first));
+        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
+    }
+
+    /// All rows, scattered; a run of pieces by each thread.
+    fn scatter(
+        &self,
+        parts: Parts,
+        values: Values,
+        how: &Filling<'_>,
+        mapping: &Mapping,
+    ) -> Result<Vec<Scattered>, JoinError> {
+        let pieces = self.pieces(how);
+        let start = |thread: usize| {
+            let row = (self.rows * thread).div_ceil(how.threads);
+            pieces.partition_point(|piece| (piece.first as usize) < row)
+        };
+        on_threads(how.threads, |thread| {
+            let run = &pieces[start(thread)..start(thread + 1)];
+            self.scatter_run(parts, values, run, how.pages, mapping)
+        })
+    }
+
+    fn scatter_run(
+        &self,
+        parts: Parts,
+        values: Values,
+        run: &[Piece],
+        pages: &Supply,
+        mapping: &Mapping,
+    ) -> Result<Scattered, JoinError> {
+        let mut counts = parts.counts();
+        self.fold(run, mapping, (), |(), _, words| {
+            counts.add(words);
+            Ok(())
+        })?;
+        let mut scattered = counts.scatter(pages)?;
+        // Read again: that costs less than memory for all of them.
+        self.fold(run, mapping, (), |(), piece, words| {
+            match values {
+                Values::Rows => scattered.add(words, |at| u64::from(piece.first + at as Row)),
+                Values::Column(column) => {
+                    Inline::scatter(&self.values(column, piece), words, &mut scattered);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(scattered)
+    }
+
+    /// The column whose values may go straight into entries, as far as is known before they do:
+    /// there is one, none of it is null, and about every row has a key of its own.
+    fn inline_column(&self, how: &Filling<'_>) -> Option<usize> {
+        let no_nulls = |column: &usize| {
+            self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
+        };
+        how.inline.filter(no_nulls).filter(|_| self.seems_unique(how))
+    }
+
+    fn seems_unique(&self, how: &Filling<'_>) -> bool {
+        self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64
+    }
+
+    /// All rows in pieces. Batches of which no row has a key are missing from `batches`, but not
+    /// from `kept`.
+    fn pieces(&self, how: &Filling<'_>) -> Vec<Piece> {
+        let kept = self.kept.iter().flatten().map(Vec::len);
+        let read = self.batches.iter().filter(|_| self.kept.is_none());
+        let (mut pieces, mut first) = (Vec::new(), 0);
+        for (batch, all) in kept.chain(read.map(RecordBatch::num_rows)).enumerate() {
+            for start in (0..all).step_by(how.piece_rows) {
+                let rows = start..all.min(start + how.piece_rows);
+                let next = first + rows.len() as Row;
+                pieces.push(Piece { batch, rows, first });
+                first = next;
+            }
+        }
+        pieces
+    }
+
+    /// A piece of a column.
+    fn values(&self, column: usize, piece: &Piece) -> ArrayRef {
+        self.batches[piece.batch].column(column).slice(piece.rows.start, piece.rows.len())
+    }
+
+    /// Does something with the words of one piece after the other.
+    fn fold<'p, T>(
+        &self,
+        pieces: impl IntoIterator<Item = &'p Piece>,
+        mapping: &Mapping,
+        start: T,
+        mut with: impl FnMut(T, &Piece, &[u64]) -> Result<T, JoinError>,
+    ) -> Result<T, JoinError> {
+        let (mut keys, mut mixed) = (Keys::default(), Vec::new());
+        pieces.into_iter().try_fold(start, |so_far, piece| {
+            let Piece { batch, rows, .. } = piece;
+            let words = match &self.kept {
+                Some(kept) => mapping.whitened(&kept[*batch][rows.clone()], &mut mixed),
+                None => {
+                    let rows = self.batches[*batch].slice(rows.start, rows.len());
+                    self.reader.read(mapping, &rows, &mut keys)?;
+                    keys.words()
+                }
+            };
+            with(so_far, piece, words)
+        })
+    }
+
+    /// Reads the words of all batches, and what they are of.
+    pub(crate) fn read_all(
+        &self,
+        mapping: &Mapping,
+    ) -> Result<Vec<(Vec<u64>, KeyParts)>, JoinError> {
+        let read = |batch| {
+            let mut keys = Keys::default();
+            self.reader.read(mapping, batch, &mut keys)?;
+            Ok(keys.take())
+        };
+        self.batches.iter().map(read).collect()
+    }
+}

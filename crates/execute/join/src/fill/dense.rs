@@ -1,0 +1,130 @@
+//! Integers that lie close together are put each in a place of its own: no hash, no comparison, no
+//! order of rows that would be better than the one they came in.
+//!
+//! ```text
+//! unique keys   pieces ──► whoever is free ──► stores, in any order
+//! others        pieces ──► every thread, which minds the places that are its own
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use workahead_walks::direct;
+use workahead_walks::direct::shared::{Share, Shared};
+use workahead_walks::walk::{Row, Sink};
+
+use super::{Filled, Filling, Piece, Source, Values, on_threads};
+use crate::JoinError;
+use crate::entries::Entries;
+use crate::groups::Repeats;
+use crate::inline::Inline;
+use crate::keys::Mapping;
+
+/// The words of the build side, both ends included. Signed ones may go through zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) lowest: u64,
+    /// Highest less lowest.
+    pub(crate) width: u64,
+}
+
+/// Rows on their way into a table.
+struct Dense<'a> {
+    source: &'a Source<'a>,
+    pieces: Vec<Piece>,
+    threads: usize,
+    mapping: &'a Mapping,
+}
+
+impl Source<'_> {
+    /// A table of all keys, which lie in a span.
+    pub(crate) fn fill_dense(
+        &self,
+        how: &Filling<'_>,
+        span: Span,
+        mapping: &Mapping,
+    ) -> Result<Filled, JoinError> {
+        let range = (span.lowest, span.lowest.wrapping_add(span.width));
+        let mut table = direct::Table::for_range_by(how.threads, range, how.pages)?;
+        let dense = Dense { source: self, pieces: self.pieces(how), threads: how.threads, mapping };
+        if let Some(column) = self.inline_column(how) {
+            if dense.put(&mut table, Values::Column(column))? {
+                let inline = Inline::of(self.batches[0].column(column).data_type());
+                return Ok(Filled::Inline(Entries::Dense(table), inline));
+            }
+            table.clear(how.threads);
+        } else if how.threads > 1 && self.seems_unique(how) {
+            if dense.put(&mut table, Values::Rows)? {
+                return Ok(Filled::Grouped(Entries::Dense(table), Repeats::of(self.rows)));
+            }
+            table.clear(how.threads);
+        }
+        let repeats = dense.group(&mut table)?;
+        Ok(Filled::Grouped(Entries::Dense(table), repeats))
+    }
+}
+
+impl Dense<'_> {
+    /// Puts all rows in. False if a key repeats.
+    fn put(&self, table: &mut direct::Table, values: Values) -> Result<bool, JoinError> {
+        let (next, repeats) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let shared = table.shared();
+        on_threads(self.threads, |_| {
+            let free = std::iter::from_fn(|| {
+                let going = !repeats.load(Ordering::Relaxed);
+                going.then(|| self.pieces.get(next.fetch_add(1, Ordering::Relaxed))).flatten()
+            });
+            self.source.fold(free, self.mapping, (), |(), piece, words| {
+                let put = match values {
+                    Values::Column(column) => {
+                        Inline::put_dense(&self.source.values(column, piece), words, shared)
+                    }
+                    Values::Rows => {
+                        let rows = piece.first..piece.first + words.len() as Row;
+                        shared.put(words, rows.map(u64::from))
+                    }
+                };
+                if !put {
+                    repeats.store(true, Ordering::Relaxed);
+                }
+                Ok(())
+            })
+        })?;
+        // One thread sees each key that repeats.
+        let seen = repeats.into_inner();
+        Ok(!seen && (self.threads == 1 || table.is_unique(self.threads)))
+    }
+
+    /// Puts the groups of all rows in.
+    fn group(&self, table: &mut direct::Table) -> Result<Repeats, JoinError> {
+        let mut all = Repeats::of(self.source.rows);
+        let shared = table.shared();
+        if self.threads == 1 {
+            self.group_share(shared, Share::WHOLE, &mut all)?;
+            return Ok(all);
+        }
+        let repeats = on_threads(self.threads, |thread| {
+            let mut repeats: Vec<(Row, Row)> = Vec::new();
+            self.group_share(shared, Share::of(thread, self.threads), &mut repeats)?;
+            Ok(repeats)
+        })?;
+        repeats.into_iter().flatten().for_each(|(row, first)| all.emit(row, first));
+        Ok(all)
+    }
+
+    /// Puts those groups in whose places are a share's.
+    fn group_share(
+        &self,
+        table: Shared<'_>,
+        share: Share,
+        repeats: &mut impl Sink<Row>,
+    ) -> Result<(), JoinError> {
+        let mut grouping = table.grouping(share);
+        self.source.fold(&self.pieces, self.mapping, (), |(), piece, words| {
+            grouping.add(words, piece.first, repeats);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Tables that many threads made against the one that a single thread made.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use proptest::prelude::*;
+use workahead_machine::pages::Pages;
+use workahead_walks::draws::Draws;
+
+use super::*;
+use crate::keys::{Mapping, MappingKind};
+use crate::{HashJoin, JoinType, Side};
+
+/// A build side: its keys lie in a range and are a few of it, or each one of it.
+fn batches(seed: u64, sizes: &[usize], among: Option<u32>) -> Vec<RecordBatch> {
+    let mut draws = Draws::of(seed);
+    let rows: usize = sizes.iter().sum();
+    let mut unique = draws.permutation(rows as u32).into_iter();
+    let mut key = || {
+        let entry = match among {
+            Some(among) => draws.below(among),
+            None => unique.next().expect("one a row"),
+        };
+        i64::from(entry) - 500
+    };
+    let batch = |rows: &usize| {
+        let keys: Int64Array = (0..*rows).map(|_| Some(key())).collect();
+        let values: Int64Array = keys.iter().map(|key| key.map(|key| key * 7)).collect();
+        let columns: [(&str, ArrayRef); 2] = [("key", Arc::new(keys)), ("value", Arc::new(values))];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    sizes.iter().map(batch).collect()
+}
+
+fn keys_of(batch: &RecordBatch) -> Vec<i64> {
+    batch.column(0).as_primitive::<Int64Type>().values().to_vec()
+}
+
+/// The values of the table, by key; the rows of its groups; whether values are a column's.
+fn filled(
+    batches: &[RecordBatch],
+    threads: usize,
+    (inline, entries): (Option<usize>, usize),
+) -> (Vec<u64>, Vec<Row>, bool) {
+    let schema = batches[0].schema();
+    let join =
+        HashJoin::by_names(schema.clone(), schema, &[("key", "key")], JoinType::Inner).unwrap();
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    let source = Source { batches, reader: join.keys(Side::Left), kept: None, rows };
+    let pages = Pages::Small.into();
+    let how =
+        Filling { entries, threads, pages: &pages, part_bytes: None, piece_rows: 700, inline };
+    let span = Span { lowest: -500_i64 as u64, width: 99_999 };
+    let mapping = Mapping::new(MappingKind::Identity);
+    match source.fill_dense(&how, span, &mapping).unwrap() {
+        Filled::Inline(table, _) => (table.values().collect(), Vec::new(), true),
+        Filled::Grouped(mut table, repeats) => {
+            let groups = repeats.lay_out(&mut table, &pages).unwrap();
+            (table.values().collect(), groups.to_vec(), false)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn threads_do_not_show(
+        seed in any::<u64>(),
+        sizes in prop::collection::vec(1..9000_usize, 1..6),
+        among in prop::option::of(prop_oneof![Just(1), 2..300_u32, Just(90_000)]),
+        threads in 2..9_usize,
+        inline in prop::option::of(Just(1)),
+        guessed in any::<bool>(),
+    ) {
+        let batches = batches(seed, &sizes, among);
+        let rows: usize = sizes.iter().sum();
+        // An estimate that is wrong must not matter.
+        let entries = if guessed { rows } else { rows / 2 };
+        let one = filled(&batches, 1, (inline, entries));
+        let many = filled(&batches, threads, (inline, entries));
+        prop_assert_eq!(one.2, many.2);
+        prop_assert!(one == many, "{} and {} values", one.0.len(), many.0.len());
+        let mut keys: Vec<i64> = batches.iter().flat_map(keys_of).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        prop_assert_eq!(one.2, guessed && keys.len() == rows && inline.is_some());
+    }
+}

@@ -1,0 +1,160 @@
+//! A Bloom filter before the table, while it pays.
+//!
+//! ```text
+//!            few hits, and enough probes                 most survive
+//! no filter ─────────────────────────────► every batch ────────────────► some batches without
+//!                                              ▲  is sifted                       │
+//!                                              └──────────────────────────────────┘
+//! ```
+//!
+//! How many probes hit is only known from probes, so the first ones go without. A filter is made
+//! when those that have missed could have paid for a good part of it: as in the ski-rental problem,
+//! little more than its price is lost whatever follows.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use workahead_machine::pages::Pages;
+use workahead_walks::bloom::{Bits, Filter, Survivors};
+use workahead_walks::bucket::Table;
+
+use crate::keys::Keys;
+use crate::resident::Resident;
+use crate::{Design, HashJoin, MemoryPool, ProbeMetrics, Reservation};
+
+/// Of a hundred keys, how many may hit for a filter to pay: where the table is beyond the
+/// last-level cache, and where it is nearer and a lookup costs less (`benches/designs.rs` of
+/// `operators`: even at 40 and at 20 to 25).
+const FAR_HITS_MOST: usize = 30;
+const NEAR_HITS_MOST: usize = 15;
+/// Of a hundred keys, how many more may survive before batches go without: false positives, and
+/// some patience.
+const SURVIVORS_MORE: usize = 10;
+/// Batches that then go without.
+const BATCHES_WITHOUT: u32 = 16;
+/// A filter's price: this part of the table's keys, looked up and not found.
+const PRICE: usize = 4;
+/// Below, a share is chance.
+const SEEN_LEAST: usize = 1 << 15;
+
+/// What all probers of a table know.
+pub(crate) struct Filtering {
+    filter: OnceLock<(Filter, Reservation)>,
+    /// Somebody makes it, or has found that there is no memory for it.
+    claimed: AtomicBool,
+    /// Keys that were looked up without it, and those that hit.
+    seen: AtomicUsize,
+    hits: AtomicUsize,
+    keys: usize,
+    bits: Bits,
+    /// Of a hundred keys.
+    hits_most: usize,
+    forced: bool,
+}
+
+/// What a prober knows.
+#[derive(Default)]
+pub(crate) struct Sifting {
+    survivors: Survivors,
+    /// Batches to come that go without.
+    without: u32,
+    /// Keys of the batch before, if it went without, and how many rows had matched until then.
+    before: Option<(usize, u64)>,
+}
+
+impl Sifting {
+    /// Drops keys of a batch that are not in the table, if that pays.
+    pub(crate) fn sift(&mut self, table: &Resident, keys: &mut Keys, metrics: &mut ProbeMetrics) {
+        let (Some(filtering), Some(buckets)) = (&table.filtering, table.inside.table.buckets())
+        else {
+            return;
+        };
+        if let Some((seen, matched)) = self.before.take() {
+            filtering.note(seen, (metrics.matched_rows - matched) as usize);
+        }
+        let tested = keys.words().len();
+        match filtering.filter(buckets, &table.memory) {
+            Some(filter) if self.without == 0 => {
+                metrics.sifted_rows += tested as u64;
+                keys.sift(filter, &mut self.survivors);
+                let most = tested * (filtering.hits_most + SURVIVORS_MORE);
+                if !filtering.forced && keys.words().len() * 100 > most {
+                    self.without = BATCHES_WITHOUT;
+                }
+            }
+            _ => {
+                self.without = self.without.saturating_sub(1);
+                self.before = Some((tested, metrics.matched_rows));
+            }
+        }
+    }
+}
+
+impl Filtering {
+    /// `None` where there never is one: a filter of pairs decides what hits, or another design was
+    /// asked for.
+    pub(crate) fn of(join: &HashJoin, table: &Table) -> Option<Self> {
+        let caches = join.caches;
+        let hits_most = Self::hits_most(join, table.bytes())?;
+        let near = Filter::bytes_for(table.len(), Bits::Sixteen) <= caches.l2_bytes / 2;
+        Some(Self {
+            filter: OnceLock::new(),
+            claimed: AtomicBool::new(false),
+            seen: AtomicUsize::new(0),
+            hits: AtomicUsize::new(0),
+            keys: table.len(),
+            bits: if near { Bits::Sixteen } else { Bits::Eight },
+            hits_most,
+            forced: join.design == Design::Bloom,
+        })
+    }
+
+    /// Of a hundred keys, how many may hit for a filter to pay before a table of so many bytes.
+    /// `None` where there never is one.
+    pub(crate) fn hits_most(join: &HashJoin, table_bytes: usize) -> Option<usize> {
+        match join.design {
+            Design::Auto if join.filter.is_some() => return None,
+            Design::Auto | Design::Bloom => {}
+            Design::Buckets | Design::Dense | Design::Radix => return None,
+        }
+        let far = table_bytes > join.caches.llc_bytes;
+        Some(if far { FAR_HITS_MOST } else { NEAR_HITS_MOST })
+    }
+
+    /// Takes note of keys that were looked up without the filter.
+    fn note(&self, seen: usize, hits: usize) {
+        self.seen.fetch_add(seen, Ordering::Relaxed);
+        self.hits.fetch_add(hits, Ordering::Relaxed);
+    }
+
+    /// Whether what was seen so far asks for a filter.
+    fn is_due(&self) -> bool {
+        let [seen, hits] = [&self.seen, &self.hits].map(|count| count.load(Ordering::Relaxed));
+        let missed = seen.saturating_sub(hits);
+        self.forced
+            || (seen >= SEEN_LEAST
+                && missed >= self.keys / PRICE
+                && hits <= seen / 100 * self.hits_most)
+    }
+
+    /// The filter, made now if it is due; other probers do not wait for it.
+    fn filter(&self, table: &Table, memory: &Reservation) -> Option<&Filter> {
+        let made = self.filter.get();
+        if made.is_none() && self.is_due() && !self.claimed.swap(true, Ordering::Relaxed) {
+            self.make(table, memory.pool());
+        }
+        self.filter.get().map(|(filter, _)| filter)
+    }
+
+    fn make(&self, table: &Table, pool: &Arc<dyn MemoryPool>) {
+        let mut memory = Reservation::new(pool.clone());
+        if memory.grow(Filter::bytes_for(self.keys, self.bits)).is_err() {
+            return;
+        }
+        if let Ok(mut filter) = Filter::for_keys(self.keys, self.bits, Pages::Huge) {
+            filter.insert(table.keys());
+            let made = self.filter.set((filter, memory));
+            debug_assert!(made.is_ok(), "only one makes it");
+        }
+    }
+}

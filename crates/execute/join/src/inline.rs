@@ -1,0 +1,196 @@
+//! One narrow column of the build side, kept in the table's entries in the place of row numbers.
+//!
+//! ```text
+//! entry   key │ value     instead of     entry   key │ row ─► column[row]
+//! ```
+//!
+//! A lookup that reads a key's line has then read all there is to read: the join of a fact table
+//! with one attribute of a dimension misses once a row, not twice. For inner joins in which every
+//! build row has a key of its own.
+
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayDataBuilder;
+use arrow_schema::{ArrowError, DataType};
+use workahead_walks::bucket::parts::Scattered;
+use workahead_walks::direct::shared::Shared;
+
+use crate::HashJoin;
+use crate::entries::Entries;
+use crate::join_type::Alone;
+use crate::layout::Source;
+
+/// The values of a column that [`Inline::column`] found narrow, as arrays of bytes: the expression
+/// is compiled for every width.
+macro_rules! with_values {
+    ($data:expr, $values:ident => $body:expr) => {{
+        let data = $data;
+        let width = data.data_type().primitive_width().expect("it was found narrow");
+        let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
+        macro_rules! of_width {
+            ($width:literal) => {{
+                let $values = bytes.as_chunks::<$width>().0;
+                $body
+            }};
+        }
+        match width {
+            1 => of_width!(1),
+            2 => of_width!(2),
+            4 => of_width!(4),
+            _ => of_width!(8),
+        }
+    }};
+}
+
+/// The column, and how it is read and made again.
+#[derive(Debug)]
+pub(crate) struct Inline {
+    data_type: DataType,
+    width: usize,
+}
+
+impl Inline {
+    /// The build column that a join's entries could hold: the only one that is gathered, if its
+    /// values are at most eight bytes.
+    pub(crate) fn column(join: &HashJoin) -> Option<usize> {
+        let emits = join.emits();
+        let only_pairs = emits.pairs && (emits.probe, emits.build) == (Alone::Never, Alone::Never);
+        if !only_pairs || join.filter.is_some() {
+            return None;
+        }
+        let mut columns = join.pair_sources().into_iter().filter_map(|source| match source {
+            Source::Column(side, column) if side == join.build_side => Some(column),
+            _ => None,
+        });
+        let column = columns.next()?;
+        let data_type = join.schema_of(join.build_side).field(column).data_type();
+        let narrow = matches!(data_type.primitive_width(), Some(1 | 2 | 4 | 8));
+        (narrow && columns.all(|other| other == column)).then_some(column)
+    }
+
+    /// A column of a type that [`Inline::column`] found narrow.
+    pub(crate) fn of(data_type: &DataType) -> Self {
+        let width = data_type.primitive_width().expect("it was found narrow");
+        Self { data_type: data_type.clone(), width }
+    }
+
+    /// Adds rows with their values of a column.
+    pub(crate) fn scatter(column: &ArrayRef, words: &[u64], to: &mut Scattered) {
+        with_values!(column.to_data(), values => {
+            assert_eq!(values.len(), words.len());
+            to.add(words, |at| word(&values[at]));
+        });
+    }
+
+    /// Puts keys into a dense table with their values of a column. False if one can't be.
+    pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: Shared<'_>) -> bool {
+        with_values!(column.to_data(), values => to.put(words, values.iter().map(word)))
+    }
+
+    /// Replaces the row numbers of a table by the column's values, unless some are null or the
+    /// column is several arrays.
+    pub(crate) fn put(table: &mut Entries, column: Option<&ArrayRef>) -> Option<Self> {
+        let column = column.filter(|column| column.null_count() == 0)?;
+        with_values!(column.to_data(), values => {
+            table.update_values(|row| word(&values[row as u32 as usize]));
+        });
+        Some(Self::of(column.data_type()))
+    }
+
+    /// The column of some entries.
+    pub(crate) fn array(&self, values: Vec<u64>) -> Result<ArrayRef, ArrowError> {
+        let rows = values.len();
+        let narrow = |values: &[u64]| -> Buffer {
+            match self.width {
+                4 => values.iter().map(|value| *value as u32).collect::<Vec<_>>().into(),
+                2 => values.iter().map(|value| *value as u16).collect::<Vec<_>>().into(),
+                _ => values.iter().map(|value| *value as u8).collect::<Vec<_>>().into(),
+            }
+        };
+        let buffer = if self.width == 8 { values.into() } else { narrow(&values) };
+        let data = ArrayDataBuilder::new(self.data_type.clone()).len(rows).add_buffer(buffer);
+        Ok(make_array(data.build()?))
+    }
+}
+
+/// A value as an entry holds it.
+#[inline(always)]
+fn word<const WIDTH: usize>(value: &[u8; WIDTH]) -> u64 {
+    let mut word = [0; 8];
+    word[..WIDTH].copy_from_slice(value);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::{Int8Type, TimestampSecondType, UInt32Type};
+    use arrow_array::{
+        Array, ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, PrimitiveArray, RecordBatch,
+    };
+    use arrow_select::concat::concat_batches;
+
+    use crate::{HashJoin, JoinType, Prober, Strategy};
+
+    fn joined(build: &RecordBatch, probe: &RecordBatch, strategy: Strategy) -> RecordBatch {
+        let (left, right) = (build.schema(), probe.schema());
+        let join = HashJoin::by_names(left, right, &[("key", "key")], JoinType::Inner).unwrap();
+        let mut side = join.with_strategy(strategy).with_batch_rows(77).build();
+        side.push(build.slice(0, build.num_rows() / 2)).unwrap();
+        side.push(build.slice(build.num_rows() / 2, build.num_rows().div_ceil(2))).unwrap();
+        let table = Arc::new(side.finish().unwrap());
+        let narrow = build.num_columns() == 2 && build.column(1).null_count() == 0;
+        assert_eq!(table.resident().unwrap().inside.inline.is_some(), narrow);
+        let mut prober = Prober::new(table.clone());
+        let mut outputs = Vec::new();
+        prober.probe(probe.clone()).unwrap();
+        while let Some(output) = prober.next_output().unwrap() {
+            outputs.push(output);
+        }
+        prober.end().unwrap();
+        outputs.extend(std::iter::from_fn(|| prober.next_output().unwrap()));
+        assert!(outputs.iter().all(|output| output.num_rows() <= 77));
+        concat_batches(&table.join().schema(), &outputs).unwrap()
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(of: impl Fn(usize) -> T::Native) -> ArrayRef {
+        Arc::new(PrimitiveArray::<T>::from_iter_values((0..1000).map(of)))
+    }
+
+    #[test]
+    fn values_of_every_width_are_what_rows_would_give() {
+        let keys: ArrayRef = Arc::new((0..1000).map(|i| Some(i * 3)).collect::<Int64Array>());
+        let floats = (0..1000).map(|i| (i % 7 > 0).then_some(f64::from(i) / 3.0));
+        let columns: [ArrayRef; 6] = [
+            numbers::<Int8Type>(|row| (row * 5) as i8),
+            numbers::<UInt32Type>(|row| u32::MAX - row as u32),
+            numbers::<TimestampSecondType>(|row| -(row as i64) << 40),
+            Arc::new(Float64Array::from_iter_values((0..1000).map(|i| f64::from(i) - 0.5))),
+            Arc::new(arrow_array::Int16Array::from_iter_values(-500..500)),
+            Arc::new(floats.collect::<Float64Array>()),
+        ];
+        let probe_keys: ArrayRef = Arc::new((0..5000).map(Some).collect::<Int64Array>());
+        let probe = RecordBatch::try_from_iter([("key", probe_keys)]).unwrap();
+        for column in columns {
+            let one = [("key", keys.clone()), ("a", column.clone())];
+            let two = one.clone().into_iter().chain([("b", keys.clone())]);
+            let build = RecordBatch::try_from_iter(one).unwrap();
+            let wide = RecordBatch::try_from_iter(two).unwrap();
+            for strategy in Strategy::ALL {
+                let expected = joined(&wide, &probe, Strategy::Sequential);
+                let expected = expected.project(&[0, 1, 3]).unwrap();
+                let mut found = joined(&build, &probe, strategy);
+                if !strategy.keeps_order() {
+                    let key = found.column(2);
+                    let key = key.as_any().downcast_ref::<Int64Array>().unwrap();
+                    let mut order: Vec<u32> = (0..found.num_rows() as u32).collect();
+                    order.sort_unstable_by_key(|row| key.value(*row as usize));
+                    let order = arrow_array::UInt32Array::from(order);
+                    found = arrow_select::take::take_record_batch(&found, &order).unwrap();
+                }
+                assert_eq!(found.columns(), expected.columns(), "{strategy}");
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The build side's keys, kept where a hash alone does not prove two keys equal.
+//!
+//! A key is some words side by side, so that comparing costs one miss; long strings lie behind
+//! them in one buffer, which costs a second.
+
+use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
+use workahead_walks::answers::Answers;
+use workahead_walks::memory::{Memory, Prefetching, ToL1};
+use workahead_walks::place::{Intent, Place};
+use workahead_walks::walk::Row;
+
+use super::bytes;
+
+/// Keys row by row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parts {
+    /// Words of a key.
+    pub(crate) width: usize,
+    pub(crate) words: Vec<u64>,
+    /// The bytes of long keys, if the words are those of bytes.
+    pub(crate) long: Vec<u8>,
+    /// Whether the words are those of bytes.
+    pub(crate) bytes: bool,
+}
+
+impl Parts {
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>() + self.long.capacity()
+    }
+
+    pub(crate) fn clear(&mut self, width: usize, bytes: bool) {
+        (self.width, self.bytes) = (width, bytes);
+        self.words.clear();
+        self.long.clear();
+    }
+}
+
+/// All keys of the build side.
+pub(crate) struct KeyStore {
+    width: usize,
+    words: PageBuffer<u64>,
+    long: Vec<u8>,
+    bytes: bool,
+}
+
+impl KeyStore {
+    /// Puts the keys of all batches together.
+    pub(crate) fn new(batches: Vec<Parts>, pages: &Supply) -> Result<Self, AllocationError> {
+        let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
+        let total = batches.iter().map(|batch| batch.words.len()).sum();
+        let long_bytes = batches.iter().map(|batch| batch.long.len()).sum();
+        let mut words = pages.any(total)?;
+        let mut long = Vec::with_capacity(long_bytes);
+        let mut rest = &mut words[..];
+        for batch in batches {
+            let (to, behind) = rest.split_at_mut(batch.words.len());
+            to.copy_from_slice(&batch.words);
+            if !batch.long.is_empty() {
+                let start = long.len() as u64;
+                for key in to.as_chunks_mut::<{ bytes::WIDTH }>().0 {
+                    if bytes::place(*key).is_some() {
+                        key[0] += start;
+                    }
+                }
+                long.extend_from_slice(&batch.long);
+            }
+            rest = behind;
+        }
+        Ok(Self { width, words, long, bytes })
+    }
+
+    #[inline(always)]
+    fn key(&self, row: Row) -> &[u64] {
+        &self.words[row as usize * self.width..][..self.width]
+    }
+
+    /// Announces a key.
+    #[inline]
+    pub(crate) fn fetch(&self, row: Row) {
+        let mut memory = Prefetching::<ToL1>::default();
+        memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
+    }
+
+    /// Announces the bytes of a long key, whose words have arrived.
+    #[inline]
+    pub(crate) fn fetch_long(&self, row: Row) {
+        if self.long.is_empty() {
+            return;
+        }
+        let place = self.key(row).first_chunk().and_then(|words| bytes::place(*words));
+        if let Some(byte) = place.and_then(|place| self.long.get(place.start)) {
+            Prefetching::<ToL1>::default().fetch(Place::of(byte), Intent::Read);
+        }
+    }
+
+    /// Of what was found of other keys from `first` on, as rows, keeps the rows with equal keys.
+    pub(crate) fn confirm(&self, answers: &mut Answers, others: &Parts, first: usize) {
+        if self.words.is_empty() {
+            return;
+        }
+        match self.width {
+            // Where no key is long, equal words are equal keys; the other side's long ones have
+            // words like no short one.
+            1 if self.long.is_empty() => self.confirm_words::<1>(answers, others, first),
+            2 if self.long.is_empty() => self.confirm_words::<2>(answers, others, first),
+            3 if self.long.is_empty() => self.confirm_words::<3>(answers, others, first),
+            _ => answers.confirm(
+                |row| self.fetch(row as Row),
+                |at, row| self.equals(row as Row, others, first + at),
+            ),
+        }
+    }
+
+    fn confirm_words<const WIDTH: usize>(
+        &self,
+        answers: &mut Answers,
+        others: &Parts,
+        first: usize,
+    ) {
+        let own = self.words.as_chunks::<WIDTH>().0;
+        let others = &others.words.as_chunks::<WIDTH>().0[first..];
+        answers.confirm(|row| self.fetch(row as Row), |at, row| own[row as usize] == others[at]);
+    }
+
+    /// Whether a build row has the key `at` of others.
+    #[inline(always)]
+    pub(crate) fn equals(&self, row: Row, others: &Parts, at: usize) -> bool {
+        let other = &others.words[at * self.width..][..self.width];
+        self.same(self.key(row), other, &others.long)
+    }
+
+    /// Whether two build rows have one key.
+    pub(crate) fn equal(&self, row: Row, other: Row) -> bool {
+        self.same(self.key(row), self.key(other), &self.long)
+    }
+
+    #[inline(always)]
+    fn same(&self, own: &[u64], other: &[u64], other_long: &[u8]) -> bool {
+        let (Some(own), Some(other), true) = (own.first_chunk(), other.first_chunk(), self.bytes)
+        else {
+            return own == other;
+        };
+        // The second word has the length, and whether the first is the key itself.
+        own[1] == other[1]
+            && match (bytes::place(*own), bytes::place(*other)) {
+                (Some(own), Some(other)) => self.long[own] == other_long[other],
+                _ => own[0] == other[0],
+            }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.bytes() + self.long.capacity()
+    }
+}

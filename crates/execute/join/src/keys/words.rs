@@ -1,0 +1,232 @@
+//! A batch's keys as words, and how they become so.
+
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
+use workahead_walks::bloom::{Filter, Survivors, sift};
+use workahead_walks::isa::Detected;
+use workahead_walks::memory::{Prefetching, ToL1};
+use workahead_walks::walk::Row;
+use workahead_walks::with_isa;
+
+use super::fixed::Fixed;
+use super::packed::Packing;
+use super::store::Parts;
+use super::{Mapping, MappingKind, bytes};
+
+/// A batch's keys, without those that match nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    pub(super) words: Vec<u64>,
+    /// The words, where a column has them as they are: not copied.
+    lent: Option<ScalarBuffer<u64>>,
+    /// Row of each word, unless word `i` is of row `i`.
+    pub(super) rows: Option<Vec<Row>>,
+    /// What hashed words are of.
+    pub(crate) parts: Parts,
+    /// Scratch: word columns as they are read.
+    pub(super) loaded: Vec<Vec<u64>>,
+    outside: Vec<bool>,
+}
+
+impl Keys {
+    pub(crate) fn words(&self) -> &[u64] {
+        self.lent.as_deref().unwrap_or(&self.words)
+    }
+
+    /// Takes the words of a column in which every row has a key.
+    pub(super) fn borrow(&mut self, words: ScalarBuffer<u64>) {
+        self.rows = None;
+        self.lent = Some(words);
+    }
+
+    /// Gives back what a column has lent: nothing of its batch is held.
+    pub(crate) fn give_back(&mut self) {
+        self.lent = None;
+    }
+
+    /// Gives the words and what they are of away.
+    pub(crate) fn take(&mut self) -> (Vec<u64>, Parts) {
+        (std::mem::take(&mut self.words), std::mem::take(&mut self.parts))
+    }
+
+    /// Rows of the words, unless word `i` is of row `i`.
+    pub(crate) fn rows(&self) -> Option<&[Row]> {
+        self.rows.as_deref()
+    }
+
+    /// The row of a word.
+    #[inline]
+    pub(crate) fn row(&self, word: Row) -> Row {
+        self.rows.as_ref().map_or(word, |rows| rows[word as usize])
+    }
+
+    /// Drops the words that a filter does not hold. Only of words that are keys: what hashes are
+    /// of is not looked at.
+    pub(crate) fn sift(&mut self, filter: &Filter, survivors: &mut Survivors) {
+        let memory = &mut Prefetching::<ToL1>::default();
+        with_isa!(Detected::best(), isa => {
+            let _inside = isa;
+            sift(filter, self.words(), memory, survivors)
+        });
+        if survivors.keys().len() == self.words().len() {
+            return;
+        }
+        match &mut self.rows {
+            Some(rows) => {
+                // A survivor is never before its place among the survivors.
+                for (to, from) in survivors.rows().iter().enumerate() {
+                    rows[to] = rows[*from as usize];
+                }
+                rows.truncate(survivors.rows().len());
+            }
+            None => self.rows = Some(survivors.rows().to_vec()),
+        }
+        self.lent = None;
+        self.words.clear();
+        self.words.extend_from_slice(survivors.keys());
+    }
+
+    /// The same words in another order, and the row of each.
+    pub(crate) fn reorder(&mut self, words: &[u64], rows: &[Row]) {
+        self.lent = None;
+        self.words.clear();
+        self.words.extend_from_slice(words);
+        let own = self.rows.get_or_insert_default();
+        own.clear();
+        own.extend_from_slice(rows);
+    }
+
+    /// Notes which rows have a key.
+    pub(super) fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
+        let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {
+            self.rows = None;
+            return;
+        };
+        let kept = self.rows.get_or_insert_default();
+        kept.clear();
+        kept.extend(keep.set_indices().map(|row| row as Row));
+    }
+
+    /// Makes words of what was loaded.
+    pub(super) fn map(
+        &mut self,
+        mapping: &Mapping,
+        keep: Option<BooleanBuffer>,
+        masked: Option<&[Fixed]>,
+    ) {
+        let rows = self.loaded[0].len();
+        match &mapping.kind {
+            MappingKind::Identity => {
+                std::mem::swap(&mut self.words, &mut self.loaded[0]);
+                self.keep(keep, rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Packed(packing) => {
+                if let Some(fixed) = masked {
+                    self.neutralise(packing, fixed);
+                }
+                let Self { words, loaded, outside, .. } = self;
+                words.clear();
+                words.resize(rows, 0);
+                outside.clear();
+                outside.resize(rows, false);
+                for (word, from) in loaded.iter().enumerate() {
+                    packing.add(word, from, words, outside);
+                }
+                let inside = outside
+                    .contains(&true)
+                    .then(|| BooleanBuffer::collect_bool(rows, |row| !self.outside[row]));
+                self.keep(inside.map_or(keep.clone(), |inside| super::both(keep, inside)), rows);
+                compact(&mut self.words, self.rows.as_deref());
+            }
+            MappingKind::Hashed => {
+                self.keep(keep, rows);
+                self.hash_loaded(mapping, rows);
+            }
+        }
+    }
+
+    /// Nulls count by their mask only.
+    fn neutralise(&mut self, packing: &Packing, fixed: &[Fixed]) {
+        let Some((mask, columns)) = self.loaded.split_last_mut() else { return };
+        if mask.iter().all(|mask| *mask == 0) {
+            return;
+        }
+        let of_column =
+            fixed.iter().enumerate().flat_map(|(at, f)| std::iter::repeat_n(at, f.words()));
+        for (word, (loaded, column)) in columns.iter_mut().zip(of_column).enumerate() {
+            for (value, mask) in loaded.iter_mut().zip(&*mask) {
+                if mask >> column & 1 != 0 {
+                    *value = packing.neutral(word);
+                }
+            }
+        }
+    }
+
+    fn hash_loaded(&mut self, mapping: &Mapping, rows: usize) {
+        let Self { words, rows: kept, parts, loaded, .. } = self;
+        let width = loaded.len();
+        parts.clear(width, false);
+        let rows = kept.as_ref().map_or(rows, Vec::len);
+        // Column by column: to each row's words, as they lie in the build side's keys.
+        parts.words.resize(rows * width, 0);
+        for (word, column) in loaded.iter().enumerate() {
+            let to = parts.words.iter_mut().skip(word).step_by(width);
+            match kept {
+                None => to.zip(column).for_each(|(to, from)| *to = *from),
+                Some(kept) => to.zip(kept).for_each(|(to, row)| *to = column[*row as usize]),
+            }
+        }
+        words.clear();
+        let hashes = parts.words.chunks_exact(width);
+        words.extend(hashes.map(|key| bytes::hash_words(key) & mapping.hash_mask));
+    }
+
+    /// Hashes the bytes of the kept rows.
+    #[inline]
+    pub(super) fn hash<'b>(
+        &mut self,
+        mapping: &Mapping,
+        rows: usize,
+        key: impl Fn(usize) -> Option<&'b [u8]>,
+    ) {
+        let Self { words, rows: kept, parts, .. } = self;
+        parts.clear(bytes::WIDTH, true);
+        words.clear();
+        match kept {
+            None => hash_each(0..rows, key, mapping, (words, parts)),
+            Some(kept) => {
+                hash_each(kept.iter().map(|row| *row as usize), key, mapping, (words, parts));
+            }
+        }
+    }
+}
+
+#[inline]
+fn hash_each<'b>(
+    rows: impl ExactSizeIterator<Item = usize>,
+    key: impl Fn(usize) -> Option<&'b [u8]>,
+    mapping: &Mapping,
+    (words, parts): (&mut Vec<u64>, &mut Parts),
+) {
+    words.resize(rows.len(), 0);
+    parts.words.resize(rows.len() * bytes::WIDTH, 0);
+    let to = parts.words.as_chunks_mut().0.iter_mut().zip(words);
+    for (row, (of_key, word)) in rows.zip(to) {
+        let hash;
+        (*of_key, hash) = match key(row) {
+            Some(key) => bytes::words(key, &mut parts.long),
+            None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
+        };
+        *word = hash & mapping.hash_mask;
+    }
+}
+
+/// Keeps the words of some rows.
+pub(super) fn compact(words: &mut Vec<u64>, rows: Option<&[Row]>) {
+    let Some(rows) = rows else { return };
+    // A row is never before its place among the kept ones.
+    for (to, from) in rows.iter().enumerate() {
+        words[to] = words[*from as usize];
+    }
+    words.truncate(rows.len());
+}

@@ -1,0 +1,204 @@
+//! The result of a join as one thread makes it, a bounded piece of work at a time.
+//!
+//! ```text
+//! batch ─► pieces ─► each probed ─► its outputs ─┐  end of the input ─► outputs held back ─► Done
+//!   └─────────────◄──────────────────────────────┘
+//! ```
+//!
+//! [`run`](crate::run) has `Probes` on each of its threads and deals out what remains after them;
+//! who wants the rows on one thread, its own, asks [`Outputs`].
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use arrow_array::RecordBatch;
+
+use crate::batch::pieces;
+use crate::scattering::Gathered;
+use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
+
+/// What is wanted of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Rows,
+    /// Only their number, in the metrics.
+    Count,
+}
+
+/// Where the input is.
+enum Input {
+    Open,
+    /// The prober is to be told.
+    Over,
+    Ended(Option<Box<Remaining>>),
+}
+
+/// One thread's part of the probe side.
+pub(crate) struct Probes {
+    prober: Prober,
+    wanted: Wanted,
+    input: Input,
+    /// Where batches are better probed several at once.
+    gathered: Option<Gathered>,
+    piece_rows: usize,
+    /// Of the batch before, what is still to be probed: the last piece first.
+    pieces: Vec<RecordBatch>,
+}
+
+impl Probes {
+    pub(crate) fn new(table: &Arc<JoinTable>, wanted: Wanted) -> Self {
+        let gathered = table.gathered();
+        let piece_rows = match gathered {
+            Some(_) => usize::MAX,
+            None => table.join().probe_batch_rows(),
+        };
+        let (prober, pieces) = (Prober::new(table.clone()), Vec::new());
+        Self { prober, wanted, input: Input::Open, gathered, piece_rows, pieces }
+    }
+
+    /// Gives an output, probes a piece, or asks for a batch; at the end [`Progress::Done`].
+    pub(crate) fn advance<E: From<JoinError>>(
+        &mut self,
+        next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
+    ) -> Result<Progress, E> {
+        if self.wanted == Wanted::Rows
+            && let Some(output) = self.prober.next_output()?
+        {
+            return Ok(Progress::Output(output));
+        }
+        if let Some(piece) = self.pieces.pop() {
+            match self.wanted {
+                Wanted::Rows => self.prober.probe(piece)?,
+                Wanted::Count => drop(self.prober.count(&piece)?),
+            }
+            return Ok(Progress::Working);
+        }
+        match self.input {
+            Input::Open => match next_batch()? {
+                Poll::Ready(batch) => self.read(batch)?,
+                Poll::Pending => {}
+            },
+            Input::Over => {
+                self.gathered = None;
+                self.input = Input::Ended(self.prober.end()?.map(Box::new));
+            }
+            Input::Ended(_) => return Ok(Progress::Done),
+        }
+        Ok(Progress::Working)
+    }
+
+    fn read(&mut self, batch: Option<RecordBatch>) -> Result<(), JoinError> {
+        if batch.is_none() {
+            self.input = Input::Over;
+        }
+        let batch = match (&mut self.gathered, batch) {
+            (None, batch) => batch,
+            (Some(gathered), None) => gathered.rest()?,
+            (Some(gathered), Some(batch)) => gathered.add(batch)?,
+        };
+        self.pieces.extend(batch.iter().flat_map(|batch| pieces(batch, self.piece_rows)));
+        self.pieces.reverse();
+        Ok(())
+    }
+
+    /// What was done so far.
+    pub(crate) fn metrics(&self) -> ProbeMetrics {
+        self.prober.metrics()
+    }
+
+    /// What is left to do where this was the last to come to its end.
+    pub(crate) fn into_remaining(self) -> Option<Box<Remaining>> {
+        match self.input {
+            Input::Ended(remaining) => remaining,
+            Input::Open | Input::Over => None,
+        }
+    }
+}
+
+/// The result of a join with a table, made by whoever asks for it while it is asked.
+///
+/// One thread probes and reads what comes out: an output is in its cache when it comes, and the
+/// memory of the one before is free for the next.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use std::task::Poll;
+/// # use arrow_array::{Int64Array, RecordBatch};
+/// # use workahead_join::{HashJoin, JoinError, JoinType, Outputs, Progress};
+/// # let ids = |ids: Vec<i64>| {
+/// #     RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as _)])
+/// # };
+/// # let (left, right) = (ids(vec![1, 2])?, ids(vec![2, 2, 3])?);
+/// # let schemas = (left.schema(), right.schema());
+/// # let join = HashJoin::by_names(schemas.0, schemas.1, &[("id", "id")], JoinType::Inner)?;
+/// let mut build = join.build();
+/// build.push(left)?;
+/// let mut outputs = Outputs::new(&Arc::new(build.finish()?));
+/// let (mut batches, mut rows) = (vec![right].into_iter(), 0);
+/// loop {
+///     match outputs.advance(|| Ok::<_, JoinError>(Poll::Ready(batches.next())))? {
+///         Progress::Output(batch) => rows += batch.num_rows(),
+///         Progress::Working => {}
+///         Progress::Done => break,
+///     }
+/// }
+/// assert_eq!(rows, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Outputs {
+    stage: Stage,
+    metrics: ProbeMetrics,
+}
+
+enum Stage {
+    Probing(Box<Probes>),
+    Remaining(Box<Remaining>),
+    Done,
+}
+
+impl Outputs {
+    /// Nothing is asked for yet.
+    ///
+    /// # Panics
+    /// When the table has been probed already and [spills](JoinTable::spills).
+    #[must_use]
+    pub fn new(table: &Arc<JoinTable>) -> Self {
+        table.expect_probers(1);
+        let stage = Stage::Probing(Box::new(Probes::new(table, Wanted::Rows)));
+        Self { stage, metrics: ProbeMetrics::default() }
+    }
+
+    /// Gives an output or does a bounded piece of work. Takes a batch of the probe side where that
+    /// is needed, until it is `None` once; while there is none yet, nothing is done.
+    ///
+    /// # Errors
+    /// When a batch can't be read, or the join fails.
+    pub fn advance<E: From<JoinError>>(
+        &mut self,
+        next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
+    ) -> Result<Progress, E> {
+        let progress = match &mut self.stage {
+            Stage::Probing(probes) => probes.advance(next_batch)?,
+            Stage::Remaining(remaining) => remaining.advance()?,
+            Stage::Done => return Ok(Progress::Done),
+        };
+        let Progress::Done = progress else { return Ok(progress) };
+        self.metrics = self.metrics();
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Probing(probes) => probes.into_remaining().map_or(Stage::Done, Stage::Remaining),
+            Stage::Remaining(_) | Stage::Done => Stage::Done,
+        };
+        Ok(Progress::Working)
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn metrics(&self) -> ProbeMetrics {
+        let now = match &self.stage {
+            Stage::Probing(probes) => probes.metrics(),
+            Stage::Remaining(remaining) => remaining.metrics(),
+            Stage::Done => ProbeMetrics::default(),
+        };
+        self.metrics.plus(now)
+    }
+}

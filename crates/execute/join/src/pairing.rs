@@ -1,0 +1,260 @@
+//! The rows of a probe batch, paired: what comes out of it, as row numbers, resumable anywhere.
+//!
+//! ```text
+//! keys ─► Lookup ─► hits ─┬─► expanded ───────────────────────────────────────► out
+//!          pauses when    │    pauses in the middle of one key's rows            ▲
+//!          hits are full  └─► expanded ─► sieved: compared, filtered ─► merged ──┤
+//!                                          survivors           with the rows     │
+//!                                          in their order      between them      │
+//!                              at the batch's end: rows alone ───────────────────┘
+//! ```
+//!
+//! The filter sees a chunk of pairs at a time, however many a key has. A probe row without a
+//! survivor is known by its absence from them: where hits keep the probe's order, it is put in its
+//! place between two others, though its pairs may have spanned several chunks.
+
+mod alone;
+mod expand;
+mod pairs;
+mod sieve;
+mod vector;
+
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use workahead_walks::schedule::Pause;
+
+use crate::filtering::Sifting;
+use crate::flags::OwnFlags;
+use crate::groups::group;
+use crate::join_type::Alone;
+use crate::keys::Keys;
+use crate::lookup::{Hits, Lookup};
+use crate::resident::Resident;
+use crate::{JoinError, ProbeMetrics, Strategy};
+
+pub(crate) use pairs::Pairs;
+
+/// Hits looked up at a time: 16 KiB of them, which stay in L1 until they are expanded.
+const HITS: usize = 1024;
+/// Hits that are worth being filtered and expanded.
+const HITS_ENOUGH: usize = HITS / 2;
+/// Whether pairs are looked at before they come out.
+const SIEVED: bool = true;
+const PROVEN: bool = false;
+
+/// Pairs the rows of one batch after the other.
+pub(crate) struct Pairing {
+    pub(crate) batch: Option<RecordBatch>,
+    lookup: Lookup,
+    drained: bool,
+    /// All pairs are known, and what follows from that.
+    settled: bool,
+    /// Everything is in `out`, or was.
+    done: bool,
+    keys: Keys,
+    sifting: Sifting,
+    hits: Hits,
+    /// The next hit to expand, and how many of its rows are done.
+    next_hit: usize,
+    rows_done: u32,
+    /// Pairs on their way, and how many of them are merged.
+    found: Pairs,
+    merged: usize,
+    /// The first probe row that was neither put out nor passed over.
+    next_row: usize,
+    /// Probe rows with a match, where that must be known.
+    pub(crate) matched: OwnFlags,
+    /// What comes out next.
+    pub(crate) out: Pairs,
+    pub(crate) metrics: ProbeMetrics,
+}
+
+impl Pairing {
+    pub(crate) fn new() -> Self {
+        Self {
+            batch: None,
+            lookup: Lookup::new(Strategy::Sequential, 0),
+            drained: true,
+            settled: true,
+            done: true,
+            keys: Keys::default(),
+            sifting: Sifting::default(),
+            hits: Hits::up_to(HITS),
+            next_hit: 0,
+            rows_done: 0,
+            found: Pairs::default(),
+            merged: 0,
+            next_row: 0,
+            matched: OwnFlags::default(),
+            out: Pairs::default(),
+            metrics: ProbeMetrics::default(),
+        }
+    }
+
+    /// Starts a batch.
+    pub(crate) fn start(&mut self, table: &Resident, batch: RecordBatch) -> Result<(), JoinError> {
+        assert!(self.batch.is_none(), "the batch before has output left");
+        assert!(u32::try_from(batch.num_rows()).is_ok(), "a batch has at most 2³² rows");
+        let start = Instant::now();
+        let side = table.build_side().other();
+        table.join.check(side, batch.schema_ref())?;
+        table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
+        self.sifting.sift(table, &mut self.keys, &mut self.metrics);
+        if let Some(scattering) = &table.scattering {
+            scattering.sort(&table.join, &mut self.keys, &mut self.metrics)?;
+        }
+        let lookup = std::mem::replace(&mut self.lookup, Lookup::new(Strategy::Sequential, 0));
+        self.lookup = lookup.again(table.choice.strategy, self.keys.words().len());
+        (self.drained, self.settled, self.done) = (false, false, false);
+        self.hits.found.clear();
+        self.found.clear();
+        (self.next_hit, self.rows_done, self.merged, self.next_row) = (0, 0, 0, 0);
+        if self.flags_rows(table) {
+            self.matched.reset(batch.num_rows());
+        }
+        self.metrics.lookup_time += start.elapsed();
+        self.batch = Some(batch);
+        Ok(())
+    }
+
+    /// Whether probe rows without a match are put between others.
+    fn merges(table: &Resident) -> bool {
+        let emits = table.emits;
+        let outer = emits.pairs && emits.probe == Alone::Unmatched;
+        outer && table.keeps_order()
+    }
+
+    /// Whether it must be known of each probe row if it has a match.
+    fn flags_rows(&self, table: &Resident) -> bool {
+        table.sieves() || (table.emits.probe != Alone::Never && !Self::merges(table))
+    }
+
+    /// Fills `out` up to a whole output batch. False when the probe batch is finished and there is
+    /// nothing.
+    pub(crate) fn fill(&mut self, table: &Resident) -> Result<bool, JoinError> {
+        self.out.clear();
+        let room = table.join.batch_rows;
+        // What is left of a chunk that was sieved is not worth another one.
+        let enough = if table.sieves() { room.div_ceil(2) } else { room };
+        while !self.done && self.out.len() < enough {
+            let start = Instant::now();
+            if Self::merges(table) && self.merged < self.found.len() {
+                self.merge(room);
+            } else if self.next_hit < self.hits.found.len() {
+                self.pair(table)?;
+            } else if !self.drained {
+                if !self.match_vector(table) && !self.pair_vector(table, room) {
+                    self.drive(table);
+                }
+                self.metrics.lookup_time += start.elapsed();
+                continue;
+            } else {
+                self.alone(table, room);
+            }
+            self.metrics.gather_time += start.elapsed();
+        }
+        if self.out.len() == 0 {
+            self.batch = None;
+            self.keys.give_back();
+        }
+        Ok(self.out.len() > 0)
+    }
+
+    /// Counts what comes out of the batch, without making it.
+    pub(crate) fn count(&mut self, table: &Resident) -> Result<u64, JoinError> {
+        let mut rows = 0;
+        if table.sieves() || table.join.null_aware {
+            while self.fill(table)? {
+                rows += self.out.len() as u64;
+            }
+        } else {
+            let start = Instant::now();
+            let mut matched = 0;
+            while !self.drained {
+                if let Some(hits) = self.count_vector(table) {
+                    matched += hits;
+                    rows += if table.emits.pairs { hits } else { 0 };
+                    continue;
+                }
+                self.drive(table);
+                let found = &self.hits.found;
+                matched += found.len() as u64;
+                if table.inside.inline.is_some() {
+                    rows += found.len() as u64;
+                } else if table.emits.pairs {
+                    rows += found.iter().map(|hit| u64::from(group(hit.value).0)).sum::<u64>();
+                }
+            }
+            let all = self.batch.take().map_or(0, |batch| batch.num_rows() as u64);
+            self.keys.give_back();
+            rows += match table.emits.probe {
+                Alone::Never | Alone::Noted => 0,
+                Alone::Matched => matched,
+                Alone::Unmatched => all - matched,
+                Alone::Marked => all,
+            };
+            self.metrics.lookup_time += start.elapsed();
+        }
+        self.metrics.output_rows += rows;
+        Ok(rows)
+    }
+
+    /// Looks further keys up, and notes what a hit proves.
+    fn drive(&mut self, table: &Resident) {
+        self.hits.found.clear();
+        self.next_hit = 0;
+        // What follows has its price for each round: where few keys hit, several rounds make one.
+        self.drained = false;
+        while !self.drained && self.hits.found.len() < HITS_ENOUGH {
+            let pause = self.lookup.drive(&table.inside.table, self.keys.words(), &mut self.hits);
+            self.drained = pause == Pause::Drained;
+        }
+        if table.inside.store.is_some() && !table.inside.collides {
+            self.verify(table);
+        }
+        if !table.sieves() {
+            self.metrics.matched_rows += self.hits.found.len() as u64;
+            if let Some(flags) = &table.flags {
+                self.hits.found.iter().for_each(|hit| flags.set(table.bit(hit.value)));
+            }
+            if self.flags_rows(table) {
+                let Self { hits, keys, matched, .. } = self;
+                hits.found.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
+            }
+        }
+    }
+
+    /// Pairs the rows of hits.
+    fn pair(&mut self, table: &Resident) -> Result<(), JoinError> {
+        let (pairs, sieves) = (table.emits.pairs, table.sieves());
+        if !pairs && !sieves {
+            self.next_hit = self.hits.found.len();
+            return Ok(());
+        }
+        let room = table.join.batch_rows;
+        if !sieves && !Self::merges(table) {
+            let mut out = std::mem::take(&mut self.out);
+            self.expand::<PROVEN>(table, &mut out, room);
+            self.out = out;
+            return Ok(());
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        self.merged = 0;
+        let room = if Self::merges(table) { room } else { room - self.out.len() };
+        if sieves {
+            self.expand::<SIEVED>(table, &mut found, room);
+            self.sieve(table, &mut found)?;
+        } else {
+            self.expand::<PROVEN>(table, &mut found, room);
+        }
+        if !pairs {
+            found.clear();
+        } else if !Self::merges(table) {
+            self.out.append(&mut found);
+        }
+        self.found = found;
+        Ok(())
+    }
+}

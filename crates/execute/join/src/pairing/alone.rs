@@ -1,0 +1,76 @@
+//! Probe rows that come out alone: between pairs, or when all pairs are known.
+
+use arrow_array::RecordBatch;
+use arrow_buffer::BooleanBuffer;
+use workahead_walks::walk::Row;
+
+use super::Pairing;
+use crate::chunks::NO_ROW;
+use crate::join_type::Alone;
+use crate::resident::Resident;
+
+impl Pairing {
+    /// Puts out pairs, and the rows between them alone.
+    pub(super) fn merge(&mut self, room: usize) {
+        while self.merged < self.found.len() && self.out.len() < room {
+            let row = self.found.probe[self.merged];
+            if self.next_row < row as usize {
+                self.out.push(self.next_row as Row, NO_ROW);
+                self.next_row += 1;
+                continue;
+            }
+            self.out.push(row, self.found.build[self.merged]);
+            self.next_row = row as usize + 1;
+            self.merged += 1;
+        }
+    }
+
+    /// Puts out the rows that come out alone, when all pairs are known.
+    pub(super) fn alone(&mut self, table: &Resident, room: usize) {
+        let (emits, rows) = (table.emits, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
+        if !self.settled {
+            self.settled = true;
+            self.settle(table, rows);
+        }
+        let merges = Self::merges(table);
+        while self.next_row < rows && self.out.len() < room {
+            let row = self.next_row;
+            let comes_out = match emits.probe {
+                Alone::Never | Alone::Noted => break,
+                Alone::Matched => self.matched.get(row),
+                Alone::Unmatched => merges || !self.matched.get(row),
+                Alone::Marked => true,
+            };
+            if comes_out {
+                self.out.probe.push(row as Row);
+                if emits.pairs {
+                    self.out.build.push(NO_ROW);
+                }
+            }
+            self.next_row += 1;
+        }
+        self.done = self.next_row == rows || matches!(emits.probe, Alone::Never | Alone::Noted);
+    }
+
+    /// What follows when all pairs are known.
+    fn settle(&mut self, table: &Resident, rows: usize) {
+        if table.sieves() {
+            self.metrics.matched_rows += self.matched.count() as u64;
+        }
+        if !table.join.null_aware || table.emits.probe != Alone::Unmatched {
+            return;
+        }
+        let (build_rows, build_nulls) = table.facts.built();
+        if build_nulls {
+            // Whether a row equals that null is not known of any.
+            self.next_row = rows;
+        } else if build_rows > 0
+            && let Some(batch) = &self.batch
+        {
+            let nulls = table.join.keys(table.build_side().other()).nulls(batch);
+            let unknown = nulls.map(|nulls| !nulls.inner());
+            let unknown = unknown.iter().flat_map(BooleanBuffer::set_indices);
+            unknown.for_each(|row| self.matched.set(row));
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a join would do, before it does anything: for `--explain` and for planners.
+
+use workahead_walks::bucket::{Load, Table};
+use workahead_walks::direct;
+
+use crate::design::NO_INTEGERS;
+use crate::filtering::Filtering;
+use crate::join_type::Alone;
+use crate::keys::MappingKind;
+use crate::needs::{Needs, WORD_BYTES};
+use crate::prober::Probed;
+use crate::{Choice, Design, HashJoin, Side};
+
+/// Bytes of a key's text or row, where nothing is known of it.
+const KEY_BYTES: usize = 2 * WORD_BYTES;
+/// Rows of a probe batch.
+const PROBED_ROWS: usize = 8192;
+
+/// Why there are buckets, as far as is known.
+const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it \
+                             if that is found to be smaller";
+
+/// What is foreseen of a join: sizes are estimates, every build row with a key of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// How keys are looked up, in words.
+    pub keys: &'static str,
+    /// Bytes of the table that probes touch.
+    pub table_bytes: usize,
+    /// Bytes of the build side's columns.
+    pub payload_bytes: usize,
+    /// The most memory at a time: building, then every prober with a batch.
+    pub peak_bytes: usize,
+    /// The table's design and the strategy, and why.
+    pub choice: Choice,
+}
+
+/// What is known of a build side before any row of it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Foreseen {
+    /// How many rows.
+    pub rows: usize,
+    /// Bytes of a row.
+    pub row_bytes: usize,
+    /// Of each key column the highest value less the lowest, where statistics say so; or nothing.
+    pub key_spans: Vec<Option<u64>>,
+}
+
+impl HashJoin {
+    /// What this join would do with such a build side.
+    #[must_use]
+    pub fn plan(&self, foreseen: &Foreseen) -> Plan {
+        let Foreseen { rows, row_bytes, ref key_spans } = *foreseen;
+        let reader = self.keys(self.build_side);
+        let mapping = reader.fixed_mapping();
+        let span = reader.span(key_spans);
+        let (keys, key_bytes) = match mapping {
+            Some(MappingKind::Identity) => ("the key itself, a 64-bit word: a hit is a match", 0),
+            Some(MappingKind::Packed(_)) | None if span.is_some() => {
+                ("all keys packed into a 64-bit word: a hit is a match", 0)
+            }
+            Some(MappingKind::Packed(_)) | None => (
+                "all keys packed into a 64-bit word if the build side's ranges allow it: a hit is \
+                 a match; else a hash of them, compared at each hit",
+                reader.ranges().len() * WORD_BYTES,
+            ),
+            Some(MappingKind::Hashed) => {
+                ("a 64-bit hash of the keys' bytes, compared at each hit", KEY_BYTES)
+            }
+        };
+        let payload_bytes = rows * row_bytes;
+        let columns = self.schema_of(self.build_side).fields().len().max(1);
+        let mut needs = Needs {
+            keyed: rows,
+            rows,
+            distinct: rows,
+            key_bytes: rows * key_bytes,
+            widest_bytes: payload_bytes / columns,
+            table_bytes: 0,
+            batch_rows: PROBED_ROWS,
+            flags: self.emits().build != Alone::Never,
+        };
+        let mut planned = self.designed(needs.entries(), span);
+        let hashed = matches!(mapping, Some(MappingKind::Hashed));
+        if planned.why == NO_INTEGERS && !hashed {
+            planned.why = UNKNOWN_RANGE.to_owned();
+        }
+        let dense = span.filter(|_| planned.design == Design::Dense);
+        let dense = dense.and_then(direct::Table::bytes_for);
+        let buckets = || Table::bytes_for(needs.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
+        let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
+        needs.table_bytes = dense.unwrap_or(0);
+        let prober = Probed { rows: PROBED_ROWS, row_bytes }.bytes(self, row_bytes);
+        let peak_bytes = payload_bytes + needs.bytes() + self.probers * prober;
+        let mut choice = self.chosen(table_bytes, planned, hashed);
+        if let (Design::Buckets, false, Some(hits)) =
+            (choice.design, hashed, Filtering::hits_most(self, table_bytes))
+        {
+            choice.design_why += &format!(
+                "; a Bloom filter before them if at most {hits} of 100 probes are found to hit"
+            );
+        }
+        Plan { keys, table_bytes, payload_bytes, peak_bytes, choice }
+    }
+
+    /// The side that goes into the table.
+    #[must_use]
+    pub fn build_side(&self) -> Side {
+        self.build_side
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::{JoinTable, JoinType, Pool};
+
+    const ROWS: usize = 100_000;
+
+    fn batch() -> RecordBatch {
+        let column = |of: fn(i64) -> i64| -> ArrayRef {
+            Arc::new((0..ROWS as i64).map(|row| Some(of(row))).collect::<Int64Array>())
+        };
+        let text = |row| Some(format!("a key of its own {row}"));
+        let texts: ArrayRef = Arc::new((0..ROWS).map(text).collect::<StringArray>());
+        let close = column(|row| (row * 7) % ROWS as i64);
+        let pages = column(|row| row / 100);
+        let lines = column(|row| row % 100);
+        let columns = [
+            ("wide", column(|row| row * 30)),
+            ("text", texts),
+            ("close", close),
+            ("page", pages),
+            ("line", lines),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    /// What is foreseen, and what comes.
+    fn both(on: &[&str], spans: &[u64], design: Design) -> (Plan, JoinTable, Arc<Pool>) {
+        let (batch, pool) = (batch(), Pool::unlimited());
+        let on: Vec<_> = on.iter().map(|on| (*on, *on)).collect();
+        let join = HashJoin::by_names(batch.schema(), batch.schema(), &on, JoinType::Inner);
+        let join = join.unwrap().with_memory(pool.clone()).with_design(design);
+        let foreseen = Foreseen {
+            rows: ROWS,
+            row_bytes: batch.get_array_memory_size() / ROWS,
+            key_spans: spans.iter().copied().map(Some).collect(),
+        };
+        let plan = join.plan(&foreseen);
+        let mut build = join.build();
+        build.push(batch).unwrap();
+        (plan, build.finish().unwrap(), pool)
+    }
+
+    #[test]
+    fn what_is_foreseen_is_near_what_comes() {
+        let last = ROWS as u64 - 1;
+        for (on, spans, design, says) in [
+            (&["wide"][..], &[30 * last][..], Design::Auto, "the key itself"),
+            (&["text"], &[], Design::Auto, "a 64-bit hash"),
+            (&["close"], &[last], Design::Auto, "the key itself"),
+            (&["close"], &[last], Design::Buckets, "the key itself"),
+            (&["close"], &[last], Design::Bloom, "the key itself"),
+            (&["wide"], &[30 * last], Design::Dense, "the key itself"),
+            (&["page", "line"], &[ROWS as u64 / 100 - 1, 99], Design::Auto, "all keys packed"),
+        ] {
+            let (plan, table, pool) = both(on, spans, design);
+            assert!(plan.keys.starts_with(says), "{}", plan.keys);
+            let near = |foreseen: usize, came: usize| {
+                assert!(foreseen <= 2 * came && came <= 2 * foreseen, "{foreseen}, not {came}");
+            };
+            near(plan.table_bytes, table.table_bytes());
+            near(plan.peak_bytes, pool.most());
+            let (choice, came) = (&plan.choice, table.choice());
+            assert_eq!((choice.design, choice.strategy), (came.design, came.strategy), "{on:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_what_is_known() {
+        let last = ROWS as u64 - 1;
+        for (on, spans, says) in [
+            (&["close"][..], &[last][..], "a place for each of the 100,000 integers between"),
+            (&["wide"], &[30 * last], "; a Bloom filter before them if at most 15 of 100 probes"),
+            (&["wide"], &[], "nothing is known of the keys' range; a place for each integer"),
+            (&["wide"], &[u64::MAX], "the keys lie too far apart for a place each"),
+            (&["text"], &[], "the keys are no integers"),
+            (&["page", "line"], &[last, 99], "where a place for each of the 10,000,000 integers"),
+        ] {
+            let (plan, ..) = both(on, spans, Design::Auto);
+            assert!(plan.choice.design_why.contains(says), "{}", plan.choice.design_why);
+        }
+    }
+}

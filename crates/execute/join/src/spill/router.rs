@@ -1,0 +1,121 @@
+//! Which partition a row belongs to: bits of a hash of its key that both sides compute alike.
+//!
+//! The hash has nothing in common with the table's (the keys of one partition must still spread
+//! over a whole table), and each level of partitioning has bits of its own: with the same bits
+//! again, all rows would stay together.
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::ArrowError;
+use arrow_select::take::take_record_batch;
+use workahead_walks::walk::Row;
+
+use super::file::compact;
+use crate::keys::{Keys, Mapping, MappingKind, Reader, mixed};
+use crate::needs::WORD_BYTES;
+use crate::{HashJoin, Side};
+
+/// Assigns the rows of one side.
+#[derive(Debug)]
+pub(crate) struct Router {
+    reader: Reader,
+    mapping: Mapping,
+    /// Bits used by the levels above, and those of this one.
+    used: u32,
+    bits: u32,
+    keys: Keys,
+    /// Rows by partition, and where each partition's begin.
+    rows: Vec<Row>,
+    words: Vec<u64>,
+    starts: Vec<usize>,
+    /// Bytes of a key that is not a word.
+    key_bytes: usize,
+}
+
+impl Router {
+    /// Bytes of a row's number and word, and of reading them.
+    pub(crate) const ROUTED_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
+
+    /// With so many bits after those that are used.
+    pub(crate) fn new(join: &HashJoin, side: Side, used: u32, bits: u32) -> Self {
+        assert!(used + bits <= u64::BITS, "a hash has {} bits", u64::BITS);
+        let reader = join.keys(side).clone();
+        // Not by ranges: the probe side would need to know those of the build side.
+        let kind = reader.fixed_mapping().unwrap_or(MappingKind::Hashed);
+        let mapping = Mapping::new(kind);
+        Self {
+            reader,
+            mapping,
+            used,
+            bits,
+            keys: Keys::default(),
+            rows: Vec::new(),
+            words: Vec::new(),
+            starts: Vec::new(),
+            key_bytes: 0,
+        }
+    }
+
+    fn partition_of(&self, word: u64) -> usize {
+        let hash = mixed(word) << self.used;
+        (hash >> (u64::BITS - self.bits)) as usize
+    }
+
+    /// Sorts the rows of a batch that have a key by partition.
+    pub(crate) fn route(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        self.reader.read(&self.mapping, batch, &mut self.keys)?;
+        let words = self.keys.words();
+        let mut next = vec![0; (1 << self.bits) + 1];
+        words.iter().for_each(|word| next[self.partition_of(*word) + 1] += 1);
+        for partition in 1..next.len() {
+            next[partition] += next[partition - 1];
+        }
+        self.starts.clone_from(&next);
+        let (mut rows, mut sorted) = (vec![0; words.len()], vec![0; words.len()]);
+        for (at, word) in words.iter().enumerate() {
+            let to = &mut next[self.partition_of(*word)];
+            rows[*to] = self.keys.row(at as Row);
+            sorted[*to] = *word;
+            *to += 1;
+        }
+        (self.rows, self.words) = (rows, sorted);
+        let parts = &self.keys.parts;
+        self.key_bytes = parts.words.len() * WORD_BYTES + parts.long.len();
+        Ok(())
+    }
+
+    /// The rows of a partition in the last batch, and their keys' words.
+    pub(crate) fn of(&self, partition: usize) -> (&[Row], &[u64]) {
+        let range = self.starts[partition]..self.starts[partition + 1];
+        (&self.rows[range.clone()], &self.words[range])
+    }
+
+    /// Rows of the last batch with a key.
+    pub(crate) fn keyed(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows of the last batch without one.
+    pub(crate) fn keyless(&self, rows: usize) -> Vec<Row> {
+        if self.keyed() == rows {
+            return Vec::new();
+        }
+        let mut keyed = vec![false; rows];
+        self.rows.iter().for_each(|row| keyed[*row as usize] = true);
+        (0..rows as Row).filter(|row| !keyed[*row as usize]).collect()
+    }
+
+    /// What keys of the last batch take where they must be stored.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.key_bytes
+    }
+
+    /// Bytes held for batches of so many rows.
+    pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
+        batch_rows * Self::ROUTED_BYTES + self.key_bytes
+    }
+}
+
+/// Some rows of a batch, without the memory of the others.
+pub(crate) fn piece(batch: &RecordBatch, rows: Vec<Row>) -> Result<RecordBatch, ArrowError> {
+    compact(&take_record_batch(batch, &UInt32Array::from(rows))?)
+}

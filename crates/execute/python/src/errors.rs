@@ -1,0 +1,107 @@
+//! What can go wrong, as Python's exceptions: the same one-line texts as the command's.
+//!
+//! The classes are Python's own (`workahead/_errors.py`), because each is of two kinds: one of
+//! ours, and the built-in that a caller would expect (`ValueError`, `MemoryError`, `OSError`).
+
+use arrow_schema::ArrowError;
+use pyo3::prelude::*;
+use workahead_join::JoinError;
+use workahead_study::error::StudyError;
+
+/// A call can't be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The call asks for something that can't be.
+    #[error("{0}")]
+    WrongUse(String),
+    /// The join refuses.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// Whoever gives the batches of an input failed.
+    #[error("the {name} can't be read: {source}")]
+    Input {
+        /// Which one.
+        name: String,
+        /// What it said.
+        source: ArrowError,
+    },
+    /// A result column can't be put together.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// A result is read once.
+    #[error("this result was read already: join again, or keep it with .to_pyarrow()")]
+    Taken,
+    /// Nobody wants the rest.
+    #[error("the join was stopped")]
+    Stopped,
+    /// A thread can't be had.
+    #[error("can't start a thread: {0}")]
+    Thread(std::io::Error),
+    /// The memory limit was reached.
+    #[error("{0}")]
+    Memory(String),
+    /// Whatever else a query met.
+    #[error("{0}")]
+    Query(String),
+    /// A defect of ours.
+    #[error("workahead has a defect, please report it: {0}")]
+    Defect(String),
+    /// The machine's limits can't be measured.
+    #[error(transparent)]
+    Machine(#[from] workahead_machine::Error),
+    /// A directory of results can't be read.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// Facts that have no form as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// The class in `workahead._errors`.
+    fn class(&self) -> &'static str {
+        match self {
+            Self::Join(JoinError::Limit(_) | JoinError::LimitTooSmall { .. }) | Self::Memory(_) => {
+                "MemoryLimitError"
+            }
+            Self::Join(JoinError::Spill(_)) => "SpillError",
+            Self::Join(
+                JoinError::UnknownColumn { .. }
+                | JoinError::NoKeys
+                | JoinError::KeyType { .. }
+                | JoinError::KeyKinds { .. }
+                | JoinError::NullAware { .. },
+            )
+            | Self::WrongUse(_) => "WrongUseError",
+            Self::Input { .. } => "InputError",
+            _ => "WorkaheadError",
+        }
+    }
+
+    /// The causes joined by `: `, each said once, on one line.
+    pub(crate) fn line(&self) -> String {
+        let mut line = String::new();
+        let mut cause: Option<&dyn std::error::Error> = Some(self);
+        while let Some(error) = cause {
+            let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+            if !line.ends_with(&text) {
+                line.push_str(if line.is_empty() { "" } else { ": " });
+                line.push_str(&text);
+            }
+            cause = error.source();
+        }
+        line
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        Python::attach(|py| {
+            let made = py
+                .import("workahead._errors")
+                .and_then(|errors| errors.getattr(error.class()))
+                .and_then(|class| class.call1((error.line(),)));
+            made.map_or_else(|failed| failed, PyErr::from_value)
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! Workahead's joins, and what it knows of machines and studies, for Python.
+//!
+//! ```text
+//! python/workahead/*.py   names, defaults, docstrings    ──►  this module, `workahead._workahead`
+//! pyarrow, Polars, pandas, DuckDB, DataFusion ──Arrow C streams──► columns ──► Arrow C streams
+//! ```
+//!
+//! Both sides are streamed, no value is converted, and the interpreter is free while threads join.
+//! What a wheel of its own would do alike (`crates/execute/python-sql`) is public: inputs, results,
+//! errors. Deliberately absent: nothing here knows any of those libraries; they are told by
+//! `__arrow_c_stream__` alone.
+
+#![forbid(unsafe_code)]
+
+pub mod errors;
+mod facts;
+mod feeding;
+pub mod input;
+mod joining;
+mod machine;
+mod morsels;
+mod options;
+mod presented;
+pub mod reader;
+pub mod running;
+mod study;
+
+use pyo3::prelude::*;
+use workahead_join::Side;
+
+use crate::options::Options;
+use crate::reader::Joined;
+
+/// Plans a join of two inputs.
+#[pyfunction]
+fn join(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, options: Options) -> PyResult<Joined> {
+    let left = options::reader(left, Side::Left)?;
+    let right = options::reader(right, Side::Right)?;
+    let plan = options.plan(left, right)?;
+    Ok(Joined::new(plan.presented.schema().clone(), plan.work()))
+}
+
+/// Bytes of a size in words: `300MB`.
+#[pyfunction]
+fn memory_bytes(text: &str) -> PyResult<usize> {
+    Ok(options::bytes(text)?)
+}
+
+/// What `import workahead` finds its work in.
+#[pymodule]
+fn _workahead(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Joined>()?;
+    module.add_class::<reader::Batch>()?;
+    module.add_class::<study::StudyResults>()?;
+    module.add_function(wrap_pyfunction!(join, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::machine, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::kept_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::measured_limits, module)?)
+}

@@ -1,0 +1,67 @@
+//! One side of a join: the batches of whoever has them, cut and handed out one at a time.
+//!
+//! ```text
+//! pyarrow, Polars, … ──__arrow_c_stream__──► reader ──┬─ morsel ─► thread 0
+//!                             (one at a time)         └─ morsel ─► thread 1
+//! ```
+//!
+//! A table is often one batch of many million rows: in pieces, all threads have work, and a limit
+//! of memory is charged with what is really in use. A piece is a view, nothing is copied.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use workahead_join::Side;
+
+use crate::errors::Error;
+
+/// A stream of batches of a side.
+pub(crate) struct Morsels {
+    side: Side,
+    rows: usize,
+    source: Mutex<Source>,
+}
+
+/// Where the next ones come from.
+struct Source {
+    /// Gone at the end: whoever gives the batches may hold memory for them.
+    reader: Option<Box<dyn RecordBatchReader + Send>>,
+    /// Of the batch before.
+    rest: Option<RecordBatch>,
+}
+
+impl Morsels {
+    /// Batches of at most so many rows. To be read by threads that are not attached to Python:
+    /// a producer may have to wait for that.
+    pub(crate) fn new(side: Side, reader: Box<dyn RecordBatchReader + Send>, rows: usize) -> Self {
+        let source = Mutex::new(Source { reader: Some(reader), rest: None });
+        Self { side, rows: rows.max(1), source }
+    }
+
+    /// The next rows; `None` at the end.
+    pub(crate) fn next(&self) -> Result<Option<RecordBatch>, Error> {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(batch) = source.rest.take() {
+                let rows = batch.num_rows();
+                if rows <= self.rows {
+                    return Ok(Some(batch));
+                }
+                source.rest = Some(batch.slice(self.rows, rows - self.rows));
+                return Ok(Some(batch.slice(0, self.rows)));
+            }
+            let Some(reader) = &mut source.reader else { return Ok(None) };
+            match reader.next() {
+                Some(Ok(batch)) => source.rest = Some(batch).filter(|batch| batch.num_rows() > 0),
+                None => source.reader = None,
+                Some(Err(failed)) => {
+                    source.reader = None;
+                    return Err(Error::Input {
+                        name: format!("{} input", self.side.name()),
+                        source: failed,
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A call of `join`: options out of Python, checked, and made a plan.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use arrow_array::RecordBatchReader;
+use pyo3::prelude::*;
+use workahead_join::{
+    Caches, HashJoin, JoinType, NullEquality, Order, PagePool, Pool, Side, SpillDirectory,
+    limited_batch_rows,
+};
+use workahead_machine::limits::Store;
+use workahead_machine::{Machine, allocator};
+
+use crate::errors::Error;
+use crate::input;
+use crate::joining::Plan;
+use crate::presented::Presented;
+
+/// More than any machine has logical CPUs; above it a number is a slip of the hand.
+const THREADS_MAX: usize = 4096;
+/// Row numbers of a batch have 32 bits, of which one is a mark.
+const BATCH_ROWS_MAX: usize = 1 << 31;
+
+/// Touched pages that stay with the process from one join to the next, where memory has no limit:
+/// to touch fresh ones can cost as much as a join.
+const KEPT_BYTES: usize = 256 << 20;
+static KEPT_PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEPT_BYTES));
+
+/// What `_join.py` passes on: names and numbers, nothing decided yet.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    on: Vec<(String, String)>,
+    how: String,
+    suffix: String,
+    coalesce: bool,
+    select: Option<Vec<String>>,
+    nulls_equal: bool,
+    null_aware: bool,
+    build_side: String,
+    maintain_order: Option<String>,
+    strategy: String,
+    design: String,
+    threads: Option<usize>,
+    batch_rows: Option<usize>,
+    memory_limit: Option<usize>,
+    spill_dir: Option<PathBuf>,
+}
+
+impl Options {
+    /// A plan for two inputs: their schemas are known, no batch has been read.
+    pub(crate) fn plan(
+        &self,
+        left: Box<dyn RecordBatchReader + Send>,
+        right: Box<dyn RecordBatchReader + Send>,
+    ) -> Result<Plan, Error> {
+        let join_type: JoinType = self.how.parse().map_err(wrong)?;
+        let ordered = self.maintain_order.as_deref().map(side).transpose()?;
+        let build_side = match ordered {
+            Some(kept) => kept.other(),
+            None => side(&self.build_side)?,
+        };
+        let threads = if ordered.is_some() { 1 } else { self.threads()? };
+        let pool = self.memory_limit.map_or_else(Pool::unlimited, Pool::of);
+        let on: Vec<_> = self.on.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        for (left_key, right_key) in &on {
+            known(left_key, &left.schema(), Side::Left)?;
+            known(right_key, &right.schema(), Side::Right)?;
+        }
+        let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, join_type)?
+            .with_build_side(build_side)
+            .with_null_equality(self.null_equality())
+            .with_suffix(&self.suffix)
+            .with_strategy(self.strategy.parse().map_err(wrong)?)
+            .with_design(self.design.parse().map_err(wrong)?)
+            .with_caches(caches())
+            .with_memory(pool.clone())
+            .with_probers(threads);
+        if self.null_aware {
+            join = join.with_null_aware()?;
+        }
+        if ordered.is_some() {
+            join = join.with_probe_order(Order::Kept);
+        }
+        let join = match self.memory_limit {
+            None => join.with_page_pool(KEPT_PAGES.clone()),
+            Some(_) => self.spilling(join)?,
+        };
+        let presented = match self.coalesce {
+            true => Presented::coalesced(&join, &self.on)?,
+            false => Presented::plain(&join),
+        };
+        let presented = match &self.select {
+            Some(names) => presented.selected(names)?,
+            None => presented,
+        };
+        let (join, presented) = presented.of(join)?;
+        let join = self.with_batch_rows(join)?;
+        let (build, probe) = match build_side {
+            Side::Left => (left, right),
+            Side::Right => (right, left),
+        };
+        let ordered = ordered.is_some();
+        Ok(Plan { join, build_side, presented, build, probe, pool, threads, ordered })
+    }
+
+    /// With files for what does not fit.
+    fn spilling(&self, join: HashJoin) -> Result<HashJoin, Error> {
+        allocator::give_back_what_is_freed();
+        let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
+        let directory = SpillDirectory::new(directory, None);
+        Ok(join.with_spill(directory.map_err(|error| Error::Join(error.into()))?))
+    }
+
+    /// As long as was asked for, or by the caches; in little memory shorter.
+    fn with_batch_rows(&self, join: HashJoin) -> Result<HashJoin, Error> {
+        match (self.batch_rows, self.memory_limit) {
+            (Some(rows @ 1..=BATCH_ROWS_MAX), _) => Ok(join.with_batch_rows(rows)),
+            (Some(rows), _) => Err(Error::WrongUse(format!(
+                "a batch can't have {rows} rows: give a number from 1 to 2^31"
+            ))),
+            (None, Some(limit)) => {
+                let rows = limited_batch_rows(limit).min(join.batch_rows());
+                Ok(join.with_batch_rows(rows))
+            }
+            (None, None) => Ok(join),
+        }
+    }
+
+    fn threads(&self) -> Result<usize, Error> {
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        match self.threads {
+            None => Ok(available()),
+            Some(threads @ 1..=THREADS_MAX) => Ok(threads),
+            Some(threads) => Err(Error::WrongUse(format!(
+                "threads can't be {threads}: give a number from 1 to {THREADS_MAX}"
+            ))),
+        }
+    }
+
+    fn null_equality(&self) -> NullEquality {
+        match self.nulls_equal {
+            true => NullEquality::NullEqualsNull,
+            false => NullEquality::NullEqualsNothing,
+        }
+    }
+}
+
+fn wrong(error: impl std::error::Error) -> Error {
+    Error::WrongUse(error.to_string())
+}
+
+fn side(name: &str) -> Result<Side, Error> {
+    match name {
+        "left" => Ok(Side::Left),
+        "right" => Ok(Side::Right),
+        _ => Err(Error::WrongUse(format!("there is no side {name:?}: choose from left, right"))),
+    }
+}
+
+/// Refuses a key that a side has not, by the side's name.
+fn known(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Error> {
+    if schema.index_of(name).is_ok() {
+        return Ok(());
+    }
+    let known: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    Err(Error::WrongUse(format!(
+        "the {} input has no column {name:?}: choose from {}",
+        side.name(),
+        known.join(", ")
+    )))
+}
+
+/// The caches of this machine, looked at once.
+fn caches() -> Caches {
+    static CACHES: LazyLock<Caches> = LazyLock::new(|| {
+        let machine = Machine::here();
+        Caches::of(&machine, Store::of_user().load(&machine).as_ref())
+    });
+    *CACHES
+}
+
+/// Batches of a side.
+pub(crate) fn reader(
+    input: &Bound<'_, PyAny>,
+    side: Side,
+) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    input::reader(input, &format!("{} input", side.name()))
+}
+
+/// The sizes that [`Options::memory_limit`] is given in.
+pub(crate) fn bytes(text: &str) -> Result<usize, Error> {
+    workahead_join::memory_bytes(text).map_err(wrong)
+}

@@ -1,0 +1,151 @@
+//! DataFusion's memory pool and temporary directories, for the join to use as its own.
+//!
+//! A join that must keep the probe side's order can't spill, because what was spilled comes last.
+//! Where there is no order, or no limit, nothing is lost by it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool as EnginePool, MemoryReservation,
+};
+use workahead_join::{JoinError, MemoryError, MemoryPool, PagePool, SpillDirectory};
+
+use crate::error::from_join;
+
+/// The memory of one table and of what probes it.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    reservation: MemoryReservation,
+    pool: Arc<dyn EnginePool>,
+}
+
+impl Memory {
+    /// A consumer of the session's pool.
+    pub(crate) fn of(context: &TaskContext, name: String, may_spill: bool) -> Arc<Self> {
+        let pool = Arc::clone(context.memory_pool());
+        let consumer = MemoryConsumer::new(name).with_can_spill(may_spill);
+        Arc::new(Self { reservation: consumer.register(&pool), pool })
+    }
+}
+
+impl MemoryPool for Memory {
+    fn try_grow(&self, bytes: usize) -> Result<(), MemoryError> {
+        self.reservation.try_grow(bytes).map_err(|_| MemoryError {
+            wanted: bytes,
+            used: self.pool.reserved(),
+            limit: self.limit().unwrap_or(usize::MAX),
+        })
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.reservation.shrink(bytes);
+    }
+
+    fn used(&self) -> usize {
+        self.pool.reserved()
+    }
+
+    fn limit(&self) -> Option<usize> {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => Some(bytes),
+            MemoryLimit::Infinite | MemoryLimit::Unknown => None,
+        }
+    }
+}
+
+/// How many tables of one join are there, each with its share of the memory.
+///
+/// Partitions that are joined each on its own, at the same time, would leave it to chance who is
+/// short: whichever began first would take all, and none can make room for another. Elsewhere, in a
+/// task of a cluster, one partition is all there is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables(Arc<AtomicUsize>);
+
+impl Tables {
+    /// The memory of one more.
+    pub(crate) fn share(&self, memory: Arc<Memory>) -> Arc<dyn MemoryPool> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Share { memory, tables: self.clone(), used: AtomicUsize::new(0) })
+    }
+}
+
+/// Of a limit, what a join leaves to the exchanges that feed it: they hold batches on their way,
+/// and DataFusion's come to no end when two of them are short at once (apache/datafusion#24883).
+const BESIDE_SHARE: usize = 4;
+
+/// What one table may take: an equal part, as many as there are now.
+#[derive(Debug)]
+struct Share {
+    memory: Arc<Memory>,
+    tables: Tables,
+    used: AtomicUsize,
+}
+
+impl MemoryPool for Share {
+    fn try_grow(&self, bytes: usize) -> Result<(), MemoryError> {
+        let limit = self.limit().unwrap_or(usize::MAX);
+        let grown = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(_) => self.memory.try_grow(bytes).inspect_err(|_| {
+                self.used.fetch_sub(bytes, Ordering::Relaxed);
+            }),
+            Err(used) => Err(MemoryError { wanted: bytes, used, limit }),
+        }
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.shrink(bytes);
+    }
+
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self) -> Option<usize> {
+        let tables = self.tables.0.load(Ordering::Relaxed).max(1);
+        self.memory.limit().map(|bytes| (bytes - bytes / BESIDE_SHARE) / tables)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.tables.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Most bytes that joins leave behind for the next ones.
+const KEEP_BYTES: usize = 512 << 20;
+
+/// What tables and columns lie on. A query has many joins, and the first touch of fresh memory can
+/// cost more than any of them.
+static PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEEP_BYTES));
+
+/// Pages of joins before, unless memory has a limit: what is idle is not charged to anybody.
+pub(crate) fn page_pool(context: &TaskContext) -> Option<PagePool> {
+    let limit = context.memory_pool().memory_limit();
+    (!matches!(limit, MemoryLimit::Finite(_))).then(|| PAGES.clone())
+}
+
+/// Where to spill: the session's directory, up to what it has left; none where memory has no limit
+/// or the session allows no files.
+pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillDirectory>>> {
+    let (runtime, disk) = (context.runtime_env(), &context.runtime_env().disk_manager);
+    if matches!(runtime.memory_pool.memory_limit(), MemoryLimit::Infinite)
+        || !disk.tmp_files_enabled()
+    {
+        return Ok(None);
+    }
+    if disk.temp_dir_paths().is_empty() {
+        // The directory comes into being with its first file.
+        disk.create_tmp_file("spilling a join")?;
+    }
+    let Some(path) = disk.temp_dir_paths().into_iter().next() else { return Ok(None) };
+    let left = disk.max_temp_directory_size().saturating_sub(disk.used_disk_space());
+    // A session may be gone before the rows of its last plan are read.
+    let directory = SpillDirectory::kept(path, Some(left), Arc::clone(disk) as _);
+    directory.map(Some).map_err(|error| from_join(JoinError::Spill(error)))
+}

@@ -1,0 +1,23 @@
+//! The part of a join's condition that is no equality.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{BooleanArray, RecordBatch};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::physical_plan::PhysicalExpr;
+use workahead_join::PairFilter;
+
+use crate::error::into_arrow;
+
+/// An expression over the columns of a pair of rows.
+#[derive(Debug)]
+pub(crate) struct Residual(pub(crate) Arc<dyn PhysicalExpr>);
+
+impl PairFilter for Residual {
+    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let value = self.0.evaluate(pairs).map_err(into_arrow)?;
+        let array = value.into_array(pairs.num_rows()).map_err(into_arrow)?;
+        as_boolean_array(&array).cloned().map_err(into_arrow)
+    }
+}

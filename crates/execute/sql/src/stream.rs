@@ -1,0 +1,259 @@
+//! The probe side: a stream of joined batches, one for each time it is polled.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::JoinType;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
+use workahead_join::{JoinTable, Prober, Progress, Remaining, Side};
+
+use crate::announcement::Announcement;
+use crate::build::{OneTable, SharedTable, empty};
+use crate::error::from_join;
+use crate::metrics::JoinMetrics;
+use crate::translation::Translation;
+
+/// ```text
+/// Building ─► Announcing ─► Fetching ◄─► Probing
+///     │                        └──────► Ending ─► Remaining ─► Done
+///     └─ nothing can come out ───────────────────────────────► Done
+/// ```
+enum State {
+    /// The build side is read.
+    Building(SharedTable),
+    /// Other builds are waited for, so that the probe side's scan starts with the whole filter.
+    Announcing(Arc<JoinTable>, BoxFuture<'static, ()>),
+    /// The next probe batch is waited for.
+    Fetching(Box<Prober>),
+    /// A probe batch has output left.
+    Probing(Box<Prober>),
+    /// The probe side is over; the prober has held output back.
+    Ending(Box<Prober>, Option<Remaining>),
+    /// Rows of the build side alone come out, and what was spilled, with the last prober to end.
+    Remaining(Remaining),
+    Done,
+}
+
+/// What a stream is made from.
+pub(crate) struct Probe {
+    pub(crate) input: SendableRecordBatchStream,
+    /// Held until nothing comes out any more: the memory it was promised is given back with it.
+    pub(crate) table: Option<SharedTable>,
+    pub(crate) translation: Arc<Translation>,
+    pub(crate) join_type: JoinType,
+    /// Other builds to wait for.
+    pub(crate) announcement: Option<Arc<Announcement>>,
+    /// The table that is let go by the last of so many probers.
+    pub(crate) shared: Option<(Arc<OneTable>, usize)>,
+    pub(crate) fetch: Option<usize>,
+    pub(crate) schema: SchemaRef,
+    pub(crate) metrics: JoinMetrics,
+}
+
+/// Joins the probe side with the table.
+pub(crate) struct JoinStream {
+    probe: Probe,
+    state: State,
+    /// Rows that may still come out.
+    left: usize,
+    /// Which side was built.
+    built: Side,
+}
+
+impl State {
+    fn start(table: Arc<JoinTable>) -> Self {
+        Self::Fetching(Box::new(Prober::new(table)))
+    }
+}
+
+impl JoinStream {
+    pub(crate) fn new(probe: Probe) -> Self {
+        let state = probe.table.clone().map_or(State::Done, State::Building);
+        let left = probe.fetch.unwrap_or(usize::MAX);
+        Self { probe, state, left, built: Side::Left }
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        loop {
+            if self.left == 0 {
+                self.finish();
+            }
+            let (next, output) = match std::mem::replace(&mut self.state, State::Done) {
+                State::Building(mut table) => match table.poll_unpin(cx) {
+                    Poll::Pending => return self.pause(State::Building(table)),
+                    Poll::Ready(Ok(built)) => (self.built(&built.table), None),
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(Some(Err(DataFusionError::Shared(error))));
+                    }
+                },
+                State::Announcing(table, mut others) => match others.poll_unpin(cx) {
+                    Poll::Pending => return self.pause(State::Announcing(table, others)),
+                    Poll::Ready(()) => (State::start(table), None),
+                },
+                State::Fetching(prober) => match self.probe.input.poll_next_unpin(cx) {
+                    Poll::Pending => return self.pause(State::Fetching(prober)),
+                    Poll::Ready(Some(batch)) => (self.take(prober, batch?)?, None),
+                    Poll::Ready(None) => (self.end(prober)?, None),
+                },
+                State::Probing(prober) => self.next_of_batch(prober)?,
+                State::Ending(prober, rest) => self.next_of_held(prober, rest)?,
+                State::Remaining(rest) => match self.next_of_rest(rest)? {
+                    (rest, Progress::Output(batch)) => (State::Remaining(rest), Some(batch)),
+                    (rest, Progress::Working) => {
+                        // One piece of work a poll: others want to run, or to stop this.
+                        cx.waker().wake_by_ref();
+                        return self.pause(State::Remaining(rest));
+                    }
+                    (_, Progress::Done) => (State::Done, None),
+                },
+                State::Done => return Poll::Ready(None),
+            };
+            self.state = next;
+            if let Some(batch) = output {
+                return Poll::Ready(Some(self.emit(batch)));
+            }
+        }
+    }
+
+    fn pause<T>(&mut self, state: State) -> Poll<T> {
+        self.state = state;
+        Poll::Pending
+    }
+
+    /// The table is there. Without build rows that matter, the probe side is not even started.
+    fn built(&mut self, table: &Arc<JoinTable>) -> State {
+        self.built = table.build_side();
+        let join_type = self.join_type();
+        let no_rows = table.given_rows() == 0;
+        let no_keys = table.keys() == 0 && !table.spills();
+        if no_rows && join_type.empty_build_side_produces_empty_result()
+            || no_keys && join_type.empty_map_produces_empty_result()
+        {
+            self.finish();
+            return State::Done;
+        }
+        match &self.probe.announcement {
+            None => State::start(Arc::clone(table)),
+            Some(announcement) => {
+                let announcement = Arc::clone(announcement);
+                State::Announcing(
+                    Arc::clone(table),
+                    async move { announcement.wait().await }.boxed(),
+                )
+            }
+        }
+    }
+
+    /// The join's type as it is when the side that was built comes first.
+    fn join_type(&self) -> JoinType {
+        match self.built {
+            Side::Left => self.probe.join_type,
+            Side::Right => self.probe.join_type.swap(),
+        }
+    }
+
+    fn take(&mut self, mut prober: Box<Prober>, batch: RecordBatch) -> Result<State> {
+        let time = self.probe.metrics.join_time.clone();
+        let _timer = time.timer();
+        self.probe.metrics.input_batches.add(1);
+        self.probe.metrics.input_rows.add(batch.num_rows());
+        let batch = self.probe.translation.of_side(self.built.other()).read(&batch)?;
+        prober.probe(batch).map_err(from_join)?;
+        Ok(State::Probing(prober))
+    }
+
+    fn next_of_batch(&mut self, mut prober: Box<Prober>) -> Result<(State, Option<RecordBatch>)> {
+        let time = self.probe.metrics.join_time.clone();
+        let _timer = time.timer();
+        Ok(match prober.next_output().map_err(from_join)? {
+            Some(batch) => (State::Probing(prober), Some(batch)),
+            None => (State::Fetching(prober), None),
+        })
+    }
+
+    fn end(&mut self, mut prober: Box<Prober>) -> Result<State> {
+        // What the probe side's plan holds is not needed for the rest.
+        self.probe.input = empty(&self.probe.input);
+        let time = self.probe.metrics.join_time.clone();
+        let _timer = time.timer();
+        let rest = prober.end().map_err(from_join)?;
+        if !prober.spills() {
+            // Rows in files have not met their matches yet.
+            self.probe.metrics.add(prober.metrics(), self.join_type());
+        }
+        Ok(State::Ending(prober, rest))
+    }
+
+    fn next_of_held(
+        &mut self,
+        mut prober: Box<Prober>,
+        rest: Option<Remaining>,
+    ) -> Result<(State, Option<RecordBatch>)> {
+        let time = self.probe.metrics.join_time.clone();
+        let _timer = time.timer();
+        if let Some(batch) = prober.next_output().map_err(from_join)? {
+            return Ok((State::Ending(prober, rest), Some(batch)));
+        }
+        if rest.is_none() {
+            self.finish();
+        }
+        Ok((rest.map_or(State::Done, State::Remaining), None))
+    }
+
+    fn next_of_rest(&mut self, mut rest: Remaining) -> Result<(Remaining, Progress)> {
+        let time = self.probe.metrics.join_time.clone();
+        let _timer = time.timer();
+        let progress = rest.advance().map_err(from_join)?;
+        if matches!(progress, Progress::Done) {
+            self.finish();
+        }
+        Ok((rest, progress))
+    }
+
+    /// Gives a batch the plan's schema and cuts it to what may still come out.
+    fn emit(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = batch.slice(0, batch.num_rows().min(self.left));
+        self.left -= batch.num_rows();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        let schema = Arc::clone(&self.probe.schema);
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+    }
+
+    /// Lets go of everything.
+    fn finish(&mut self) {
+        (self.state, self.probe.table) = (State::Done, None);
+        self.probe.input = empty(&self.probe.input);
+        if let Some((table, probers)) = self.probe.shared.take() {
+            table.done(probers);
+        }
+    }
+}
+
+impl Stream for JoinStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let batch = ready!(self.poll_batch(cx));
+        self.probe.metrics.baseline.record_poll(Poll::Ready(batch))
+    }
+}
+
+impl RecordBatchStream for JoinStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.probe.schema)
+    }
+}
+
+impl Drop for JoinStream {
+    fn drop(&mut self) {
+        self.finish();
+        self.probe.metrics.close();
+    }
+}

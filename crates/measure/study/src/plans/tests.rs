@@ -1,0 +1,257 @@
+//! Real plans, taken from PostgreSQL 15, MariaDB, DuckDB and DataFusion, and what is made of them.
+
+use super::*;
+
+/// A recorded plan, by `planner/file`.
+fn plan(path: &str) -> PlanText {
+    let file = manifest_folder().join("fixtures/plans").join(path);
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let planner = match path.split('/').next() {
+        Some("postgres") => Planner::Postgres,
+        Some("mariadb") => Planner::Mariadb,
+        Some("duckdb") => Planner::Duckdb,
+        _ => Planner::Datafusion,
+    };
+    PlanText::new(planner, text)
+}
+
+fn shape(path: &str) -> String {
+    plan(path).tree().unwrap_or_else(|error| panic!("{path}: {error}")).shape()
+}
+
+#[test]
+fn shapes_of_the_papers_queries() {
+    assert_eq!(
+        shape("postgres/utpcc.json"),
+        "Aggregate\n\
+         \x20 Bitmap Heap Scan on t1 [Recheck Cond: ((a2 > ?) AND (a2 < ?))]\n\
+         \x20   Bitmap Index Scan using t1_a2 [Index Cond: ((a2 > ?) AND (a2 < ?))]\n"
+    );
+    assert_eq!(
+        shape("postgres/uss_sort.json"),
+        "Unique\n\
+         \x20 Sort [Sort Key: a3]\n\
+         \x20   Seq Scan on t1 [Filter: ((a2 > ?) AND (a2 < ?))]\n"
+    );
+    let nested = plan("postgres/unj_nested.json").tree().unwrap().serial_shape();
+    assert_eq!(
+        nested,
+        "Aggregate\n\
+         \x20 Nested Loop\n\
+         \x20   Seq Scan on t1 [Filter: ((a2 > ?) AND (a2 < ?))]\n\
+         \x20   Index Only Scan on t2 using t2_pkey [Index Cond: (a1 = t1.a1)]\n",
+        "the seed's plan"
+    );
+    assert_eq!(
+        shape("mariadb/unj.json"),
+        "Query\n\
+         \x20 Nested Loop\n\
+         \x20   Table Scan (ALL) on t1 [attached_condition: t1.a2 > ? and t1.a2 < ?]\n\
+         \x20   Unique Lookup (eq_ref) Index Only on t2 using PRIMARY [ref: w.t1.a1]\n"
+    );
+    assert_eq!(
+        shape("duckdb/unj.json"),
+        "PROJECTION\n\
+         \x20 UNGROUPED_AGGREGATE [Aggregates: sum(#0) AND count_star()]\n\
+         \x20   PROJECTION\n\
+         \x20     HASH_JOIN [Join Type: INNER; Conditions: a1 = a1]\n\
+         \x20       SEQ_SCAN on t1 [Filters: ((a2 > ?) AND (a2 < ?))]\n\
+         \x20       SEQ_SCAN on t2\n"
+    );
+    assert_eq!(
+        shape("datafusion/unj1.txt"),
+        "AggregateExec [gby: []; aggr: [avg(t1.a3)]]\n\
+         \x20 HashJoinExec [mode: CollectLeft; join_type: Inner; on: [(a1, a1)]]\n\
+         \x20   DataSourceExec on t2.parquet\n\
+         \x20   FilterExec [predicate: a2 > ? AND a2 < ?]\n\
+         \x20     DataSourceExec on t1.parquet [predicate: a2 > ? AND a2 < ? AND DynamicFilter]\n"
+    );
+}
+
+#[test]
+fn more_of_mariadb() {
+    assert_eq!(
+        shape("mariadb/uss.json"),
+        "Query\n\
+         \x20 Filesort [sort_key: t1.a3]\n\
+         \x20   Temporary Table\n\
+         \x20     Nested Loop\n\
+         \x20       Table Scan (ALL) on t1 [attached_condition: t1.a2 > ? and t1.a2 < ?]\n"
+    );
+    let union = shape("mariadb/union.json");
+    for part in ["Union", "One Row (const) on t2", "Materialise", "Index Range (range) on t2"] {
+        assert!(union.contains(part), "{part}: {union}");
+    }
+}
+
+#[test]
+fn literals_parameters_and_figures_make_no_other_plan() {
+    let same = [
+        ("postgres/utpcc.json", "postgres/utpcc_other_bounds.json"),
+        ("postgres/utpcc.json", "postgres/utpcc_prepared.json"),
+        ("postgres/utpcc.json", "postgres/utpcc_analyze.json"),
+        ("postgres/sum_parallel2.json", "postgres/sum_parallel4.json"),
+        ("postgres/sum_parallel2.json", "postgres/sum_parallel_analyze.json"),
+        ("mariadb/utpcc.json", "mariadb/utpcc_analyze.json"),
+        ("mariadb/unj.json", "mariadb/unj_analyze.json"),
+        ("duckdb/utpcc.json", "duckdb/utpcc_other_bounds.json"),
+        ("duckdb/unj.json", "duckdb/unj_analyze.json"),
+        ("datafusion/utpcc.txt", "datafusion/utpcc_other_bounds.txt"),
+        ("datafusion/unj2.txt", "datafusion/unj4.txt"),
+        ("datafusion/unj2.txt", "datafusion/unj2_analyze.txt"),
+    ];
+    for (one, other) in same {
+        let label = plan(one).against(&plan(other));
+        assert_eq!(label, Label::Same, "{one}\n{}{other}\n{}", shape(one), shape(other));
+    }
+}
+
+#[test]
+fn running_in_parallel_is_told_from_another_plan() {
+    let label = |one: &str, other: &str| plan(one).against(&plan(other));
+    let parallel = ("postgres/sum_serial.json", "postgres/sum_parallel2.json");
+    assert_eq!(label(parallel.0, parallel.1), Label::SameInParallel);
+    let parallel = ("datafusion/unj1.txt", "datafusion/unj2.txt");
+    assert_eq!(label(parallel.0, parallel.1), Label::SameInParallel);
+    for (one, other) in [
+        ("postgres/unj_hash.json", "postgres/unj_nested.json"),
+        ("postgres/uss.json", "postgres/uss_sort.json"),
+        ("mariadb/utpcc.json", "mariadb/uss.json"),
+    ] {
+        assert_eq!(label(one, other), Label::Changed, "{one} {other}");
+    }
+    assert_eq!(Label::Changed.text(), "plan changed");
+}
+
+#[test]
+fn figures_are_read_beside_the_shape() {
+    let tree = plan("postgres/sum_parallel_analyze.json").tree().unwrap();
+    let mut scans = Vec::new();
+    tree.visit(0, &mut |_, node| {
+        if node.operator == "Seq Scan" {
+            scans.push((node.role, node.rows.unwrap(), node.time_ms.is_some()));
+        }
+    });
+    let [(Role::Parallel, rows, true)] = scans[..] else { panic!("{scans:?}") };
+    // About half of 100,000 rows, by all workers together; each says a rounded mean.
+    assert!((45_000.0..55_000.0).contains(&rows), "{rows}");
+    let rows_of = |path: &str, operator: &str| {
+        let mut found = None;
+        plan(path).tree().unwrap().visit(0, &mut |_, node| {
+            if node.operator == operator {
+                found = node.rows.map(|rows| (rows, node.time_ms.unwrap()));
+            }
+        });
+        found.unwrap_or_else(|| panic!("{path} {operator}"))
+    };
+    assert_eq!(
+        rows_of("mariadb/unj_analyze.json", "Unique Lookup (eq_ref) Index Only").0,
+        20_197.0
+    );
+    assert_eq!(rows_of("duckdb/unj_analyze.json", "HASH_JOIN").0, 19_815.0);
+    let (rows, time_ms) = rows_of("datafusion/unj2_analyze.txt", "HashJoinExec");
+    assert_eq!((rows, time_ms), (19_820.0, 24.4));
+    let estimated = plan("duckdb/unj.json").tree().unwrap();
+    let join = &estimated.inputs[0].inputs[0].inputs[0];
+    assert!(join.rows_estimated.is_some() && join.rows.is_none(), "{join:?}");
+}
+
+#[test]
+fn trees_that_are_drawn() {
+    let drawn = plan("datafusion/unj2_tree.txt").tree().unwrap();
+    let indented = plan("datafusion/unj2.txt").tree().unwrap();
+    let operators = |tree: &Node| {
+        let mut all = Vec::new();
+        tree.visit(0, &mut |depth, node| all.push((depth, node.operator.clone(), node.role)));
+        all
+    };
+    assert_eq!(operators(&drawn), operators(&indented));
+    let filter = &drawn.inputs[0].inputs[0].inputs[0].inputs[1];
+    assert_eq!(filter.line(), "FilterExec [predicate: a2 > ? AND a2 < ?]");
+    let json = plan("datafusion/unj_pgjson.json").tree().unwrap().shape();
+    assert!(json.contains("Inner Join [Join Keys: t1.a1 = t2.a1]"), "{json}");
+    assert!(json.contains("TableScan on t1"), "{json}");
+}
+
+#[test]
+fn two_plans_side_by_side() {
+    let tree = |path: &str| plan(path).tree().unwrap();
+    let rows = diff(&tree("postgres/sum_serial.json"), &tree("postgres/sum_parallel2.json"));
+    let operator = |side: &Option<Side>| {
+        side.as_ref().map(|side| side.line.split(" [").next().unwrap_or_default().to_owned())
+    };
+    let told: Vec<_> =
+        rows.iter().map(|row| (operator(&row.left), operator(&row.right), row.same)).collect();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        told,
+        [
+            (some("Aggregate"), some("Finalize Aggregate"), false),
+            (None, some("Gather"), false),
+            (None, some("Partial Aggregate"), false),
+            (some("Seq Scan on t1"), some("Parallel Seq Scan on t1"), false),
+        ]
+    );
+    let rows = diff(&tree("postgres/unj_hash.json"), &tree("postgres/unj_nested.json"));
+    let beside = rows.iter().find(|row| {
+        operator(&row.left).is_some_and(|line| line.starts_with("Bitmap Heap Scan on t1"))
+    });
+    let right = operator(&beside.unwrap().right);
+    assert!(right.is_some_and(|line| line.ends_with("Seq Scan on t1")), "{rows:?}");
+    let join = rows.iter().find(|row| operator(&row.left).as_deref() == Some("Hash Join")).unwrap();
+    assert_eq!(operator(&join.right).as_deref(), Some("Nested Loop"));
+    let alike = diff(&tree("duckdb/uss.json"), &tree("duckdb/uss.json"));
+    assert!(alike.iter().all(|row| row.same));
+}
+
+/// Every operator of both stands in the rows once, in its order, whatever the plans.
+#[test]
+fn nothing_is_lost_between_any_two_plans() {
+    let directory = manifest_folder().join("fixtures/plans");
+    let mut plans = Vec::new();
+    for planner in ["postgres", "mariadb", "duckdb", "datafusion"] {
+        for file in std::fs::read_dir(directory.join(planner)).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            plans.push(plan(&format!("{planner}/{name}")).tree().unwrap());
+        }
+    }
+    assert!(plans.len() > 25, "{}", plans.len());
+    let lines = |tree: &Node| {
+        let mut lines = Vec::new();
+        tree.visit(0, &mut |_, node| lines.push(node.line()));
+        lines
+    };
+    for one in &plans {
+        for other in &plans {
+            let rows = diff(one, other);
+            let side = |of: fn(&Row) -> &Option<Side>| -> Vec<String> {
+                rows.iter().filter_map(|row| Some(of(row).as_ref()?.line.clone())).collect()
+            };
+            assert_eq!(side(|row| &row.left), lines(one));
+            assert_eq!(side(|row| &row.right), lines(other));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_plan_is_said_and_named_after_its_words() {
+    for planner in [Planner::Postgres, Planner::Mariadb, Planner::Duckdb, Planner::Datafusion] {
+        for text in ["", "   ", "[]", "{}", "[{\"Plan\": 3}]", "{\"query_block\": 1}", "┌──", "┌─┐"]
+        {
+            let plan = PlanText::new(planner, text);
+            if let Err(error) = plan.tree() {
+                let message = error.to_string();
+                assert!(message.contains("EXPLAIN") && !message.contains('\n'), "{message}");
+            }
+            assert_eq!(plan.fingerprint().len(), 16);
+        }
+    }
+    let words = |text: &str| PlanText::new(Planner::Postgres, text);
+    assert_eq!(words("scan of 5 rows").against(&words("scan of 7 rows")), Label::Same);
+    assert_eq!(words("scan").against(&words("seek")), Label::Changed);
+}
+
+/// This package's folder, as Cargo names it to a running test: a target folder may be shared.
+fn manifest_folder() -> std::path::PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests").into()
+}

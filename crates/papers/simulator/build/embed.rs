@@ -1,0 +1,1 @@
+../../../measure/study/build/embed.rs

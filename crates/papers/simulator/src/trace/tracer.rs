@@ -1,0 +1,47 @@
+//! From what our own tracer recorded.
+
+use workahead_walks::traced::{Access, Kind as Traced, Trace};
+
+use super::{Header, Kind, Record, TraceError};
+use crate::op::After;
+
+/// What becomes of announcements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hints {
+    /// Prefetch instructions, which bring the line.
+    Followed,
+    /// Only the moment from which the address is known.
+    Ignored,
+}
+
+/// The header of a trace of ours: what was announced was known then, all else comes from what was
+/// loaded last. Threads are as many as the greatest number says.
+#[must_use]
+pub fn header_of(trace: &Trace) -> Header {
+    let threads = trace.accesses().iter().map(|access| access.thread).max().unwrap_or(0);
+    let threads = threads.saturating_add(1);
+    Header { threads, after: After::Announcement, line: None, page: None }
+}
+
+/// The records of a trace of ours, in its order. Reads declared to be in cache are reads.
+pub fn records(trace: &Trace, hints: Hints) -> impl Iterator<Item = Result<Record, TraceError>> {
+    let numbered = (0..).zip(trace.accesses());
+    numbered.map(move |(number, access)| record(number, access, hints))
+}
+
+fn record(number: u64, access: &Access, hints: Hints) -> Result<Record, TraceError> {
+    let Access { address, bytes, thread, kind, .. } = *access;
+    let kind = match (kind, hints) {
+        (Traced::Read | Traced::HotRead, _) => Kind::Load,
+        (Traced::Write, _) => Kind::Store,
+        (Traced::Fetch(_), Hints::Followed) => Kind::Hint,
+        (Traced::Fetch(_), Hints::Ignored) => Kind::Announce,
+    };
+    let bytes = u16::try_from(bytes).map_err(|_| TraceError::Unwritable {
+        record: number,
+        what: "the length",
+        value: bytes.into(),
+        takes: format!("at most {}", u16::MAX),
+    })?;
+    Ok(Record { thread, kind, address: address as u64, bytes, instructions: 0 })
+}

@@ -1,0 +1,327 @@
+//! A memory that tells the model what a walk does.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
+
+use workahead_walks::memory::{Branch, Memory};
+use workahead_walks::place::{Intent, LINE_BYTES, Place, References};
+use workahead_walks::technique::{Near, Technique};
+use workahead_walks::walk::{Row, Sink};
+use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES};
+
+use super::helper::{Shape, Slots};
+use crate::op::{After, Op};
+
+/// Micro-operations that a walk computes beside its accesses, which a memory doesn't see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// Before each read.
+    pub read: u32,
+    /// For each place that a schedule announces or posts: keeping a row's state in between.
+    pub turn: u32,
+    /// For each hit.
+    pub hit: u32,
+}
+
+impl Default for Costs {
+    /// From instructions counted below callgrind on x86-64 (study `zhou/instructions`): 107 a probe
+    /// of a hash join in turn, which reads five times and writes once; 80 more in lanes, which
+    /// announce four places.
+    fn default() -> Self {
+        Self { read: 15, turn: 20, hit: 30 }
+    }
+}
+
+/// What a main thread says to the model.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Said {
+    /// Something it does.
+    Op(Op),
+    /// A pointer in a slot of its work-ahead set.
+    Post { slot: u32, shape: Shape, pointer: u64 },
+    /// So many rows are done, which it may tell its helper by a store.
+    Passed { rows: u32, tells: Option<u64> },
+}
+
+/// Things said that go to the model together.
+const CHUNK: usize = 4096;
+
+/// Addresses of what only the model has: beyond all of this process's.
+const MODELLED: u64 = 1 << 62;
+
+/// Micro-operations of looking a line up among those posted a moment ago: its number, its place,
+/// compare.
+const REPEAT_UOPS: u32 = 4;
+
+/// Where the branches of walks are, and how far apart: some dozen instructions.
+const CODE: u64 = 0x40_0000;
+const BETWEEN_BRANCHES: u64 = 45;
+
+/// Bytes of a state that the set keeps for a row (S4.7).
+const STATE_BYTES: u64 = 32;
+
+/// The memory of a main thread. Its clones record for the same thread.
+#[derive(Debug, Clone)]
+pub struct Recorder(Rc<RefCell<Recording>>);
+
+#[derive(Debug)]
+struct Recording {
+    thread: u64,
+    costs: Costs,
+    hints: bool,
+    /// References of a work-ahead set.
+    set_size: usize,
+    /// Lines posted a moment ago, where repeated ones are left out.
+    posted: Vec<u64>,
+    said: Vec<Said>,
+    sender: SyncSender<Vec<Said>>,
+    posts: u64,
+    rows: u32,
+}
+
+impl Recorder {
+    pub(super) fn new(thread: usize, costs: Costs, sender: SyncSender<Vec<Said>>) -> Self {
+        Self(Rc::new(RefCell::new(Recording {
+            thread: thread as u64,
+            costs,
+            hints: false,
+            set_size: 0,
+            posted: Vec::new(),
+            said: Vec::with_capacity(CHUNK),
+            sender,
+            posts: 0,
+            rows: 0,
+        })))
+    }
+
+    /// The same for a technique: whether its announcements are prefetch instructions, and how its
+    /// work-ahead set is posted to.
+    #[must_use]
+    pub fn told(self, technique: Technique) -> Self {
+        let mut recording = self.0.borrow_mut();
+        recording.hints = technique.near() != Near::None;
+        if let Technique::WorkAhead(options) = technique {
+            recording.set_size = options.size;
+            if options.deduplicate == Deduplicate::InPost {
+                recording.posted = vec![0; POSTED_LINES];
+            }
+        }
+        drop(recording);
+        self
+    }
+
+    /// So many rows more are done.
+    pub fn passes(&mut self, rows: u32) {
+        self.0.borrow_mut().passes(rows, None);
+    }
+
+    /// So many rows more are done, which a direct helper is told by a store.
+    pub fn tells(&mut self, rows: u32) {
+        let mut recording = self.0.borrow_mut();
+        let line = progress(recording.thread as usize);
+        recording.passes(rows, Some(line));
+    }
+
+    /// Loads the places that a row asks for: what a direct helper is for.
+    pub fn preload<A: References>(&mut self, asks: &A) {
+        let mut recording = self.0.borrow_mut();
+        // Each is known now; none waits for another's line.
+        for load in [false, true] {
+            asks.each(|place| {
+                let address = place.address().addr() as u64;
+                recording.op(match load {
+                    false => Op::Announce { address, hint: false },
+                    true => Op::Load { address, bytes: 1, after: After::Announcement },
+                });
+            });
+        }
+    }
+}
+
+/// Where the model has what the main thread of a number says of how far it has come.
+pub(super) fn progress(thread: usize) -> u64 {
+    own(thread as u64, 4)
+}
+
+/// Where the model has something of a main thread's own.
+fn own(thread: u64, what: u64) -> u64 {
+    MODELLED | thread << 48 | what << 40
+}
+
+impl Recording {
+    fn say(&mut self, said: Said) {
+        self.said.push(said);
+        if self.said.len() == CHUNK {
+            self.send();
+        }
+    }
+
+    fn op(&mut self, op: Op) {
+        self.say(Said::Op(op));
+    }
+
+    fn send(&mut self) {
+        let said = std::mem::replace(&mut self.said, Vec::with_capacity(CHUNK));
+        // A model that has ended wants nothing more; the walk runs to its end for its answer.
+        let _ = self.sender.send(said);
+    }
+
+    fn passes(&mut self, rows: u32, tells: Option<u64>) {
+        self.rows += rows;
+        self.say(Said::Passed { rows: self.rows, tells });
+    }
+
+    fn reads<T>(&mut self, at: &T, after: After) {
+        self.op(Op::Compute { uops: self.costs.read });
+        let address = (&raw const *at).addr() as u64;
+        self.op(Op::Load { address, bytes: bytes_of::<T>(), after });
+    }
+
+    fn posts<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
+        let entries = (self.set_size / A::LEAST).max(1);
+        let shape = Shape {
+            base: own(self.thread, 0),
+            dummy: own(self.thread, 1),
+            recent: own(self.thread, 3),
+            entries: entries as u32,
+            most: A::MOST as u8,
+        };
+        // The state at hand is one more than there are slots.
+        let states = own(self.thread, 2);
+        let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
+        self.posts += 1;
+        self.op(Op::Compute { uops: self.costs.turn });
+        self.op(Op::Load { address: state, bytes: STATE_BYTES as u16, after: After::Nothing });
+        self.op(Op::Store { address: state, bytes: STATE_BYTES as u16 });
+        let mut slot = (entry * A::MOST) as u32;
+        let end = slot + A::MOST as u32;
+        if let Some(asks) = asks {
+            asks.each(|place| {
+                let pointer = place.address().addr() as u64;
+                self.op(Op::Announce { address: pointer, hint: false });
+                let pointer = if self.repeats(pointer) { shape.dummy } else { pointer };
+                self.say(Said::Post { slot, shape, pointer });
+                slot += 1;
+            });
+        }
+        for slot in slot..end {
+            self.say(Said::Post { slot, shape, pointer: shape.dummy });
+        }
+    }
+
+    /// Whether a post leaves this out: its line was posted a moment ago.
+    fn repeats(&mut self, pointer: u64) -> bool {
+        if self.posted.is_empty() {
+            return false;
+        }
+        let line = pointer / LINE_BYTES as u64;
+        let at = line as usize % POSTED_LINES;
+        let address = own(self.thread, 5) + (at * usize::from(Slots::BYTES)) as u64;
+        self.op(Op::Compute { uops: REPEAT_UOPS });
+        self.op(Op::Load { address, bytes: Slots::BYTES, after: After::Nothing });
+        let repeats = std::mem::replace(&mut self.posted[at], line) == line;
+        if !repeats {
+            self.op(Op::Store { address, bytes: Slots::BYTES });
+        }
+        repeats
+    }
+}
+
+fn bytes_of<T>() -> u16 {
+    u16::try_from(size_of::<T>()).unwrap_or(u16::MAX)
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.send();
+    }
+}
+
+impl Memory for Recorder {
+    fn read<'a, T>(&mut self, at: &'a T) -> &'a T {
+        self.0.borrow_mut().reads(at, After::Announcement);
+        at
+    }
+
+    fn read_hot<'a, T>(&mut self, at: &'a T) -> &'a T {
+        self.0.borrow_mut().reads(at, After::Nothing);
+        at
+    }
+
+    fn write<T>(&mut self, at: &mut T, value: T) {
+        let address = (&raw const *at).addr() as u64;
+        *at = value;
+        let mut recording = self.0.borrow_mut();
+        let uops = recording.costs.hit;
+        recording.op(Op::Compute { uops });
+        recording.op(Op::Store { address, bytes: bytes_of::<T>() });
+    }
+
+    fn decided(&mut self, branch: Branch, taken: bool) -> bool {
+        let at = CODE + branch as u64 * BETWEEN_BRANCHES;
+        self.0.borrow_mut().op(Op::Branch { at, taken, back: false });
+        taken
+    }
+
+    fn fetch(&mut self, place: Place, _: Intent) {
+        let mut recording = self.0.borrow_mut();
+        let Recording { hints: hint, costs, .. } = *recording;
+        recording.op(Op::Compute { uops: costs.turn });
+        for offset in (0..place.bytes()).step_by(LINE_BYTES) {
+            let address = (place.address().addr() + offset) as u64;
+            recording.op(Op::Announce { address, hint });
+        }
+    }
+
+    fn posted<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
+        self.0.borrow_mut().posts::<A, B>(entry, asks);
+    }
+}
+
+/// A sink whose hits the model writes to a batch, over and over: what a memory does not see.
+pub struct Written<S> {
+    sink: S,
+    recorder: Recorder,
+    base: u64,
+    row_bytes: u16,
+    batch_rows: u64,
+    rows: u64,
+}
+
+impl<S> Written<S> {
+    /// Hits of `row_bytes` each, in batches of `batch_rows` that begin at an address of this
+    /// process.
+    pub fn new(
+        sink: S,
+        recorder: Recorder,
+        (base, row_bytes, batch_rows): (usize, usize, usize),
+    ) -> Self {
+        let row_bytes = u16::try_from(row_bytes).unwrap_or(u16::MAX);
+        let batch_rows = batch_rows.max(1) as u64;
+        Self { sink, recorder, base: base as u64, row_bytes, batch_rows, rows: 0 }
+    }
+
+    /// The sink that the hits went to.
+    pub fn finish(self) -> S {
+        self.sink
+    }
+}
+
+impl<H, S: Sink<H>> Sink<H> for Written<S> {
+    fn emit(&mut self, row: Row, hit: H) {
+        let mut recorder = self.recorder.0.borrow_mut();
+        let at = self.rows % self.batch_rows * u64::from(self.row_bytes);
+        let address = self.base + at;
+        self.rows += 1;
+        let uops = recorder.costs.hit;
+        recorder.op(Op::Compute { uops });
+        recorder.op(Op::Store { address, bytes: self.row_bytes });
+        drop(recorder);
+        self.sink.emit(row, hit);
+    }
+
+    fn is_full(&self) -> bool {
+        self.sink.is_full()
+    }
+}

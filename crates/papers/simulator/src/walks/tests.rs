@@ -1,0 +1,327 @@
+//! Walks give the same answers modelled as natively, and the same counts every time.
+
+use std::sync::Mutex;
+
+use workahead_machine::pages::{PageBuffer, Pages as PageSize};
+use workahead_walks::chained::{Chains, HashJoin};
+use workahead_walks::draws::Draws;
+use workahead_walks::record::{OneLine, Record, Unclustered, drawn_table};
+use workahead_walks::technique::{self, Technique};
+use workahead_walks::walk::{Row, Rows, Sink, Walk};
+
+use super::*;
+use crate::counts::Cause;
+use crate::preset::tests::small;
+use crate::preset::{Branches, Sharing};
+use crate::ticks::CYCLE;
+
+/// One core of two threads with the latencies of the Pentium 4 of Zhou et al. (2005), and caches
+/// that small data does not fit.
+fn pentium() -> Preset {
+    let mut preset = small();
+    (preset.cores, preset.threads) = (1, 2);
+    (preset.core.width, preset.core.window, preset.core.stores) = (3, 126, 24);
+    let [l1, l1i, l2] = &mut preset.cache[..] else { panic!("three caches") };
+    (l1.bytes, l1.ways, l1.latency) = (8192, 4, 4.0);
+    l1i.bytes = 8192;
+    (l2.bytes, l2.ways, l2.line, l2.latency) = (65536, 8, 128, 22.0);
+    preset.tlb.data.cost = 53.0;
+    (preset.memory.latency, preset.memory.dirty_latency) = (298.0, 298.0);
+    preset.memory.transfer = 40.0;
+    (preset.clears.cost, preset.clears.window) = (250.0, 100.0);
+    preset
+}
+
+struct Join {
+    build: PageBuffer<Record<OneLine>>,
+    probe: PageBuffer<Record<OneLine>>,
+    rids: PageBuffer<u32>,
+    chains: Chains,
+}
+
+const ROWS: u32 = 8192;
+
+fn join() -> Join {
+    let records = |step: u32| {
+        let mut records = PageBuffer::<Record<OneLine>>::zeroed(ROWS as usize, PageSize::Small);
+        let rows = records.as_mut().expect("memory for a test");
+        for (row, record) in (0..ROWS).zip(rows.iter_mut()) {
+            *record = Record::new(row.wrapping_mul(step) % ROWS + 1, row, row);
+        }
+        records.expect("memory for a test")
+    };
+    let build = records(5);
+    let chains = Chains::build(build.iter().map(|record| record.key), PageSize::Small).unwrap();
+    let rids: Vec<u32> = (0..ROWS).map(|row| row.wrapping_mul(40_503) % ROWS).collect();
+    Join {
+        build,
+        probe: records(3),
+        rids: PageBuffer::copied(&rids, PageSize::Small).unwrap(),
+        chains,
+    }
+}
+
+/// Keys that met, added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sum(u64, u64);
+
+impl Sink<(&Record<OneLine>, &Record<OneLine>)> for Sum {
+    fn emit(&mut self, row: Row, hit: (&Record<OneLine>, &Record<OneLine>)) {
+        self.0 += 1;
+        self.1 += u64::from(hit.0.key) * u64::from(hit.1.key) + u64::from(row);
+    }
+}
+
+/// What a technique found on so many rows, dealt out to the mains, and what it cost.
+fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
+    modelled_on(&pentium(), data, technique, mains)
+}
+
+fn modelled_on(preset: &Preset, data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
+    let technique: Technique = technique.parse().unwrap();
+    let sums = Mutex::new(Sum::default());
+    let walked = run_walks(preset, (mains, Costs::default()), Among::Nobody, |part, recorder| {
+        let Part::Main(main) = part else { panic!("no direct helper is asked for") };
+        let mut recorder = recorder.told(technique);
+        let probes = Unclustered { records: &data.probe, rids: &data.rids };
+        let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+        let mut rows = Rows::strided(main as u32, ROWS, mains.len() as u32);
+        let mut sink = Written::new(Sum::default(), recorder.clone(), (0x10_0000, 128, 1024));
+        technique::run_over(technique, &mut walk, &mut rows, &mut recorder, &mut sink);
+        let sum = sink.finish();
+        let mut sums = sums.lock().unwrap();
+        (sums.0, sums.1) = (sums.0 + sum.0, sums.1 + sum.1);
+    });
+    (sums.into_inner().unwrap(), walked.unwrap())
+}
+
+fn natively(data: &Join) -> Sum {
+    let probes = Unclustered { records: &data.probe, rids: &data.rids };
+    let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+    let mut sum = Sum::default();
+    let memory = &mut workahead_walks::memory::Direct;
+    technique::run_over(
+        Technique::Sequential,
+        &mut walk,
+        &mut Rows::range(0..ROWS),
+        memory,
+        &mut sum,
+    );
+    sum
+}
+
+const ALONE: [Main; 1] = [Main { cpu: 0, helper: None }];
+
+fn with_helper(backward: bool, spin: Option<u32>) -> [Main; 1] {
+    [Main {
+        cpu: 0,
+        helper: Some((1, Helping::Set(Orders { backward, spin, skips_recent: false }))),
+    }]
+}
+
+#[test]
+fn answers_are_those_of_the_real_machine() {
+    let data = join();
+    let expected = natively(&data);
+    assert_eq!(expected.0, u64::from(ROWS));
+    let techniques = [
+        "sequential",
+        "staged:width=64",
+        "group:width=16",
+        "amac:width=16,hint=l1",
+        "distance:rows=8,hint=l1",
+    ];
+    for technique in techniques {
+        assert_eq!(modelled(&data, technique, &ALONE).0, expected, "{technique}");
+    }
+    let set = "work-ahead:size=128";
+    for mains in [ALONE, with_helper(true, Some(40)), with_helper(false, None)] {
+        assert_eq!(modelled(&data, set, &mains).0, expected, "{mains:?}");
+    }
+    let both = [Main { cpu: 0, helper: None }, Main { cpu: 1, helper: None }];
+    assert_eq!(modelled(&data, "sequential", &both).0, expected);
+}
+
+/// Where each bucket has one cell, all four branches of a probe are soon known; where their number
+/// is chance, they are guessed wrong, which nothing overlaps.
+#[test]
+fn branches_of_walks_are_guessed() {
+    let mut preset = pentium();
+    let guessed = |preset: &Preset, data: &Join| {
+        let counts = modelled_on(preset, data, "sequential", &ALONE).1.ran.cpus[0];
+        assert_eq!(counts.stalled.iter().sum::<Ticks>() + counts.computation, counts.ticks);
+        counts
+    };
+    let (even, mut drawn) = (join(), join());
+    let mut draws = Draws::of(1);
+    let mut side = || drawn_table(ROWS, ROWS, &mut draws, PageSize::Small).unwrap();
+    (drawn.build, drawn.probe) = (side(), side());
+    drawn.chains =
+        Chains::build(drawn.build.iter().map(|record| record.key), PageSize::Small).unwrap();
+    let blind = guessed(&preset, &drawn);
+    preset.branches = Some(Branches {
+        targets: 64,
+        ways: 4,
+        history: 8,
+        mispredict: 20.0,
+        history_sharing: Sharing::Shared,
+        targets_sharing: Sharing::Shared,
+    });
+    let [even, drawn] = [&even, &drawn].map(|data| guessed(&preset, data));
+    assert_eq!(even.branches, 4 * u64::from(ROWS));
+    assert!(even.mispredicts < 100, "{even:?}");
+    assert!((ROWS / 4..ROWS * 2).contains(&(drawn.mispredicts as u32)), "{drawn:?}");
+    assert_eq!((blind.branches, blind.mispredicts), (drawn.branches, 0));
+    assert!(drawn.ticks > blind.ticks + 20 * CYCLE * drawn.mispredicts, "{drawn:?} {blind:?}");
+}
+
+/// The same data elsewhere in this process, the same figures: nothing of an address is left.
+#[test]
+fn figures_are_the_same_every_time() {
+    let figures = |data: &Join| {
+        let (_, walked) = modelled(data, "work-ahead:size=64", &with_helper(true, Some(40)));
+        (walked.ran, walked.found, walked.bus, walked.helped)
+    };
+    let first = join();
+    let second = join();
+    assert_eq!(figures(&first), figures(&second));
+    assert_eq!(figures(&first), figures(&first));
+}
+
+/// The helper takes the misses, the main thread is faster than alone, and the pipeline is cleared
+/// now and then; all of it follows from the model's parts, none is told to it.
+#[test]
+fn a_helper_takes_the_misses() {
+    let data = join();
+    let cycles = |technique: &str, mains: &[Main]| modelled(&data, technique, mains).1;
+    let alone = cycles("sequential", &ALONE);
+    let helped = cycles("work-ahead:size=128", &with_helper(true, Some(40)));
+    assert!(helped.ran.ticks < alone.ran.ticks, "{} {}", helped.ran.ticks, alone.ran.ticks);
+    let memory = |walked: &Walked, cpu: usize| walked.found[cpu].at[1][2];
+    assert!(memory(&helped, 1) > memory(&helped, 0), "{:?}", helped.found);
+    assert!(helped.ran.threads[0].0.stalled[Cause::Clear as usize] > 0);
+    assert!(helped.helped.0 > u64::from(ROWS));
+}
+
+/// A direct helper does a row, or leaves it out where the main thread has passed it; it never goes
+/// further ahead than it may.
+#[test]
+fn a_direct_helper_keeps_up_or_leaves_out() {
+    let data = join();
+    let run = |rows: u32| {
+        let helper = Helping::Direct(Ahead { rows, pause: 40 });
+        let mains = [Main { cpu: 0, helper: Some((1, helper)) }];
+        let walked = run_walks(
+            &pentium(),
+            (&mains, Costs::default()),
+            Among::Nobody,
+            |part, mut recorder| {
+                let probes = Unclustered { records: &data.probe, rids: &data.rids };
+                let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+                let mut rows = Rows::range(0..ROWS);
+                let Part::Main(_) = part else {
+                    for row in rows {
+                        let (_, asks) = walk.start(row, &mut recorder);
+                        recorder.preload(&asks);
+                        recorder.passes(1);
+                    }
+                    return;
+                };
+                let mut sum = Sum::default();
+                while rows.left() > 0 {
+                    let some = &mut rows.take_rows(16);
+                    let technique = Technique::Sequential;
+                    technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                    recorder.tells(16);
+                }
+            },
+        );
+        walked.unwrap()
+    };
+    let (near, far) = (run(16), run(256));
+    assert_eq!((near.passed[0], far.passed[0]), (ROWS, ROWS));
+    assert!(near.helped.0 <= u64::from(ROWS) && far.helped.0 <= u64::from(ROWS));
+    assert!(far.helped.0 > u64::from(ROWS) / 2, "{:?}", far.helped);
+    assert!(near.helped.1 > 0, "it waits where it may not go on");
+    assert_eq!(near.ran.threads[0].0.stores, u64::from(ROWS) / 16, "it says where it is");
+}
+
+/// A run that ends with the first knows how far the other came.
+#[test]
+fn a_race_ends_with_the_first() {
+    let data = join();
+    let mains = [0, 1].map(|cpu| Main { cpu, helper: None });
+    let run = |until: Until| {
+        std::thread::scope(|scope| {
+            let told = mains.iter().enumerate().map(|(number, main)| {
+                let (telling, told) = recording();
+                let data = &data;
+                scope.spawn(move || {
+                    let mut recorder = telling.recorder(number, Costs::default());
+                    let probes = Unclustered { records: &data.probe, rids: &data.rids };
+                    let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+                    // The second has twice as much to do.
+                    let mut rows = Rows::range(0..ROWS / 2 * (number as u32 + 1));
+                    let mut sum = Sum::default();
+                    while rows.left() > 0 {
+                        let some = &mut rows.take_rows(16);
+                        let technique = Technique::Sequential;
+                        technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                        recorder.passes(16);
+                    }
+                });
+                (*main, told, None)
+            });
+            run_told(&pentium(), told.collect(), until, Among::Nobody).unwrap()
+        })
+    };
+    let (first, all) = (run(Until::First), run(Until::All));
+    assert_eq!(all.passed, [ROWS / 2, ROWS]);
+    assert_eq!(first.passed[0], ROWS / 2);
+    assert!((1..ROWS).contains(&first.passed[1]), "{:?}", first.passed);
+    assert!(first.ran.ticks < all.ran.ticks);
+}
+
+/// By hand: places for two, the third pushes the first out, padding takes no place.
+#[test]
+fn hardware_forgets_what_is_oldest() {
+    let mut queue = Queue::of(2);
+    for pointer in [1, 7, 2, 3] {
+        queue.post(pointer, 7);
+    }
+    let queue = Rc::new(RefCell::new(queue));
+    let shared = Shared::default();
+    let mut script = HardwareScript::new(queue, shared.clone());
+    let loads: Vec<bool> =
+        (0..3).map(|_| matches!(script.next(0), Some(Op::Load { .. }))).collect();
+    assert_eq!(loads, [true, true, false]);
+    assert_eq!(shared.helped.borrow().0, 2);
+}
+
+/// Who skips repeated lines loads fewer; what is posted in vain is the dummy.
+#[test]
+fn repeated_lines_are_left_out() {
+    let mut data = join();
+    // Every probe is the same row: after the first, every line was seen a moment ago.
+    data.rids.fill(3);
+    let loads = |technique: &str, skips_recent: bool| {
+        let orders = Orders { backward: true, spin: None, skips_recent };
+        let mains = [Main { cpu: 0, helper: Some((1, Helping::Set(orders))) }];
+        modelled(&data, technique, &mains).1
+    };
+    let every = loads("work-ahead:size=64", false);
+    let helper = loads("work-ahead:size=64,dedupe=helper", true);
+    let post = loads("work-ahead:size=64,dedupe=post", false);
+    let stores = |walked: &Walked, thread: usize| walked.ran.threads[thread].0.stores;
+    assert_eq!(stores(&every, 1), 0, "a helper writes nothing");
+    // The few different lines are remembered once each.
+    assert!((1..64).contains(&stores(&helper, 1)), "{}", stores(&helper, 1));
+    assert!(stores(&post, 0) > stores(&every, 0));
+}
+
+#[test]
+fn a_thread_without_a_cpu_is_refused() {
+    let mains = [Main { cpu: 7, helper: None }];
+    let refused = run_walks(&pentium(), (&mains, Costs::default()), Among::Nobody, |_, _| {});
+    assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
+}

@@ -1,0 +1,89 @@
+//! What is counted stays what it is, to the last tick, when the model is made faster.
+//!
+//! The numbers were written down before anything was. A change of the model's *meaning* changes
+//! them, and says so in its commit.
+
+use workahead_simulator::core::Processor;
+use workahead_simulator::op::{After, Op};
+use workahead_simulator::preset::{Preset, Protocol, Sharing};
+use workahead_simulator::run::{Slices, Thread, run};
+use workahead_walks::draws::Draws;
+
+/// Two cores of two threads with everything that can be modelled.
+const ALL: &str = include_str!("machine.toml");
+
+/// Of every kind of operation a little, near and far, aligned and not.
+fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
+    let mut draws = Draws::of(40 + thread);
+    (0..count).map(move |turn| {
+        let span = [1 << 9, 1 << 12, 1 << 15, 1 << 19][draws.below(4) as usize];
+        let own = if draws.below(2) == 0 { thread << 24 } else { 0 };
+        let address = own + u64::from(draws.below(span));
+        let bytes = 1 << draws.below(8);
+        let after = [After::Nothing, After::Load, After::Announcement][draws.below(3) as usize];
+        match draws.below(16) {
+            0 => Op::Compute { uops: 1 + draws.below(9) },
+            1 | 2 => Op::Store { address, bytes },
+            3 => Op::Announce { address, hint: draws.below(2) == 0 },
+            4 => Op::Branch { at: address & !3, taken: draws.below(3) > 0, back: turn % 2 == 0 },
+            5 => Op::Fetch { address: address + (1 << 30), bytes },
+            6 if draws.below(8) == 0 => Op::Pause { cycles: 10 },
+            7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: After::Nothing },
+            _ => Op::Load { address, bytes, after },
+        }
+    })
+}
+
+/// Everything that a run counts, as one number (FNV-1a over what it looks like).
+fn digest(edit: impl FnOnce(&mut Preset)) -> u64 {
+    let mut preset: Preset = toml::from_str(ALL).unwrap();
+    edit(&mut preset);
+    let mut processor = Processor::new(&preset).unwrap();
+    let cpus = preset.cpus() as usize;
+    let threads = (0..cpus + 1).map(|thread| Thread {
+        script: Box::new(ops(thread as u64, 20_000)),
+        space: thread as u16 / 2,
+        attends: false,
+    });
+    let places: Vec<usize> = (0..cpus + 1).map(|thread| thread % cpus).collect();
+    let slices = Slices { quantum: 5000.0, switch: 100.0 };
+    let ran = run(&mut processor, threads.collect(), &places, slices);
+    let hierarchy = &processor.hierarchy;
+    let text = format!("{ran:?} {:?} {:?}", hierarchy.found, hierarchy.bus.counts);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[test]
+fn every_count_is_what_it_was() {
+    let all = [
+        digest(|_| {}),
+        digest(|preset| preset.core.window = 0),
+        digest(|preset| (preset.core.window, preset.core.stores) = (0, 0)),
+        digest(|preset| preset.memory.protocol = Protocol::Msi),
+        digest(|preset| (preset.cores, preset.threads) = (4, 1)),
+        digest(|preset| preset.cache[2].cores = 2),
+        digest(|preset| preset.cache[2].inclusive = true),
+        digest(|preset| preset.cache[0].threads = Sharing::Split),
+        digest(|preset| preset.tlb.data.ways = 4),
+        digest(|preset| preset.core.window_sharing = Sharing::Split),
+        digest(|preset| preset.core.drops_hints = true),
+        digest(|preset| preset.prefetcher = None),
+    ];
+    let written = [
+        0xbb7e_84a9_0951_e38d,
+        0x3bfc_2f5c_a798_46f9,
+        0x8178_d97b_0ad1_e335,
+        0x89b2_43e4_3a0b_fc64,
+        0xe5c1_54cb_9b69_4ee0,
+        0x60e3_5bf1_2ae6_6a24,
+        0x1b15_9e17_3efc_a88e,
+        0x7129_3390_9929_5975,
+        0x92d1_e0eb_7490_c011,
+        0xfddc_e69a_b664_cac1,
+        0x529a_fcd5_141f_5f53,
+        0xb3e9_4113_a21b_d530,
+    ];
+    assert_eq!(all, written, "{all:#x?}");
+}

@@ -1,1 +1,0 @@
-../../study/build/embed.rs
