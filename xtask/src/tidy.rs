@@ -16,6 +16,7 @@ mod prints;
 mod stubs;
 mod tree;
 mod unsafety;
+mod words;
 
 pub(crate) use tree::{File, Tree, host_name};
 
@@ -75,7 +76,7 @@ impl std::fmt::Display for Finding {
 
 /// The rules, by the name that the summary gives them.
 type Rule = fn(&Tree) -> Vec<Finding>;
-const RULES: [(&str, Rule); 11] = [
+const RULES: [(&str, Rule); 12] = [
     ("edges", edges::check),
     ("ledger", ledger::check),
     ("lengths", lengths::check),
@@ -87,6 +88,7 @@ const RULES: [(&str, Rule); 11] = [
     ("prints", prints::check),
     ("stubs", stubs::check),
     ("unsafe", unsafety::check),
+    ("words", words::check),
 ];
 
 /// Checks the tracked files; true when nothing failed.
