@@ -5,8 +5,9 @@ use super::{Finding, Tree};
 
 const INHERITED: [&str; 4] = ["version", "edition", "rust-version", "license"];
 /// Packages that need a newer compiler than the others, because what they are built on does.
-const OWN_RUST_VERSION: [&str; 3] = [
+const OWN_RUST_VERSION: [&str; 4] = [
     "crates/execute/cluster/Cargo.toml",
+    "crates/execute/datafusion/Cargo.toml",
     "crates/execute/python-sql/Cargo.toml",
     "crates/execute/sql/Cargo.toml",
 ];

@@ -15,7 +15,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion_proto::protobuf::LogicalPlanNode;
-use workahead_sql::WorkaheadOptions;
+use workahead_datafusion::WorkaheadOptions;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
 use crate::session::config;

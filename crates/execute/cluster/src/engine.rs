@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
-use workahead_sql::{Settings, WorkaheadJoins};
+use workahead_datafusion::{Settings, WorkaheadJoins};
 
 use crate::compact;
 use crate::task::Task;

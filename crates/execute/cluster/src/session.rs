@@ -11,7 +11,7 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::error::Result;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
-use workahead_sql::{WorkaheadCodec, WorkaheadOptions};
+use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
 
 /// Options under `cluster.` in SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]

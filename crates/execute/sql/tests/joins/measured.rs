@@ -14,7 +14,7 @@ use datafusion::physical_plan::expressions::col;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use workahead_sql::{BuildFrom, Choices, Settings, WorkaheadJoinExec};
+use workahead_datafusion::{BuildFrom, Choices, Settings, WorkaheadJoinExec};
 
 use crate::types::TYPES;
 use crate::{plan, rows, session, session_in};

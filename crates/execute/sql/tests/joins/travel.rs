@@ -5,7 +5,7 @@ use datafusion::prelude::SessionConfig;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
-use workahead_sql::WorkaheadCodec;
+use workahead_datafusion::WorkaheadCodec;
 
 use crate::{count, partitioned, plan, register_sides, rows, session};
 

@@ -14,7 +14,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, Partit
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use workahead_sql::{Settings, WorkaheadJoinExec};
+use workahead_datafusion::{Settings, WorkaheadJoinExec};
 
 use crate::{plan, register_sides, rows, session};
 

@@ -11,7 +11,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 use sqllogictest::{Condition, DefaultColumnType, Record};
-use workahead_sql::WorkaheadOptions;
+use workahead_datafusion::WorkaheadOptions;
 
 use crate::refusing::RefusingPool;
 use crate::{cells, tables};

@@ -1,6 +1,5 @@
 //! DuckDB's answer to a query, and whether ours is the same.
 
-use std::path::Path;
 use std::str::FromStr;
 
 use bigdecimal::BigDecimal;

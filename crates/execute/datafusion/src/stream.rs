@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::JoinType;
-use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion_common::JoinType;
+use datafusion_common::error::{DataFusionError, Result};
+use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use workahead_join::{JoinTable, Prober, Progress, Remaining, Side};

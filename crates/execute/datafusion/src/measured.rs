@@ -14,13 +14,13 @@
 
 use std::collections::VecDeque;
 
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::utils::memory::RecordBatchMemoryCounter;
-use datafusion::error::Result;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::error::Result;
+use datafusion_common::utils::memory::RecordBatchMemoryCounter;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use futures::stream::{self, Fuse};
 use workahead_join::Side;

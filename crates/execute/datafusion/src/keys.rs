@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
-use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::config::ConfigOptions;
-use datafusion::error::Result;
-use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
-use datafusion::logical_expr::Accumulator;
-use datafusion::scalar::ScalarValue;
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::compute::concat;
+use arrow::datatypes::DataType;
+use datafusion_common::ScalarValue;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::error::Result;
+use datafusion_expr::Accumulator;
+use datafusion_functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 
 /// Values of a list by which rows are dropped, at least. Each row is asked by a hash; a scan would
 /// ask each row group's bounds by each value.
@@ -72,7 +72,7 @@ impl KeyCollector {
     /// For keys in these columns of a batch.
     pub(crate) fn new(
         columns: &[usize],
-        schema: &datafusion::arrow::datatypes::Schema,
+        schema: &arrow::datatypes::Schema,
         limits: ListLimits,
     ) -> Result<Self> {
         let bounds = columns.iter().map(|at| accumulators(schema.field(*at).data_type()));
@@ -192,8 +192,8 @@ fn accumulators(kind: &DataType) -> Result<Option<(MinAccumulator, MaxAccumulato
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::Int64Array;
-    use datafusion::arrow::datatypes::{Field, Schema};
+    use arrow::array::Int64Array;
+    use arrow::datatypes::{Field, Schema};
 
     use super::*;
 

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::config::ConfigOptions;
-use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode, SortMergeJoinExec};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::error::Result;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_physical_optimizer::PhysicalOptimizerRule;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::joins::{HashJoinExecBuilder, PartitionMode, SortMergeJoinExec};
 
 use crate::{Settings, WorkaheadJoinExec, WorkaheadOptions};
 
@@ -23,7 +23,7 @@ pub struct HashInsteadOfSortMerge {
 }
 
 impl HashInsteadOfSortMerge {
-    /// The rule; most want [`install`](crate::install).
+    /// The rule; most want [`insert_rules`](crate::insert_rules).
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings }

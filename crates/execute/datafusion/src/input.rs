@@ -10,11 +10,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::error::Result;
-use datafusion::physical_plan::PhysicalExpr;
-use datafusion::physical_plan::expressions::Column;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion_common::error::Result;
+use datafusion_physical_plan::PhysicalExpr;
+use datafusion_physical_plan::expressions::Column;
 
 /// A side's columns.
 #[derive(Debug)]
@@ -74,10 +74,10 @@ impl Input {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Int32Array, Int64Array};
-    use datafusion::arrow::datatypes::DataType;
-    use datafusion::logical_expr::Operator;
-    use datafusion::physical_plan::expressions::{BinaryExpr, col, lit};
+    use arrow::array::{Int32Array, Int64Array};
+    use arrow::datatypes::DataType;
+    use datafusion_expr::Operator;
+    use datafusion_physical_plan::expressions::{BinaryExpr, col, lit};
 
     use super::*;
 

@@ -8,14 +8,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::config::ConfigOptions;
-use datafusion::error::Result;
-use datafusion::execution::SessionStateBuilder;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::PartitionMode;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::error::Result;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_physical_optimizer::PhysicalOptimizerRule;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::joins::PartitionMode;
 
 use crate::node::hash_join;
 use crate::{
@@ -27,7 +25,8 @@ const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
 /// The rule that decides how the inputs of hash joins are partitioned.
 const SELECTION: &str = "join_selection";
 
-type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
+/// Physical-optimizer rules, in the order in which they run.
+pub type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
 
 /// Replaces hash joins by ours.
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ pub struct WorkaheadJoins {
 }
 
 impl WorkaheadJoins {
-    /// The rule; most want [`install`].
+    /// The rule; most want [`insert_rules`].
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings }
@@ -81,26 +80,10 @@ impl PhysicalOptimizerRule for WorkaheadJoins {
     }
 }
 
-/// Lets a session do its hash joins with Workahead.
-#[must_use]
-pub fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
-    install_with(builder, Settings::default())
-}
-
-/// The same, by what is known of the machine.
-#[must_use]
-pub fn install_with(mut builder: SessionStateBuilder, settings: Settings) -> SessionStateBuilder {
-    let config = builder.config().get_or_insert_default();
-    if config.options().extensions.get::<WorkaheadOptions>().is_none() {
-        config.options_mut().extensions.insert(WorkaheadOptions::default());
-    }
-    let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
-    place(rules, settings);
-    builder
-}
-
-fn place(rules: &mut Rules, settings: Settings) {
-    let at = |rules: &Rules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
+/// Inserts the rules that give a session our joins. The session also needs
+/// [`WorkaheadOptions`] among its configuration's extensions, for `SET workahead.…` to work.
+pub fn insert_rules(rules: &mut PhysicalRules, settings: Settings) {
+    let at = |rules: &PhysicalRules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
     let end = rules.len();
     let joins = Arc::new(WorkaheadJoins::new(settings));
     let last = at(rules, LAST_PUSH_DOWN).unwrap_or(end);
@@ -112,12 +95,14 @@ fn place(rules: &mut Rules, settings: Settings) {
 
 #[cfg(test)]
 mod tests {
+    use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
+
     use super::*;
 
     #[test]
     fn ours_comes_after_projections_and_before_dynamic_filters() {
         let mut rules = PhysicalOptimizer::new().rules;
-        place(&mut rules, Settings::default());
+        insert_rules(&mut rules, Settings::default());
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
         let at = |name: &str| names.iter().rposition(|found| *found == name).expect(name);
         assert!(at("ProjectionPushdown") < at("WorkaheadJoins"));
@@ -128,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_session_of_other_rules_gets_ours_too() {
-        let mut rules: Rules = Vec::new();
-        place(&mut rules, Settings::default());
+        let mut rules: PhysicalRules = Vec::new();
+        insert_rules(&mut rules, Settings::default());
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
         assert_eq!(names, ["HashInsteadOfSortMerge", "WorkaheadJoins", "SidewaysFilters"]);
     }

@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use datafusion::error::Result;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{
+use datafusion_common::error::Result;
+use datafusion_execution::TaskContext;
+use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool as EnginePool, MemoryReservation,
 };
 use workahead_join::{JoinError, MemoryError, MemoryPool, PagePool, SpillDirectory};

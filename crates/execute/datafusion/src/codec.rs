@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::internal_datafusion_err;
-use datafusion::error::Result;
-use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
-use datafusion::physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
-use datafusion::physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
-use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion_common::error::Result;
+use datafusion_common::internal_datafusion_err;
+use datafusion_execution::TaskContext;
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+use datafusion_physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
+use datafusion_physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
+use datafusion_physical_plan::empty::EmptyExec;
+use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 use datafusion_proto::physical_plan::{
     AsExecutionPlan, DefaultPhysicalExtensionCodec, PhysicalExtensionCodec,
     PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,

@@ -1,7 +1,7 @@
 //! Errors on their way through the join and back.
 
-use datafusion::arrow::error::ArrowError;
-use datafusion::error::DataFusionError;
+use arrow::error::ArrowError;
+use datafusion_common::error::DataFusionError;
 use workahead_join::{JoinError, SpillError};
 
 /// An error of the engine, to be carried through the join.

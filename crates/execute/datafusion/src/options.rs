@@ -5,11 +5,11 @@ use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 
-use datafusion::common::config_namespace;
-use datafusion::config::{
+use datafusion_common::config::{
     ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit,
 };
-use datafusion::error::{DataFusionError, Result};
+use datafusion_common::config_namespace;
+use datafusion_common::error::{DataFusionError, Result};
 use workahead_join::{Caches, Design, Strategy};
 
 config_namespace! {

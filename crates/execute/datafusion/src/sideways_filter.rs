@@ -8,23 +8,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch};
-use datafusion::arrow::compute::BatchCoalescer;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, internal_err};
-use datafusion::error::Result;
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
-use datafusion::physical_plan::metrics::{
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::ScalarValue;
+use datafusion_common::error::Result;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::{Statistics, internal_err};
+use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion_expr::ColumnarValue;
+use datafusion_physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{
+use datafusion_physical_plan::statistics::StatisticsArgs;
+use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
-use datafusion::scalar::ScalarValue;
 use futures::{Stream, StreamExt};
 
 use crate::node::over;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::JoinType;
-use datafusion::physical_plan::metrics::{
+use datafusion_common::JoinType;
+use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, CustomMetricValue, ExecutionPlanMetricsSet, Gauge, MetricBuilder,
     MetricCategory, MetricType, MetricValue, RatioMetrics, Time,
 };

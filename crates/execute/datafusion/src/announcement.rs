@@ -14,15 +14,15 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::NullEquality;
-use datafusion::error::Result;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_plan::PhysicalExpr;
-use datafusion::physical_plan::expressions::{
+use arrow::datatypes::SchemaRef;
+use datafusion_common::NullEquality;
+use datafusion_common::error::Result;
+use datafusion_expr::Operator;
+use datafusion_physical_plan::PhysicalExpr;
+use datafusion_physical_plan::expressions::{
     BinaryExpr, DynamicFilterPhysicalExpr, InListExpr, IsNullExpr, lit,
 };
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion_physical_plan::joins::HashJoinExec;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion_common::error::{DataFusionError, Result};
+use datafusion_execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared};
 use parking_lot::Mutex;
@@ -128,7 +128,7 @@ impl Build {
 
 /// A stream of no batches, in place of one that is no longer needed.
 pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStream {
-    use datafusion::physical_plan::EmptyRecordBatchStream;
+    use datafusion_physical_plan::EmptyRecordBatchStream;
     Box::pin(EmptyRecordBatchStream::new(like.schema()))
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::common::{JoinSide, JoinType, NullEquality};
-use datafusion::error::Result;
-use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::joins::utils::{ColumnIndex, build_join_schema};
+use datafusion_common::error::Result;
+use datafusion_common::{JoinSide, JoinType, NullEquality};
+use datafusion_physical_plan::joins::HashJoinExec;
+use datafusion_physical_plan::joins::utils::{ColumnIndex, build_join_schema};
 use workahead_join::{Filter, HashJoin, Side};
 
 use crate::error::from_join;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{BooleanArray, RecordBatch};
-use datafusion::arrow::error::ArrowError;
-use datafusion::common::cast::as_boolean_array;
-use datafusion::physical_plan::PhysicalExpr;
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::error::ArrowError;
+use datafusion_common::cast::as_boolean_array;
+use datafusion_physical_plan::PhysicalExpr;
 use workahead_join::PairFilter;
 
 use crate::error::into_arrow;

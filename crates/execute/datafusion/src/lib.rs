@@ -1,0 +1,49 @@
+//! Workahead's hash join as a node and rules of DataFusion's physical plans.
+//!
+//! ```text
+//! insert_rules ──► … ProjectionPushdown · WorkaheadJoins · FilterPushdown(Post) …
+//!                                          HashJoinExec ──► WorkaheadJoinExec
+//! left child ──► Build ──► JoinTable ──► bounds of the keys ──► dynamic filter ──► right child
+//! right child ─► JoinStream: one output batch a poll ──► parent
+//! ```
+//!
+//! After the last push-down, [`SidewaysFilters`] takes what a join knows of its keys below the
+//! joins and aggregates of its probe side.
+//!
+//! The join itself is [`workahead_join`]; this crate is the translation. A planned
+//! [`HashJoinExec`](datafusion_physical_plan::joins::HashJoinExec) stays inside our node as its
+//! *description*: properties, statistics and push-down are DataFusion's own words about the same
+//! join, so that they can't drift apart. What is ours is the execution, the metrics, and when the
+//! dynamic filter is filled.
+
+#![forbid(unsafe_code)]
+
+mod announcement;
+mod build;
+#[cfg(feature = "proto")]
+mod codec;
+mod error;
+mod input;
+mod keys;
+mod measured;
+mod memory;
+mod metrics;
+mod node;
+mod options;
+mod passes;
+mod residual;
+mod rule;
+mod sideways;
+mod sideways_filter;
+mod sort_merge;
+mod stream;
+mod translation;
+
+#[cfg(feature = "proto")]
+pub use codec::WorkaheadCodec;
+pub use node::WorkaheadJoinExec;
+pub use options::{BuildFrom, Choices, Settings, UnknownBuildSide, WorkaheadOptions};
+pub use rule::{PhysicalRules, WorkaheadJoins, insert_rules};
+pub use sideways::SidewaysFilters;
+pub use sideways_filter::SidewaysFilterExec;
+pub use sort_merge::HashInsteadOfSortMerge;
