@@ -3,8 +3,10 @@
 
 mod servers;
 
+use std::process::Command;
+
 use crate::stage::Stage;
-use crate::test::Depth;
+use crate::test::{Build, Depth};
 use crate::workspace::Workspace;
 
 const HAS_GUEST: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
@@ -17,11 +19,16 @@ pub(crate) fn scheduler(workspace: &Workspace, depth: Depth) -> Stage {
     if !HAS_GUEST {
         return Stage::skipped(NAME, NO_GUEST);
     }
-    let mut run = workspace.cargo(&["run", "--quiet", "-p", "workahead-scheduler"]);
-    run.args(["--features", "bpf", "--example", "itas", "--", "test"])
-        .args((depth == Depth::Full).then_some("long"))
-        .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", workspace.root().join("vm/guest.sh"));
-    Stage::tests(NAME, vec![run])
+    // With the features of the whole build, which has built it already.
+    let mut build = workspace.cargo(&["build", "--quiet"]);
+    match Build::whole(workspace) {
+        Ok(words) => build.args(words).args(["--example", "itas"]),
+        Err(error) => return Stage::failed_early(NAME, format!("{error:#}")),
+    };
+    let mut guest = Command::new(workspace.root().join("vm/guest.sh"));
+    guest.current_dir(workspace.root()).arg(workspace.target().join("debug/examples/itas"));
+    guest.arg("test").args((depth == Depth::Full).then_some("long"));
+    Stage::tests(NAME, vec![build, guest])
 }
 
 /// Runs servers there, under the kernel's scheduler and ours. In full with more clients.

@@ -7,12 +7,15 @@
 
 mod answers;
 mod bench;
+mod checkout;
 mod counts;
 mod deny;
 mod fuzz;
 mod guest;
+mod hook;
 mod ledger;
 mod newcomer;
+mod packages;
 mod pages;
 mod proofs;
 mod python;
@@ -31,9 +34,10 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   setup                 list what the tests need and install what is missing (apt when root)
-  test [--full]         setup, format, tidy, licences, clippy, tests, doc tests, pages, Python,
-                        benches (small), the scheduler and servers in a guest, loom,
-                        memory checkers
+  test [PART …] [--help]
+                        the checks of the default build, or of a part (a wing, a crate, a stage);
+                        --all is what CI runs, --changed what differs from origin/main
+  hook [--force]        a pre-commit hook that formats and runs tidy
   python                the wheel and the SQL module: built, installed, weighed, tested
   wheels [core] [sql]   wheels for others, x86-64 and aarch64, in target/wheels (sql: with
                         DataFusion, an hour on two CPUs)
@@ -63,9 +67,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = Workspace::find().and_then(|workspace| match words.as_slice() {
-        ["setup"] => setup::run(),
-        ["test"] => test::run(&workspace, test::Depth::Usual),
-        ["test", "--full"] => test::run(&workspace, test::Depth::Full),
+        ["setup"] => setup::run(test::Depth::All),
+        ["test", words @ ..] => test::run(&workspace, words),
+        ["hook", words @ ..] => hook::run(&workspace, words),
         ["python"] => Ok(python::run(&workspace)),
         ["wheels", names @ ..] => wheels::run(&workspace, names),
         ["tidy"] => tidy::run(&workspace),

@@ -27,7 +27,7 @@ pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
     match depth {
         // Three forced switches find nearly all faults of a small protocol, in seconds (loom's
         // own advice).
-        Depth::Usual => command.env("LOOM_MAX_PREEMPTIONS", "3"),
+        Depth::Usual | Depth::All => command.env("LOOM_MAX_PREEMPTIONS", "3"),
         // No bound but time, in seconds for each model.
         Depth::Full => command.env("LOOM_MAX_DURATION", "120"),
     };
@@ -42,7 +42,7 @@ pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
     } else {
         Stage::skipped("address sanitizer", "no nightly toolchain; valgrind instead")
     };
-    let valgrind = if nightly && depth == Depth::Usual {
+    let valgrind = if nightly && depth < Depth::Full {
         Stage::skipped("valgrind", "AddressSanitizer was run instead; --full runs both")
     } else if !answers(Command::new("valgrind").arg("--version")) {
         Stage::skipped("valgrind", "not installed: apt-get install valgrind")

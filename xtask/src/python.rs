@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::bench::peers::venv::Venv;
 use crate::stage::Stage;
-use crate::test::WHOLE;
+use crate::test::Build;
 use crate::workspace::{Workspace, succeed};
 
 /// Below the root.
@@ -72,7 +72,7 @@ fn install(workspace: &Workspace) -> Result<Venv> {
 fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
     let mut build = workspace.cargo(&["build"]);
     // Examples want what tests want: libraries alone would be built with fewer features, anew.
-    build.args(WHOLE).args(["--lib", "--examples"]);
+    build.args(Build::whole(workspace)?).args(["--lib", "--examples"]);
     succeed(&mut build).context("the module can't be built")?;
     let packages = workspace.target().join("python/packages");
     let _ = std::fs::remove_dir_all(&packages);

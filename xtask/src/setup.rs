@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::test::Depth;
 use crate::workspace::answers;
 
 /// Something the tests call.
@@ -42,7 +43,18 @@ enum Weight {
     Useful,
 }
 
-fn needs() -> Vec<Need> {
+fn needs(depth: Depth) -> Vec<Need> {
+    let mut needs = of_default_build();
+    needs.extend(of_studies());
+    needs.extend(of_sources());
+    if depth >= Depth::All {
+        needs.extend(of_proofs());
+        needs.extend(guest::needs());
+    }
+    needs
+}
+
+fn of_default_build() -> Vec<Need> {
     [
         Need {
             name: "C compiler",
@@ -86,6 +98,13 @@ fn needs() -> Vec<Need> {
             remedy: Remedy::Packages(&["valgrind"]),
             weight: Weight::Required,
         },
+    ]
+    .into()
+}
+
+/// What only `cargo xtask test --all` calls.
+fn of_proofs() -> [Need; 2] {
+    [
         Need {
             name: "Python",
             why: "3.11 or newer with venv: the wheel is built, installed and tested",
@@ -101,11 +120,6 @@ fn needs() -> Vec<Need> {
             weight: Weight::Useful,
         },
     ]
-    .into_iter()
-    .chain(of_studies())
-    .chain(of_sources())
-    .chain(guest::needs())
-    .collect()
 }
 
 /// What studies run on, are held against and are read with.
@@ -210,8 +224,8 @@ pub(crate) fn has_nightly() -> bool {
 }
 
 /// Lists the needs, installs what it can, and returns whether everything required is there.
-pub(crate) fn run() -> Result<bool> {
-    let needs = needs();
+pub(crate) fn run(depth: Depth) -> Result<bool> {
+    let needs = needs(depth);
     let missing: Vec<&Need> = needs.iter().filter(|need| !(need.present)()).collect();
     for need in &needs {
         let there = !missing.iter().any(|other| other.name == need.name);
@@ -333,7 +347,7 @@ mod tests {
 
     #[test]
     fn every_need_says_what_it_is_for() {
-        for need in needs() {
+        for need in needs(Depth::All) {
             assert!(!need.name.is_empty() && !need.why.is_empty());
             if let Remedy::Packages(packages) = need.remedy {
                 assert!(!packages.is_empty(), "{} has no package", need.name);

@@ -1,12 +1,13 @@
 //! One stage of the test run: a command whose output passes through while its tests are counted.
 
 use std::io::{BufRead, BufReader, IsTerminal};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use crate::counts::Counts;
+use crate::test::Ran;
 
 /// A stage that runs longer than this hangs. Unattended, the run ends there and says so, instead
 /// of being ended from outside without a word.
@@ -26,12 +27,25 @@ pub(crate) struct Stage {
     pub(crate) outcome: Outcome,
     pub(crate) counts: Counts,
     pub(crate) took: Duration,
+    /// Test programs that it ran, where they were run one by one.
+    pub(crate) programs: Vec<Ran>,
 }
 
 impl Stage {
     pub(crate) fn skipped(name: &'static str, why: impl Into<String>) -> Self {
         let outcome = Outcome::Skipped(why.into());
-        Self { name, outcome, counts: Counts::default(), took: Duration::ZERO }
+        Self {
+            name,
+            outcome,
+            counts: Counts::default(),
+            took: Duration::ZERO,
+            programs: Vec::new(),
+        }
+    }
+
+    /// A stage that could not begin.
+    pub(crate) fn failed_early(name: &'static str, why: String) -> Self {
+        Self { outcome: Outcome::Failed(why), ..Self::skipped(name, "") }
     }
 
     /// A stage that is a function of this program.
@@ -43,7 +57,7 @@ impl Stage {
             Ok(false) => Outcome::Failed("see above".into()),
             Err(error) => Outcome::Failed(format!("{error:#}")),
         };
-        Self { name, outcome, counts: Counts::default(), took: start.elapsed() }
+        Self { outcome, took: start.elapsed(), ..Self::skipped(name, "") }
     }
 
     /// A stage that is one or more commands, run in turn up to the first that fails.
@@ -63,7 +77,7 @@ impl Stage {
                 break;
             }
         }
-        Self { name, outcome, counts, took: start.elapsed() }
+        Self { outcome, counts, took: start.elapsed(), ..Self::skipped(name, "") }
     }
 
     /// The same for a stage that consists of tests: none at all is a failure, not a success.
@@ -84,14 +98,14 @@ impl Stage {
         let (word, why) = match &self.outcome {
             Outcome::Passed => ("passed", String::new()),
             Outcome::Failed(why) => ("FAILED", format!("  ({why})")),
-            Outcome::Skipped(why) => return format!("  skipped  {:<18} ({why})", self.name),
+            Outcome::Skipped(why) => return format!("  skipped  {:<22} ({why})", self.name),
         };
         let counts = match self.counts {
             none if none == Counts::default() => String::new(),
             some => some.to_string(),
         };
         let took_s = self.took.as_secs_f64();
-        format!("  {word}   {:<18} {took_s:>7.1} s  {counts}{why}", self.name)
+        format!("  {word}   {:<22} {took_s:>7.1} s  {counts}{why}", self.name)
     }
 }
 
@@ -114,18 +128,22 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
             counts.add(more);
         }
     }
-    let status = child.wait().context("waiting for the child")?;
-    Ok(match status.code() {
+    Ok(ending(child.wait().context("waiting for the child")?))
+}
+
+/// Why a program failed, or `None`.
+pub(crate) fn ending(status: ExitStatus) -> Option<String> {
+    match status.code() {
         Some(0) => None,
         Some(124) => Some(format!("ran longer than {} minutes", LIMIT.as_secs() / 60)),
         Some(code) => Some(format!("exit status {code}")),
         None => Some(status.to_string()),
-    })
+    }
 }
 
 /// Puts an unattended command under `timeout`, which also ends what the command started. At a
 /// terminal Ctrl-C does that, and `timeout` would stand in its way.
-fn limited(command: Command) -> Command {
+pub(crate) fn limited(command: Command) -> Command {
     if std::io::stdout().is_terminal() || std::io::stdin().is_terminal() {
         return command;
     }
@@ -145,7 +163,7 @@ fn limited(command: Command) -> Command {
 }
 
 /// The command as one would type it, for the log.
-fn spelled(command: &Command) -> String {
+pub(crate) fn spelled(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {

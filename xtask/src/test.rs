@@ -1,181 +1,213 @@
-//! `cargo xtask test`: every check of the project, quick ones first.
+//! `cargo xtask test`: every check of the project, or a part of them.
 //!
-//! The run stops at the first stage that fails, because what follows would bury it; the summary
-//! and the closing line `N passed, N failed` come in every case.
+//! ```text
+//!   words ─► options ─► stages: setup format tidy … tests … docs │ whole build … proofs
+//!                          │ one that fails hides no other         │ guest, servers: beside them
+//!                          └► summary, slowest programs, `N passed, N failed`
+//! ```
+
+mod beside;
+mod binaries;
+mod changed;
+mod jobs;
+mod options;
+mod report;
+mod selection;
+
+pub(crate) use binaries::Ran;
+pub(crate) use options::Depth;
+pub(crate) use selection::Build;
 
 use anyhow::Result;
 
-use crate::counts::Counts;
+use crate::packages::Packages;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
-use crate::{bench, deny, fuzz, guest, pages, proofs, python, setup, tidy};
-
-/// How much is run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// What CI runs.
-    Usual,
-    /// By hand: every memory checker there is, four times the property tests' inputs, the model
-    /// checker without a bound, joins against DuckDB; what came out is kept in `bench/record/`.
-    Full,
-}
-
-/// Runs the stages; true when all that ran passed.
-pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
-    let mut report = Report::default();
-    for stage in stages(workspace, depth) {
-        for done in stage() {
-            report.stages.push(done);
-        }
-        if report.failed() {
-            break;
-        }
-    }
-    let summary = report.summary();
-    println!("\n== summary\n{summary}");
-    if depth == Depth::Full {
-        let kept = bench::record_page(workspace, "test-full", FULL, &summary)?;
-        println!("kept in {}", kept.strip_prefix(workspace.root())?.display());
-    }
-    Ok(!report.failed())
-}
+use crate::{bench, checkout};
+use jobs::{Context, Listed, STAGES};
+use options::Options;
+use report::Report;
 
 /// Heads what is kept of a full run.
 const FULL: &str = "`cargo xtask test --full`";
 
-type Run<'a> = Box<dyn Fn() -> Vec<Stage> + 'a>;
+/// Runs what the words ask for; true when all that ran passed.
+pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    if words.iter().any(|word| ["--help", "-h", "help"].contains(word)) {
+        print!("{}", options::HELP);
+        return Ok(true);
+    }
+    if words.contains(&"--list") {
+        print!("{}", list());
+        return Ok(true);
+    }
+    // The part that a run beside another one is: its parent holds the target folder.
+    if let Some(word) = beside::asked_for() {
+        return beside::run(workspace, &word, words);
+    }
+    let packages = Packages::read(workspace)?;
+    let mut options = Options::read(words, &packages)?;
+    let held = checkout::hold(workspace)?;
+    if held.changed_hands {
+        drop(held);
+        return checkout::start_anew(workspace, words);
+    }
+    if options.changed && !narrow(workspace, &packages, &mut options)? {
+        println!("\n0 passed, 0 failed");
+        return Ok(true);
+    }
+    let context = Context { workspace, packages: &packages, options: &options };
+    let report = run_stages(&context, words);
+    println!("\n== summary\n{}", report.summary(options.slowest));
+    if options.depth == Depth::Full && !options.is_part() {
+        let said = format!("{}\n\n{}", report.summary(None), report.total());
+        let kept = bench::record_page(workspace, "test-full", FULL, &said)?;
+        println!("kept in {}", kept.strip_prefix(workspace.root())?.display());
+    }
+    println!("\n{}", report.total());
+    Ok(!report.failed())
+}
 
-fn stages(workspace: &Workspace, depth: Depth) -> Vec<Run<'_>> {
-    let cargo = |name: &'static str, words: &'static [&'static str]| -> Run<'_> {
-        Box::new(move || vec![Stage::commands(name, vec![workspace.cargo(words)])])
+/// Narrows the packages to those that differ; false when nothing does.
+fn narrow(workspace: &Workspace, packages: &Packages, options: &mut Options) -> Result<bool> {
+    let changed = changed::read(workspace, packages)?;
+    if changed.files == 0 {
+        println!("nothing differs from {}", changed.base);
+        return Ok(false);
+    }
+    let folders = |names: &std::collections::BTreeSet<String>, is_default: bool| {
+        let all = packages.crates().filter(|package| names.contains(&package.name));
+        let of = all.filter(|package| package.is_default == is_default);
+        of.map(|package| package.folder().to_owned()).collect::<Vec<_>>().join(", ")
     };
-    vec![
-        Box::new(|| vec![Stage::check("setup", setup::run)]),
-        cargo("format", &["fmt", "--all", "--check"]),
-        Box::new(|| vec![Stage::check("tidy", || tidy::run(workspace))]),
-        Box::new(|| vec![Stage::check("licences and sources", || deny::check(workspace))]),
-        Box::new(move || vec![clippy(workspace)]),
-        Box::new(move || vec![tests(workspace, depth)]),
-        Box::new(|| vec![doc_tests(workspace)]),
-        // With the command that the tests have built.
-        Box::new(|| vec![pages::stage(workspace)]),
-        Box::new(|| python::stages(workspace)),
-        // Small: every bench checks its answers, and one that nobody runs rots.
-        Box::new(move || vec![small_benches(workspace)]),
-        Box::new(move || vec![fuzz_joins(workspace, depth)]),
-        Box::new(move || vec![guest::scheduler(workspace, depth)]),
-        Box::new(move || vec![guest::servers(workspace, depth)]),
-        Box::new(move || vec![proofs::loom(workspace, depth)]),
-        Box::new(move || proofs::memory(workspace, depth)),
-        Box::new(|| vec![proofs::miri(workspace)]),
-    ]
-}
-
-/// The whole workspace, with the command's optional parts. The same words in every stage: others
-/// would build DataFusion once more.
-pub(crate) const WHOLE: [&str; 3] =
-    ["--workspace", "--features", "workahead-cli/cluster,workahead-cli/scheduler"];
-
-fn clippy(workspace: &Workspace) -> Stage {
-    let mut command = workspace.cargo(&["clippy"]);
-    command.args(WHOLE).args(["--all-targets", "--", "-D", "warnings"]);
-    Stage::commands("clippy", vec![command])
-}
-
-fn small_benches(workspace: &Workspace) -> Stage {
-    let mut command = workspace.cargo(&["test"]);
-    command.args(WHOLE).args(["--bench", "*"]);
-    Stage::commands("benches, small", vec![command])
-}
-
-/// Unit and process tests.
-fn tests(workspace: &Workspace, depth: Depth) -> Stage {
-    let mut command = workspace.cargo(&["test"]);
-    command.args(WHOLE).args(["--tests", "--examples", "--no-fail-fast"]);
-    if depth == Depth::Full {
-        command.env("PROPTEST_CASES", "1024");
+    println!("{} files differ from {}", changed.files, changed.base);
+    println!("  to be tested: {}", folders(&changed.reached, true));
+    let heavy = folders(&changed.reached, false);
+    if !heavy.is_empty() && options.depth < Depth::All {
+        println!("  with --all also: {heavy}");
     }
-    Stage::tests("tests", vec![command])
-}
-
-/// Joins by the command against DuckDB's, from a fixed seed.
-fn fuzz_joins(workspace: &Workspace, depth: Depth) -> Stage {
-    match depth {
-        Depth::Usual => Stage::skipped("fuzz joins", "it is part of `cargo xtask test --full`"),
-        Depth::Full => Stage::check("fuzz joins", || fuzz::joins(workspace, &fuzz::SHORT)),
+    options.packages.get_or_insert_default().extend(changed.reached);
+    options.stages.extend(changed.stages);
+    // These are quick, and look at every file.
+    options.stages.extend(["format", "tidy"]);
+    if options.depth < Depth::All {
+        let usual = |name: &String| packages.named(name).is_some_and(|package| package.is_default);
+        options.packages.get_or_insert_default().retain(usual);
     }
+    Ok(true)
 }
 
-fn doc_tests(workspace: &Workspace) -> Stage {
-    let mut command = workspace.cargo(&["test"]);
-    command.args(WHOLE).arg("--doc");
-    Stage::tests("doc tests", vec![command])
+/// Which stages are run, in their order.
+fn chosen<'a>(options: &Options) -> Vec<&'a Listed> {
+    let within = |stage: &&Listed| stage.depth <= options.depth;
+    // A stage that is named is run, though it takes the whole build.
+    let named = |stage: &&Listed| {
+        let of_its_own = STAGES.iter().any(|other| other.word == stage.word && within(&other));
+        options.stages.contains(stage.word) && (within(stage) || !of_its_own)
+    };
+    // Of packages outside of the default build there is nothing in its stages: they say nothing.
+    let narrowed = |stage: &&Listed| {
+        options.packages.is_some() && stage.of_packages && stage.depth <= Depth::All
+    };
+    let whole = |stage: &&Listed| !options.is_part() && within(stage);
+    STAGES.iter().filter(|stage| named(stage) || narrowed(stage) || whole(stage)).collect()
 }
 
-#[derive(Default)]
-struct Report {
-    stages: Vec<Stage>,
-}
-
-impl Report {
-    fn failed(&self) -> bool {
-        self.stages.iter().any(Stage::failed)
-    }
-
-    /// Every test that was counted, and one failure for a stage that failed without a test.
-    fn total(&self) -> Counts {
-        let mut total = Counts::default();
-        for stage in &self.stages {
-            total.add(stage.counts);
-            if stage.failed() && stage.counts.failed == 0 {
-                total.failed += 1;
+fn run_stages(context: &Context, words: &[&str]) -> Report {
+    let chosen = chosen(context.options);
+    let mut report = Report::default();
+    std::thread::scope(|scope| {
+        let mut others = Vec::new();
+        for stage in &chosen {
+            if let Some(why) = report.missing(stage) {
+                report.add(stage, vec![Stage::skipped(stage.word, why)]);
+                continue;
+            }
+            if stage.beside && chosen.len() > 1 {
+                others.push((*stage, beside::start(scope, context, stage, words)));
+                continue;
+            }
+            report.add(stage, stage.run(context));
+            if context.options.fail_fast && report.failed() {
+                report.stopped = true;
+                break;
             }
         }
-        total
-    }
-
-    /// A line for each stage, and the closing line.
-    fn summary(&self) -> String {
-        let mut lines: Vec<String> = self.stages.iter().map(Stage::line).collect();
-        if let Some(stage) = self.stages.iter().find(|stage| stage.failed()) {
-            lines.push(format!("  stopped at `{}`; later stages were not run", stage.name));
+        for (stage, other) in others {
+            report.add(stage, other.join().unwrap_or_default());
         }
-        lines.push(format!("\n{}", self.total()));
-        lines.join("\n")
+    });
+    report
+}
+
+/// Every stage and what it checks.
+fn list() -> String {
+    let mut lines = Vec::new();
+    for depth in [Depth::Usual, Depth::All, Depth::Full] {
+        lines.push(match depth {
+            Depth::Usual => "cargo xtask test".to_owned(),
+            Depth::All => "cargo xtask test --all adds".to_owned(),
+            Depth::Full => "cargo xtask test --full adds".to_owned(),
+        });
+        for stage in STAGES.iter().filter(|stage| stage.depth == depth) {
+            lines.push(format!("  {:<10} {}", stage.word, stage.covers));
+        }
     }
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::stage::Outcome;
+    use crate::packages::tests::ours;
 
-    fn stage(outcome: Outcome, passed: u64, failed: u64) -> Stage {
-        let counts = Counts { passed, failed, skipped: 0 };
-        Stage { name: "stage", outcome, counts, took: Duration::ZERO }
+    fn words(asked: &[&str]) -> Vec<&'static str> {
+        let options = Options::read(asked, &ours().1).unwrap();
+        chosen(&options).iter().map(|stage| stage.word).collect()
     }
 
     #[test]
-    fn the_total_is_over_all_stages() {
-        let stages = vec![stage(Outcome::Passed, 7, 0), stage(Outcome::Passed, 5, 0)];
-        let report = Report { stages };
-        assert!(!report.failed());
-        assert_eq!(report.total().to_string(), "12 passed, 0 failed");
+    fn each_depth_contains_the_one_before() {
+        let (usual, all, full) = (words(&[]), words(&["--all"]), words(&["--full"]));
+        assert!(usual.starts_with(&["setup", "format", "tidy"]), "{usual:?}");
+        for (less, more) in [(&usual, &all), (&all, &full)] {
+            assert!(less.len() < more.len() && less.iter().all(|word| more.contains(word)));
+        }
+        for word in ["guest", "servers", "python", "loom", "memory", "miri"] {
+            assert!(all.contains(&word) && !usual.contains(&word), "{word}");
+        }
+        assert_eq!(full.len(), STAGES.len());
     }
 
     #[test]
-    fn a_failed_stage_without_tests_still_counts_as_a_failure() {
-        let stages = vec![stage(Outcome::Failed("exit status 1".into()), 0, 0)];
-        assert_eq!(Report { stages }.total().to_string(), "0 passed, 1 failed");
-        let stages = vec![stage(Outcome::Failed("exit status 101".into()), 3, 2)];
-        assert_eq!(Report { stages }.total().to_string(), "3 passed, 2 failed");
+    fn a_part_is_what_is_named() {
+        assert_eq!(words(&["docs"]), ["docs"]);
+        assert_eq!(words(&["guest"]), ["guest"], "though it takes the whole build");
+        assert_eq!(words(&["clippy"]).len(), 1);
+        assert_eq!(words(&["clippy", "--all"]).len(), 2);
+        let join = words(&["join"]);
+        for word in ["format", "tidy", "clippy", "tests", "doctests"] {
+            assert!(join.contains(&word), "{word} of {join:?}");
+        }
+        assert!(!join.contains(&"setup") && !join.contains(&"docs"));
     }
 
     #[test]
-    fn a_skipped_stage_is_no_failure() {
-        let report = Report { stages: vec![Stage::skipped("miri", "not here")] };
-        assert!(!report.failed());
+    fn the_list_has_every_stage() {
+        let list = list();
+        for stage in &STAGES {
+            assert!(list.contains(stage.word) && list.contains(stage.covers));
+        }
+        assert!(list.lines().all(|line| line.len() <= 100));
+    }
+
+    #[test]
+    fn what_a_stage_needs_comes_before_it() {
+        for (index, stage) in STAGES.iter().enumerate() {
+            if let Some((word, depth)) = stage.needs {
+                let before = &STAGES[..index];
+                assert!(before.iter().any(|other| other.word == word && other.depth == depth));
+            }
+        }
     }
 }

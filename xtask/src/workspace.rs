@@ -29,6 +29,12 @@ impl Workspace {
         Ok(Self { root: root.to_path_buf(), commit })
     }
 
+    /// A made-up one.
+    #[cfg(test)]
+    pub(crate) fn of_test(root: PathBuf) -> Self {
+        Self { root, commit: "unknown".into() }
+    }
+
     /// What was checked out when this program started, and whether the tree differed from it.
     pub(crate) fn commit(&self) -> &str {
         &self.commit

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::bench::peers::rounds::median;
-use crate::test::{Depth, WHOLE};
+use crate::test::{Build, Depth};
 use crate::workspace::{Workspace, succeed};
 
 /// One server's study each, in `vm/`.
@@ -31,13 +31,15 @@ const LOOPS_LEAST: f64 = 0.95;
 pub(super) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
     // As the tests have built it.
     let mut build = workspace.cargo(&["build", "--quiet"]);
-    succeed(build.args(WHOLE).args(["--bin", "workahead"]))?;
+    succeed(build.args(Build::whole(workspace)?).args(["--bin", "workahead"]))?;
     let program = workspace.target().join("debug/workahead");
     let kept = workspace.target().join("guest.jsonl");
     let mut guest = Command::new(workspace.root().join("vm/study.sh"));
     guest.current_dir(workspace.root()).arg(program).arg(&kept).args(STUDIES).arg("--");
     match depth {
-        Depth::Usual => guest.args(["--repetitions", "2"]).env("WORKAHEAD_GUEST_SECONDS", "900"),
+        Depth::Usual | Depth::All => {
+            guest.args(["--repetitions", "2"]).env("WORKAHEAD_GUEST_SECONDS", "900")
+        }
         Depth::Full => guest.args(["--scale", "full"]).env("WORKAHEAD_GUEST_SECONDS", "3000"),
     };
     succeed(&mut guest)?;
