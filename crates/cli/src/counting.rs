@@ -6,7 +6,7 @@ use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::source::{Source, Target};
 use workahead_counters::table::Table;
-use workahead_machine::evidence::CounterState;
+use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::{EvidenceTier, Machine};
 
 /// What trying showed.

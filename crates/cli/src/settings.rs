@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::control::{self, Restored};
 
 /// Puts them back and says so on standard error; usually there are none.
 pub(crate) fn recover() {
-    say(&control::recover(&Root::live()));
+    say(&control::recover(&Sysroot::live()));
 }
 
 /// Puts back what this process changed, before it exits without dropping anything.

@@ -26,7 +26,7 @@ fn keep(place: &Place) -> Limits {
     let machine = Machine::here();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let quick = Limits::measure(&machine, Budget::quick(&machine), &mut |_| (), &stop).unwrap();
-    let limits = Limits { quick: false, unshown: vec!["a word".to_owned()], ..quick };
+    let limits = Limits { quick: false, limitations: vec!["a word".to_owned()], ..quick };
     Store::at(&place.path("cache/workahead")).save(&machine, &limits).unwrap();
     limits
 }

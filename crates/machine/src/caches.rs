@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl Cache {
 }
 
 /// All caches of the online CPUs, each once: by level, kind, then first CPU.
-pub(crate) fn read(root: &Root, online: &CpuSet) -> Vec<Cache> {
+pub(crate) fn read(root: &Sysroot, online: &CpuSet) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
     for cpu in online.iter() {
         let directory = format!("sys/devices/system/cpu/cpu{cpu}/cache");
@@ -63,7 +63,7 @@ pub(crate) fn read(root: &Root, online: &CpuSet) -> Vec<Cache> {
     caches
 }
 
-fn one(root: &Root, directory: &str, cpu: usize) -> Option<Cache> {
+fn one(root: &Sysroot, directory: &str, cpu: usize) -> Option<Cache> {
     let positive = |file| root.value(&format!("{directory}/{file}")).filter(|&n: &u64| n > 0);
     let kind = match root.text(&format!("{directory}/type"))?.as_str() {
         "Data" => CacheKind::Data,

@@ -11,7 +11,7 @@
 //! container the group path may lie outside the mount; then the mount point itself is the group.
 
 use crate::cpus::CpuSet;
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// Limits set by control groups; `None` is no limit.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,7 +39,7 @@ struct Hierarchy {
     groups: Vec<String>,
 }
 
-pub(crate) fn limits(root: &Root) -> Limits {
+pub(crate) fn limits(root: &Sysroot) -> Limits {
     let mut limits = Limits::default();
     for controller in ["cpuset", "cpu", "memory"] {
         for hierarchy in hierarchies(root, controller) {
@@ -54,7 +54,7 @@ pub(crate) fn limits(root: &Root) -> Limits {
 }
 
 /// The hierarchies that may control this: at most one of version 1 and the one of version 2.
-fn hierarchies(root: &Root, controller: &str) -> Vec<Hierarchy> {
+fn hierarchies(root: &Sysroot, controller: &str) -> Vec<Hierarchy> {
     let of_mount = |(version, mount, path): (Version, Mount<'_>, &str)| Hierarchy {
         version,
         groups: mount.groups(root, path),
@@ -67,7 +67,7 @@ fn hierarchies(root: &Root, controller: &str) -> Vec<Hierarchy> {
 /// The groups that a process is in, one per mounted hierarchy that has the controller, where they
 /// can be seen from here; a group outside of what is mounted is left out. Version 2 counts CPU time
 /// whatever its controllers.
-pub(crate) fn groups_of(root: &Root, process: &str, controller: &str) -> Vec<(Version, String)> {
+pub(crate) fn groups_of(root: &Sysroot, process: &str, controller: &str) -> Vec<(Version, String)> {
     let membership = root.text(&format!("proc/{process}/cgroup")).unwrap_or_default();
     let mounts = root.text("proc/self/mountinfo").unwrap_or_default();
     let seen = |(version, mount, path): (Version, Mount<'_>, &str)| {
@@ -80,7 +80,7 @@ pub(crate) fn groups_of(root: &Root, process: &str, controller: &str) -> Vec<(Ve
 }
 
 /// Where the hierarchy of version 1 that has the controller is mounted.
-pub(crate) fn mount_point_v1(root: &Root, controller: &str) -> Option<String> {
+pub(crate) fn mount_point_v1(root: &Sysroot, controller: &str) -> Option<String> {
     let mounts = root.text("proc/self/mountinfo")?;
     let mount = mounts.lines().find_map(|line| Mount::of(line, Version::One, controller))?;
     Some(mount.point.trim_start_matches('/').to_owned())
@@ -131,7 +131,7 @@ impl<'a> Mount<'a> {
         matches.then_some(Self { group, point })
     }
 
-    fn groups(&self, root: &Root, path: &str) -> Vec<String> {
+    fn groups(&self, root: &Sysroot, path: &str) -> Vec<String> {
         let point = self.point.trim_start_matches('/').to_owned();
         let below = path.strip_prefix(self.group.trim_end_matches('/')).unwrap_or("");
         let mut below = below.trim_matches('/');
@@ -149,7 +149,7 @@ impl<'a> Mount<'a> {
 }
 
 /// The effective set of the nearest group that names one; it already heeds all ancestors.
-fn cpus(root: &Root, hierarchy: &Hierarchy) -> Option<CpuSet> {
+fn cpus(root: &Sysroot, hierarchy: &Hierarchy) -> Option<CpuSet> {
     let files: &[&str] = match hierarchy.version {
         Version::Two => &["cpuset.cpus.effective"],
         Version::One => &["cpuset.effective_cpus", "cpuset.cpus"],
@@ -158,7 +158,7 @@ fn cpus(root: &Root, hierarchy: &Hierarchy) -> Option<CpuSet> {
     groups.find_map(|group| files.iter().find_map(|file| root.cpus(&format!("{group}/{file}"))))
 }
 
-fn quota(root: &Root, hierarchy: &Hierarchy) -> Option<f64> {
+fn quota(root: &Sysroot, hierarchy: &Hierarchy) -> Option<f64> {
     let of_group = |group: &String| -> Option<f64> {
         let (quota, period) = match hierarchy.version {
             Version::Two => {
@@ -180,7 +180,7 @@ fn quota(root: &Root, hierarchy: &Hierarchy) -> Option<f64> {
         .fold(None, |tightest, quota| least(tightest, Some(quota)))
 }
 
-fn memory(root: &Root, hierarchy: &Hierarchy, limits: &mut Limits) {
+fn memory(root: &Sysroot, hierarchy: &Hierarchy, limits: &mut Limits) {
     let (limit_files, used_file, file_cache): (&[&str], _, _) = match hierarchy.version {
         // Above `memory.high` a group is throttled until it is of no use for measuring.
         Version::Two => (&["memory.max", "memory.high"], "memory.current", "inactive_file"),

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 use journal::{Entry, Journal};
 
 /// What this machine cannot do, in words for the report.
@@ -57,7 +57,7 @@ pub struct Controls {
 
 #[derive(Debug)]
 struct Held {
-    root: Root,
+    root: Sysroot,
     journal: Journal,
     /// No changes any more: the command is about to exit.
     closed: bool,
@@ -76,7 +76,7 @@ impl Controls {
     ///
     /// # Errors
     /// In words: another run holds it, or there is no place for it.
-    pub fn take(root: &Root) -> Result<(Controls, Vec<Restored>), Cannot> {
+    pub fn take(root: &Sysroot) -> Result<(Controls, Vec<Restored>), Cannot> {
         let mut journal = Journal::open(root)?;
         let restored = journal.restore(root);
         let held = Held { root: root.clone(), journal, closed: false };
@@ -158,7 +158,7 @@ fn explained(error: &std::io::Error) -> String {
 
 /// A setting's value: all of the text, or what stands in brackets among choices
 /// (`always [madvise] never`).
-fn current(root: &Root, path: &str) -> Option<String> {
+fn current(root: &Sysroot, path: &str) -> Option<String> {
     let text = root.text(path)?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Some(chosen.map_or(text.clone(), |(chosen, _)| chosen.to_owned()))
@@ -177,7 +177,7 @@ pub fn restore_all() -> Vec<Restored> {
 }
 
 /// Puts back what a killed run left changed. Nothing when there is no such run, or one is at work.
-pub fn recover(root: &Root) -> Vec<Restored> {
+pub fn recover(root: &Sysroot) -> Vec<Restored> {
     match Journal::open_if_any(root) {
         Some(mut journal) => journal.restore(root),
         None => Vec::new(),

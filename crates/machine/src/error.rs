@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// A described machine that is not there.
     #[error("no directory {}: give one that holds proc/ and sys/", directory.display())]
-    Root {
+    Sysroot {
         /// The directory asked for.
         directory: std::path::PathBuf,
     },

@@ -13,11 +13,12 @@
 
 pub mod bandwidth;
 mod budget;
+pub mod cache_sizes;
 mod curve;
 mod deadline;
 pub mod field;
-pub mod knees;
 pub mod latency;
+mod limitations;
 pub mod lines;
 pub mod lookup;
 mod measure;
@@ -28,7 +29,6 @@ mod sample;
 pub mod siblings;
 mod store;
 mod team;
-mod unshown;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ use crate::pages::Pages;
 
 pub use bandwidth::BandwidthPoint;
 pub use budget::{Budget, Progress};
-pub use knees::Knees;
+pub use cache_sizes::CacheSizes;
 pub use latency::LatencyPoint;
 pub use lines::LinesPoint;
 pub use siblings::Siblings;
@@ -76,12 +76,14 @@ pub struct Limits {
     /// Which CPUs share a core, as the system says and as they behave.
     pub siblings: Siblings,
     /// Sizes of the caches, out of the latency curve.
-    pub knees: Knees,
+    #[serde(rename = "knees")]
+    pub cache_sizes: CacheSizes,
     /// Whether buffers that ask for huge pages lie on them: the share of bytes that did.
     pub huge_share: Option<f64>,
     /// The share of the time for which the measuring threads had their CPUs: well below 1, the
     /// machine had other work, and figures are lower than they need be.
     pub presence: f64,
-    /// What could not be shown, in words.
-    pub unshown: Vec<String>,
+    /// What could not be measured, in words.
+    #[serde(rename = "unshown")]
+    pub limitations: Vec<String>,
 }

@@ -12,10 +12,10 @@ use crate::caches::{self, Cache};
 use crate::cgroup;
 use crate::cpus::CpuSet;
 use crate::error::Error;
-use crate::evidence::Counters;
+use crate::evidence_tier::Counters;
 use crate::memory::{HugePages, Memory};
 use crate::pin;
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 use crate::tlb::Tlb;
 use crate::topology::{self, Core, CoreKind, Node, Package, Smt};
 use crate::virtualisation::Virtualisation;
@@ -77,12 +77,12 @@ impl Machine {
     /// is allowed.
     #[must_use]
     pub fn here() -> Self {
-        Self::read(&Root::live())
+        Self::read(&Sysroot::live())
     }
 
     /// The machine described below a root.
     #[must_use]
-    pub fn read(root: &Root) -> Self {
+    pub fn read(root: &Sysroot) -> Self {
         let limits = cgroup::limits(root);
         let cpus = read_cpus(root, &limits);
         let topology = topology::read(root, &cpus.online);
@@ -190,7 +190,7 @@ fn fnv_1a(bytes: &[u8]) -> u64 {
     })
 }
 
-fn read_cpus(root: &Root, limits: &cgroup::Limits) -> Cpus {
+fn read_cpus(root: &Sysroot, limits: &cgroup::Limits) -> Cpus {
     let (mut present, mut online) = topology::present_and_online(root);
     let status = root.text("proc/self/status").unwrap_or_default();
     let listed = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
@@ -213,7 +213,7 @@ fn read_cpus(root: &Root, limits: &cgroup::Limits) -> Cpus {
 }
 
 /// `model name` on x86; ARM gives numbers, and a device tree may name the board.
-fn processor(root: &Root) -> Option<String> {
+fn processor(root: &Sysroot) -> Option<String> {
     let cpuinfo = root.text("proc/cpuinfo")?;
     if let Some(name) = field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "cpu model")) {
         return Some(name.to_owned());
@@ -226,7 +226,7 @@ fn processor(root: &Root) -> Option<String> {
     Some(format!("ARM implementer {implementer}, part {part}"))
 }
 
-fn architecture(root: &Root) -> String {
+fn architecture(root: &Sysroot) -> String {
     if root.is_live() {
         return std::env::consts::ARCH.to_owned();
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup;
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 
 /// Memory of the machine and what this process may have of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn read(root: &Root, limits: &cgroup::Limits) -> Self {
+    pub(crate) fn read(root: &Sysroot, limits: &cgroup::Limits) -> Self {
         let text = root.text("proc/meminfo").unwrap_or_default();
         let bytes = |key| Some(field(&text, key)?.split(' ').next()?.parse::<u64>().ok()? << 10);
         // Kernels before 3.14 and some containers do not estimate; free memory is a safe guess.
@@ -70,7 +70,7 @@ pub struct Reserved {
 }
 
 impl HugePages {
-    pub(crate) fn read(root: &Root) -> Self {
+    pub(crate) fn read(root: &Sysroot) -> Self {
         const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
         let chosen = |file| {
             let text = root.text(&format!("{TRANSPARENT}/{file}"))?;
@@ -92,7 +92,7 @@ impl HugePages {
     }
 }
 
-fn reserved(root: &Root) -> Vec<Reserved> {
+fn reserved(root: &Sysroot) -> Vec<Reserved> {
     const POOLS: &str = "sys/kernel/mm/hugepages";
     let pool = |name: &String| {
         let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// The translation buffers of a core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct TlbLevel {
 }
 
 impl Tlb {
-    pub(crate) fn read(root: &Root) -> Self {
+    pub(crate) fn read(root: &Sysroot) -> Self {
         let mut levels = if root.is_live() { cpuid::levels() } else { Vec::new() };
         levels.sort_unstable();
         levels.dedup();

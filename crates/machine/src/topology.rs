@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -83,7 +83,7 @@ pub(crate) struct Topology {
 }
 
 /// Which CPUs there are: `(present, online)`. Where `/sys` is hidden, what `/proc/cpuinfo` lists.
-pub(crate) fn present_and_online(root: &Root) -> (CpuSet, CpuSet) {
+pub(crate) fn present_and_online(root: &Sysroot) -> (CpuSet, CpuSet) {
     let online = root.cpus(&format!("{CPU}/online")).unwrap_or_else(|| {
         let text = root.text("proc/cpuinfo").unwrap_or_default();
         let number = |line: &str| field(line, "processor")?.parse::<usize>().ok();
@@ -93,7 +93,7 @@ pub(crate) fn present_and_online(root: &Root) -> (CpuSet, CpuSet) {
     (present, online)
 }
 
-pub(crate) fn read(root: &Root, online: &CpuSet) -> Topology {
+pub(crate) fn read(root: &Sysroot, online: &CpuSet) -> Topology {
     let nodes = nodes(root, online);
     let (cores, siblings_known) = cores(root, online, &nodes);
     let smt = match root.text(&format!("{CPU}/smt/control")).as_deref() {
@@ -105,7 +105,7 @@ pub(crate) fn read(root: &Root, online: &CpuSet) -> Topology {
     Topology { packages: packages(&cores), nodes, cores, smt }
 }
 
-fn nodes(root: &Root, online: &CpuSet) -> Vec<Node> {
+fn nodes(root: &Sysroot, online: &CpuSet) -> Vec<Node> {
     const NODES: &str = "sys/devices/system/node";
     let node = |id| {
         let memory = root.text(&format!("{NODES}/node{id}/meminfo")).unwrap_or_default();
@@ -120,7 +120,7 @@ fn nodes(root: &Root, online: &CpuSet) -> Vec<Node> {
 }
 
 /// The cores, by first CPU, and whether the system said which CPUs are siblings.
-fn cores(root: &Root, online: &CpuSet, nodes: &[Node]) -> (Vec<Core>, bool) {
+fn cores(root: &Sysroot, online: &CpuSet, nodes: &[Node]) -> (Vec<Core>, bool) {
     let kinds = kinds(root, online);
     let mut siblings_known = !online.is_empty();
     let mut seen = CpuSet::default();
@@ -151,7 +151,7 @@ fn cores(root: &Root, online: &CpuSet, nodes: &[Node]) -> (Vec<Core>, bool) {
 
 /// Hybrid machines name two event sources (Intel) or give each CPU a capacity (ARM, and Linux 6.12
 /// on hybrid x86).
-fn kinds(root: &Root, online: &CpuSet) -> BTreeMap<usize, CoreKind> {
+fn kinds(root: &Sysroot, online: &CpuSet) -> BTreeMap<usize, CoreKind> {
     let named = [("cpu_core", CoreKind::Performance), ("cpu_atom", CoreKind::Efficiency)];
     let of_source = |(source, kind): (&str, CoreKind)| {
         let cpus = root.cpus(&format!("sys/bus/event_source/devices/{source}/cpus"));

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 
 /// Real hardware or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub enum VirtualKind {
 }
 
 impl Virtualisation {
-    pub(crate) fn read(root: &Root) -> Self {
+    pub(crate) fn read(root: &Sysroot) -> Self {
         let hypervisor = named_by_processor(root)
             .or_else(|| root.text("sys/hypervisor/type"))
             .or_else(|| root.text("proc/device-tree/hypervisor/compatible"))
@@ -51,7 +51,7 @@ impl Virtualisation {
 }
 
 /// Names that only virtual machines have in their firmware's tables.
-fn named_by_firmware(root: &Root) -> Option<String> {
+fn named_by_firmware(root: &Sysroot) -> Option<String> {
     const VIRTUAL: [(&str, &str); 9] = [
         ("QEMU", "QEMU"),
         ("KVM", "KVM"),
@@ -75,7 +75,7 @@ fn named_by_firmware(root: &Root) -> Option<String> {
 
 /// The hypervisor's signature in CPUID leaf 0x4000_0000; real hardware has no such leaf.
 #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-fn named_by_processor(root: &Root) -> Option<String> {
+fn named_by_processor(root: &Sysroot) -> Option<String> {
     if !root.is_live() {
         return None;
     }
@@ -88,6 +88,6 @@ fn named_by_processor(root: &Root) -> Option<String> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
-fn named_by_processor(_: &Root) -> Option<String> {
+fn named_by_processor(_: &Sysroot) -> Option<String> {
     None
 }

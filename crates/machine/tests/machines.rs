@@ -3,12 +3,12 @@
 mod fixture;
 
 use fixture::Fixture;
-use workahead_machine::evidence::CounterState;
+use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::memory::Transparent;
 use workahead_machine::tlb::TlbSource;
 use workahead_machine::topology::{CoreKind, Smt};
 use workahead_machine::virtualisation::VirtualKind;
-use workahead_machine::{EvidenceTier, Machine, Root};
+use workahead_machine::{EvidenceTier, Machine, Sysroot};
 
 const GIB: u64 = 1 << 30;
 
@@ -197,7 +197,7 @@ fn an_empty_root_and_garbage_are_unknown_not_errors() {
 
 #[test]
 fn a_root_that_is_not_there_is_refused() {
-    let message = Root::at("/no/such/machine".as_ref()).unwrap_err().to_string();
+    let message = Sysroot::at("/no/such/machine".as_ref()).unwrap_err().to_string();
     assert_eq!(message, "no directory /no/such/machine: give one that holds proc/ and sys/");
 }
 

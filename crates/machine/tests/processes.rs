@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use fixture::Fixture;
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::group::{Group, Own};
 use workahead_machine::process::machine_wide::Whole;
 use workahead_machine::process::{CpuClock, Tree, Used};
@@ -81,10 +81,10 @@ const ROUNDING_S: f64 = 0.05;
 fn a_process_that_burns_is_charged_what_it_says_itself() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     shell.told(BURN);
     let (said_s, _) = shell.times_s();
-    let used = tree.look(&Root::live()).since(&before);
+    let used = tree.look(&Sysroot::live()).since(&before);
     assert!(said_s > ROUNDING_S, "the loop is too short to see: {said_s} s");
     assert!((used.cpu_s - said_s).abs() <= ROUNDING_S, "{used:?} but {said_s} s");
     assert!((used.user_s + used.system_s - said_s).abs() <= ROUNDING_S, "{used:?}");
@@ -100,10 +100,10 @@ fn children_that_burn_and_die_are_charged_to_who_waited() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
     shell.told("true");
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     shell.told(&format!("({BURN}); ({BURN}; sh -c '{BURN}'; true); true"));
     let (own_s, children_s) = shell.times_s();
-    let used = tree.look(&Root::live()).since(&before);
+    let used = tree.look(&Sysroot::live()).since(&before);
     assert!(children_s > 2.0 * own_s, "the work was in children: {own_s} {children_s}");
     assert!((used.cpu_s - own_s - children_s).abs() <= 2.0 * ROUNDING_S, "{used:?} {children_s}");
     assert_eq!((used.cpu_clock, used.cpu_is_at_least), (CpuClock::Ticks, false));
@@ -123,13 +123,13 @@ fn a_child_seen_half_way_is_not_charged_twice() {
     while !is_half_way() {
         std::thread::yield_now();
     }
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     assert_eq!(before.pids().len(), 2);
     shell.told(&format!("kill -CONT {child}"));
     let (own_s, _) = shell.times_s();
     shell.told("wait");
     let (_, children_s) = shell.times_s();
-    let used = tree.look(&Root::live()).since(&before);
+    let used = tree.look(&Sysroot::live()).since(&before);
     assert_eq!((used.processes_ended, used.cpu_is_at_least), (1, false), "{used:?}");
     assert!(used.cpu_s < children_s * 0.8 + own_s, "only the second half: {used:?} {children_s}");
     assert!(used.cpu_s > children_s * 0.2, "{used:?} of {children_s} s");
@@ -146,7 +146,7 @@ fn an_orphan_stays_in_the_tree_and_its_end_is_said() {
     let mut tree = shell.tree();
     shell.told("sh -c 'sleep 1000 & wait' > /dev/null & true");
     let first = loop {
-        let look = tree.look(&Root::live());
+        let look = tree.look(&Sysroot::live());
         if look.pids().len() == 3 {
             break look;
         }
@@ -158,10 +158,10 @@ fn an_orphan_stays_in_the_tree_and_its_end_is_said() {
     let middle = middle.unwrap();
     let youngest = first.pids().into_iter().find(|pid| ![shell_pid, middle].contains(pid)).unwrap();
     shell.told(&format!("kill -9 {middle}; wait {middle} 2> /dev/null; true"));
-    let third = tree.look(&Root::live());
+    let third = tree.look(&Sysroot::live());
     assert!(third.pids().contains(&youngest), "remembered: {:?}", third.pids());
     shell.told(&format!("kill -9 {youngest}; while kill -0 {youngest} 2> /dev/null; do :; done"));
-    let fourth = tree.look(&Root::live());
+    let fourth = tree.look(&Sysroot::live());
     let used = fourth.since(&third);
     assert_eq!((used.processes_ended, used.cpu_is_at_least), (1, true), "{used:?}");
 }
@@ -170,14 +170,14 @@ fn an_orphan_stays_in_the_tree_and_its_end_is_said() {
 fn waiting_is_counted_as_switches() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     for _ in 0..20 {
         shell.told("true");
         // Time to find that there is nothing more to read: a shell that is interrupted while it
         // answers has the next line before it looks.
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    let used = tree.look(&Root::live()).since(&before);
+    let used = tree.look(&Sysroot::live()).since(&before);
     assert!(used.switches_voluntary >= 1, "{used:?}");
 }
 
@@ -186,10 +186,10 @@ fn a_thread_that_ended_is_said() {
     let mut tree = Tree::of(std::process::id());
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::spawn(move || ended.recv());
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     drop(end);
     assert!(thread.join().unwrap().is_err());
-    let used = tree.look(&Root::live()).since(&before);
+    let used = tree.look(&Sysroot::live()).since(&before);
     assert!(used.threads_ended >= 1 && used.threads_are_at_least, "{used:?}");
     assert!(!used.cpu_is_at_least, "a process keeps the times of its threads");
 }
@@ -198,10 +198,10 @@ fn a_thread_that_ended_is_said() {
 fn a_tree_that_has_ended_is_empty() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    let before = tree.look(&Root::live());
+    let before = tree.look(&Sysroot::live());
     shell.child.kill().unwrap();
     shell.child.wait().unwrap();
-    let after = tree.look(&Root::live());
+    let after = tree.look(&Sysroot::live());
     let used = after.since(&before);
     assert_eq!((after.running(), used.processes, used.processes_ended), (0, 0, 1));
     assert!(used.cpu_is_at_least && used.cpu_s == 0.0);
@@ -342,7 +342,7 @@ fn no_group_where_none_counts_cpu_time() {
 
 #[test]
 fn a_group_of_its_own_counts_a_server_to_its_end() {
-    let root = Root::live();
+    let root = Sysroot::live();
     let own = match Own::make(&root, "processes-test") {
         Ok(own) => own,
         // Not everyone may make groups; then the reason must be one.

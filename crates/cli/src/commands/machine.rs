@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use workahead_machine::caches::CacheKind;
-use workahead_machine::evidence::CounterState;
+use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::limits::siblings::{Seen, Source};
 use workahead_machine::limits::{Siblings, Store};
 use workahead_machine::memory::Transparent;
 use workahead_machine::tlb::TlbSource;
 use workahead_machine::topology::{CoreKind, Smt};
 use workahead_machine::virtualisation::VirtualKind;
-use workahead_machine::{Machine, Root};
+use workahead_machine::{Machine, Sysroot};
 
 use crate::counting::{self, Tried};
 use crate::output;
@@ -30,8 +30,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let root = match &args.root {
-        Some(directory) => Root::at(directory)?,
-        None => Root::live(),
+        Some(directory) => Sysroot::at(directory)?,
+        None => Sysroot::live(),
     };
     let machine = Machine::read(&root);
     if args.json {

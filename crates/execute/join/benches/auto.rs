@@ -19,7 +19,7 @@ use workahead_join::{Caches, Design, HashJoin, JoinType, Prober, Side, Strategy}
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
 use workahead_machine::pages::Pool;
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// How far behind the best a cell may be, measured twice.
 const BEHIND_MOST: f64 = 1.15;
@@ -52,9 +52,9 @@ struct Inputs {
 
 impl Inputs {
     fn new(rows: u32, probes: usize, percent: u32, columns: usize, keys: Keys) -> Self {
-        let mut draws = Draws::of(1);
+        let mut draws = Random::of(1);
         let key = |entry: u32| match keys {
-            Keys::Spread => Draws::of(u64::from(entry)).number() as i64,
+            Keys::Spread => Random::of(u64::from(entry)).number() as i64,
             Keys::Dense => i64::from(entry) - 1000,
             Keys::Quarter => i64::from(entry) * 4 + i64::from(entry % 3),
             Keys::Eighth => i64::from(entry) * 8 + i64::from(entry % 7),

@@ -14,7 +14,7 @@ use serde_json::json;
 use workahead_join::{Caches, HashJoin, JoinTable, JoinType, Prober, Side};
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// Rows of a batch as it comes from a file.
 const GIVEN_ROWS: usize = 1 << 17;
@@ -56,7 +56,7 @@ fn main() {
         (vec![4 << 10, 1 << 20], asked.number("--rows").unwrap_or(4 << 20), lengths)
     };
     for build_rows in sizes {
-        let mut draws = Draws::of(1);
+        let mut draws = Random::of(1);
         let permuted = draws.permutation(build_rows);
         let keys: Vec<i64> = permuted.into_iter().map(|key| i64::from(key) * 7919).collect();
         let probes: Vec<i64> =

@@ -19,7 +19,7 @@ use serde_json::json;
 use workahead_join::{Caches, HashJoin, JoinError, JoinTable, JoinType, Side, Worker, run};
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// How many times as long the slow worker takes.
 const SLOWED: f64 = 1.54;
@@ -97,7 +97,7 @@ fn main() {
     } else {
         (1 << 20, asked.number("--rows").unwrap_or(16 << 20))
     };
-    let mut draws = Draws::of(1);
+    let mut draws = Random::of(1);
     let permuted = draws.permutation(build_rows as u32);
     let keys: Vec<i64> = permuted.into_iter().map(|key| i64::from(key) * 7919).collect();
     let probes: Vec<i64> =

@@ -18,10 +18,10 @@ use workahead_machine::limits::lines::{Method, on_field};
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_walks::bucket::select::{Answers, look_up};
 use workahead_walks::bucket::{Compare, First, Load, Output, Probe, Table};
-use workahead_walks::draws::Draws;
 use workahead_walks::hash::hash_u64;
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Memory, Prefetching, ToL1};
+use workahead_walks::random::Random;
 use workahead_walks::technique::{Driver, Technique};
 use workahead_walks::threads::{Shares, Split, together};
 use workahead_walks::{Intent, Pause, Place, Row, with_isa};
@@ -39,7 +39,7 @@ struct Probes {
 
 /// The key of entry `i`: a number of a generator that repeats none.
 fn key(entry: usize) -> u64 {
-    Draws::of(entry as u64).number()
+    Random::of(entry as u64).number()
 }
 
 /// The value of entry `i`.
@@ -54,12 +54,12 @@ fn joined(key: u64, probe_value: u64, build_value: u64) -> u64 {
 
 impl Probes {
     fn new(probes: usize, entries: usize) -> Self {
-        let mut draws = Draws::of(7);
+        let mut random = Random::of(7);
         let column = || PageBuffer::<u64>::zeroed(probes, Pages::Huge).expect("memory for probes");
         let (mut keys, mut values) = (column(), column());
         let mut sum = 0_u64;
         for (row, (at_key, at_value)) in keys.iter_mut().zip(values.iter_mut()).enumerate() {
-            let entry = draws.below(entries as u32) as usize;
+            let entry = random.below(entries as u32) as usize;
             (*at_key, *at_value) = (key(entry), row as u64);
             sum = sum.wrapping_add(joined(key(entry), row as u64, value(entry)));
         }

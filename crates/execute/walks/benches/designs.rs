@@ -17,9 +17,9 @@ use workahead_walks::answers::BLOCK;
 use workahead_walks::bloom::{Bits, Filter, Survivors, sift};
 use workahead_walks::bucket::{self, First, Load, Probe, select};
 use workahead_walks::direct::shared::Share;
-use workahead_walks::draws::Draws;
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Direct, Prefetching, ToL1};
+use workahead_walks::random::Random;
 use workahead_walks::technique::{Driver, Technique};
 use workahead_walks::walk::Row;
 use workahead_walks::{Pause, Rows, answers, direct, with_isa};
@@ -122,7 +122,7 @@ struct Sparse {
 }
 
 fn key(entry: usize) -> u64 {
-    Draws::of(entry as u64).number()
+    Random::of(entry as u64).number()
 }
 
 impl Sparse {
@@ -141,10 +141,10 @@ impl Sparse {
 
     /// Keys of which so many in a hundred are in the table.
     fn probes(&self, count: usize, percent: u32) -> Vec<u64> {
-        let mut draws = Draws::of(u64::from(percent));
+        let mut random = Random::of(u64::from(percent));
         let mut probe = || {
-            let entry = draws.below(self.entries as u32) as usize;
-            let other = if draws.below(100) < percent { 0 } else { 1 << 40 };
+            let entry = random.below(self.entries as u32) as usize;
+            let other = if random.below(100) < percent { 0 } else { 1 << 40 };
             key(entry + other)
         };
         (0..count).map(|_| probe()).collect()
@@ -176,10 +176,10 @@ impl Dense {
     /// So many keys, one of every `sparsity` integers.
     fn new(entries: usize, sparsity: u32) -> Self {
         let span = entries as u32 * sparsity;
-        let mut draws = Draws::of(5);
-        let mut taken = |entry: u32| u64::from(entry * sparsity + draws.below(sparsity));
+        let mut random = Random::of(5);
+        let mut taken = |entry: u32| u64::from(entry * sparsity + random.below(sparsity));
         let keys: Vec<u64> =
-            Draws::of(1).permutation(entries as u32).into_iter().map(&mut taken).collect();
+            Random::of(1).permutation(entries as u32).into_iter().map(&mut taken).collect();
         let values: Vec<u64> = (0..entries as u64).collect();
         let buckets = bucket::Table::of(&keys, &values, Load::HALF, Pages::Huge).expect("memory");
         let last = u64::from(span - 1);
@@ -189,11 +189,11 @@ impl Dense {
     }
 
     fn probes(&self, count: usize, percent: u32) -> Vec<u64> {
-        let mut draws = Draws::of(u64::from(percent));
-        let mut probe = || match draws.below(100) < percent {
-            true => self.keys[draws.below(self.keys.len() as u32) as usize],
+        let mut random = Random::of(u64::from(percent));
+        let mut probe = || match random.below(100) < percent {
+            true => self.keys[random.below(self.keys.len() as u32) as usize],
             // Mostly out of range, as after a selection of the build side's highest keys.
-            false => u64::from(self.span) + u64::from(draws.below(self.span)),
+            false => u64::from(self.span) + u64::from(random.below(self.span)),
         };
         (0..count).map(|_| probe()).collect()
     }

@@ -12,10 +12,10 @@ use workahead_machine::cpus::CpuSet;
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_machine::{Machine, pin};
 use workahead_walks::chained::{Chains, HashJoin, Lists, Materialise};
-use workahead_walks::draws::Draws;
 use workahead_walks::hash::hash_u32;
 use workahead_walks::isa::Portable;
 use workahead_walks::materialise::pair_checksum;
+use workahead_walks::random::Random;
 use workahead_walks::record::{Joined, Record, Unclustered};
 use workahead_walks::technique::{self, Driver, Technique};
 use workahead_walks::threads::{Shares, Split, together};
@@ -35,11 +35,11 @@ impl Join {
     /// `probes` row ids: all rows in random order, over and over.
     fn new(rows: usize, probes: usize) -> Self {
         let pages = Pages::Huge;
-        let mut draws = Draws::of(1);
+        let mut random = Random::of(1);
         let mut side = || {
             let mut side = PageBuffer::<Record>::zeroed(rows, pages).expect("memory for a side");
             for (row, record) in side.iter_mut().enumerate() {
-                record.key = draws.below(rows as u32);
+                record.key = random.below(rows as u32);
                 record.row = row as u32;
             }
             side
@@ -48,7 +48,7 @@ impl Join {
         let chains =
             Chains::build(build.iter().map(|r| r.key), pages).expect("memory for the table");
         let mut rids = PageBuffer::<u32>::zeroed(probes, pages).expect("memory for row ids");
-        for (rid, drawn) in rids.iter_mut().zip(draws.permutation(probes as u32)) {
+        for (rid, drawn) in rids.iter_mut().zip(random.permutation(probes as u32)) {
             *rid = drawn % rows as u32;
         }
         Self { build, probe, chains, rids }

@@ -24,11 +24,11 @@ use workahead_machine::clock::Moment;
 use workahead_machine::pages::{Pages, Pool, Supply};
 use workahead_walks::answers::{Answers, BLOCK};
 use workahead_walks::bucket::{Load, Parts, Table, select};
-use workahead_walks::draws::Draws;
 use workahead_walks::hash::hash_u64;
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Memory, Prefetching, ToL1};
 use workahead_walks::radix::{Cut, Histogram, Join, Room, Scatter, Value, scattered};
+use workahead_walks::random::Random;
 use workahead_walks::walk::Sink;
 use workahead_walks::{Intent, Place, Row, with_isa};
 
@@ -86,10 +86,10 @@ fn each_thread<T: Send>(
 
 impl Inputs {
     fn new(builds: usize, probes: usize, (pages, room): (&Supply, Room), threads: usize) -> Self {
-        let key = |entry: u32| Draws::of(u64::from(entry)).number();
-        let mut draws = Draws::of(1);
-        let build = draws.permutation(builds as u32).into_iter().map(key).collect();
-        let probe = (0..probes).map(|_| key(draws.below(builds as u32))).collect();
+        let key = |entry: u32| Random::of(u64::from(entry)).number();
+        let mut random = Random::of(1);
+        let build = random.permutation(builds as u32).into_iter().map(key).collect();
+        let probe = (0..probes).map(|_| key(random.below(builds as u32))).collect();
         Self { build, probe, pages: pages.clone(), room, threads }
     }
 

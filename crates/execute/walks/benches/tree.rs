@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_machine::pin;
-use workahead_walks::draws::Draws;
 use workahead_walks::isa::{Detected, Isa, Portable};
 use workahead_walks::materialise::{Materialise, pair_checksum};
+use workahead_walks::random::Random;
 use workahead_walks::technique::{self, Technique};
 use workahead_walks::threads::together;
 use workahead_walks::tree::{
@@ -98,14 +98,14 @@ struct Data {
 impl Data {
     /// Keys `1..=keys`, each once; outer records with random keys, probing in random order.
     fn of(keys: u32) -> Self {
-        let draws = &mut Draws::of(2005);
-        let inner = draws.permutation(keys);
+        let random = &mut Random::of(2005);
+        let inner = random.permutation(keys);
         let pairs: Vec<(f32, u32)> = (1..=keys).map(|key| key as f32).zip(inner.clone()).collect();
         let mut records = PageBuffer::<Keyed>::zeroed(keys as usize, Pages::Huge).unwrap();
         for record in records.iter_mut() {
-            *record = Keyed { key: (draws.below(keys) + 1) as f32, payload: [7; 15] };
+            *record = Keyed { key: (random.below(keys) + 1) as f32, payload: [7; 15] };
         }
-        let rids = PageBuffer::copied(&draws.permutation(keys), Pages::Huge).unwrap();
+        let rids = PageBuffer::copied(&random.permutation(keys), Pages::Huge).unwrap();
         let narrow = Tree::bulk_load(&pairs, Fill::PAPER, Pages::Huge).unwrap();
         let wide = Tree::bulk_load(&pairs, Fill::PAPER, Pages::Huge).unwrap();
         Self { narrow, wide, records, rids, inner }

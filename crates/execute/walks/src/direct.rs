@@ -31,9 +31,9 @@ use std::thread;
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
 use crate::answers::{Answers, BLOCK, Blocks};
-use crate::draws::Draws;
 use crate::memory::Memory;
 use crate::place::{Intent, Place};
+use crate::random::Random;
 use crate::walk::{Row, Sink};
 use shared::Share;
 
@@ -111,7 +111,7 @@ impl Table {
             return Err(TableError::TooWide { lowest, highest });
         };
         // No group has the highest bit: there are not so many rows.
-        let hole = Draws::of(lowest).number() | 1 << (u64::BITS - 1);
+        let hole = Random::of(lowest).number() | 1 << (u64::BITS - 1);
         let places = places(bytes / PLACE_BYTES)?;
         Ok(Self { places, lowest, entries: AtomicUsize::new(0), hole })
     }
@@ -215,8 +215,8 @@ impl Table {
     /// or intent, seldom more than once.
     #[cold]
     fn move_hole(&mut self, value: u64) {
-        let mut draws = Draws::of(self.hole);
-        let holes = std::iter::repeat_with(|| draws.number());
+        let mut random = Random::of(self.hole);
+        let holes = std::iter::repeat_with(|| random.number());
         let free = |hole: &u64| *hole != value && self.values().all(|held| held != *hole);
         let hole = { holes }.find(free).expect("there are more numbers than places");
         let change = self.hole ^ hole;

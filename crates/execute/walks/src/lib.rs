@@ -14,24 +14,24 @@
 //! Slices only: this crate knows no Arrow, no file and no clock.
 
 pub mod answers;
-pub mod apart;
 pub mod bloom;
 pub mod bucket;
 pub mod chained;
 pub mod columnar;
+pub mod conformance;
 pub mod direct;
-pub mod draws;
 pub mod hash;
 pub mod isa;
 pub mod join_index;
-pub mod laws;
 pub mod materialise;
 pub mod memory;
 pub mod place;
 pub mod radix;
+pub mod random;
 pub mod record;
 pub mod schedule;
 pub mod speed_model;
+pub mod split_references;
 pub mod technique;
 pub mod threads;
 pub mod traced;

@@ -5,9 +5,9 @@ mod layout;
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
-use crate::draws::Draws;
 use crate::memory::Memory;
 use crate::place::Place;
+use crate::random::Random;
 use crate::walk::Row;
 
 pub use layout::{HalfLine, Joined, Line, OneLine, Payload, Record};
@@ -23,12 +23,12 @@ pub use layout::{HalfLine, Joined, Line, OneLine, Payload, Record};
 pub fn drawn_table(
     rows: u32,
     keys: u32,
-    draws: &mut Draws,
+    random: &mut Random,
     pages: Pages,
 ) -> Result<PageBuffer<Record>, AllocationError> {
     let mut table = PageBuffer::<Record>::zeroed(rows as usize, pages)?;
     for (row, record) in (0..).zip(table.iter_mut()) {
-        let key = draws.below(keys) + 1;
+        let key = random.below(keys) + 1;
         *record = Record::new(key, row, row ^ key);
     }
     Ok(table)

@@ -86,7 +86,7 @@ pub struct Level {
 /// A bulk-loaded CSB+-tree over nodes of one size.
 pub struct Tree<N> {
     nodes: PageBuffer<N>,
-    /// Root first, leaves last.
+    /// Sysroot first, leaves last.
     levels: Vec<Level>,
     pairs: usize,
     /// Offset of the first leaf, in units: an offset below it is an inner node.

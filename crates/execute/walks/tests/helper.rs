@@ -7,9 +7,9 @@
 use workahead_machine::pages::Pages;
 use workahead_machine::pin;
 use workahead_walks::chained::{Chains, HashJoin, Lists};
-use workahead_walks::draws::Draws;
 use workahead_walks::hash::hash_u32;
 use workahead_walks::isa::Portable;
+use workahead_walks::random::Random;
 use workahead_walks::record::{Record, Unclustered, drawn_table};
 use workahead_walks::technique::run;
 use workahead_walks::work_ahead::{
@@ -88,10 +88,10 @@ fn image(lists: Lists<'_>, tables: [&[Record]; 2], rids: &[u32]) -> (Vec<u32>, V
 
 #[test]
 fn tables_are_the_same_after_every_run_beside_a_helper() {
-    let draws = &mut Draws::of(1);
-    let build = drawn_table(3000, 1000, draws, Pages::Small).unwrap();
-    let probe = drawn_table(3000, 1500, draws, Pages::Small).unwrap();
-    let rids = draws.permutation(3000);
+    let random = &mut Random::of(1);
+    let build = drawn_table(3000, 1000, random, Pages::Small).unwrap();
+    let probe = drawn_table(3000, 1500, random, Pages::Small).unwrap();
+    let rids = random.permutation(3000);
     let chains = Chains::build(build.iter().map(|record| record.key), Pages::Small).unwrap();
     let of_now = || image(Lists::of(&chains), [&build, &probe], &rids);
     let before = of_now();

@@ -10,8 +10,8 @@ use workahead_machine::pages::{HUGE_PAGE_BYTES, Pages};
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::chained::Chains;
 use workahead_walks::columnar;
-use workahead_walks::draws::Draws;
 use workahead_walks::join_index::{Draft, Order, Pairs, Unmatched};
+use workahead_walks::random::Random;
 use workahead_walks::record::drawn_table;
 use workahead_walks::tree::{Fill, Node, Node64, Node128, Tree, TreeError};
 
@@ -93,15 +93,15 @@ fn tree<N: Node>(pages: Pages, bytes: usize) {
 fn drawn_pairs(pages: Pages, order: Order) {
     let draft = Draft { pairs: 8_000_000, order, ..Draft::PAPER_OUTER };
     let layout = Layout { bytes: 8 * draft.pairs, buffers: 1 };
-    let draw = || draft.draw(&mut Draws::of(3), pages);
+    let draw = || draft.draw(&mut Random::of(3), pages);
     check("drawn join index", layout, Pairs::bytes, draw);
 }
 
 /// As many, and the two buffers of a hash table to find them by.
 fn found_pairs(pages: Pages) {
-    let mut draws = Draws::of(5);
-    let left = drawn_table(1_000_000, 1000, &mut draws, pages).unwrap();
-    let right = drawn_table(8000, 1000, &mut draws, pages).unwrap();
+    let mut random = Random::of(5);
+    let left = drawn_table(1_000_000, 1000, &mut random, pages).unwrap();
+    let right = drawn_table(8000, 1000, &mut random, pages).unwrap();
     let mut partners = [0_usize; 1001];
     right.iter().for_each(|record| partners[record.key as usize] += 1);
     let count: usize = left.iter().map(|record| partners[record.key as usize]).sum();

@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Cannot, Restored, current, explained};
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 const DIRECTORY: &str = "run/workahead";
 const FILE: &str = "run/workahead/settings.journal";
@@ -31,7 +31,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(root: &Root) -> Result<Journal, Cannot> {
+    pub(super) fn open(root: &Sysroot) -> Result<Journal, Cannot> {
         let no_place = |error: io::Error| {
             Cannot(format!("no journal of settings in /{DIRECTORY}: {}", explained(&error)))
         };
@@ -53,7 +53,7 @@ impl Journal {
     }
 
     /// The journal of a killed run; none is made, none is waited for.
-    pub(super) fn open_if_any(root: &Root) -> Option<Journal> {
+    pub(super) fn open_if_any(root: &Sysroot) -> Option<Journal> {
         let length = std::fs::metadata(root.path(FILE)).ok()?.len();
         (length > 0).then(|| Journal::open(root).ok())?
     }
@@ -69,7 +69,7 @@ impl Journal {
     }
 
     /// Undoes the changes, last one first, and empties the journal once all are undone.
-    pub(super) fn restore(&mut self, root: &Root) -> Vec<Restored> {
+    pub(super) fn restore(&mut self, root: &Sysroot) -> Vec<Restored> {
         let mut restored = Vec::new();
         let mut kept = Vec::new();
         for entry in self.entries.drain(..).rev() {
@@ -100,7 +100,7 @@ enum Undone {
     Refused(Restored),
 }
 
-fn undo(root: &Root, entry: &Entry) -> Undone {
+fn undo(root: &Sysroot, entry: &Entry) -> Undone {
     let told = |value: &str, trouble: Option<String>| Restored {
         path: format!("/{}", entry.path),
         value: value.to_owned(),

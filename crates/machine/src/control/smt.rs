@@ -15,7 +15,7 @@ use super::{Cannot, Controls, current, lock};
 use crate::cgroup;
 use crate::cpus::CpuSet;
 use crate::machine::Machine;
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// The values of the axis `smt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,12 +81,12 @@ impl Controls {
 ///
 /// # Errors
 /// In words, why not.
-pub fn can_switch(root: &Root) -> Result<(), Cannot> {
+pub fn can_switch(root: &Sysroot) -> Result<(), Cannot> {
     state(root).and_then(|_| keeps_cpusets(root))
 }
 
 /// What the kernel says, if it lets anyone switch.
-fn state(root: &Root) -> Result<String, Cannot> {
+fn state(root: &Sysroot) -> Result<String, Cannot> {
     let cannot = |why: &str| Err(Cannot(format!("SMT can't be switched here: {why}")));
     match current(root, CONTROL) {
         None => cannot("this kernel shows no smt/control"),
@@ -102,7 +102,7 @@ fn state(root: &Root) -> Result<String, Cannot> {
 
 /// CPU sets of version 1 forget a CPU that goes offline for good (cpuset(7), "Hotplug"): the
 /// machine would not be as it was.
-fn keeps_cpusets(root: &Root) -> Result<(), Cannot> {
+fn keeps_cpusets(root: &Sysroot) -> Result<(), Cannot> {
     let Some(point) = cgroup::mount_point_v1(root, "cpuset") else { return Ok(()) };
     let has_set = |name: &String| root.cpus(&format!("{point}/{name}/cpuset.cpus")).is_some();
     match root.names(&point).into_iter().find(has_set) {

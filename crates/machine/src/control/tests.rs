@@ -5,21 +5,21 @@ use std::path::Path;
 
 use super::*;
 
-fn described(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+fn described(files: &[(&str, &str)]) -> (tempfile::TempDir, Sysroot) {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let file = directory.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, format!("{text}\n")).unwrap();
     }
-    let root = Root::at(directory.path()).unwrap();
+    let root = Sysroot::at(directory.path()).unwrap();
     (directory, root)
 }
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
 const PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
-fn server() -> (tempfile::TempDir, Root) {
+fn server() -> (tempfile::TempDir, Sysroot) {
     described(&[
         (SMT, "on"),
         (PAGES, "always [madvise] never"),
@@ -28,7 +28,7 @@ fn server() -> (tempfile::TempDir, Root) {
 }
 
 /// The machine as a kill would leave it, with nobody alive who holds the journal.
-fn copy(from: &Path) -> (tempfile::TempDir, Root) {
+fn copy(from: &Path) -> (tempfile::TempDir, Sysroot) {
     fn all(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
@@ -42,7 +42,7 @@ fn copy(from: &Path) -> (tempfile::TempDir, Root) {
     }
     let directory = tempfile::tempdir().unwrap();
     all(from, directory.path());
-    let root = Root::at(directory.path()).unwrap();
+    let root = Sysroot::at(directory.path()).unwrap();
     (directory, root)
 }
 

@@ -44,14 +44,14 @@ impl Limits {
     /// The measured size of the second-level cache.
     #[must_use]
     pub fn l2_bytes(&self) -> Option<usize> {
-        self.knees.l2_bytes
+        self.cache_sizes.l2_bytes
     }
 
     /// The measured size of the last-level cache that is really ours: in a virtual machine it is
     /// shared with others, and what the system reports is theirs too.
     #[must_use]
     pub fn useful_llc_bytes(&self) -> Option<usize> {
-        self.knees.useful_llc_bytes
+        self.cache_sizes.useful_llc_bytes
     }
 
     /// Nanoseconds of the processor's pause instruction.

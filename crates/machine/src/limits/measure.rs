@@ -27,7 +27,7 @@ use super::curve::Curve;
 use super::deadline::Deadline;
 use super::field::Field;
 use super::lines::{self, LineRate, LinesPoint, Method};
-use super::{Knees, Limits, Siblings, VERSION, pause, unshown};
+use super::{CacheSizes, Limits, Siblings, VERSION, limitations, pause};
 
 /// What each phase may take, in hundredths of the whole. Touching comes twice.
 mod percent {
@@ -73,7 +73,7 @@ impl Limits {
         let mut limits = run.empty();
         run.fill(&mut limits)?;
         limits.presence = run.presence.share();
-        limits.unshown.extend(unshown::of(machine, &limits));
+        limits.limitations.extend(limitations::of(machine, &limits));
         limits.seconds = began.elapsed().as_secs_f64();
         Ok(limits.rounded())
     }
@@ -133,10 +133,10 @@ impl<'a> Run<'a> {
             instruction_sets: bandwidth::instruction_sets(),
             pause_ns: 0.0,
             siblings: Siblings::default(),
-            knees: Knees::default(),
+            cache_sizes: CacheSizes::default(),
             huge_share: None,
             presence: 1.0,
-            unshown: Vec::new(),
+            limitations: Vec::new(),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         if limits.lines.is_empty() {
             self.latency(&field, limits, percent::LATENCY)?;
             self.bandwidth(&mut field, limits)?;
-            limits.knees = Knees::of(&limits.latency);
+            limits.cache_sizes = CacheSizes::of(&limits.latency);
         } else {
             self.latency(&field, limits, percent::SMALL_LATENCY)?;
         }
@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.latency(&field, limits, percent::LATENCY)?;
-        limits.knees = Knees::of(&limits.latency);
+        limits.cache_sizes = CacheSizes::of(&limits.latency);
         self.bandwidth(&mut field, limits)?;
         self.lines(&field, limits, percent::LINES)
     }
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
                 return Ok(field);
             }
             if Instant::now() + next > deadline.at {
-                limits.unshown.push(format!(
+                limits.limitations.push(format!(
                     "{} pages beyond {} MiB: this machine hands out memory too slowly now; \
                      measure again when it has had it",
                     words(pages),

@@ -2,7 +2,7 @@
 
 use crate::pages::Pages;
 
-use super::{Knees, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
+use super::{CacheSizes, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
 
 /// One and four threads; on huge pages 1000 lines/s at 1 KiB and 100 at 16 KiB; half on 4 KiB.
 pub(super) fn limits() -> Limits {
@@ -36,9 +36,9 @@ pub(super) fn limits() -> Limits {
         instruction_sets: Vec::new(),
         pause_ns: 10.0,
         siblings: Siblings::default(),
-        knees: Knees { l2_bytes: Some(1 << 19), ..Knees::default() },
+        cache_sizes: CacheSizes { l2_bytes: Some(1 << 19), ..CacheSizes::default() },
         huge_share: Some(1.0),
         presence: 1.0,
-        unshown: Vec::new(),
+        limitations: Vec::new(),
     }
 }

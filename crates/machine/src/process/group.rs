@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TICKS_PER_S;
 use crate::cgroup::{self, Version};
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// A control group whose CPU time can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Group {
     /// The group of a process: the one with the fewest strangers in it, version 2 where both are
     /// alike. `pids` are those who are not strangers.
     #[must_use]
-    pub fn of(root: &Root, pids: &[u32]) -> Option<Group> {
+    pub fn of(root: &Sysroot, pids: &[u32]) -> Option<Group> {
         let process = pids.first()?.to_string();
         let mut found = groups(root, &process);
         found.sort_by_key(|group| (group.strangers(root, pids), group.version == Version::One));
@@ -61,13 +61,13 @@ impl Group {
     /// The group's directory, where the kernel can count events of groups by it: those of version
     /// 2 (perf_event_open(2), `PERF_FLAG_PID_CGROUP`).
     #[must_use]
-    pub fn for_events(&self, root: &Root) -> Option<std::path::PathBuf> {
+    pub fn for_events(&self, root: &Sysroot) -> Option<std::path::PathBuf> {
         (self.version == Version::Two).then(|| root.path(&self.directory))
     }
 
     /// CPU time of everything in the group and below it.
     #[must_use]
-    pub fn cpu(&self, root: &Root) -> Option<GroupCpu> {
+    pub fn cpu(&self, root: &Sysroot) -> Option<GroupCpu> {
         let at = &self.directory;
         if self.version == Version::Two {
             let text = root.text(&format!("{at}/cpu.stat"))?;
@@ -89,7 +89,7 @@ impl Group {
 
     /// How many processes of the group are none of these, those of groups below it counted too.
     #[must_use]
-    pub fn strangers(&self, root: &Root, pids: &[u32]) -> usize {
+    pub fn strangers(&self, root: &Sysroot, pids: &[u32]) -> usize {
         let mut left = vec![self.directory.clone()];
         let mut strangers = 0;
         while let Some(directory) = left.pop() {
@@ -105,7 +105,7 @@ impl Group {
 }
 
 /// Every group of a process whose CPU time can be read.
-fn groups(root: &Root, process: &str) -> Vec<Group> {
+fn groups(root: &Sysroot, process: &str) -> Vec<Group> {
     let groups = cgroup::groups_of(root, process, "cpuacct").into_iter();
     let groups = groups.map(|(version, directory)| Group { version, directory });
     groups.filter(|group| group.cpu(root).is_some()).collect()
@@ -122,7 +122,7 @@ fn number_after(text: &str, key: &str) -> Option<f64> {
 /// A group made for one server; removed when dropped, which the kernel allows once it is empty.
 #[derive(Debug)]
 pub struct Own {
-    root: Root,
+    root: Sysroot,
     group: Group,
 }
 
@@ -135,7 +135,7 @@ impl Own {
     ///
     /// # Errors
     /// In words, why this machine does not let us.
-    pub fn make(root: &Root, name: &str) -> Result<Own, String> {
+    pub fn make(root: &Sysroot, name: &str) -> Result<Own, String> {
         let mut parents = groups(root, "self");
         parents.sort_by_key(|group| group.version == Version::One);
         let mut refusal = "no control group that counts CPU time is mounted".to_owned();
@@ -175,7 +175,7 @@ impl Drop for Own {
     }
 }
 
-fn remove_leftovers(root: &Root, parent: &str) {
+fn remove_leftovers(root: &Sysroot, parent: &str) {
     for name in root.names(parent) {
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         if maker.is_some_and(|pid| !root.has(&format!("proc/{pid}"))) {

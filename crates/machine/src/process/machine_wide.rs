@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TICKS_PER_S;
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// What the machine had done at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Whole {
 const FREQUENCIES_MAX: usize = 8;
 
 /// What the CPUs run at, in GHz.
-fn ghz(root: &Root) -> Option<f64> {
+fn ghz(root: &Sysroot) -> Option<f64> {
     const CPUS: &str = "sys/devices/system/cpu";
     let cpus = root.numbered(CPUS, "cpu");
     let every = cpus.len().div_ceil(FREQUENCIES_MAX).max(1);
@@ -53,7 +53,7 @@ fn ghz(root: &Root) -> Option<f64> {
 impl Whole {
     /// Reads it now.
     #[must_use]
-    pub fn look(root: &Root) -> Whole {
+    pub fn look(root: &Sysroot) -> Whole {
         let stat = root.text("proc/stat").unwrap_or_default();
         let ticks: Vec<f64> = stat
             .lines()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 
 /// A process, told apart from a later one with the same number by when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +83,7 @@ pub(super) struct Process {
 /// How often a thread has moved to another CPU (`/proc/PID/sched`, kernel/sched/debug.c). `None`
 /// where the kernel keeps no account, or the thread has ended.
 #[must_use]
-pub fn migrations_of(root: &Root, thread: u32) -> Option<u64> {
+pub fn migrations_of(root: &Sysroot, thread: u32) -> Option<u64> {
     let text = root.text(&format!("proc/{thread}/sched"))?;
     let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
     line.rsplit(':').next()?.trim().parse().ok()
@@ -91,7 +91,7 @@ pub fn migrations_of(root: &Root, thread: u32) -> Option<u64> {
 
 /// `PID (NAME) STATE PARENT …`: the name may hold anything, spaces and brackets too, so fields are
 /// counted from the last bracket.
-pub(super) fn line(root: &Root, pid: usize) -> Option<Line> {
+pub(super) fn line(root: &Sysroot, pid: usize) -> Option<Line> {
     let text = root.text(&format!("proc/{pid}/stat"))?;
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
     let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
@@ -114,13 +114,13 @@ pub(super) fn line(root: &Root, pid: usize) -> Option<Line> {
 }
 
 /// A process's threads. One that ends while it is read is left out.
-pub(super) fn threads(root: &Root, pid: usize) -> BTreeMap<usize, Thread> {
+pub(super) fn threads(root: &Sysroot, pid: usize) -> BTreeMap<usize, Thread> {
     let tasks = format!("proc/{pid}/task");
     let thread = |tid: usize| Some((tid, thread(root, &format!("{tasks}/{tid}"))?));
     root.numbered(&tasks, "").into_iter().filter_map(thread).collect()
 }
 
-fn thread(root: &Root, task: &str) -> Option<Thread> {
+fn thread(root: &Sysroot, task: &str) -> Option<Thread> {
     let status = root.text(&format!("{task}/status"))?;
     let count = |key: &str| field(&status, key).and_then(|count| count.parse().ok()).unwrap_or(0);
     // Nanoseconds on a CPU, nanoseconds waiting for one, slices (sched-stats in the kernel's

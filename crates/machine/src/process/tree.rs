@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{self, Id, Line, Process};
 use super::used::{self, Used};
-use crate::root::Root;
+use crate::sysroot::Sysroot;
 
 /// A process and its descendants, looked at again and again.
 ///
 /// ```
-/// use workahead_machine::{Root, process::Tree};
+/// use workahead_machine::{Sysroot, process::Tree};
 /// let mut tree = Tree::of(std::process::id());
-/// let before = tree.look(&Root::live());
+/// let before = tree.look(&Sysroot::live());
 /// let _work: u64 = (0..1000).sum();
-/// let used = tree.look(&Root::live()).since(&before);
+/// let used = tree.look(&Sysroot::live()).since(&before);
 /// assert!(used.cpu_s >= 0.0 && used.processes >= 1);
 /// ```
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Tree {
     }
 
     /// Reads what every process of the tree has done so far. Nothing is in it once all have ended.
-    pub fn look(&mut self, root: &Root) -> Snapshot {
+    pub fn look(&mut self, root: &Sysroot) -> Snapshot {
         let lines: BTreeMap<usize, Line> = root
             .numbered("proc", "")
             .into_iter()

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::{Snapshot, Tree, migrations_of};
 
 use crate::event::{Code, Event, Privilege, Software};
@@ -16,14 +16,14 @@ use crate::source::{CountError, Counting, Reading, Source, Target};
 /// Reads a tree of processes, and nothing else.
 #[derive(Debug, Clone)]
 pub struct Accounts {
-    root: Root,
+    root: Sysroot,
     /// Remembers whom it has seen, by the tree's first process.
     trees: BTreeMap<u32, Tree>,
 }
 
 impl Default for Accounts {
     fn default() -> Self {
-        Self { root: Root::live(), trees: BTreeMap::new() }
+        Self { root: Sysroot::live(), trees: BTreeMap::new() }
     }
 }
 
@@ -75,7 +75,7 @@ impl Source for Accounts {
 
 /// The accounts of one tree between two looks.
 struct Account {
-    root: Root,
+    root: Sysroot,
     tree: Tree,
     kinds: Vec<Software>,
     begun: Option<Look>,

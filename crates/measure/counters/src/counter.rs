@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use workahead_machine::Machine;
-use workahead_machine::evidence::{CounterState, Counters};
+use workahead_machine::evidence_tier::{CounterState, Counters};
 use workahead_machine::topology::Core;
 
 use crate::accounts::Accounts;

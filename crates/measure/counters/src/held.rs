@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::Tree;
 
 use crate::source::CountError;
@@ -91,7 +91,7 @@ impl Drop for Held {
         let asked = Instant::now();
         while asked.elapsed() < GRACE {
             let has_ended = !matches!(self.child.try_wait(), Ok(None));
-            if has_ended && tree.look(&Root::live()).running() == 0 {
+            if has_ended && tree.look(&Sysroot::live()).running() == 0 {
                 return;
             }
             std::thread::sleep(LOOK_EVERY);
@@ -103,7 +103,7 @@ impl Drop for Held {
 
 /// To a process and all that it started; those that have ended do not mind.
 fn signal(tree: &mut Tree, signal: Signal) {
-    let pids = tree.look(&Root::live()).pids();
+    let pids = tree.look(&Sysroot::live()).pids();
     let pids = pids.into_iter().filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     for pid in pids {
         let _ = kill_process(pid, signal);
@@ -202,7 +202,7 @@ mod tests {
         let stubborn: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         drop(held);
         // Killed; whoever adopts it waits for it in time.
-        let running = || Tree::of(stubborn).look(&Root::live()).running();
+        let running = || Tree::of(stubborn).look(&Sysroot::live()).running();
         let begun = Instant::now();
         while running() > 0 {
             assert!(begun.elapsed() < Duration::from_secs(60));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::Tree;
 
 use crate::source::Target;
@@ -35,7 +35,7 @@ pub struct ControlGroup {
 /// A process and everything that it started, thread by thread and CPU by CPU.
 #[derive(Debug)]
 pub struct Processes {
-    root: Root,
+    root: Sysroot,
     tree: Tree,
     cpus: Vec<u32>,
 }
@@ -58,7 +58,7 @@ impl Processes {
     /// The tree that grows from a process, on these CPUs.
     #[must_use]
     pub fn of(pid: u32, cpus: Vec<u32>) -> Self {
-        Self { root: Root::live(), tree: Tree::of(pid), cpus }
+        Self { root: Sysroot::live(), tree: Tree::of(pid), cpus }
     }
 }
 

@@ -23,7 +23,7 @@ use workahead_engines::fill::fill;
 use workahead_engines::load::{Edge, End, Load, Until};
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::Tree;
 use workahead_machine::process::machine_wide::Whole;
 use workahead_study::engine::Stop;
@@ -239,7 +239,7 @@ fn observed(
     let bare = || drive(asked, (workload, target), clients, &mut |_| {});
     let taken_s = RefCell::new(Vec::new());
     let seen = || {
-        let (root, mut tree) = (Root::live(), Tree::of(server));
+        let (root, mut tree) = (Sysroot::live(), Tree::of(server));
         let mut looks = Vec::new();
         let mut look_s = 0.0;
         let ran = drive(asked, (workload, target), clients, &mut |_| {

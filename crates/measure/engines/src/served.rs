@@ -81,7 +81,7 @@ use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
 use workahead_machine::limits::Limits;
 use workahead_machine::scheduling::Policy;
-use workahead_machine::{CpuSet, EvidenceTier, Machine, Root};
+use workahead_machine::{CpuSet, EvidenceTier, Machine, Sysroot};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
 use workahead_study::inside::Command;
@@ -221,7 +221,7 @@ impl Served {
 
     /// Why this machine or product can't do a cell at all.
     fn impossible(&self, asked: &Asked, protocol: Protocol) -> Option<String> {
-        let root = Root::live();
+        let root = Sysroot::live();
         let smt = match asked.smt {
             SmtAxis::OffHotplug => smt::can_switch(&root).err(),
             _ => None,
@@ -260,7 +260,7 @@ impl Served {
             return Ok(());
         }
         if self.controls.is_none() {
-            self.controls = Some(Controls::take(&Root::live()).map_err(failed)?.0);
+            self.controls = Some(Controls::take(&Sysroot::live()).map_err(failed)?.0);
         }
         let Some(controls) = &mut self.controls else { unreachable!("taken just now") };
         match asked.smt {

@@ -27,11 +27,11 @@ use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{ControlGroup, Processes, Together, Whom};
-use workahead_machine::evidence::CounterState;
+use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
-use workahead_machine::{CpuSet, Machine, Root};
+use workahead_machine::{CpuSet, Machine, Sysroot};
 use workahead_study::engine::Sample;
 use workahead_study::watch::{Watch, Watched};
 
@@ -234,7 +234,7 @@ impl Watcher {
     /// The control group with all of a server of ours in it.
     fn group_of(&mut self, watchee: Watchee) -> Option<PathBuf> {
         let Watchee::Ours(pid) = watchee else { return None };
-        let root = Root::live();
+        let root = Sysroot::live();
         if self.own.is_none() {
             self.own = Own::make(&root, "server").ok();
         }

@@ -131,7 +131,7 @@ pub trait Client: Send {
     /// See [`SessionError`].
     fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError>;
 
-    /// Draws the next input; its kind, and the pauses around it.
+    /// Random the next input; its kind, and the pauses around it.
     fn next(&mut self) -> Next;
 
     /// Runs the input that was drawn last, whole; again with the same input after

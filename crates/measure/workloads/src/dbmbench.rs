@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::WorkloadError;
 use crate::client::{Client, Condition, Explained, Moment, Outcome, RowSink, Table, Workload};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError, Value};
 pub use answers::{Answer, Answers};
 pub use plan::{Pinning, Plan, pinning};
@@ -238,12 +238,12 @@ impl Dbmbench {
         Range { low, high: low + width + 1 }
     }
 
-    fn range(&self, draws: &mut Draws) -> Range {
+    fn range(&self, random: &mut Random) -> Range {
         let (width, values) = (self.options.width(), self.options.a2_values);
         match self.options.bounds {
             Bounds::Fixed => self.fixed_range(),
             Bounds::Random => {
-                let low = draws.within(0, i64::from(values - width)) as u32;
+                let low = random.within(0, i64::from(values - width)) as u32;
                 Range { low, high: low + width + 1 }
             }
         }
@@ -299,7 +299,7 @@ impl Workload for Dbmbench {
     }
 
     fn explained(&self, dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
-        let range = self.range(&mut Draws::new(self.options.seed, data::CLIENTS, 0));
+        let range = self.range(&mut Random::new(self.options.seed, data::CLIENTS, 0));
         let pinned = pinning(dialect, self.options.query, self.options.plan)?;
         Ok(vec![Explained {
             name: self.options.query.name().to_owned(),
@@ -326,7 +326,7 @@ impl Workload for Dbmbench {
 impl Dbmbench {
     /// Rows selected as asked for, and one answer of the query, by a plain statement.
     fn check_data(&self, session: &mut dyn Session) -> Result<Vec<Condition>, SessionError> {
-        let range = self.range(&mut Draws::new(self.options.seed, data::CLIENTS, 0));
+        let range = self.range(&mut Random::new(self.options.seed, data::CLIENTS, 0));
         let text = session.dialect().placeholders(texts::SELECTED);
         let statement = session.prepare(&text)?;
         let values = [range.low, range.high].map(|bound| Value::Int(i64::from(bound)));

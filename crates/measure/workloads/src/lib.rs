@@ -4,16 +4,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod atomic_file;
 pub mod checksum;
 pub mod client;
+mod cycle;
 pub mod dbmbench;
-pub mod draft;
-pub mod draws;
 mod error;
 pub mod keys;
 pub mod loops;
 pub mod order_entry;
-mod rounds;
+pub mod random;
 pub mod row_groups;
 pub mod session;
 pub mod sql_file;

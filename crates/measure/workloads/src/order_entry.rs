@@ -14,9 +14,9 @@
 //! every order that was acknowledged are looked at. Much of the specification is not met (no
 //! terminals' screens, no priced system, no check of durable media): [`DISCLAIMER`].
 
-mod acknowledged;
 mod conditions;
 mod delivery;
+mod durability_log;
 mod enquiries;
 mod input;
 mod inputs;
@@ -38,10 +38,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::WorkloadError;
 use crate::client::{Client, Condition, Moment, RowSink, Table, Workload};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError};
-use acknowledged::Acknowledged;
-pub use acknowledged::AcknowledgedCounts;
+pub use durability_log::AcknowledgedCounts;
+use durability_log::DurabilityLog;
 pub use input::{Delivery, Input, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 pub use inputs::InputCounts;
 pub use mix::{Mix, Pauses, response_limit_s};
@@ -100,7 +100,7 @@ pub struct OrderEntry {
 /// What its terminals share.
 #[derive(Debug, Default)]
 struct Shared {
-    acknowledged: Acknowledged,
+    durability_log: DurabilityLog,
     counts: Mutex<InputCounts>,
 }
 
@@ -117,7 +117,7 @@ impl OrderEntry {
     /// When the sizes can't be made.
     pub fn new(options: Options) -> Result<Self, WorkloadError> {
         options.population.checked()?;
-        let constants = Constants::new(&mut Draws::new(options.seed, CONSTANTS, 0));
+        let constants = Constants::new(&mut Random::new(options.seed, CONSTANTS, 0));
         Ok(Self { options, constants, shared: Arc::default() })
     }
 
@@ -143,21 +143,21 @@ impl OrderEntry {
     /// that no answer came to.
     #[must_use]
     pub fn acknowledged(&self) -> AcknowledgedCounts {
-        self.shared.acknowledged.counts()
+        self.shared.durability_log.counts()
     }
 
     fn forget(&self) {
-        self.shared.acknowledged.forget();
+        self.shared.durability_log.forget();
         let mut counts = self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner);
         *counts = InputCounts::default();
     }
 
-    /// Draws of a client's own, other ones in each run.
-    fn draws(&self, purpose: u32, client: u32) -> Draws {
+    /// Random of a client's own, other ones in each run.
+    fn random(&self, purpose: u32, client: u32) -> Random {
         // Runs are kept apart by the seed, which the rows' streams do not share: an odd factor
         // gives every run another one.
         let run = u64::from(self.options.run).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Draws::new(self.options.seed ^ run, purpose, client)
+        Random::new(self.options.seed ^ run, purpose, client)
     }
 }
 
@@ -186,10 +186,10 @@ impl Workload for OrderEntry {
             constants: self.constants,
             warehouse: number % population.warehouses + 1,
             district: number / population.warehouses % DISTRICTS + 1,
-            draws: self.draws(INPUTS, number),
+            random: self.random(INPUTS, number),
         };
         Box::new(terminal::Terminal {
-            chooser: mix::Chooser::new(mix, pauses, self.draws(CHOICES, number)),
+            chooser: mix::Chooser::new(mix, pauses, self.random(CHOICES, number)),
             typist,
             isolation,
             shared: self.shared.clone(),
@@ -216,7 +216,7 @@ impl Workload for OrderEntry {
         match when {
             Moment::Loaded => self.forget(),
             Moment::Drained => {
-                conditions.extend(self.shared.acknowledged.check(session, population)?);
+                conditions.extend(self.shared.durability_log.check(session, population)?);
                 conditions.extend(self.counts().check(population.warehouses));
             }
         }

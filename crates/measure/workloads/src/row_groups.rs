@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Encoding (dictionaries, compression) is where the time goes; appending copies bytes. The file
-//! has its final name only once it is complete ([`Draft`]).
+//! has its final name only once it is complete ([`AtomicFile`]).
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -25,7 +25,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::WorkloadError;
-use crate::draft::Draft;
+use crate::atomic_file::AtomicFile;
 
 /// A dictionary as large as this is given up: most values are new, and looking each up costs more
 /// than all the rest of writing it.
@@ -35,7 +35,7 @@ const DICTIONARY_BYTES: usize = 256 << 10;
 pub struct RowGroupFile {
     writer: SerializedFileWriter<BufWriter<File>>,
     encoders: RowGroupEncoders,
-    draft: Draft,
+    draft: AtomicFile,
     /// Why a row group could not be written. Others can't be put after half a one.
     broken: Option<String>,
 }
@@ -69,7 +69,7 @@ impl RowGroupFile {
     /// # Errors
     /// When `path` can't be written to, or Parquet has no form for a type of the schema.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
-        let draft = Draft::create(path)?;
+        let draft = AtomicFile::create(path)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES)

@@ -21,8 +21,8 @@ use crate::checksum;
 use crate::client::{
     Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Table, Workload,
 };
-use crate::draws::Draws;
-use crate::rounds::Rounds;
+use crate::cycle::Cycle;
+use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError, StatementId};
 pub use on_data::OnData;
 pub use text::{Statement, split};
@@ -125,7 +125,7 @@ impl Workload for SqlFile {
     fn client(&self, number: u32) -> Box<dyn Client> {
         Box::new(Reader {
             file: self.clone(),
-            rounds: Rounds::new(self.order, Draws::new(self.seed, CLIENTS, number)),
+            rounds: Cycle::new(self.order, Random::new(self.seed, CLIENTS, number)),
             prepared: Vec::new(),
             current: None,
         })
@@ -170,7 +170,7 @@ impl Workload for SqlFile {
 /// A client.
 struct Reader {
     file: SqlFile,
-    rounds: Rounds,
+    rounds: Cycle,
     prepared: Vec<StatementId>,
     current: Option<usize>,
 }

@@ -7,14 +7,14 @@ use workahead_simulator::core::Processor;
 use workahead_simulator::op::{After, Op};
 use workahead_simulator::preset::{Preset, Protocol, Sharing};
 use workahead_simulator::run::{Slices, Thread, run};
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// Two cores of two threads with everything that can be modelled.
 const ALL: &str = include_str!("machine.toml");
 
 /// Of every kind of operation a little, near and far, aligned and not.
 fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
-    let mut draws = Draws::of(40 + thread);
+    let mut draws = Random::of(40 + thread);
     (0..count).map(move |turn| {
         let span = [1 << 9, 1 << 12, 1 << 15, 1 << 19][draws.below(4) as usize];
         let own = if draws.below(2) == 0 { thread << 24 } else { 0 };

@@ -7,7 +7,7 @@ use workahead_counters::event::{Code, Event};
 use workahead_counters::metric::{self, Metric};
 use workahead_counters::table::{Definition, Table};
 use workahead_machine::Machine;
-use workahead_machine::evidence::CounterState;
+use workahead_machine::evidence_tier::CounterState;
 
 use super::super::study::summary;
 use crate::errors::WrongUse;

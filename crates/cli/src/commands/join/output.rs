@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use workahead_workloads::draft::Draft;
+use workahead_workloads::atomic_file::AtomicFile;
 use workahead_workloads::row_groups::{RowGroupEncoders, RowGroupFile};
 
 use super::format::Format;
@@ -61,7 +61,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct StreamedFile {
     writer: Writer,
     schema: SchemaRef,
-    draft: Draft,
+    draft: AtomicFile,
     path: PathBuf,
 }
 
@@ -73,7 +73,7 @@ enum Writer {
 
 impl StreamedFile {
     fn create(path: &Path, format: Format, schema: &Schema) -> anyhow::Result<Self> {
-        let draft = Draft::create(path)?;
+        let draft = AtomicFile::create(path)?;
         let failed = || format!("can't write {} as {}", path.display(), format.name());
         let file = draft.file().try_clone().with_context(failed)?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);

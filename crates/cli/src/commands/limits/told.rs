@@ -161,8 +161,8 @@ fn told(pair: &Pair) -> String {
 }
 
 fn unshown(limits: &Limits) -> String {
-    let lines = limits.unshown.iter().map(|words| format!("\n  {words}"));
-    match limits.unshown.is_empty() {
+    let lines = limits.limitations.iter().map(|words| format!("\n  {words}"));
+    match limits.limitations.is_empty() {
         true => String::new(),
         false => format!("Not shown{}", lines.collect::<String>()),
     }

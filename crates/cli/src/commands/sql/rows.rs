@@ -10,7 +10,7 @@ use anyhow::Context;
 use arrow_array::RecordBatch;
 use workahead_sql::output::{Format, RowWriter};
 use workahead_sql::session::Answer;
-use workahead_workloads::draft::Draft;
+use workahead_workloads::atomic_file::AtomicFile;
 
 use super::tasks::Tasks;
 use crate::errors::WrongUse;
@@ -136,7 +136,7 @@ impl Write for Pipe {
 }
 
 /// The file that rows are written to; it gets its name from whoever holds it too.
-pub(crate) struct Shared(Arc<Draft>);
+pub(crate) struct Shared(Arc<AtomicFile>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -151,12 +151,12 @@ impl Write for Shared {
 pub(crate) enum Sink {
     Counted(u64),
     Shown(RowWriter<Pipe>, Pipe),
-    File { writer: RowWriter<BufWriter<Shared>>, draft: Arc<Draft>, path: PathBuf },
+    File { writer: RowWriter<BufWriter<Shared>>, draft: Arc<AtomicFile>, path: PathBuf },
 }
 
 impl Sink {
     fn file(path: &Path, format: Format, answer: &Answer) -> anyhow::Result<Self> {
-        let draft = Arc::new(Draft::create(path)?);
+        let draft = Arc::new(AtomicFile::create(path)?);
         let to = BufWriter::new(Shared(Arc::clone(&draft)));
         let writer = RowWriter::new(format, answer.schema(), to)
             .with_context(|| format!("can't write {}", path.display()))?;

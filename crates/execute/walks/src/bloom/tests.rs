@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use workahead_machine::pages::Pages;
 
 use super::*;
-use crate::draws::Draws;
 use crate::isa::Detected;
 use crate::memory::Direct;
+use crate::random::Random;
 use crate::with_isa;
 
 proptest! {
@@ -54,8 +54,8 @@ proptest! {
 /// The share of keys that are not there and yet survive, of keys that are near and of any.
 fn false_positives(bits: Bits) -> [f64; 2] {
     const KEYS: u64 = 20_000;
-    let mut draws = Draws::of(3);
-    let random: Vec<u64> = (0..2 * KEYS).map(|_| draws.number()).collect();
+    let mut random = Random::of(3);
+    let random: Vec<u64> = (0..2 * KEYS).map(|_| random.number()).collect();
     let near: Vec<u64> = (0..2 * KEYS).collect();
     [random, near].map(|keys| {
         let (held, others) = keys.split_at(KEYS as usize);

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::draws::Draws;
 use crate::place::Intent;
+use crate::random::Random;
 use crate::record::{OneLine, Payload};
 use crate::schedule::{Lanes, Pause, Schedule};
 use crate::traced::{Kind, Regions, Spot, Traced};
@@ -22,15 +22,15 @@ struct Tables<P: Payload> {
 
 impl<P: Payload> Tables<P> {
     fn drawn() -> Self {
-        let draws = &mut Draws::of(35);
+        let random = &mut Random::of(35);
         // Anywhere in 32 bits: small numbers would spread too well to share a bucket.
-        let keys: Vec<u32> = (0..500).map(|_| draws.number() as u32).collect();
+        let keys: Vec<u32> = (0..500).map(|_| random.number() as u32).collect();
         let mut side = |of| -> Vec<Record<P>> {
-            let mut key = || keys[draws.below(of) as usize];
+            let mut key = || keys[random.below(of) as usize];
             (0..ROWS).map(|row| Record::new(key(), row, row)).collect()
         };
         let (build, probe) = (side(300), side(500));
-        let rids = draws.permutation(ROWS);
+        let rids = random.permutation(ROWS);
         let chains = Chains::build(build.iter().map(|row| row.key), Pages::Small).unwrap();
         Self { build, probe, rids, chains }
     }

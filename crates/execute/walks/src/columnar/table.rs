@@ -2,9 +2,9 @@
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
-use crate::draws::Draws;
 use crate::memory::Memory;
 use crate::place::Place;
+use crate::random::Random;
 use crate::walk::Row;
 
 /// A table of a key and two integers, each attribute in an array of its own.
@@ -40,10 +40,10 @@ impl Table {
     pub fn drawn(
         rows: u32,
         keys: u32,
-        draws: &mut Draws,
+        random: &mut Random,
         pages: Pages,
     ) -> Result<Self, AllocationError> {
-        let keys: Vec<u32> = (0..rows).map(|_| draws.below(keys) + 1).collect();
+        let keys: Vec<u32> = (0..rows).map(|_| random.below(keys) + 1).collect();
         Self::of_keys(&keys, pages)
     }
 

@@ -8,12 +8,12 @@ use workahead_machine::pin;
 use super::*;
 use crate::Technique;
 use crate::chained::HashJoin;
-use crate::draws::Draws;
+use crate::conformance::{self, Kit};
 use crate::isa::Portable;
-use crate::laws::{self, Kit};
 use crate::materialise::pair_checksum;
 use crate::memory::Direct;
 use crate::place::References;
+use crate::random::Random;
 use crate::record::{self, Joined, Record, drawn_table};
 use crate::schedule::{InTurn, Schedule};
 use crate::technique::run;
@@ -50,7 +50,7 @@ fn two_loops(build: Columns<'_>, probe: Columns<'_>, rids: &[u32]) -> Vec<(Row, 
 fn check<P: Stream + Send>(walk: ColumnarJoin<'_, P>, rows: usize, expected: &[(Row, Match)]) {
     let all = Rows::range(0..rows as Row);
     let kit = Kit::usual().widths(&[1, 7, 64]);
-    kit.check(|| walk, all, laws::hits(expected, |found| found)).unwrap();
+    kit.check(|| walk, all, conformance::hits(expected, |found| found)).unwrap();
     let checksum = expected.iter().fold(0_u64, |sum, (_, found)| {
         sum.wrapping_add(pair_checksum(found.probe_row, found.build_row))
     });
@@ -78,15 +78,15 @@ proptest! {
         (build_rows, probe_rows, keys) in (0..150_u32, 0..150_u32, 1..100_u32),
         seed: u64,
     ) {
-        let draws = &mut Draws::of(seed);
-        let build = Table::drawn(build_rows, keys, draws, Pages::Small).unwrap();
-        let probe = Table::drawn(probe_rows, keys, draws, Pages::Small).unwrap();
+        let random = &mut Random::of(seed);
+        let build = Table::drawn(build_rows, keys, random, Pages::Small).unwrap();
+        let probe = Table::drawn(probe_rows, keys, random, Pages::Small).unwrap();
         let (build, probe) = (build.columns(), probe.columns());
         let chains = Chains::build(build.keys.iter().copied(), Pages::Small).unwrap();
         let in_order: Vec<u32> = (0..probe_rows).collect();
         let walk = ColumnarJoin::new(&chains, build, probe, Clustered);
         check(walk, in_order.len(), &two_loops(build, probe, &in_order));
-        let rids = draws.permutation(probe_rows);
+        let rids = random.permutation(probe_rows);
         let walk = ColumnarJoin::new(&chains, build, probe, Unclustered(&rids));
         check(walk, rids.len(), &two_loops(build, probe, &rids));
     }
@@ -95,8 +95,8 @@ proptest! {
 /// Row A38 of the ledger: rows and columns join alike.
 #[test]
 fn columns_join_as_their_records_do() {
-    let draws = &mut Draws::of(11);
-    let mut table = || drawn_table(5000, 3000, draws, Pages::Small).unwrap();
+    let random = &mut Random::of(11);
+    let mut table = || drawn_table(5000, 3000, random, Pages::Small).unwrap();
     let (build, probe) = (table(), table());
     let chains = Chains::build(build.iter().map(|record| record.key), Pages::Small).unwrap();
     let rows = Rows::range(0..5000);

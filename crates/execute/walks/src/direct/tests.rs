@@ -138,9 +138,9 @@ proptest! {
         threads in 1..9_usize,
         pieces in 1..3000_usize,
     ) {
-        let mut draws = Draws::of(seed);
+        let mut random = Random::of(seed);
         let keys: Vec<u64> =
-            (0..rows).map(|_| lowest.wrapping_add(u64::from(draws.below(among)))).collect();
+            (0..rows).map(|_| lowest.wrapping_add(u64::from(random.below(among)))).collect();
         let range = (lowest, lowest.wrapping_add(WIDE));
         let mut one = Table::for_range_by(1, range, &Pages::Small.into()).unwrap();
         let mut expected: Vec<(Row, Row)> = Vec::new();
@@ -175,7 +175,7 @@ proptest! {
         threads in 1..9_usize,
     ) {
         let mut keys: Vec<u64> =
-            Draws::of(seed).permutation(rows).into_iter().map(u64::from).collect();
+            Random::of(seed).permutation(rows).into_iter().map(u64::from).collect();
         let repeated = repeated.map(|(from, to)| ((from % rows) as usize, (to % rows) as usize));
         let repeats = repeated.is_some_and(|(from, to)| from != to);
         if let Some((from, to)) = repeated {

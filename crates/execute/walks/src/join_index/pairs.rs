@@ -3,8 +3,8 @@
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages};
 
 use crate::chained::{Chains, HashJoin};
-use crate::draws::Draws;
 use crate::memory::{Prefetching, ToL1};
+use crate::random::Random;
 use crate::record::{Clustered, Record};
 use crate::schedule::{Distance, Schedule};
 use crate::walk::{Row, Rows, Sink};
@@ -67,14 +67,14 @@ impl Draft {
     /// The paper's left outer join: a fifth of the pairs has no right row.
     pub const PAPER_OUTER: Self = Self { null_percent: 20, ..Self::PAPER };
 
-    /// Draws the pairs.
+    /// Random the pairs.
     ///
     /// # Errors
     /// When memory for them cannot be had.
     ///
     /// # Panics
     /// If a table has no rows, or more than 100 percent are to be null.
-    pub fn draw(&self, draws: &mut Draws, pages: Pages) -> Result<Pairs, AllocationError> {
+    pub fn draw(&self, random: &mut Random, pages: Pages) -> Result<Pairs, AllocationError> {
         let Self { pairs: count, left_rows, right_rows, null_percent, order } = *self;
         assert!(null_percent <= 100, "{null_percent} % of the pairs cannot be null");
         let nulls = count * usize::from(null_percent) / 100;
@@ -82,10 +82,10 @@ impl Draft {
         let mut nulls_left = nulls;
         for (at, pair) in pairs.iter_mut().enumerate() {
             // Selection sampling (Knuth, TAOCP 2, §3.4.2): the number of nulls comes out exact.
-            let is_null = draws.number() % ((count - at) as u64) < nulls_left as u64;
+            let is_null = random.number() % ((count - at) as u64) < nulls_left as u64;
             nulls_left -= usize::from(is_null);
-            let left = draws.below(left_rows);
-            *pair = [left, if is_null { NULL } else { draws.below(right_rows) }];
+            let left = random.below(left_rows);
+            *pair = [left, if is_null { NULL } else { random.below(right_rows) }];
         }
         match order {
             Order::Random => {}

@@ -6,10 +6,10 @@ use workahead_machine::pin;
 
 use super::*;
 use crate::Technique;
-use crate::draws::Draws;
+use crate::conformance;
 use crate::isa::Portable;
-use crate::laws;
 use crate::materialise::pair_checksum;
+use crate::random::Random;
 use crate::record::drawn_table;
 use crate::technique::run;
 use crate::walk::Rows;
@@ -31,7 +31,7 @@ const TECHNIQUES: [&str; 12] = [
 ];
 
 fn table<P: Payload>(rows: u32, keys: u32, seed: u64) -> Vec<Record<P>> {
-    let drawn = drawn_table(rows, keys, &mut Draws::of(seed), Pages::Small).unwrap();
+    let drawn = drawn_table(rows, keys, &mut Random::of(seed), Pages::Small).unwrap();
     drawn
         .iter()
         .map(|record| Record::new(record.key, record.row, record.key ^ record.row))
@@ -89,9 +89,9 @@ proptest! {
         seed: u64,
     ) {
         let draft = Draft { pairs, left_rows, right_rows, null_percent, order };
-        let outer = draft.draw(&mut Draws::of(seed), Pages::Small).unwrap();
+        let outer = draft.draw(&mut Random::of(seed), Pages::Small).unwrap();
         let inner = Draft { null_percent: 0, ..draft };
-        let inner = inner.draw(&mut Draws::of(seed), Pages::Small).unwrap();
+        let inner = inner.draw(&mut Random::of(seed), Pages::Small).unwrap();
         prop_assert_eq!(outer.nulls(), pairs * usize::from(null_percent) / 100);
         prop_assert_eq!(outer.all().iter().filter(|pair| pair[1] == NULL).count(), outer.nulls());
         prop_assert!(order == Order::Random || outer.all().is_sorted_by_key(|pair| pair[0]));
@@ -144,14 +144,14 @@ fn the_laws_are_kept() {
     let expected: Vec<(Row, _)> = (0..).zip(pairs.all()).map(of_pair).collect();
     let found = |pair: Pair<'_>| (pair.slot, (pair.left.row, pair.right.map(|right| right.row)));
     let make = || JoinIndex::<LeftOuter>::new(&pairs, &left, &right, destination);
-    laws::check(make, rows, laws::hits(&expected, found)).unwrap();
+    conformance::check(make, rows, conformance::hits(&expected, found)).unwrap();
 }
 
 #[test]
 fn a_short_output_is_written_round_and_round() {
     let (left, right) = (table::<OneLine>(100, 10, 1), table(100, 10, 2));
     let draft = Draft { pairs: 250, left_rows: 100, right_rows: 100, ..Draft::PAPER_OUTER };
-    let pairs = draft.draw(&mut Draws::of(5), Pages::Small).unwrap();
+    let pairs = draft.draw(&mut Random::of(5), Pages::Small).unwrap();
     let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 100];
     let (mut sink, destination) = Materialise::announced(&mut output);
     let mut walk = JoinIndex::<LeftOuter>::new(&pairs, &left, &right, destination);
@@ -187,7 +187,7 @@ fn entries_are_as_the_paper_sizes_them() {
 fn an_inner_join_refuses_nulls() {
     let left = table::<OneLine>(10, 10, 1);
     let draft = Draft { pairs: 10, left_rows: 10, right_rows: 10, ..Draft::PAPER_OUTER };
-    let pairs = draft.draw(&mut Draws::of(5), Pages::Small).unwrap();
+    let pairs = draft.draw(&mut Random::of(5), Pages::Small).unwrap();
     let mut output = [Joined { probe: Record::NULL, build: Record::NULL }];
     let (_, destination) = Materialise::announced(&mut output);
     let _ = JoinIndex::<Inner>::new(&pairs, &left, &left, destination);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use workahead_machine::pages::{Pages, Pool, Supply};
 
 use super::*;
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::walk::Row;
 
 /// Caches so small that a few thousand rows make many partitions.
@@ -36,8 +36,8 @@ enum Drawn {
 }
 
 fn keys(drawn: Drawn, rows: usize, seed: u64) -> Vec<u64> {
-    let (mut draws, mut own) = (Draws::of(0x5eed), Draws::of(seed));
-    let spread: Vec<u64> = (0..8192).map(|_| draws.number()).collect();
+    let (mut random, mut own) = (Random::of(0x5eed), Random::of(seed));
+    let spread: Vec<u64> = (0..8192).map(|_| random.number()).collect();
     let key = |_| {
         let below = match drawn {
             Drawn::Equal(key) => return key,

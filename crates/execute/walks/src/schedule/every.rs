@@ -1,7 +1,7 @@
 //! Every schedule at every width, for tests that say what they expect in assertions: the part of
 //! the kit in [`laws`](crate::laws) that needs no oracle.
 
-use crate::laws::schedules::each;
+use crate::conformance::schedules::each;
 use crate::walk::{Row, Rows, Walk};
 
 /// One row, two, an odd number, a usual number, and more than most tests have.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use workahead_walks::Row;
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// How many cases a property is tried with, unless `PROPTEST_CASES` says otherwise: checkers that
 /// slow the code down ask for fewer.
@@ -43,12 +43,12 @@ const REPEATS: u32 = 12;
 impl Draft {
     pub(crate) fn draw(self) -> Case {
         let Draft { build_rows, probe_rows, keys, skew, hit_percent, seed } = self;
-        let draws = &mut Draws::of(seed);
+        let random = &mut Random::of(seed);
         let keys = keys.max(build_rows / REPEATS).max(1);
         // Keys are spread over all numbers, zero among them.
         let spread = |number: u32| number.wrapping_mul(0x0101_0101);
         let mut skewed = |keys: u32| {
-            let uniform = f64::from(draws.below(1 << 30)) / f64::from(1 << 30);
+            let uniform = f64::from(random.below(1 << 30)) / f64::from(1 << 30);
             (uniform.powi(skew) * f64::from(keys)) as u32
         };
         let build: Vec<u32> = (0..build_rows).map(|_| spread(skewed(keys))).collect();
@@ -57,11 +57,11 @@ impl Draft {
         let miss = |number: u32| spread(number + keys);
         let probe: Vec<u32> = probe
             .map(|number| {
-                let hit = draws.below(100) < hit_percent && build_rows > 0;
-                if hit { build[draws.below(build_rows) as usize] } else { miss(number) }
+                let hit = random.below(100) < hit_percent && build_rows > 0;
+                if hit { build[random.below(build_rows) as usize] } else { miss(number) }
             })
             .collect();
-        let rids = (0..probe_rows).map(|_| draws.below(probe_rows)).collect();
+        let rids = (0..probe_rows).map(|_| random.below(probe_rows)).collect();
         Case { build, probe, rids }
     }
 }

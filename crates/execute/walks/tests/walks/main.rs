@@ -2,7 +2,7 @@
 
 mod allocator;
 mod cases;
-mod laws;
+mod conformance;
 mod sizes;
 mod strategies;
 mod techniques;

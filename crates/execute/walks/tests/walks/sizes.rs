@@ -5,17 +5,17 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 use workahead_machine::pages::Pages;
 use workahead_walks::chained::{Chains, HashJoin};
-use workahead_walks::draws::Draws;
+use workahead_walks::conformance::hits;
 use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft as IndexDraft, JoinIndex, LeftOuter, Pair};
-use workahead_walks::laws::hits;
 use workahead_walks::materialise::Materialise;
+use workahead_walks::random::Random;
 use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
 use workahead_walks::schedule::Lanes;
 use workahead_walks::{Direct, Place, References, Row, Schedule, Walk};
 
 use crate::cases::{Case, cases, drafts};
-use crate::laws::{all, case, check, records};
+use crate::conformance::{all, case, check, records};
 use crate::techniques::{Trial, ahead, alone};
 
 /// Calls a function of a payload, once for each size of a record.
@@ -43,7 +43,7 @@ fn laws_of_the_join_index<P: Payload>(case: &Case) {
     let (left, right) = (records::<P>(&case.build), records::<P>(&case.probe));
     let draft =
         IndexDraft { pairs: 250, left_rows: 300, right_rows: 300, ..IndexDraft::PAPER_OUTER };
-    let pairs = draft.draw(&mut Draws::of(1), Pages::Small).unwrap();
+    let pairs = draft.draw(&mut Random::of(1), Pages::Small).unwrap();
     let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 250];
     let (_, destination) = Materialise::announced(&mut output);
     let expected: Vec<(Row, [u32; 2])> = (0..).zip(pairs.all().to_vec()).collect();

@@ -18,7 +18,7 @@ use workahead_walks::record::{Clustered, Joined, OneLine, Record, Unclustered};
 use workahead_walks::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
 
 use crate::cases::{Case, cases, drafts};
-use crate::laws::{records, wide};
+use crate::conformance::{records, wide};
 use crate::techniques::{Trial, ahead, alone};
 
 /// Rows a side at most: more than the widest technique, once in a while.

@@ -11,7 +11,7 @@ use workahead_walks::threads::{Shares, Split, together};
 use workahead_walks::{Pause, Row, Technique, with_isa};
 
 use crate::cases::{cases, drafts};
-use crate::laws::records;
+use crate::conformance::records;
 
 fn splits() -> impl Strategy<Value = Split> {
     let morsel = prop_oneof![Just(1_u32), 2..100_u32, Just(u32::MAX)];

@@ -1,6 +1,6 @@
 //! What misses cost by limits made by hand, and the bar that they add up to.
 
-use workahead_machine::limits::{Knees, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
+use workahead_machine::limits::{CacheSizes, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
 
 use super::*;
 use crate::metric;
@@ -33,10 +33,10 @@ fn limits() -> Limits {
         instruction_sets: Vec::new(),
         pause_ns: 10.0,
         siblings: Siblings::default(),
-        knees: Knees { l2_bytes: Some(1 << 20), useful_llc_bytes: Some(32 << 20) },
+        cache_sizes: CacheSizes { l2_bytes: Some(1 << 20), useful_llc_bytes: Some(32 << 20) },
         huge_share: Some(1.0),
         presence: 1.0,
-        unshown: Vec::new(),
+        limitations: Vec::new(),
     }
 }
 
@@ -76,7 +76,7 @@ fn a_miss_is_charged_the_step_to_the_next_level() {
 #[test]
 fn nothing_is_charged_by_limits_that_do_not_know_a_level() {
     let mut unknown = limits();
-    unknown.knees.useful_llc_bytes = None;
+    unknown.cache_sizes.useful_llc_bytes = None;
     assert_eq!(Penalties::of(&unknown), None);
     let mut one_size = limits();
     one_size.latency.retain(|point| point.pages == Pages::Huge);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use workahead_machine::Root;
+use workahead_machine::Sysroot;
 use workahead_machine::process::Tree;
 
 use super::Whom;
@@ -20,7 +20,7 @@ impl Members {
         match whom {
             Whom::Process(pid) => Self { pids: HashSet::from([*pid]), with_children: false },
             Whom::Trees(roots) => {
-                let live = Root::live();
+                let live = Sysroot::live();
                 let below = roots.iter().flat_map(|root| Tree::of(*root).look(&live).pids());
                 let pids = roots.iter().copied().chain(below).collect();
                 Self { pids, with_children: true }

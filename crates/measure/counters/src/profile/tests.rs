@@ -175,7 +175,7 @@ fn a_child_made_later_belongs_to_the_tree_and_not_to_the_process() {
         let Some(tree) = sampled(&Whom::Trees(vec![pid]), scopes) else { return };
         let Some(alone) = sampled(&Whom::Process(pid), scopes) else { return };
         let below = workahead_machine::process::Tree::of(pid);
-        let_work(|| below.clone().look(&workahead_machine::Root::live()).pids());
+        let_work(|| below.clone().look(&workahead_machine::Sysroot::live()).pids());
         let (tree, alone) = (tree.end(), alone.end());
         drop(parent);
         assert!(share(&tree, "::innermost") > 0.1, "{tree:#?}");

@@ -3,7 +3,7 @@
 use workahead_workloads::client::{
     Client, Condition, Done, Moment, Next, RowSink, Table, Workload,
 };
-use workahead_workloads::draws::Draws;
+use workahead_workloads::random::Random;
 use workahead_workloads::session::{Dialect, Session, SessionError, StatementId, Value};
 
 /// The stream of draws.
@@ -16,7 +16,7 @@ pub(crate) struct Select {
 
 struct Selecting {
     rows: i64,
-    draws: Draws,
+    draws: Random,
     account: i64,
     statement: Option<StatementId>,
 }
@@ -63,7 +63,7 @@ impl Workload for Select {
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        let draws = Draws::new(1, ACCOUNTS, number);
+        let draws = Random::new(1, ACCOUNTS, number);
         Box::new(Selecting { rows: self.rows, draws, account: 1, statement: None })
     }
 

@@ -21,7 +21,7 @@ mod tests;
 use workahead_simulator::drivers::micro::{self, Asked, Database, Found, Query};
 use workahead_simulator::run::Slices;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
 use super::figures::{self, Done};
@@ -91,7 +91,7 @@ impl Micro {
                 switch: given.real("switch_cycles", Slices::default().switch, 0.0..=1e6)?,
             },
             stagger: (stagger_us * model.preset().ghz * 1e3) as u32,
-            seed: Draws::of(seed).number(),
+            seed: Random::of(seed).number(),
         };
         let servers = given.number("servers", 1, 1..=options.clients)?;
         let processes = 2 * options.clients * options.queries;

@@ -25,7 +25,7 @@ use workahead_simulator::schedule::{
 use workahead_simulator::ticks::cycles;
 use workahead_simulator::walks::{Among, Walked};
 use workahead_study::engine::EngineError;
-use workahead_workloads::draws::Draws;
+use workahead_workloads::random::Random;
 
 use super::counted::depths;
 use crate::given::Given;
@@ -110,7 +110,7 @@ impl Sharing {
     pub(super) fn run(&self, processor: &mut Processor, crowd: Crowd, seed: u64) -> Shared {
         let Crowd { mut members, lines, loop_bytes, .. } = crowd;
         // Programs begin together; which of their threads is queued first is chance.
-        Draws::new(seed, ARRIVALS, 0).shuffle(&mut members);
+        Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
         let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let (driven, figures) = drive_by(processor, tasks, &self.schedule);
         Shared { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }

@@ -27,7 +27,7 @@ use workahead_simulator::core::Processor;
 use workahead_simulator::drivers::sysbench::{Memory, Oltp, Passes, Rows, Scope, Statements};
 use workahead_simulator::op::Call;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
-use workahead_workloads::draws::Draws;
+use workahead_workloads::random::Random;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
 
@@ -150,7 +150,7 @@ impl Table {
     fn draws(&self, purpose: u32) -> impl Iterator<Item = Rows> {
         let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
         (0..self.threads as u32).map(move |thread| {
-            let mut draws = Draws::new(seed, purpose, thread);
+            let mut draws = Random::new(seed, purpose, thread);
             let row = move || distribution.row(&mut draws, rows, Flavour::V04) - 1;
             Box::new(row) as Rows
         })

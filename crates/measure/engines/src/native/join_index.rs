@@ -5,12 +5,12 @@ use std::marker::PhantomData;
 
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_study::engine::{Answer, EngineError};
-use workahead_walks::apart::Apart;
-use workahead_walks::draws::Draws;
 use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft, Inner, JoinIndex, LeftOuter, NULL, Order, Pairs};
 use workahead_walks::materialise::Materialise;
+use workahead_walks::random::Random;
 use workahead_walks::record::{Joined, OneLine, Payload, Record};
+use workahead_walks::split_references::SplitReferences;
 
 use super::crew::{Ran, failed};
 use super::hash_join::records;
@@ -76,7 +76,7 @@ impl Shape {
             null_percent: self.null_percent,
             order: self.order,
         };
-        let pairs = draft.draw(&mut Draws::of(self.seed), self.pages).map_err(failed)?;
+        let pairs = draft.draw(&mut Random::of(self.seed), self.pages).map_err(failed)?;
         Ok(match self.record_bytes {
             RecordBytes::B32 => Index::<[u32; 6]>::made(*self, pairs),
             RecordBytes::B64 => Index::<OneLine>::made(*self, pairs),
@@ -178,7 +178,7 @@ impl<P: Payload> Data for Index<P> {
                         "setting `record_bytes`: references are split apart for 64 bytes only",
                     ));
                 }
-                run!(Inner, Apart)
+                run!(Inner, SplitReferences)
             }
             (true, References::Apart) => Err(failed(
                 "setting `references`: only the inner join is run with its references apart",

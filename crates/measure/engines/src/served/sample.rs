@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use workahead_machine::process::machine_wide::Whole;
 use workahead_machine::process::{Snapshot, Tree, Used};
-use workahead_machine::{CpuSet, Root};
+use workahead_machine::{CpuSet, Sysroot};
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
 use workahead_study::plans::PlanText;
 use workahead_workloads::client::{Moment, Workload};
@@ -178,7 +178,7 @@ pub(super) fn plan(
 
 /// What is read at the edges of the measured part.
 pub(super) struct Meter {
-    root: Root,
+    root: Sysroot,
     seat: Seat,
     tree: Option<Tree>,
     begin: Option<(Option<Snapshot>, Whole)>,
@@ -193,7 +193,7 @@ impl Meter {
             Seat::Within => Some(Tree::of(std::process::id())),
             Seat::Unseen => None,
         };
-        Self { root: Root::live(), seat, tree, begin: None, used: None }
+        Self { root: Sysroot::live(), seat, tree, begin: None, used: None }
     }
 
     pub(super) fn read(&mut self, edge: Edge) {

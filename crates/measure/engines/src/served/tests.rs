@@ -65,7 +65,7 @@ fn what_this_machine_lacks_makes_a_cell_impossible_in_words() {
     let need = |key, value: Setting| engine.check(&cell(&[(key, value)])).unwrap();
     assert_eq!(need("smt", "on".into()).impossible, None);
     let out = need("smt", "off-hotplug".into()).impossible;
-    assert_eq!(out.is_some(), smt::can_switch(&Root::live()).is_err());
+    assert_eq!(out.is_some(), smt::can_switch(&Sysroot::live()).is_err());
     let reserved = Machine::here().huge_pages.reserved.iter().any(|pool| pool.pages > 0);
     assert_eq!(need("pages", "huge".into()).impossible.is_some(), !reserved);
     let many = need("cpus", 4096.into()).impossible.unwrap();

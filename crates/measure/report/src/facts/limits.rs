@@ -31,8 +31,8 @@ pub(super) fn facts(limits: &Limits) -> Vec<Fact> {
     facts.push(Fact::new("pause instruction", format!("{} ns", number::plain(limits.pause_ns))));
     let taken = date::utc(limits.taken_unix_s.saturating_mul(1000));
     facts.push(Fact::new("taken", format!("{taken}, in {}", number::seconds(limits.seconds))));
-    if !limits.unshown.is_empty() {
-        facts.push(Fact::new("not shown", limits.unshown.join("; ")));
+    if !limits.limitations.is_empty() {
+        facts.push(Fact::new("not shown", limits.limitations.join("; ")));
     }
     facts
 }

@@ -2,12 +2,12 @@
 
 use super::{Answer, Dbmbench, Form, Query, Range, data, pinning, texts};
 use crate::client::{Client, Done, Next};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Session, SessionError, StatementId, Value};
 
 pub(super) struct OneQuery {
     workload: Dbmbench,
-    draws: Draws,
+    random: Random,
     statement: Option<StatementId>,
     asked: Option<Asked>,
 }
@@ -21,8 +21,8 @@ struct Asked {
 
 impl OneQuery {
     pub(super) fn new(workload: Dbmbench, number: u32) -> Self {
-        let draws = Draws::new(workload.options.seed, data::CLIENTS, number);
-        Self { workload, draws, statement: None, asked: None }
+        let random = Random::new(workload.options.seed, data::CLIENTS, number);
+        Self { workload, random, statement: None, asked: None }
     }
 
     fn asked(&mut self, range: Range) -> Asked {
@@ -46,7 +46,7 @@ impl Client for OneQuery {
     }
 
     fn next(&mut self) -> Next {
-        let range = self.workload.range(&mut self.draws);
+        let range = self.workload.range(&mut self.random);
         self.asked = Some(self.asked(range));
         Next::at_once(0)
     }

@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::client::RowSink;
-use crate::draws::Draws;
 use crate::keys::permutation;
+use crate::random::Random;
 use crate::session::{SessionError, Value};
 
 /// Streams of the seed.
@@ -20,10 +20,10 @@ const _: () = assert!(PAD.len() == 100 - 3 * 4);
 /// more where the rows don't divide.
 pub(super) fn t1_rows(options: &Options) -> impl Iterator<Item = [u32; 3]> + use<> {
     let Options { t1_rows, t2_rows, a2_values, a3_values, seed, .. } = *options;
-    let mut draws = Draws::new(seed, T1, 0);
+    let mut random = Random::new(seed, T1, 0);
     permutation(t1_rows, seed).into_iter().map(move |place| {
-        let a1 = draws.within(1, i64::from(t2_rows)) as u32;
-        let a3 = draws.within(1, i64::from(a3_values)) as u32;
+        let a1 = random.within(1, i64::from(t2_rows)) as u32;
+        let a3 = random.within(1, i64::from(a3_values)) as u32;
         [a1, place % a2_values + 1, a3]
     })
 }
@@ -33,10 +33,10 @@ pub(super) fn t1(options: &Options, sink: RowSink<'_>) -> Result<(), SessionErro
 }
 
 pub(super) fn t2(options: &Options, sink: RowSink<'_>) -> Result<(), SessionError> {
-    let mut draws = Draws::new(options.seed, T2, 0);
+    let mut random = Random::new(options.seed, T2, 0);
     (1..=options.t2_rows).try_for_each(|a1| {
-        let a2 = draws.within(1, i64::from(options.a2_values)) as u32;
-        let a3 = draws.within(1, i64::from(options.a3_values)) as u32;
+        let a2 = random.within(1, i64::from(options.a2_values)) as u32;
+        let a3 = random.within(1, i64::from(options.a3_values)) as u32;
         pour([a1, a2, a3], sink)
     })
 }

@@ -55,13 +55,13 @@ fn naive(query: Query, rows: &[Vec<i64>], range: Range) -> Answer {
 fn the_seeds_sizes_and_bounds() {
     let options = Options::seed_of(Query::Uss);
     let workload = Dbmbench::new(options).unwrap();
-    let range = workload.range(&mut Draws::new(1, 0, 0));
+    let range = workload.range(&mut Random::new(1, 0, 0));
     assert_eq!((range.low, range.high), (9_999, 12_000));
     assert_eq!(workload.answers().selected(range), 100_000, "what the seed sorts");
     for (query, count) in [(Query::Utpcc, 1_000), (Query::Unj, 200_000)] {
         let options = Options { query, ..Options::seed_of(query) };
         let workload = Dbmbench { options, shared: workload.shared.clone() };
-        let range = workload.range(&mut Draws::new(1, 0, 0));
+        let range = workload.range(&mut Random::new(1, 0, 0));
         assert_eq!(workload.answers().selected(range), count);
     }
 }
@@ -178,9 +178,9 @@ proptest! {
         let options = Options { seed, selectivity, bounds: Bounds::Random, ..small(query) };
         let workload = Dbmbench::new(options).unwrap();
         let all = rows(options, 0);
-        let mut draws = Draws::new(seed, 9, 9);
+        let mut random = Random::new(seed, 9, 9);
         for _ in 0..4 {
-            let range = workload.range(&mut draws);
+            let range = workload.range(&mut random);
             let share = workload.answers().selected(range) as f64 / 5_000.0;
             prop_assert!((share - selectivity).abs() <= 0.0006, "{share} {selectivity}");
             let answer = workload.answers().of_query(query, range);

@@ -32,7 +32,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Draws the keys. Misses are all different and no build side of the same seed has them.
+    /// Random the keys. Misses are all different and no build side of the same seed has them.
     ///
     /// # Errors
     /// When the hit rate is not a share, the exponent is impossible, or matches are wanted from an
@@ -71,25 +71,25 @@ impl Probes {
     }
 }
 
-/// Draws build positions.
+/// Random build positions.
 enum Picker {
     InOrder { next: u64, rows: u64 },
-    Uniform { draws: ChaCha8Rng, rows: u64 },
-    Zipf { draws: ChaCha8Rng, law: Zipf, scatter: Vec<u32> },
+    Uniform { random: ChaCha8Rng, rows: u64 },
+    Zipf { random: ChaCha8Rng, law: Zipf, scatter: Vec<u32> },
 }
 
 impl Picker {
     fn new(pick: Pick, rows: u64, seed: u64) -> Result<Self, WorkloadError> {
-        let draws = generator(seed, Stream::Picks);
+        let random = generator(seed, Stream::Picks);
         Ok(match pick {
             Pick::InOrder => Self::InOrder { next: 0, rows },
-            Pick::Uniform => Self::Uniform { draws, rows },
+            Pick::Uniform => Self::Uniform { random, rows },
             Pick::Zipf(exponent) => {
                 // Beyond u32 the tail is too thin to be told from this.
                 let ranks = u32::try_from(rows).unwrap_or(u32::MAX);
                 let law = Zipf::new(ranks.max(1), exponent)?;
                 let scatter = shuffled(ranks, &mut generator(seed, Stream::Scatter));
-                Self::Zipf { draws, law, scatter }
+                Self::Zipf { random, law, scatter }
             }
         })
     }
@@ -102,8 +102,8 @@ impl Picker {
                 *next = (position + 1) % *rows;
                 position
             }
-            Self::Uniform { draws, rows } => draws.random_range(0..*rows),
-            Self::Zipf { draws, law, scatter } => u64::from(scatter[law.draw(draws) as usize]),
+            Self::Uniform { random, rows } => random.random_range(0..*rows),
+            Self::Zipf { random, law, scatter } => u64::from(scatter[law.draw(random) as usize]),
         }
     }
 }

@@ -44,7 +44,7 @@ impl Zipf {
         Ok(zipf)
     }
 
-    /// Draws a rank.
+    /// Random a rank.
     pub fn draw(&self, generator: &mut impl Rng) -> u32 {
         loop {
             let u = self.high + generator.random::<f64>() * (self.low - self.high);

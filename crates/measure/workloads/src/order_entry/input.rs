@@ -4,7 +4,7 @@
 //! be run again as it was.
 
 use super::population::{Constants, DISTRICTS, Population, nurand};
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// The five transactions; their positions are those of [`KINDS`](super::KINDS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -155,11 +155,11 @@ pub(super) struct Typist {
     pub(super) warehouse: u32,
     /// The district that it asks after stock in, which never changes either.
     pub(super) district: u32,
-    pub(super) draws: Draws,
+    pub(super) random: Random,
 }
 
 impl Typist {
-    /// Draws an input.
+    /// Random an input.
     pub(super) fn input(&mut self, kind: Kind) -> Input {
         match kind {
             Kind::NewOrder => Input::NewOrder(self.new_order()),
@@ -169,12 +169,12 @@ impl Typist {
                 Input::OrderStatus(OrderStatus { warehouse, district, who: self.who() })
             }
             Kind::Delivery => {
-                let carrier = self.draws.within(1, 10) as u32;
+                let carrier = self.random.within(1, 10) as u32;
                 Input::Delivery(Delivery { warehouse: self.warehouse, carrier })
             }
             Kind::StockLevel => {
                 let (warehouse, district) = (self.warehouse, self.district);
-                let threshold = self.draws.within(10, 20) as u32;
+                let threshold = self.random.within(10, 20) as u32;
                 Input::StockLevel(StockLevel { warehouse, district, threshold })
             }
         }
@@ -183,8 +183,8 @@ impl Typist {
     fn new_order(&mut self) -> NewOrder {
         let district = self.any_district();
         let customer = self.customer();
-        let count = self.draws.within(5, 15) as usize;
-        let rolls_back = self.draws.percent(1);
+        let count = self.random.within(5, 15) as usize;
+        let rolls_back = self.random.percent(1);
         let mut lines: Vec<Line> = (0..count).map(|_| self.line()).collect();
         let exist = count - usize::from(rolls_back);
         lines[..exist].sort_by_key(|line| (line.supply_warehouse, line.item));
@@ -196,17 +196,17 @@ impl Typist {
 
     fn line(&mut self) -> Line {
         let items = (1, self.population.items);
-        let item = nurand(&mut self.draws, 8191, items, self.constants.item);
-        let supply_warehouse = match self.draws.percent(1) {
+        let item = nurand(&mut self.random, 8191, items, self.constants.item);
+        let supply_warehouse = match self.random.percent(1) {
             true => self.other_warehouse(),
             false => self.warehouse,
         };
-        Line { item, supply_warehouse, quantity: self.draws.within(1, 10) as u32 }
+        Line { item, supply_warehouse, quantity: self.random.within(1, 10) as u32 }
     }
 
     fn payment(&mut self) -> Payment {
         let district = self.any_district();
-        let (customer_warehouse, customer_district) = match self.draws.percent(85) {
+        let (customer_warehouse, customer_district) = match self.random.percent(85) {
             true => (self.warehouse, district),
             false => (self.other_warehouse(), self.any_district()),
         };
@@ -216,15 +216,15 @@ impl Typist {
             customer_warehouse,
             customer_district,
             who: self.who(),
-            cents: self.draws.within(100, 500_000),
+            cents: self.random.within(100, 500_000),
         }
     }
 
     fn who(&mut self) -> Who {
-        match self.draws.percent(60) {
+        match self.random.percent(60) {
             true => {
                 let names = (0, self.population.names() - 1);
-                Who::Name(nurand(&mut self.draws, 255, names, self.constants.name_running))
+                Who::Name(nurand(&mut self.random, 255, names, self.constants.name_running))
             }
             false => Who::Number(self.customer()),
         }
@@ -232,11 +232,11 @@ impl Typist {
 
     fn customer(&mut self) -> u32 {
         let customers = (1, self.population.customers);
-        nurand(&mut self.draws, 1023, customers, self.constants.customer)
+        nurand(&mut self.random, 1023, customers, self.constants.customer)
     }
 
     fn any_district(&mut self) -> u32 {
-        self.draws.within(1, i64::from(DISTRICTS)) as u32
+        self.random.within(1, i64::from(DISTRICTS)) as u32
     }
 
     /// Any warehouse but its own; its own when there is no other.
@@ -244,7 +244,7 @@ impl Typist {
         if self.population.warehouses == 1 {
             return self.warehouse;
         }
-        let other = self.draws.within(1, i64::from(self.population.warehouses) - 1) as u32;
+        let other = self.random.within(1, i64::from(self.population.warehouses) - 1) as u32;
         other + u32::from(other >= self.warehouse)
     }
 }

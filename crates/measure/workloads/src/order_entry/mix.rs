@@ -10,7 +10,7 @@
 use super::input::Kind;
 use super::population::DISTRICTS;
 use crate::client::Next;
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// How the next transaction is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,13 +74,13 @@ impl Mix {
 pub(super) struct Chooser {
     pub(super) mix: Mix,
     pub(super) pauses: Pauses,
-    pub(super) draws: Draws,
+    pub(super) random: Random,
     deck: Vec<Kind>,
 }
 
 impl Chooser {
-    pub(super) fn new(mix: Mix, pauses: Pauses, draws: Draws) -> Self {
-        Self { mix, pauses, draws, deck: Vec::new() }
+    pub(super) fn new(mix: Mix, pauses: Pauses, random: Random) -> Self {
+        Self { mix, pauses, random, deck: Vec::new() }
     }
 
     pub(super) fn next(&mut self) -> (Kind, Next) {
@@ -94,14 +94,14 @@ impl Chooser {
             Pauses::AsPeople => {
                 let (keying_s, mean_s) = pauses_s(kind);
                 // One minus what is below one is never zero, whose logarithm there is not.
-                let thinking_s = (-(1.0 - self.draws.unit()).ln() * mean_s).min(10.0 * mean_s);
+                let thinking_s = (-(1.0 - self.random.unit()).ln() * mean_s).min(10.0 * mean_s);
                 (kind, Next { keying_s, thinking_s, ..next })
             }
         }
     }
 
     fn weighed(&mut self) -> Kind {
-        match self.draws.within(1, 100) {
+        match self.random.within(1, 100) {
             1..=45 => Kind::NewOrder,
             46..=88 => Kind::Payment,
             89..=92 => Kind::OrderStatus,
@@ -115,7 +115,7 @@ impl Chooser {
             self.deck.extend([Kind::NewOrder; 10]);
             self.deck.extend([Kind::Payment; 10]);
             self.deck.extend([Kind::OrderStatus, Kind::Delivery, Kind::StockLevel]);
-            self.draws.shuffle(&mut self.deck);
+            self.random.shuffle(&mut self.deck);
         }
         self.deck.pop().expect("it was filled")
     }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn chosen(mix: Mix, pauses: Pauses, count: usize) -> Vec<(Kind, Next)> {
-        let mut chooser = Chooser::new(mix, pauses, Draws::new(11, 0, 0));
+        let mut chooser = Chooser::new(mix, pauses, Random::new(11, 0, 0));
         (0..count).map(|_| chooser.next()).collect()
     }
 

@@ -5,7 +5,7 @@
 //! not by 96 or 112.
 
 use crate::WorkloadError;
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// Districts of a warehouse; also its terminals.
 pub const DISTRICTS: u32 = 10;
@@ -91,15 +91,15 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Draws them.
-    pub(super) fn new(draws: &mut Draws) -> Self {
-        let name_loading = draws.within(0, 255) as u32;
+    /// Random them.
+    pub(super) fn new(random: &mut Random) -> Self {
+        let name_loading = random.within(0, 255) as u32;
         let allowed: Vec<u32> =
             (0..=255).filter(|running| Self::may_differ(name_loading.abs_diff(*running))).collect();
         // From every start at least one of the two directions has 65 steps or more.
-        let name_running = allowed[draws.within(0, allowed.len() as i64 - 1) as usize];
-        let customer = draws.within(0, 1023) as u32;
-        Self { name_loading, name_running, customer, item: draws.within(0, 8191) as u32 }
+        let name_running = allowed[random.within(0, allowed.len() as i64 - 1) as usize];
+        let customer = random.within(0, 1023) as u32;
+        Self { name_loading, name_running, customer, item: random.within(0, 8191) as u32 }
     }
 
     fn may_differ(by: u32) -> bool {
@@ -109,9 +109,9 @@ impl Constants {
 
 /// A non-uniform choice from `low` to `high` (clause 2.1.6): the bitwise or of two uniform numbers
 /// makes numbers with many ones likely; C moves where they lie.
-pub(super) fn nurand(draws: &mut Draws, a: u32, (low, high): (u32, u32), c: u32) -> u32 {
-    let uniform = draws.within(i64::from(low), i64::from(high)) as u64;
-    let ones = draws.within(0, i64::from(a)) as u64 | uniform;
+pub(super) fn nurand(random: &mut Random, a: u32, (low, high): (u32, u32), c: u32) -> u32 {
+    let uniform = random.within(i64::from(low), i64::from(high)) as u64;
+    let ones = random.within(0, i64::from(a)) as u64 | uniform;
     ((ones + u64::from(c)) % u64::from(high - low + 1)) as u32 + low
 }
 
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn nurand_prefers_but_reaches_all() {
-        let mut draws = Draws::new(3, 0, 0);
+        let mut random = Random::new(3, 0, 0);
         let mut counts = vec![0_u32; 1_000];
         for _ in 0..200_000 {
-            counts[nurand(&mut draws, 255, (0, 999), 123) as usize] += 1;
+            counts[nurand(&mut random, 255, (0, 999), 123) as usize] += 1;
         }
         // Uniform, a name would come 200 times.
         let most = counts.iter().max().unwrap();
@@ -172,13 +172,13 @@ mod tests {
             seed: u64, a in prop::sample::select(vec![255_u32, 1023, 8191]),
             low in 0_u32..2, span in 1_u32..100_000, c in 0_u32..8192,
         ) {
-            let chosen = nurand(&mut Draws::new(seed, 0, 0), a, (low, low + span), c);
+            let chosen = nurand(&mut Random::new(seed, 0, 0), a, (low, low + span), c);
             prop_assert!((low..=low + span).contains(&chosen));
         }
 
         #[test]
         fn the_constants_of_last_names_differ_as_they_must(seed: u64) {
-            let constants = Constants::new(&mut Draws::new(seed, 0, 0));
+            let constants = Constants::new(&mut Random::new(seed, 0, 0));
             let differ = constants.name_loading.abs_diff(constants.name_running);
             prop_assert!((65..=119).contains(&differ) && differ != 96 && differ != 112);
             prop_assert!(constants.customer <= 1023 && constants.item <= 8191);

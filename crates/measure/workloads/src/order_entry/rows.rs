@@ -7,7 +7,7 @@ use super::population::{Constants, DISTRICTS, FIRST_PAYMENT_CENTS, Population, l
 use super::schema;
 use super::strings::Letters;
 use crate::client::RowSink;
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Decimal, SessionError, Timestamp, Value};
 
 /// When all of it is said to have happened: 2026-01-01.
@@ -29,17 +29,17 @@ impl Rows {
     /// Rows of the table at a position in the schema.
     pub(super) fn pour(&self, table: usize, sink: RowSink<'_>) -> Result<(), SessionError> {
         if table == schema::ITEM {
-            return self.items(&mut self.draws(table, 0), sink);
+            return self.items(&mut self.random(table, 0), sink);
         }
         for warehouse in 1..=self.population.warehouses {
-            let mut draws = self.draws(table, warehouse);
+            let mut random = self.random(table, warehouse);
             match table {
-                schema::WAREHOUSE => self.warehouse(&mut draws, warehouse, sink)?,
-                schema::STOCK => self.stock(&mut draws, warehouse, sink)?,
+                schema::WAREHOUSE => self.warehouse(&mut random, warehouse, sink)?,
+                schema::STOCK => self.stock(&mut random, warehouse, sink)?,
                 _ => {
                     for district in 1..=DISTRICTS {
                         let at = Place { warehouse, district };
-                        self.of_district(table, at, &mut draws, sink)?;
+                        self.of_district(table, at, &mut random, sink)?;
                     }
                 }
             }
@@ -47,51 +47,51 @@ impl Rows {
         Ok(())
     }
 
-    fn draws(&self, table: usize, warehouse: u32) -> Draws {
-        Draws::new(self.seed, TABLES + table as u32, warehouse)
+    fn random(&self, table: usize, warehouse: u32) -> Random {
+        Random::new(self.seed, TABLES + table as u32, warehouse)
     }
 
     fn of_district(
         &self,
         table: usize,
         at: Place,
-        draws: &mut Draws,
+        random: &mut Random,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
         match table {
-            schema::DISTRICT => self.district(draws, at, sink),
-            schema::CUSTOMER => self.customers(draws, at, sink),
-            schema::HISTORY => self.history(draws, at, sink),
-            schema::ORDERS => self.orders(draws, at, sink),
+            schema::DISTRICT => self.district(random, at, sink),
+            schema::CUSTOMER => self.customers(random, at, sink),
+            schema::HISTORY => self.history(random, at, sink),
+            schema::ORDERS => self.orders(random, at, sink),
             schema::NEW_ORDER => (self.population.first_open()..=self.population.customers)
                 .try_for_each(|order| sink(&[int(order), at.district(), at.warehouse()])),
-            schema::ORDER_LINE => self.order_lines(draws, at, sink),
+            schema::ORDER_LINE => self.order_lines(random, at, sink),
             _ => Ok(()),
         }
     }
 
-    fn items(&self, draws: &mut Draws, sink: RowSink<'_>) -> Result<(), SessionError> {
+    fn items(&self, random: &mut Random, sink: RowSink<'_>) -> Result<(), SessionError> {
         let [mut name, mut data] = <[Letters; 2]>::default();
         (1..=self.population.items).try_for_each(|item| {
-            let image = draws.within(1, 10_000);
-            name.any(draws, 14, 24);
-            let price = draws.within(100, 10_000);
-            data.data(draws);
+            let image = random.within(1, 10_000);
+            name.any(random, 14, 24);
+            let price = random.within(100, 10_000);
+            data.data(random);
             sink(&[int(item), Value::Int(image), text(&name), cents(price), text(&data)])
         })
     }
 
     fn warehouse(
         &self,
-        draws: &mut Draws,
+        random: &mut Random,
         warehouse: u32,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
         let mut name = Letters::default();
-        name.any(draws, 6, 10);
+        name.any(random, 6, 10);
         let mut address = Address::default();
-        let [street_1, street_2, city, state, zip] = address.draw(draws);
-        let tax = tenthousandths(draws.within(0, 2_000));
+        let [street_1, street_2, city, state, zip] = address.draw(random);
+        let tax = tenthousandths(random.within(0, 2_000));
         let received = cents(self.population.district_cents() * i64::from(DISTRICTS));
         let name = text(&name);
         sink(&[int(warehouse), name, street_1, street_2, city, state, zip, tax, received])
@@ -99,14 +99,14 @@ impl Rows {
 
     fn district(
         &self,
-        draws: &mut Draws,
+        random: &mut Random,
         at: Place,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
         let mut name = Letters::default();
-        name.any(draws, 6, 10);
+        name.any(random, 6, 10);
         let mut address = Address::default();
-        let [street_1, street_2, city, state, zip] = address.draw(draws);
+        let [street_1, street_2, city, state, zip] = address.draw(random);
         sink(&[
             at.district(),
             at.warehouse(),
@@ -116,7 +116,7 @@ impl Rows {
             city,
             state,
             zip,
-            tenthousandths(draws.within(0, 2_000)),
+            tenthousandths(random.within(0, 2_000)),
             cents(self.population.district_cents()),
             int(self.population.customers + 1),
         ])
@@ -124,18 +124,18 @@ impl Rows {
 
     fn stock(
         &self,
-        draws: &mut Draws,
+        random: &mut Random,
         warehouse: u32,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
         let mut districts = <[Letters; 10]>::default();
         let mut data = Letters::default();
         (1..=self.population.items).try_for_each(|item| {
-            let quantity = draws.within(10, 100);
+            let quantity = random.within(10, 100);
             for district in &mut districts {
-                district.any(draws, 24, 24);
+                district.any(random, 24, 24);
             }
-            data.data(draws);
+            data.data(random);
             let mut row = [Value::Int(0); 17];
             row[..3].copy_from_slice(&[int(item), int(warehouse), Value::Int(quantity)]);
             for (value, district) in row[3..13].iter_mut().zip(&districts) {
@@ -148,7 +148,7 @@ impl Rows {
 
     fn customers(
         &self,
-        draws: &mut Draws,
+        random: &mut Random,
         at: Place,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
@@ -156,18 +156,18 @@ impl Rows {
         let mut address = Address::default();
         let names = self.population.names();
         (1..=self.population.customers).try_for_each(|customer| {
-            first.any(draws, 8, 16);
+            first.any(random, 8, 16);
             // Every name once, and then as they are asked for.
             let name = match customer <= names {
                 true => customer - 1,
-                false => nurand(draws, 255, (0, names - 1), self.constants.name_loading),
+                false => nurand(random, 255, (0, names - 1), self.constants.name_loading),
             };
             let last = last_name(name);
-            let [street_1, street_2, city, state, zip] = address.draw(draws);
-            phone.digits(draws, 16);
-            let credit = if draws.percent(10) { "BC" } else { "GC" };
-            let discount = tenthousandths(draws.within(0, 5_000));
-            data.any(draws, 300, 500);
+            let [street_1, street_2, city, state, zip] = address.draw(random);
+            phone.digits(random, 16);
+            let credit = if random.percent(10) { "BC" } else { "GC" };
+            let discount = tenthousandths(random.within(0, 5_000));
+            data.any(random, 300, 500);
             sink(&[
                 int(customer),
                 at.district(),
@@ -194,11 +194,16 @@ impl Rows {
         })
     }
 
-    fn history(&self, draws: &mut Draws, at: Place, sink: RowSink<'_>) -> Result<(), SessionError> {
+    fn history(
+        &self,
+        random: &mut Random,
+        at: Place,
+        sink: RowSink<'_>,
+    ) -> Result<(), SessionError> {
         let mut data = Letters::default();
         let (district, warehouse) = (at.district(), at.warehouse());
         (1..=self.population.customers).try_for_each(|customer| {
-            data.any(draws, 12, 24);
+            data.any(random, 12, 24);
             let (paid, data) = (cents(FIRST_PAYMENT_CENTS), text(&data));
             sink(&[int(customer), district, warehouse, district, warehouse, LOADED, paid, data])
         })
@@ -207,16 +212,21 @@ impl Rows {
     /// Who ordered, and how many lines, from order 1 on.
     fn ordered(&self, at: Place) -> impl Iterator<Item = (u32, u32)> + use<> {
         let number = at.warehouse * DISTRICTS + at.district;
-        let mut draws = Draws::new(self.seed, ORDERED, number);
+        let mut random = Random::new(self.seed, ORDERED, number);
         let mut customers: Vec<u32> = (1..=self.population.customers).collect();
-        draws.shuffle(&mut customers);
-        customers.into_iter().map(move |customer| (customer, draws.within(5, 15) as u32))
+        random.shuffle(&mut customers);
+        customers.into_iter().map(move |customer| (customer, random.within(5, 15) as u32))
     }
 
-    fn orders(&self, draws: &mut Draws, at: Place, sink: RowSink<'_>) -> Result<(), SessionError> {
+    fn orders(
+        &self,
+        random: &mut Random,
+        at: Place,
+        sink: RowSink<'_>,
+    ) -> Result<(), SessionError> {
         (1..).zip(self.ordered(at)).try_for_each(|(order, (customer, lines))| {
             let carrier = match order < self.population.first_open() {
-                true => Value::Int(draws.within(1, 10)),
+                true => Value::Int(random.within(1, 10)),
                 false => Value::Null,
             };
             let (district, warehouse) = (at.district(), at.warehouse());
@@ -227,19 +237,19 @@ impl Rows {
 
     fn order_lines(
         &self,
-        draws: &mut Draws,
+        random: &mut Random,
         at: Place,
         sink: RowSink<'_>,
     ) -> Result<(), SessionError> {
         let mut info = Letters::default();
         for (order, (_, lines)) in (1..).zip(self.ordered(at)) {
             for line in 1..=lines {
-                let item = draws.within(1, i64::from(self.population.items));
+                let item = random.within(1, i64::from(self.population.items));
                 let (delivered, amount) = match order < self.population.first_open() {
                     true => (LOADED, cents(0)),
-                    false => (Value::Null, cents(draws.within(1, 999_999))),
+                    false => (Value::Null, cents(random.within(1, 999_999))),
                 };
-                info.any(draws, 24, 24);
+                info.any(random, 24, 24);
                 sink(&[
                     int(order),
                     at.district(),
@@ -279,13 +289,13 @@ impl Place {
 struct Address([Letters; 5]);
 
 impl Address {
-    fn draw(&mut self, draws: &mut Draws) -> [Value<'_>; 5] {
+    fn draw(&mut self, random: &mut Random) -> [Value<'_>; 5] {
         let [street_1, street_2, city, state, zip] = &mut self.0;
         for line in [street_1, street_2, city] {
-            line.any(draws, 10, 20);
+            line.any(random, 10, 20);
         }
-        state.state(draws);
-        zip.zip(draws);
+        state.state(random);
+        zip.zip(random);
         self.0.each_ref().map(text)
     }
 }

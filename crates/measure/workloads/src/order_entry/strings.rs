@@ -1,6 +1,6 @@
 //! Random text as the population wants it (clause 4.3.2.2).
 
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// A buffer that is refilled: rows are made without an allocation for each text.
 #[derive(Debug, Default, Clone)]
@@ -10,48 +10,48 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 impl Letters {
     /// Letters and digits, from `low` to `high` of them.
-    pub(super) fn any(&mut self, draws: &mut Draws, low: i64, high: i64) -> &str {
-        let length = draws.within(low, high) as usize;
-        self.fill(draws, length, 62)
+    pub(super) fn any(&mut self, random: &mut Random, low: i64, high: i64) -> &str {
+        let length = random.within(low, high) as usize;
+        self.fill(random, length, 62)
     }
 
     /// So many digits.
-    pub(super) fn digits(&mut self, draws: &mut Draws, length: usize) -> &str {
-        self.fill(draws, length, 10)
+    pub(super) fn digits(&mut self, random: &mut Random, length: usize) -> &str {
+        self.fill(random, length, 10)
     }
 
     /// Two capital letters.
-    pub(super) fn state(&mut self, draws: &mut Draws) -> &str {
+    pub(super) fn state(&mut self, random: &mut Random) -> &str {
         self.0.clear();
         for _ in 0..2 {
-            self.0.push(char::from(b'A' + draws.within(0, 25) as u8));
+            self.0.push(char::from(b'A' + random.within(0, 25) as u8));
         }
         &self.0
     }
 
     /// Four digits and five ones (clause 4.3.2.7).
-    pub(super) fn zip(&mut self, draws: &mut Draws) -> &str {
-        self.fill(draws, 4, 10);
+    pub(super) fn zip(&mut self, random: &mut Random) -> &str {
+        self.fill(random, 4, 10);
         self.0.push_str("11111");
         &self.0
     }
 
     /// From 26 to 50 letters, one time in ten with the word ORIGINAL among them.
-    pub(super) fn data(&mut self, draws: &mut Draws) -> &str {
+    pub(super) fn data(&mut self, random: &mut Random) -> &str {
         const WORD: &str = "ORIGINAL";
-        self.any(draws, 26, 50);
-        if draws.percent(10) {
-            let at = draws.within(0, (self.0.len() - WORD.len()) as i64) as usize;
+        self.any(random, 26, 50);
+        if random.percent(10) {
+            let at = random.within(0, (self.0.len() - WORD.len()) as i64) as usize;
             self.0.replace_range(at..at + WORD.len(), WORD);
         }
         &self.0
     }
 
-    fn fill(&mut self, draws: &mut Draws, length: usize, letters: u32) -> &str {
+    fn fill(&mut self, random: &mut Random, length: usize, letters: u32) -> &str {
         self.0.clear();
         let mut bytes = [0; 64];
         while self.0.len() < length {
-            draws.fill(&mut bytes);
+            random.fill(&mut bytes);
             // Two bytes a letter: a ten-thousandth from uniform.
             let drawn =
                 bytes.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
@@ -72,20 +72,20 @@ mod tests {
 
     #[test]
     fn texts_have_their_lengths_and_letters() {
-        let mut draws = Draws::new(5, 0, 0);
+        let mut random = Random::new(5, 0, 0);
         let mut letters = Letters::default();
         let mut originals = 0;
         for _ in 0..10_000 {
-            assert!((3..=40).contains(&letters.any(&mut draws, 3, 40).len()));
-            let digits = letters.digits(&mut draws, 16);
+            assert!((3..=40).contains(&letters.any(&mut random, 3, 40).len()));
+            let digits = letters.digits(&mut random, 16);
             assert!(digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_digit()));
-            assert!(letters.zip(&mut draws).ends_with("11111") && letters.text().len() == 9);
-            assert!(letters.state(&mut draws).bytes().all(|byte| byte.is_ascii_uppercase()));
-            let data = letters.data(&mut draws);
+            assert!(letters.zip(&mut random).ends_with("11111") && letters.text().len() == 9);
+            assert!(letters.state(&mut random).bytes().all(|byte| byte.is_ascii_uppercase()));
+            let data = letters.data(&mut random);
             assert!((26..=50).contains(&data.len()));
             originals += usize::from(data.contains("ORIGINAL"));
         }
         assert!((800..1_200).contains(&originals), "{originals}");
-        assert!(letters.any(&mut draws, 10_000, 10_000).contains('z'));
+        assert!(letters.any(&mut random, 10_000, 10_000).contains('z'));
     }
 }

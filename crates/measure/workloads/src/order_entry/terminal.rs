@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::acknowledged::{Order, Unsure};
+use super::durability_log::{Order, Unsure};
 use super::input::{Input, Typist};
 use super::mix::Chooser;
 use super::new_order::Entered;
@@ -87,8 +87,8 @@ impl Shared {
     ) -> Result<(), SessionError> {
         if matches!(commit, Err(SessionError::Gone(_))) {
             match input {
-                Input::NewOrder(_) => self.acknowledged.unsure(Unsure::Order),
-                Input::Payment(_) => self.acknowledged.unsure(Unsure::Payment),
+                Input::NewOrder(_) => self.durability_log.unsure(Unsure::Order),
+                Input::Payment(_) => self.durability_log.unsure(Unsure::Payment),
                 _ => {}
             }
         }
@@ -100,9 +100,9 @@ impl Shared {
         match (input, ending) {
             (Input::NewOrder(order), Ending::Order(number)) => {
                 let entered = Order { customer: order.customer, lines: order.lines.len() as u32 };
-                self.acknowledged.order((order.warehouse, order.district), *number, entered);
+                self.durability_log.order((order.warehouse, order.district), *number, entered);
             }
-            (Input::Payment(payment), Ending::Commit) => self.acknowledged.payment(payment.cents),
+            (Input::Payment(payment), Ending::Commit) => self.durability_log.payment(payment.cents),
             _ => {}
         }
         self.count(input);

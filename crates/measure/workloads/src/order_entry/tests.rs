@@ -153,9 +153,9 @@ fn typed(options: Options, client: u32, count: usize) -> Vec<Input> {
         constants: workload.constants,
         warehouse: client % options.population.warehouses + 1,
         district: 4,
-        draws: workload.draws(INPUTS, client),
+        random: workload.random(INPUTS, client),
     };
-    let choose = mix::Chooser::new(Mix::Weights, Pauses::None, workload.draws(CHOICES, client));
+    let choose = mix::Chooser::new(Mix::Weights, Pauses::None, workload.random(CHOICES, client));
     let mut chooser = choose;
     (0..count).map(|_| typist.input(chooser.next().0)).collect()
 }
@@ -397,10 +397,10 @@ fn a_server_that_is_gone_leaves_commits_unsure_not_acknowledged() {
 
 #[test]
 fn an_order_that_was_acknowledged_and_is_missing_is_found() {
-    let acknowledged = Acknowledged::default();
-    let order = |customer| acknowledged::Order { customer, lines: 5 };
+    let acknowledged = DurabilityLog::default();
+    let order = |customer| durability_log::Order { customer, lines: 5 };
     acknowledged.order((1, 2), 61, order(7));
-    let check = |acknowledged: &Acknowledged, rows: Vec<[i64; 3]>, payments: i64, cents: i64| {
+    let check = |acknowledged: &DurabilityLog, rows: Vec<[i64; 3]>, payments: i64, cents: i64| {
         let mut session = Recorder::new(Dialect::Postgres, move |asked| match asked {
             Asked::Statement(text, values) if text.contains("o_ol_cnt") => {
                 let here = values[1] == "Int(2)";
@@ -421,13 +421,13 @@ fn an_order_that_was_acknowledged_and_is_missing_is_found() {
     assert_eq!(check(&acknowledged, vec![[61, 8, 5]], 0, 0), [false, true], "another's");
     let extra = vec![[61, 7, 5], [62, 1, 9]];
     assert_eq!(check(&acknowledged, extra.clone(), 0, 0), [false, true], "nobody asked");
-    acknowledged.unsure(acknowledged::Unsure::Order);
+    acknowledged.unsure(durability_log::Unsure::Order);
     assert_eq!(check(&acknowledged, extra, 0, 0), [true, true], "one went unanswered");
     acknowledged.payment(500);
     assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 1, 500), [true, true]);
     assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 1, 400), [true, false]);
     assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 2, 900), [true, false]);
-    acknowledged.unsure(acknowledged::Unsure::Payment);
+    acknowledged.unsure(durability_log::Unsure::Payment);
     assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 2, 900), [true, true]);
     acknowledged.forget();
     assert_eq!(check(&acknowledged, vec![], 0, 0), [true, true]);

@@ -10,7 +10,7 @@
 //! (`dist-iter` 12, `dist-pct` 1, `dist-res` 75). The two versions differ in rounding at the ends.
 
 use super::Flavour;
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// Numbers that a mean is taken of.
 const ITERATIONS: u32 = 12;
@@ -31,15 +31,15 @@ pub enum Distribution {
 impl Distribution {
     /// A row from 1 to `rows`.
     #[must_use]
-    pub fn row(self, draws: &mut Draws, rows: u32, flavour: Flavour) -> u32 {
+    pub fn row(self, random: &mut Random, rows: u32, flavour: Flavour) -> u32 {
         let rows = i64::from(rows);
         let row = match self {
-            Self::Uniform => draws.within(1, rows),
-            Self::Gaussian => bell(draws, rows, flavour),
-            Self::Special if draws.percent(100 - SPECIAL_DRAWS) => bell(draws, rows, flavour),
+            Self::Uniform => random.within(1, rows),
+            Self::Gaussian => bell(random, rows, flavour),
+            Self::Special if random.percent(100 - SPECIAL_DRAWS) => bell(random, rows, flavour),
             Self::Special => {
                 let few = (rows / 100).max(1);
-                rows / 2 - rows / 200 + draws.within(0, few - 1)
+                rows / 2 - rows / 200 + random.within(0, few - 1)
             }
         };
         row.clamp(1, rows) as u32
@@ -48,13 +48,13 @@ impl Distribution {
 
 /// The mean of uniform numbers. 0.4 adds whole numbers and cuts the fraction of their mean off,
 /// 1.0 adds fractions.
-fn bell(draws: &mut Draws, rows: i64, flavour: Flavour) -> i64 {
+fn bell(random: &mut Random, rows: i64, flavour: Flavour) -> i64 {
     match flavour {
         Flavour::V04 => {
-            (0..ITERATIONS).map(|_| draws.within(1, rows)).sum::<i64>() / i64::from(ITERATIONS)
+            (0..ITERATIONS).map(|_| random.within(1, rows)).sum::<i64>() / i64::from(ITERATIONS)
         }
         Flavour::V10 => {
-            let sum: f64 = (0..ITERATIONS).map(|_| draws.unit()).sum();
+            let sum: f64 = (0..ITERATIONS).map(|_| random.unit()).sum();
             1 + (sum / f64::from(ITERATIONS) * rows as f64) as i64
         }
     }
@@ -66,8 +66,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn share_of_middle(distribution: Distribution, flavour: Flavour) -> f64 {
-        let mut draws = Draws::new(1, 0, 0);
-        let row = |_| distribution.row(&mut draws, 10_000, flavour);
+        let mut random = Random::new(1, 0, 0);
+        let row = |_| distribution.row(&mut random, 10_000, flavour);
         let middle = (0..50_000).map(row).filter(|row| (4_950..5_050).contains(row)).count();
         middle as f64 / 50_000.0
     }
@@ -95,9 +95,9 @@ mod tests {
             old: bool,
         ) {
             let flavour = if old { Flavour::V04 } else { Flavour::V10 };
-            let mut draws = Draws::new(seed, 0, 0);
+            let mut random = Random::new(seed, 0, 0);
             for _ in 0..20 {
-                let row = distribution.row(&mut draws, rows, flavour);
+                let row = distribution.row(&mut random, rows, flavour);
                 prop_assert!((1..=rows).contains(&row));
             }
         }

@@ -26,7 +26,7 @@ use workahead_machine::pages::{PageBuffer, Pages};
 
 use super::Flavour;
 use crate::WorkloadError;
-use crate::draws::Draws;
+use crate::random::Random;
 use pass::Element;
 
 /// Stream of the seed.
@@ -253,7 +253,7 @@ fn worker<E: Element>(
     (quota, stop): (&Quota, &AtomicBool),
 ) -> Thread {
     let begun = Moment::now();
-    let mut places = Draws::new(options.seed, PLACES, number);
+    let mut places = Random::new(options.seed, PLACES, number);
     let mut thread = Thread { passes: 0, cpu_s: 0.0, checksum: 0 };
     while !stop.load(Ordering::Relaxed) && quota.take(thread.passes) {
         thread.checksum ^= match options.access {

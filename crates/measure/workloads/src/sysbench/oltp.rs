@@ -25,7 +25,7 @@ use super::Flavour;
 use super::distribution::Distribution;
 use crate::WorkloadError;
 use crate::client::{Client, Condition, Moment, Outcome, RowSink, Table, Workload};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError, first};
 
 /// Streams of the seed: clients have one each, tables another.
@@ -189,7 +189,7 @@ impl Workload for Oltp {
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        Box::new(client::Worker::new(*self, Draws::new(self.options.seed, CLIENTS, number)))
+        Box::new(client::Worker::new(*self, Random::new(self.options.seed, CLIENTS, number)))
     }
 
     fn reset(&self, _dialect: Dialect) -> Option<Vec<String>> {

@@ -20,8 +20,8 @@ use crate::client::{
     self, Answered, Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink,
     Workload,
 };
-use crate::draws::Draws;
-use crate::rounds::Rounds;
+use crate::cycle::Cycle;
+use crate::random::Random;
 use crate::session::{Date, Decimal, Dialect, Session, SessionError, StatementId, Value};
 
 /// Stream of the seed.
@@ -140,8 +140,8 @@ impl Workload for Queries {
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        let draws = Draws::new(self.options.seed, CLIENTS, number);
-        let rounds = Rounds::new(self.options.order, draws);
+        let random = Random::new(self.options.seed, CLIENTS, number);
+        let rounds = Cycle::new(self.options.order, random);
         Box::new(Asker { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
     }
 
@@ -190,7 +190,7 @@ impl Workload for Queries {
 /// A client.
 struct Asker {
     queries: Queries,
-    rounds: Rounds,
+    rounds: Cycle,
     prepared: Vec<StatementId>,
     current: Option<usize>,
 }

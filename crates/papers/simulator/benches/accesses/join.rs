@@ -4,8 +4,8 @@ use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::walks::{Among, Costs, Main, Part, Walked, Written, run_walks};
 use workahead_walks::chained::{Chains, HashJoin};
-use workahead_walks::draws::Draws;
 use workahead_walks::memory::{Direct, Memory};
+use workahead_walks::random::Random;
 use workahead_walks::record::{Record, Unclustered, drawn_table};
 use workahead_walks::technique::{self, Technique};
 use workahead_walks::walk::{Row, Rows, Sink};
@@ -34,7 +34,7 @@ impl Sink<(&Record, &Record)> for Hits {
 impl Join {
     /// Probed by so many rows in random order.
     pub(crate) fn new(probes: u32) -> Self {
-        let mut draws = Draws::of(1);
+        let mut draws = Random::of(1);
         let mut side =
             || drawn_table(ROWS, ROWS, &mut draws, Pages::Small).expect("memory for a side");
         let (build, probe) = (side(), side());

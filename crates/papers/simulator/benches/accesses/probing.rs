@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use workahead_simulator::op::{After, Op};
 use workahead_simulator::trace::{Kind, Record};
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 /// Bytes of buckets, cells and rows: each far more than any cache of the models.
 const PART: u64 = 16 << 20;
@@ -21,7 +21,7 @@ const OPS: usize = 7;
 /// The accesses of a probe, made as they are asked for.
 #[derive(Clone)]
 pub(crate) struct Probing {
-    draws: Draws,
+    draws: Random,
     probes: u64,
     probe: u64,
     ops: [Op; OPS],
@@ -36,7 +36,7 @@ impl Probing {
     /// So many probes by a thread.
     pub(crate) fn new(probes: u64, thread: u64, updates: u64) -> Self {
         let ops = [Op::Compute { uops: 1 }; OPS];
-        let draws = Draws::of(7 + thread);
+        let draws = Random::of(7 + thread);
         Self { draws, probes, probe: 0, ops, at: OPS, updates, own: thread << 28 }
     }
 
@@ -103,7 +103,7 @@ pub(crate) fn really(probes: usize) -> u64 {
     let table = [vec![0_u64; part / 8], vec![0_u64; part / 8], vec![0_u64; part / 8]];
     let input = vec![[0_u64; 2]; probes];
     let mut output = vec![[0_u64; 3]; probes];
-    let mut draws = Draws::of(7);
+    let mut draws = Random::of(7);
     for (row, joined) in input.iter().zip(&mut output) {
         let mut place = |words: usize| draws.below((part / 8 / words) as u32) as usize * words;
         let bucket = black_box(table[0][place(1)] + row[0]) as usize;

@@ -12,7 +12,7 @@
 //! what misses and how long that takes is the model's to say. Loads and stores that a step doesn't
 //! name go to the thread's own few kilobytes: its stack and the state of its operators.
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use crate::op::{After, Op};
 
@@ -117,7 +117,7 @@ pub struct Execution<'f> {
     /// Where its own bytes begin.
     own: u64,
     /// For the branches that nobody can guess.
-    draws: Draws,
+    draws: Random,
     /// Parts of loads, stores and micro-operations that are left over, in instructions.
     left: [f64; 3],
     instructions: u64,
@@ -128,7 +128,7 @@ impl<'f> Execution<'f> {
     #[must_use]
     pub fn new(footprint: &'f Footprint, own: u64, seed: u64) -> Self {
         let places = (0..footprint.functions.len()).map(|at| footprint.place(at)).collect();
-        Self { footprint, places, own, draws: Draws::of(seed), left: [0.0; 3], instructions: 0 }
+        Self { footprint, places, own, draws: Random::of(seed), left: [0.0; 3], instructions: 0 }
     }
 
     /// Instructions so far.

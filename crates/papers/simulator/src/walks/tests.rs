@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use workahead_machine::pages::{PageBuffer, Pages as PageSize};
 use workahead_walks::chained::{Chains, HashJoin};
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 use workahead_walks::record::{OneLine, Record, Unclustered, drawn_table};
 use workahead_walks::technique::{self, Technique};
 use workahead_walks::walk::{Row, Rows, Sink, Walk};
@@ -153,7 +153,7 @@ fn branches_of_walks_are_guessed() {
         counts
     };
     let (even, mut drawn) = (join(), join());
-    let mut draws = Draws::of(1);
+    let mut draws = Random::of(1);
     let mut side = || drawn_table(ROWS, ROWS, &mut draws, PageSize::Small).unwrap();
     (drawn.build, drawn.probe) = (side(), side());
     drawn.chains =

@@ -7,7 +7,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use proptest::prelude::*;
 use workahead_machine::pages::Pages;
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::*;
 use crate::keys::{Mapping, MappingKind};
@@ -15,7 +15,7 @@ use crate::{HashJoin, JoinType, Side};
 
 /// A build side: its keys lie in a range and are a few of it, or each one of it.
 fn batches(seed: u64, sizes: &[usize], among: Option<u32>) -> Vec<RecordBatch> {
-    let mut draws = Draws::of(seed);
+    let mut draws = Random::of(seed);
     let rows: usize = sizes.iter().sum();
     let mut unique = draws.permutation(rows as u32).into_iter();
     let mut key = || {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use bytemuck::Zeroable;
 
 use super::Operation;
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// An element of a block.
 pub(super) trait Element: Zeroable + Send + Sync {
@@ -21,7 +21,7 @@ pub(super) trait Element: Zeroable + Send + Sync {
     /// What a pass writes at a place.
     fn written(at: usize, len: usize) -> u64;
     /// A pass at random.
-    fn random(block: &[Self], operation: Operation, places: &mut Draws) -> u64
+    fn random(block: &[Self], operation: Operation, places: &mut Random) -> u64
     where
         Self: Sized;
 }
@@ -40,7 +40,7 @@ impl Element for AtomicU64 {
     fn written(at: usize, len: usize) -> u64 {
         (len - at) as u64
     }
-    fn random(block: &[Self], operation: Operation, places: &mut Draws) -> u64 {
+    fn random(block: &[Self], operation: Operation, places: &mut Random) -> u64 {
         (0..block.len()).fold(0, |sum, at| {
             let place = (places.unit() * block.len() as f64) as usize;
             sum ^ touch(&block[place], operation, at as u64)
@@ -63,7 +63,7 @@ impl Element for AtomicU32 {
     fn written(_at: usize, _len: usize) -> u64 {
         1
     }
-    fn random(block: &[Self], operation: Operation, places: &mut Draws) -> u64 {
+    fn random(block: &[Self], operation: Operation, places: &mut Random) -> u64 {
         let place = &block[places.within(0, block.len() as i64 - 1) as usize];
         let times = size_of_val(block);
         (0..times).fold(0, |sum, _| sum ^ touch(place, operation, 1))
@@ -103,6 +103,6 @@ pub(super) fn sequential<E: Element>(block: &[E], operation: Operation) -> u64 {
 }
 
 /// At random.
-pub(super) fn random<E: Element>(block: &[E], operation: Operation, places: &mut Draws) -> u64 {
+pub(super) fn random<E: Element>(block: &[E], operation: Operation, places: &mut Random) -> u64 {
     black_box(E::random(block, operation, places))
 }

@@ -45,12 +45,12 @@ fn a_pass_touches_what_it_says() {
     assert_eq!((block[0].get(), block[511].get()), (512, 1));
     // At random, every place is as likely: of 512 draws about 512 (1 - 1/e) places are written.
     let block: Vec<AtomicU64> = (0..512).map(|_| AtomicU64::new(u64::MAX)).collect();
-    pass::random(&block, Operation::Write, &mut Draws::new(1, 2, 3));
+    pass::random(&block, Operation::Write, &mut Random::new(1, 2, 3));
     let written = block.iter().filter(|element| element.get() != u64::MAX).count();
     assert!((280..370).contains(&written), "{written}");
     // 0.4 goes to one place only.
     let block: Vec<AtomicU32> = (0..512).map(|_| AtomicU32::new(0)).collect();
-    pass::random(&block, Operation::Write, &mut Draws::new(1, 2, 3));
+    pass::random(&block, Operation::Write, &mut Random::new(1, 2, 3));
     assert_eq!(block.iter().filter(|element| element.get() == 1).count(), 1);
 }
 

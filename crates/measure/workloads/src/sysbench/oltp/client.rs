@@ -5,7 +5,7 @@ use super::rows::{self, PAD_GROUPS, PAD_INSERTED};
 use super::{Oltp, POINTS, RANGE_ROWS, Script};
 use crate::checksum;
 use crate::client::{Client, Done, Next, Workload as _};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::session::{Row, Session, SessionError, StatementId, Value, undone};
 
 /// The statements on a table, in the order in which a transaction uses them.
@@ -66,7 +66,7 @@ struct Step {
 
 pub(super) struct Worker {
     workload: Oltp,
-    draws: Draws,
+    random: Random,
     /// By table, then by statement.
     prepared: Vec<StatementId>,
     steps: Vec<Step>,
@@ -76,10 +76,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(workload: Oltp, draws: Draws) -> Self {
+    pub(super) fn new(workload: Oltp, random: Random) -> Self {
         Self {
             workload,
-            draws,
+            random,
             prepared: Vec::new(),
             steps: Vec::new(),
             c_updated: String::new(),
@@ -90,11 +90,11 @@ impl Worker {
 
     fn id(&mut self) -> u32 {
         let options = self.workload.options;
-        options.distribution.row(&mut self.draws, options.rows, options.flavour)
+        options.distribution.row(&mut self.random, options.rows, options.flavour)
     }
 
     fn table(&mut self) -> u32 {
-        self.draws.within(1, i64::from(self.workload.options.tables)) as u32
+        self.random.within(1, i64::from(self.workload.options.tables)) as u32
     }
 
     fn points(&mut self, count: u32) {
@@ -129,8 +129,8 @@ impl Worker {
             Flavour::V04 => self.steps.push(Step { ask: Ask::UpdateK, table, id, other: 0 }),
             Flavour::V10 => {
                 k = self.id();
-                rows::digits(&mut self.draws, rows::C_GROUPS, &mut self.c_inserted);
-                rows::digits(&mut self.draws, PAD_GROUPS, &mut self.pad);
+                rows::digits(&mut self.random, rows::C_GROUPS, &mut self.c_inserted);
+                rows::digits(&mut self.random, PAD_GROUPS, &mut self.pad);
             }
         }
         self.steps.push(Step { ask: Ask::Delete, table, id, other: 0 });
@@ -192,9 +192,9 @@ impl Client for Worker {
         if script == Script::ReadWrite {
             self.update(Ask::UpdateK);
             match self.workload.options.flavour {
-                Flavour::V04 => rows::numbers(&mut self.draws, &mut self.c_updated),
+                Flavour::V04 => rows::numbers(&mut self.random, &mut self.c_updated),
                 Flavour::V10 => {
-                    rows::digits(&mut self.draws, rows::C_GROUPS, &mut self.c_updated);
+                    rows::digits(&mut self.random, rows::C_GROUPS, &mut self.c_updated);
                 }
             }
             self.update(Ask::UpdateC);

@@ -1,12 +1,12 @@
 //! Queries against the rows looked at one by one, and what machines do to them.
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::*;
 
 /// T1 with a1 of T2's keys, all values of a2 as often, any a3.
 fn rows(count: u32, t2_rows: u32) -> Vec<[u32; 3]> {
-    let mut draws = Draws::of(7);
+    let mut draws = Random::of(7);
     let a2 = draws.permutation(count);
     let row = |place| [draws.below(t2_rows) + 1, place % (count / 2) + 1, draws.below(500) + 1];
     a2.into_iter().map(row).collect()

@@ -1,6 +1,6 @@
 //! What terminals type (TPC-C, revision 5.11, clauses 2.1.6, 2.4.1, 2.5.1).
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::Sizes;
 use super::tables::DISTRICTS;
@@ -21,7 +21,7 @@ pub(super) enum Who {
 }
 
 /// In 15 of 100 payments, a customer of another warehouse (clause 2.5.1.2).
-pub(super) fn who(draws: &mut Draws, sizes: Sizes, (warehouse, district): (u32, u32)) -> Who {
+pub(super) fn who(draws: &mut Random, sizes: Sizes, (warehouse, district): (u32, u32)) -> Who {
     let is_away = draws.below(100) < 15 && sizes.warehouses > 1;
     let district = match is_away {
         true => other(draws, sizes, warehouse) * DISTRICTS + draws.below(DISTRICTS),
@@ -31,25 +31,25 @@ pub(super) fn who(draws: &mut Draws, sizes: Sizes, (warehouse, district): (u32, 
 }
 
 /// Six in ten by name.
-pub(super) fn here(draws: &mut Draws, sizes: Sizes, district: u32) -> Who {
+pub(super) fn here(draws: &mut Random, sizes: Sizes, district: u32) -> Who {
     match draws.below(100) < 60 {
         true => Who::Name(district, non_uniform(draws, (255, CONSTANTS[0]), sizes.names())),
         false => Who::Number(district * sizes.customers + customer(draws, sizes)),
     }
 }
 
-fn other(draws: &mut Draws, sizes: Sizes, warehouse: u32) -> u32 {
+fn other(draws: &mut Random, sizes: Sizes, warehouse: u32) -> u32 {
     let other = draws.below(sizes.warehouses - 1);
     other + u32::from(other >= warehouse)
 }
 
 /// A customer of a district, some more often than others.
-pub(super) fn customer(draws: &mut Draws, sizes: Sizes) -> u32 {
+pub(super) fn customer(draws: &mut Random, sizes: Sizes) -> u32 {
     non_uniform(draws, (1023, CONSTANTS[1]), sizes.customers)
 }
 
 /// Five to fifteen items, one in a hundred from another warehouse, in the order of stock.
-pub(super) fn wanted(draws: &mut Draws, sizes: Sizes, warehouse: u32) -> Vec<Wanted> {
+pub(super) fn wanted(draws: &mut Random, sizes: Sizes, warehouse: u32) -> Vec<Wanted> {
     let count = 5 + draws.below(11);
     let lines = (0..count).map(|_| {
         let item = non_uniform(draws, (8191, CONSTANTS[2]), sizes.items);
@@ -63,6 +63,6 @@ pub(super) fn wanted(draws: &mut Draws, sizes: Sizes, warehouse: u32) -> Vec<Wan
 }
 
 /// A number below `end`, some more often than others (clause 2.1.6).
-fn non_uniform(draws: &mut Draws, (a, c): (u32, u32), end: u32) -> u32 {
+fn non_uniform(draws: &mut Random, (a, c): (u32, u32), end: u32) -> u32 {
     ((draws.below(a + 1) | draws.below(end)) + c) % end
 }

@@ -3,7 +3,7 @@
 //! Sizes of rows are those of the TPC-C specification (revision 5.11, clause 1.2.1); columns that
 //! nothing is computed with are bytes only. Amounts are cents.
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::Sizes;
 use super::space::{PAGE_BYTES, Space};
@@ -121,7 +121,7 @@ impl Tables {
             let pages = rows[table].div_ceil(rows_per_page);
             Extent { base: space.reserve(pages * PAGE_BYTES), row_bytes, rows_per_page }
         });
-        let mut draws = Draws::of(seed);
+        let mut draws = Random::of(seed);
         let mut tables = Self {
             extents,
             data,
@@ -153,7 +153,7 @@ impl Tables {
     }
 
     /// An order of each customer, in any order; the last three in ten are not delivered.
-    fn load_orders(&mut self, sizes: Sizes, district: u32, draws: &mut Draws) {
+    fn load_orders(&mut self, sizes: Sizes, district: u32, draws: &mut Random) {
         let of_whom = draws.permutation(sizes.customers);
         for (number, customer) in (1..).zip(of_whom) {
             let carried = number < sizes.first_open();

@@ -5,7 +5,7 @@
 //! there, committed or not, and a delivery is a transaction for each district, as the clauses let
 //! them.
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::footprint::{BEGIN, COMMIT, PROCEDURE, RECEIVE, REPLY};
 use super::inputs::{Wanted, Who, customer, here, wanted, who};
@@ -27,7 +27,7 @@ impl Session {
     pub(super) async fn live(self) {
         while let Some(number) = self.next() {
             let Options { seed, work, .. } = self.world().options;
-            let mut draws = Draws::of(seed ^ (number + 1).wrapping_mul(0xD129_42F0_57A3_5B41));
+            let mut draws = Random::of(seed ^ (number + 1).wrapping_mul(0xD129_42F0_57A3_5B41));
             match work {
                 Work::Transactions => self.serve(&mut draws).await,
                 Work::Reads => self.probe(&mut draws, 0).await,
@@ -45,7 +45,7 @@ impl Session {
         })
     }
 
-    async fn serve(&self, draws: &mut Draws) {
+    async fn serve(&self, draws: &mut Random) {
         let request = super::space::reads(self.heap(7168), 128);
         self.call(RECEIVE, &request.collect::<Vec<Op>>());
         match draws.below(100) {
@@ -77,7 +77,7 @@ impl Session {
         self.world().options.sizes
     }
 
-    async fn new_order(&self, draws: &mut Draws) {
+    async fn new_order(&self, draws: &mut Random) {
         let sizes = self.sizes();
         let warehouse = draws.below(sizes.warehouses);
         let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
@@ -173,7 +173,7 @@ impl Session {
         self.put(OPEN, (order_key(district, number), row)).await;
     }
 
-    async fn payment(&self, draws: &mut Draws) {
+    async fn payment(&self, draws: &mut Random) {
         let sizes = self.sizes();
         let warehouse = draws.below(sizes.warehouses);
         let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
@@ -231,7 +231,7 @@ impl Session {
         found[found.len() / 2]
     }
 
-    async fn order_status(&self, draws: &mut Draws) {
+    async fn order_status(&self, draws: &mut Random) {
         let sizes = self.sizes();
         let warehouse = draws.below(sizes.warehouses);
         let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
@@ -258,7 +258,7 @@ impl Session {
         stock
     }
 
-    async fn delivery(&self, draws: &mut Draws) {
+    async fn delivery(&self, draws: &mut Random) {
         let warehouse = draws.below(self.sizes().warehouses);
         for district in warehouse * DISTRICTS..(warehouse + 1) * DISTRICTS {
             self.deliver(district).await;
@@ -303,7 +303,7 @@ impl Session {
         self.commit(locked).await;
     }
 
-    async fn stock_level(&self, draws: &mut Draws) {
+    async fn stock_level(&self, draws: &mut Random) {
         let sizes = self.sizes();
         let district = draws.below(sizes.warehouses * DISTRICTS);
         let least = 10 + i64::from(draws.below(11));
@@ -332,7 +332,7 @@ impl Session {
     }
 
     /// Finds keys of an index, and puts so many of a hundred in.
-    async fn probe(&self, draws: &mut Draws, writes_percent: u32) {
+    async fn probe(&self, draws: &mut Random, writes_percent: u32) {
         let keys = self.world().options.probe_keys();
         for _ in 0..PROBES {
             let (is_write, key) = (draws.below(100) < writes_percent, draws.below(keys));

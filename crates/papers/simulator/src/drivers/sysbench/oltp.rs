@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use crate::drivers::code::{Execution, Footprint, Function, Mix};
 use crate::op::{After, Call, Op, Script};
@@ -28,7 +28,7 @@ const CLIENT_BYTES: u64 = 1 << 10;
 /// Rows of a range.
 const RANGE: u64 = 100;
 
-/// Draws a row, from 0.
+/// Random a row, from 0.
 pub type Rows = Box<dyn FnMut() -> u32>;
 
 /// A table and who works on it.
@@ -112,7 +112,7 @@ impl Oltp {
                 oltp: self,
                 at: at as u32,
                 rows,
-                draws: Draws::of(self.seed ^ at),
+                draws: Random::of(self.seed ^ at),
                 execution: Execution::new(&FOOTPRINT, own, self.seed ^ at),
                 own,
                 ops: Vec::new(),
@@ -202,7 +202,7 @@ struct Thread {
     oltp: Oltp,
     at: u32,
     rows: Rows,
-    draws: Draws,
+    draws: Random,
     execution: Execution<'static>,
     own: u64,
     ops: Vec<Op>,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use workahead_walks::draws::Draws;
+use workahead_walks::random::Random;
 
 use super::*;
 use crate::core::Processor;
@@ -96,7 +96,7 @@ const OLTP: Oltp = Oltp {
 /// Threads that draw the mean of so many uniform numbers.
 fn means(of: u32, rows: u32, threads: usize) -> Vec<Rows> {
     let thread = |at: usize| {
-        let mut draws = Draws::of(at as u64);
+        let mut draws = Random::of(at as u64);
         Box::new(move || (0..of).map(|_| draws.below(rows)).sum::<u32>() / of) as Rows
     };
     (0..threads).map(thread).collect()

@@ -19,8 +19,8 @@
 //! that row takes no step meanwhile.
 
 mod allocations;
-mod asked;
 mod interleave;
+mod requests;
 pub(crate) mod schedules;
 #[cfg(test)]
 mod tests;
@@ -30,8 +30,8 @@ use std::fmt;
 use crate::walk::{Row, Rows, Walk};
 
 use allocations::Counted;
-use asked::Asked;
 use interleave::{Order, interleave};
+use requests::Requests;
 
 /// One of the laws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,16 +85,16 @@ pub type Found<W> = Vec<(Row, <W as Walk>::Hit)>;
 /// use workahead_machine::pages::Pages;
 /// use workahead_walks::bucket::{Every, Load, Probe, Table};
 /// use workahead_walks::isa::Portable;
-/// use workahead_walks::{Rows, laws};
+/// use workahead_walks::{Rows, conformance};
 ///
 /// let table = Table::of(&[7, 0, 7], &[70, 1, 71], Load::HALF, Pages::Small)?;
 /// let probe = || Probe::<_, Every>::new(&table, Portable, &[7, 8, 0]);
-/// let oracle = laws::hits(&[(0, 70), (0, 71), (2, 1)], |value| value);
-/// laws::check(probe, Rows::range(0..3), oracle)?;
+/// let oracle = conformance::hits(&[(0, 70), (0, 71), (2, 1)], |value| value);
+/// conformance::check(probe, Rows::range(0..3), oracle)?;
 ///
-/// let wrong = laws::hits(&[(0, 70), (2, 1)], |value| value);
-/// let broken = laws::check(probe, Rows::range(0..3), wrong).unwrap_err();
-/// assert_eq!(broken.law, laws::Law::AnySchedule);
+/// let wrong = conformance::hits(&[(0, 70), (2, 1)], |value| value);
+/// let broken = conformance::check(probe, Rows::range(0..3), wrong).unwrap_err();
+/// assert_eq!(broken.law, conformance::Law::AnySchedule);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -182,7 +182,7 @@ impl Kit {
     ) -> Result<(), Broken> {
         for &width in &self.widths {
             for order in Order::all_of(width) {
-                let (mut walk, mut watch) = (make(), Asked::default());
+                let (mut walk, mut watch) = (make(), Requests::default());
                 interleave(&mut walk, rows, order, &mut watch)?;
                 // Rows that come one by one cannot meet another's writes.
                 let law = if order.width == 1 { Law::AnySchedule } else { Law::PlacesNotFacts };

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::root::{Root, field};
+use crate::sysroot::{Sysroot, field};
 use crate::virtualisation::{VirtualKind, Virtualisation};
 
 /// How much a figure can prove.
@@ -69,7 +69,7 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 
 impl Counters {
-    pub(crate) fn read(root: &Root, virtualisation: &Virtualisation) -> Self {
+    pub(crate) fn read(root: &Sysroot, virtualisation: &Virtualisation) -> Self {
         let paranoid = root.value::<i64>("proc/sys/kernel/perf_event_paranoid");
         let sources = core_sources(root);
         let is_virtual = virtualisation.kind == VirtualKind::Virtual;
@@ -117,7 +117,7 @@ enum Leave {
     Machine,
 }
 
-fn leave(root: &Root, paranoid: Option<i64>) -> Leave {
+fn leave(root: &Sysroot, paranoid: Option<i64>) -> Leave {
     let status = root.text("proc/self/status").unwrap_or_default();
     let capabilities = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let privileged = capabilities.unwrap_or(0) & (CAP_SYS_ADMIN | CAP_PERFMON) != 0;
@@ -133,7 +133,7 @@ fn leave(root: &Root, paranoid: Option<i64>) -> Leave {
 
 /// The kernel's own tools tell core sources from others the same way: by the name `cpu`, or by a
 /// file `cpus` (others have `cpumask`).
-fn core_sources(root: &Root) -> Vec<String> {
+fn core_sources(root: &Sysroot) -> Vec<String> {
     const SOURCES: &str = "sys/bus/event_source/devices";
     let is_core = |name: &String| name == "cpu" || root.has(&format!("{SOURCES}/{name}/cpus"));
     root.names(SOURCES).into_iter().filter(is_core).collect()

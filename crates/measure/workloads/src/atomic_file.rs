@@ -17,7 +17,7 @@ use crate::WorkloadError;
 
 /// A file under a temporary name.
 #[derive(Debug)]
-pub struct Draft {
+pub struct AtomicFile {
     file: File,
     temporary: PathBuf,
     target: PathBuf,
@@ -27,7 +27,7 @@ pub struct Draft {
 /// Ends every temporary name, so that leftovers of a killed process can be recognised.
 pub const SUFFIX: &str = "workahead-tmp";
 
-impl Draft {
+impl AtomicFile {
     /// Starts a file that will replace `target`.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.published {
             // Dropped on the way out of an error, which is what will be told.
@@ -85,7 +85,7 @@ impl Drop for Draft {
     }
 }
 
-impl io::Write for &Draft {
+impl io::Write for &AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (&self.file).write(bytes)
     }
@@ -108,7 +108,7 @@ mod tests {
     fn a_draft_has_its_name_only_when_published() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a.txt");
-        let draft = Draft::create(&target).unwrap();
+        let draft = AtomicFile::create(&target).unwrap();
         (&draft).write_all(b"whole").unwrap();
         assert!(!target.exists());
         draft.publish().unwrap();
@@ -121,7 +121,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a.txt");
         fs::write(&target, "old").unwrap();
-        let draft = Draft::create(&target).unwrap();
+        let draft = AtomicFile::create(&target).unwrap();
         (&draft).write_all(b"half").unwrap();
         drop(draft);
         assert_eq!(fs::read(&target).unwrap(), b"old");
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn impossible_targets_are_refused() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(Draft::create(directory.path()).is_err());
-        assert!(Draft::create(&directory.path().join("missing/a.txt")).is_err());
-        assert!(Draft::create(Path::new("/")).is_err());
+        assert!(AtomicFile::create(directory.path()).is_err());
+        assert!(AtomicFile::create(&directory.path().join("missing/a.txt")).is_err());
+        assert!(AtomicFile::create(Path::new("/")).is_err());
         assert_eq!(names(directory.path()), [""; 0]);
     }
 }

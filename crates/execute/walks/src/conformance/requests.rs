@@ -11,7 +11,7 @@ use crate::walk::{Row, Sink, Walk};
 /// What a row may touch.
 #[derive(Default)]
 struct Granted {
-    /// Asked for by the call before.
+    /// Requests for by the call before.
     asked: Vec<Place>,
     /// Its own input: announced as such, or read as hot when it started.
     own: Vec<(usize, usize)>,
@@ -39,18 +39,18 @@ impl Granted {
 }
 
 /// A watch over the places and the hits of every row.
-pub(super) struct Asked<H> {
+pub(super) struct Requests<H> {
     rows: HashMap<Row, Granted>,
     hits: Vec<(Row, H)>,
 }
 
-impl<H> Default for Asked<H> {
+impl<H> Default for Requests<H> {
     fn default() -> Self {
         Self { rows: HashMap::new(), hits: Vec::new() }
     }
 }
 
-impl<H> Asked<H> {
+impl<H> Requests<H> {
     /// All hits, by row; those of one row in the order they came.
     pub(super) fn hits(mut self) -> Vec<(Row, H)> {
         self.hits.sort_by_key(|hit| hit.0);
@@ -101,7 +101,7 @@ fn places<A: References>(row: Row, asks: &A) -> Result<Vec<Place>, Fault> {
     Ok(places)
 }
 
-impl<W: Walk> Watch<W> for Asked<W::Hit> {
+impl<W: Walk> Watch<W> for Requests<W::Hit> {
     fn start(&mut self, walk: &mut W, row: Row) -> Result<W::Cursor, Fault> {
         let input = walk.input(row).map(|place| (place.address().addr(), place.bytes()));
         let mut granted = Granted { asked: Vec::new(), own: Vec::new() };

@@ -1,20 +1,20 @@
 //! A list that a client runs through again and again.
 
 use crate::client::Order;
-use crate::draws::Draws;
+use crate::random::Random;
 
 /// Where a client is in its list.
 #[derive(Debug, Clone)]
-pub(crate) struct Rounds {
+pub(crate) struct Cycle {
     order: Order,
-    draws: Draws,
+    random: Random,
     /// What is still to be run of this round, last first.
     ahead: Vec<usize>,
 }
 
-impl Rounds {
-    pub(crate) fn new(order: Order, draws: Draws) -> Self {
-        Self { order, draws, ahead: Vec::new() }
+impl Cycle {
+    pub(crate) fn new(order: Order, random: Random) -> Self {
+        Self { order, random, ahead: Vec::new() }
     }
 
     /// The next position in a list of `len`; none in an empty one.
@@ -22,7 +22,7 @@ impl Rounds {
         if self.ahead.is_empty() {
             self.ahead = (0..len).rev().collect();
             if self.order == Order::Shuffled {
-                self.draws.shuffle(&mut self.ahead);
+                self.random.shuffle(&mut self.ahead);
             }
         }
         self.ahead.pop()
@@ -35,10 +35,10 @@ mod tests {
 
     #[test]
     fn rounds_are_whole_and_in_their_order() {
-        let mut written = Rounds::new(Order::AsWritten, Draws::new(1, 0, 0));
+        let mut written = Cycle::new(Order::AsWritten, Random::new(1, 0, 0));
         let positions: Vec<usize> = (0..7).filter_map(|_| written.next(3)).collect();
         assert_eq!(positions, [0, 1, 2, 0, 1, 2, 0]);
-        let mut shuffled = Rounds::new(Order::Shuffled, Draws::new(1, 0, 0));
+        let mut shuffled = Cycle::new(Order::Shuffled, Random::new(1, 0, 0));
         let mut round = || (0..50).filter_map(|_| shuffled.next(50)).collect::<Vec<_>>();
         let (first, second) = (round(), round());
         assert_ne!(first, second);

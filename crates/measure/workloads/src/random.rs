@@ -9,9 +9,9 @@ use rand_chacha::rand_core::SeedableRng;
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
-pub struct Draws(ChaCha8Rng);
+pub struct Random(ChaCha8Rng);
 
-impl Draws {
+impl Random {
     /// The numbers of a stream of a seed. Workloads keep streams apart by a constant of their own
     /// in the upper half and a table or client in the lower.
     #[must_use]
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn streams_repeat_and_differ() {
         let first = |seed, purpose, number| {
-            let mut draws = Draws::new(seed, purpose, number);
-            [draws.within(0, i64::MAX - 1), draws.within(0, i64::MAX - 1)]
+            let mut random = Random::new(seed, purpose, number);
+            [random.within(0, i64::MAX - 1), random.within(0, i64::MAX - 1)]
         };
         assert_eq!(first(1, 2, 3), first(1, 2, 3));
         for other in [first(2, 2, 3), first(1, 3, 3), first(1, 2, 4), first(1, 3, 2)] {
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn shares_and_ends_are_met() {
-        let mut draws = Draws::new(7, 0, 0);
-        let hits = (0..100_000).filter(|_| draws.percent(10)).count();
+        let mut random = Random::new(7, 0, 0);
+        let hits = (0..100_000).filter(|_| random.percent(10)).count();
         assert!((9_500..10_500).contains(&hits), "{hits}");
-        let ends: Vec<i64> = (0..100).map(|_| draws.within(-1, 1)).collect();
+        let ends: Vec<i64> = (0..100).map(|_| random.within(-1, 1)).collect();
         assert!([-1, 0, 1].iter().all(|end| ends.contains(end)));
     }
 }

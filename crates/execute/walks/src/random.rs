@@ -6,15 +6,15 @@
 /// A stream of numbers.
 ///
 /// ```
-/// use workahead_walks::draws::Draws;
-/// let mut dice = Draws::of(7);
+/// use workahead_walks::random::Random;
+/// let mut dice = Random::of(7);
 /// assert!((0..100).all(|_| dice.below(6) < 6));
-/// assert_eq!(Draws::of(7).permutation(5).len(), 5);
+/// assert_eq!(Random::of(7).permutation(5).len(), 5);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Draws(u64);
+pub struct Random(u64);
 
-impl Draws {
+impl Random {
     /// The stream of a seed.
     #[must_use]
     pub const fn of(seed: u64) -> Self {
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn the_stream_of_a_seed_is_that_of_the_authors() {
         // The first numbers of the reference implementation for seed 1234567.
-        let mut draws = Draws::of(1_234_567);
-        let first: Vec<u64> = (0..3).map(|_| draws.number()).collect();
+        let mut random = Random::of(1_234_567);
+        let first: Vec<u64> = (0..3).map(|_| random.number()).collect();
         assert_eq!(
             first,
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_permutation_holds_every_number_once_and_moves_most() {
-        let mut numbers = Draws::of(3).permutation(1000);
+        let mut numbers = Random::of(3).permutation(1000);
         assert!((0..).zip(&numbers).filter(|(at, number)| at == *number).count() < 10);
         numbers.sort_unstable();
         assert!(numbers.iter().copied().eq(0..1000));
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn every_number_below_the_end_is_drawn_about_as_often() {
-        let mut draws = Draws::of(9);
+        let mut random = Random::of(9);
         let mut counts = [0; 7];
         for _ in 0..7000 {
-            counts[draws.below(7) as usize] += 1;
+            counts[random.below(7) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
     }

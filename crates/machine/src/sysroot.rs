@@ -11,12 +11,12 @@ use crate::error::Error;
 
 /// Where a machine is described.
 #[derive(Debug, Clone)]
-pub struct Root {
+pub struct Sysroot {
     directory: PathBuf,
     live: bool,
 }
 
-impl Root {
+impl Sysroot {
     /// The machine this process runs on.
     #[must_use]
     pub fn live() -> Self {
@@ -31,7 +31,7 @@ impl Root {
         if directory.is_dir() {
             Ok(Self { directory: directory.to_owned(), live: false })
         } else {
-            Err(Error::Root { directory: directory.to_owned() })
+            Err(Error::Sysroot { directory: directory.to_owned() })
         }
     }
 

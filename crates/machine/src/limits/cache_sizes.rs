@@ -34,7 +34,7 @@ use ladder::Ladder;
 
 /// Sizes of caches as the latency curve shows them; `None` where it shows no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Knees {
+pub struct CacheSizes {
     /// The second-level cache.
     pub l2_bytes: Option<usize>,
     /// The last-level cache, as far as it is ours.
@@ -54,7 +54,7 @@ const MISSES: f64 = 0.25;
 /// not yet add much. (6 and 8 move the knees of recorded curves by 6 % at most.)
 const MEMORY_BEYOND: f64 = 7.0;
 
-impl Knees {
+impl CacheSizes {
     /// The knees of a curve, given in any order.
     #[must_use]
     pub fn of(points: &[LatencyPoint]) -> Self {

@@ -25,7 +25,7 @@ pub(super) struct Order {
 
 /// All clients' record.
 #[derive(Debug, Default)]
-pub(super) struct Acknowledged {
+pub(super) struct DurabilityLog {
     record: Mutex<Record>,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Unsure {
     Payment,
 }
 
-impl Acknowledged {
+impl DurabilityLog {
     pub(super) fn counts(&self) -> AcknowledgedCounts {
         let record = self.record();
         AcknowledgedCounts {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Broken, Law, STEPS_MOST};
-use crate::draws::Draws;
+use crate::random::Random;
 use crate::walk::{Row, Rows, Walk};
 
 /// Which of the rows in flight takes the next step.
@@ -80,7 +80,7 @@ pub(super) fn interleave<W: Walk>(
         Broken { law, drive: order.to_string(), what }
     };
     let mut live = Vec::<Live<W::Cursor>>::with_capacity(order.width);
-    let mut draws = Draws::of(order.width as u64);
+    let mut random = Random::of(order.width as u64);
     let mut turn = 0;
     loop {
         while live.len() < order.width {
@@ -94,7 +94,7 @@ pub(super) fn interleave<W: Walk>(
         let at = match order.turn {
             Turn::LockStep => turn % live.len(),
             Turn::NewestFirst => live.len() - 1,
-            Turn::Drawn => draws.below(live.len() as u32) as usize,
+            Turn::Drawn => random.below(live.len() as u32) as usize,
         };
         turn = at + 1;
         let Live { row, cursor, steps } = &mut live[at];

@@ -1,4 +1,5 @@
-//! Knees of invented curves of known caches, with noise; and of recorded curves of a busy machine.
+//! Cache sizes of invented curves of known caches, with noise; and of recorded curves of a busy
+//! machine.
 
 use super::*;
 use crate::pages::Pages;
@@ -85,7 +86,7 @@ const PROCESSORS: [Processor; 6] = [
 fn caches_of_known_sizes_are_found() {
     for (caches, memory) in PROCESSORS {
         for how in [Replacement::Oldest, Replacement::Random] {
-            let knees = Knees::of(&curve(&caches, memory, how));
+            let knees = CacheSizes::of(&curve(&caches, memory, how));
             assert_within(knees.l2_bytes, caches[1].0, 1.5, "L2");
             assert_within(knees.useful_llc_bytes, caches[2].0, 1.5, "LLC");
         }
@@ -99,7 +100,7 @@ fn disturbances_move_them_little() {
         // Random replacement makes a step so soft that noise can hide its foot.
         for (how, most) in [(Replacement::Oldest, 0.15), (Replacement::Random, 0.05)] {
             for seed in 0..2 {
-                let knees = Knees::of(&disturbed(curve(&caches, memory, how), most, seed));
+                let knees = CacheSizes::of(&disturbed(curve(&caches, memory, how), most, seed));
                 assert_within(knees.l2_bytes, caches[1].0, 1.5, "L2");
                 assert_within(knees.useful_llc_bytes, caches[2].0, 1.5, "LLC");
             }
@@ -111,7 +112,7 @@ fn disturbances_move_them_little() {
 fn without_a_third_level_the_second_is_the_last() {
     let two = [(64 * KIB, 1.4), (1024 * KIB, 5.0)];
     for how in [Replacement::Oldest, Replacement::Random] {
-        let knees = Knees::of(&curve(&two, (120.0, 0.02), how));
+        let knees = CacheSizes::of(&curve(&two, (120.0, 0.02), how));
         assert_within(knees.l2_bytes, 1024 * KIB, 1.5, "L2");
         assert_eq!(knees.useful_llc_bytes, knees.l2_bytes);
     }
@@ -120,14 +121,14 @@ fn without_a_third_level_the_second_is_the_last() {
 #[test]
 fn too_little_of_a_curve_shows_nothing() {
     let whole = curve(&PROCESSORS[0].0, PROCESSORS[0].1, Replacement::Oldest);
-    assert_eq!(Knees::of(&[]), Knees::default());
-    assert_eq!(Knees::of(&whole[..8]), Knees::default());
+    assert_eq!(CacheSizes::of(&[]), CacheSizes::default());
+    assert_eq!(CacheSizes::of(&whole[..8]), CacheSizes::default());
     let broken: Vec<_> = whole.iter().map(|point| at(point, f64::NAN)).collect();
-    assert_eq!(Knees::of(&broken), Knees::default());
+    assert_eq!(CacheSizes::of(&broken), CacheSizes::default());
     let flat: Vec<_> = whole.iter().map(|point| at(point, 3.0)).collect();
-    assert_eq!(Knees::of(&flat), Knees::default());
+    assert_eq!(CacheSizes::of(&flat), CacheSizes::default());
     // Up to 4 MiB: the second level can be seen, the third can't.
-    let short = Knees::of(&whole[..33]);
+    let short = CacheSizes::of(&whole[..33]);
     assert_within(short.l2_bytes, 512 * KIB, 1.5, "L2");
     assert_eq!(short.useful_llc_bytes, None);
 }
@@ -135,9 +136,9 @@ fn too_little_of_a_curve_shows_nothing() {
 #[test]
 fn the_order_of_points_does_not_matter() {
     let mut points = curve(&PROCESSORS[1].0, PROCESSORS[1].1, Replacement::Random);
-    let knees = Knees::of(&points);
+    let knees = CacheSizes::of(&points);
     points.reverse();
-    assert_eq!(Knees::of(&points), knees);
+    assert_eq!(CacheSizes::of(&points), knees);
 }
 
 /// Five recordings in a row: a virtual machine with 512 KiB of L2 to a core, which others kept busy
@@ -162,7 +163,7 @@ fn recorded(text: &str) -> Vec<LatencyPoint> {
 
 #[test]
 fn a_busy_machine_is_measured_alike_five_times() {
-    let knees = RECORDED.map(|text| Knees::of(&recorded(text)));
+    let knees = RECORDED.map(|text| CacheSizes::of(&recorded(text)));
     for one in knees {
         assert_within(one.l2_bytes, 512 * KIB, 1.2, "L2");
         for other in knees {
@@ -185,7 +186,7 @@ fn the_last_level_is_what_is_usually_left_of_it() {
         .zip(&usual)
         .map(|(best, usual)| LatencyPoint { median_ns: usual.ns.max(best.ns), ..*best })
         .collect();
-    let knees = Knees::of(&points);
+    let knees = CacheSizes::of(&points);
     assert_within(knees.l2_bytes, 512 * KIB, 1.5, "L2");
     assert_within(knees.useful_llc_bytes, 8 * MIB, 1.5, "useful LLC");
 }

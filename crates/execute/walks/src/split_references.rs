@@ -8,9 +8,9 @@
 //! A statement `*p = *q + *r` can be divided into stages of one reference each. But "by the time
 //! the operation is executed, a relatively long time has passed since the first elements were
 //! preloaded, and they may have since been evicted" (Zhou et al., VLDB 2005, §4.1); the paper saw
-//! that, and keeps references that are available together in one stage. [`Apart`] is any walk with
-//! its references asked for one at a time, so that the effect can be measured against the walk
-//! itself.
+//! that, and keeps references that are available together in one stage. [`SplitReferences`] is any
+//! walk with its references asked for one at a time, so that the effect can be measured against
+//! the walk itself.
 //!
 //! A step then reads places that older steps asked for, which is the point, and which law 1 of
 //! [`Walk`] forbids: this is a walk for that measurement and for no other use.
@@ -18,10 +18,11 @@
 use crate::memory::Memory;
 use crate::place::{Intent, Place, References};
 use crate::walk::{Row, Sink, Walk};
+use crate::work_ahead::Preloadable;
 
 /// A walk that asks for one place at a time.
 #[derive(Debug, Clone, Copy)]
-pub struct Apart<W>(pub W);
+pub struct SplitReferences<W>(pub W);
 
 /// A row of the walk inside, and what of its references has been asked for.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +48,7 @@ impl<C, A: References> Cursor<C, A> {
     }
 }
 
-impl<W: Walk> Walk for Apart<W> {
+impl<W: Walk> Walk for SplitReferences<W> {
     const INTENT: Intent = W::INTENT;
     type Cursor = Cursor<W::Cursor, W::Asks>;
     type Hit = W::Hit;
@@ -84,27 +85,27 @@ impl<W: Walk> Walk for Apart<W> {
 }
 
 // SAFETY: its places are those of the walk inside.
-unsafe impl<W: crate::work_ahead::Preloadable> crate::work_ahead::Preloadable for Apart<W> {}
+unsafe impl<W: Preloadable> Preloadable for SplitReferences<W> {}
 
 #[cfg(test)]
 mod tests {
     use workahead_machine::pages::Pages;
 
     use super::*;
-    use crate::draws::Draws;
     use crate::join_index::{Draft, JoinIndex, LeftOuter, Pairs};
     use crate::materialise::Materialise;
     use crate::memory::Direct;
+    use crate::random::Random;
     use crate::record::{Joined, Record, drawn_table};
     use crate::schedule::every::under_every_schedule;
     use crate::walk::Rows;
 
     fn with_pairs(check: impl FnOnce(&Pairs, JoinIndex<'_, LeftOuter>)) {
-        let draws = &mut Draws::of(4);
-        let left = drawn_table(200, 200, draws, Pages::Small).unwrap();
-        let right = drawn_table(200, 200, draws, Pages::Small).unwrap();
+        let random = &mut Random::of(4);
+        let left = drawn_table(200, 200, random, Pages::Small).unwrap();
+        let right = drawn_table(200, 200, random, Pages::Small).unwrap();
         let draft = Draft { pairs: 500, left_rows: 200, right_rows: 200, ..Draft::PAPER_OUTER };
-        let pairs = draft.draw(draws, Pages::Small).unwrap();
+        let pairs = draft.draw(random, Pages::Small).unwrap();
         let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 500];
         let (_, destination) = Materialise::announced(&mut output);
         check(&pairs, JoinIndex::new(&pairs, &left, &right, destination));
@@ -114,7 +115,7 @@ mod tests {
     fn the_answer_is_that_of_the_walk_inside() {
         with_pairs(|pairs, walk| {
             under_every_schedule(
-                || Apart(walk),
+                || SplitReferences(walk),
                 Rows::range(0..500),
                 50,
                 |name, hits| {
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn each_reference_is_asked_for_by_a_step_of_its_own_in_order() {
         with_pairs(|_, mut walk| {
-            let mut apart = Apart(walk);
+            let mut apart = SplitReferences(walk);
             for row in 0..500 {
                 let (_, together) = walk.start(row, &mut Direct);
                 let mut expected = Vec::new();

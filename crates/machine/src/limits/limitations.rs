@@ -21,7 +21,7 @@ pub(super) fn of(machine: &Machine, limits: &Limits) -> Vec<String> {
             unshown.push(words.to_owned());
         }
     };
-    let knees = limits.knees;
+    let knees = limits.cache_sizes;
     say(knees.l2_bytes.is_none(), "the size of L2: the latency curve has no such knee");
     say(
         knees.useful_llc_bytes.is_none(),
@@ -92,7 +92,7 @@ mod tests {
 
     fn complete() -> Limits {
         let mut limits = sample::limits();
-        limits.knees.useful_llc_bytes = Some(1 << 24);
+        limits.cache_sizes.useful_llc_bytes = Some(1 << 24);
         limits
     }
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn missing_knees_cpus_and_nodes_are_said() {
         let mut limits = complete();
-        limits.knees.useful_llc_bytes = None;
+        limits.cache_sizes.useful_llc_bytes = None;
         assert!(only(&plain(), &limits).contains("last-level"));
         let mut machine = plain();
         machine.cpus.allowed = [3].into_iter().collect();

@@ -4,11 +4,11 @@ use workahead_machine::pages::Pages;
 use workahead_walks::bucket::{self, Build, Every, First, Grouping, Load, Probe};
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::columnar::{self, ColumnarJoin};
-use workahead_walks::draws::Draws;
+use workahead_walks::conformance::{Found, Kit, hits};
 use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft as IndexDraft, Inner, JoinIndex, LeftOuter};
-use workahead_walks::laws::{Found, Kit, hits};
 use workahead_walks::materialise::Materialise;
+use workahead_walks::random::Random;
 use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
 use workahead_walks::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
 use workahead_walks::{Row, Rows, Walk};
@@ -174,9 +174,9 @@ fn the_join_index_keeps_the_laws() {
     let none = Joined { probe: Record::NULL, build: Record::NULL };
     let mut output = vec![none; 250];
     let (_, destination) = Materialise::announced(&mut output);
-    let inner = draft.draw(&mut Draws::of(1), Pages::Small).unwrap();
+    let inner = draft.draw(&mut Random::of(1), Pages::Small).unwrap();
     let outer = IndexDraft { null_percent: 20, ..draft };
-    let outer = outer.draw(&mut Draws::of(2), Pages::Small).unwrap();
+    let outer = outer.draw(&mut Random::of(2), Pages::Small).unwrap();
     let expected =
         |pairs: &[[u32; 2]]| -> Vec<(Row, [u32; 2])> { (0..).zip(pairs.to_vec()).collect() };
     let value = |pair: workahead_walks::join_index::Pair<'_>| {
