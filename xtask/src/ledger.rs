@@ -1,4 +1,4 @@
-//! `cargo xtask ledger`: the seeds' rows and where each stands, for a reader (tidy checks it).
+//! `cargo xtask ledger`: the papers' rows and where each stands, for a reader (tidy checks it).
 
 use anyhow::{Context, Result, anyhow};
 

@@ -42,7 +42,7 @@ usage: cargo xtask COMMAND
   wheels [core] [sql]   wheels for others, x86-64 and aarch64, in target/wheels (sql: with
                         DataFusion, an hour on two CPUs)
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger …
-  ledger [PREFIX]       the seeds' rows and where each stands: all by pillar, or one by one
+  ledger [PREFIX]       the papers' rows and where each stands: all by pillar, or one by one
   pages [book | commands [PAGE]]
                         the book of docs/ in target/pages, links checked; every command in it and in
                         the README, run (WORKAHEAD_PROGRAM names another build than the tests')

@@ -15,9 +15,9 @@ mod book;
 mod commands;
 mod generated;
 mod html;
+mod papers;
 mod program;
 mod reference;
-mod seeds;
 
 pub(crate) use generated::is_generated;
 

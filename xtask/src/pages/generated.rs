@@ -3,13 +3,13 @@
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::program::Program;
-use super::{reference, seeds};
+use super::{papers, reference};
 use crate::tidy::Tree;
 use crate::tidy::ledger::{self, PATH};
 
 /// Where they stand in the book. They are in `docs/SUMMARY.md` and not in `docs/`.
 const PATHS: [&str; 4] = [
-    "docs/seeds.md",
+    "docs/papers.md",
     "docs/reference/commands.md",
     "docs/reference/studies.md",
     "docs/reference/metrics.md",
@@ -30,7 +30,7 @@ pub(super) fn pages(tree: &Tree, program: &Program) -> Result<Vec<(String, Strin
     let file = tree.file(PATH).with_context(|| format!("{PATH} is missing"))?;
     let entries = ledger::entries(file).map_err(|error| anyhow!("{PATH}: {error}"))?;
     let texts = [
-        seeds::page(tree, &entries),
+        papers::page(tree, &entries),
         reference::commands(program)?,
         reference::studies(program)?,
         reference::metrics(program)?,

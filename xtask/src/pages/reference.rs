@@ -46,7 +46,7 @@ pub(super) fn studies(program: &Program) -> Result<String> {
         "# Studies that come with the command\n\n`workahead study show NAME` prints one, \
          `workahead study run NAME` runs it; what a study can say is in [Studies](../studies.md). \
          Times are those of a whole run. Most have a small scale too, `--scale small`. Rows are \
-         those of [the seeds](../seeds.md).\n",
+         those of [the papers](../papers.md).\n",
     );
     let mut folder = None;
     for study in &list {
@@ -58,7 +58,7 @@ pub(super) fn studies(program: &Program) -> Result<String> {
             page.push_str("|---|---|---|---:|---|\n");
         }
         let rows: Vec<String> =
-            texts(study, "ledger").map(|row| format!("[{row}](../seeds.md#{row})")).collect();
+            texts(study, "ledger").map(|row| format!("[{row}](../papers.md#{row})")).collect();
         let needs: Vec<&str> = texts(study, "needs").collect();
         let mut asks = cell(text(study, "question"));
         if !needs.is_empty() {

@@ -1,4 +1,4 @@
-//! The accounting (row A55): every row of the five seeds has its place in `docs/ledger.toml`, and
+//! The accounting (row A55): every row of the five papers has its place in `docs/ledger.toml`, and
 //! what an entry claims to be there is there.
 //!
 //! ```text
@@ -47,7 +47,7 @@ const ROWS: [(&str, u32, u32); 19] = [
     ("D", 1, 12),
 ];
 
-/// Hardware that the seeds name without a number.
+/// Hardware that the papers name without a number.
 const ROWS_UNNUMBERED: [&str; 3] = ["HW-SMP-NUMA", "HW-4T", "HW-VM"];
 
 const VERDICTS: [&str; 4] = ["", "agrees", "disagrees", "cannot be said here"];
@@ -109,7 +109,7 @@ pub(crate) fn entries(file: &File) -> Result<Vec<Entry>, String> {
 /// What is wrong with the ledger, row by row.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.file(PATH) else {
-        return vec![Finding::of_path(PATH, "missing: every row of the seeds is accounted there")];
+        return vec![Finding::of_path(PATH, "missing: every row of the papers is accounted there")];
     };
     let entries = match entries(file) {
         Ok(entries) => entries,
@@ -126,7 +126,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     for entry in &entries {
         if !known.contains(&entry.row) {
-            let says = format!("row {}: the seeds have no such row", entry.row);
+            let says = format!("row {}: the papers have no such row", entry.row);
             findings.push(Finding::of_file(file, says));
         }
         let line = line_of(file, &entry.row);

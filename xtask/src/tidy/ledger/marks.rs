@@ -1,4 +1,4 @@
-//! How an experiment of the seeds is done (row D1): on this machine, on a model, by arithmetic, or
+//! How an experiment of the papers is done (row D1): on this machine, on a model, by arithmetic, or
 //! not at all. The engines of its studies say it; arithmetic is said by the entry.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -41,7 +41,7 @@ pub(super) fn check(tree: &Tree, ledger: &File, entries: &[Entry]) -> Vec<Findin
 /// What is wrong with a study's claim to answer a row.
 fn claimed(study: &Study<'_>, row: &str, ledger: &File, entries: &[Entry]) -> Option<Finding> {
     let Some(entry) = entries.iter().find(|entry| entry.row == *row) else {
-        return Some(Finding::of_file(study.file, format!("the seeds have no row {row}")));
+        return Some(Finding::of_file(study.file, format!("the papers have no row {row}")));
     };
     let known = entry.studies.iter().any(|id| id == study.id);
     let says = format!("row {row}: `{}` answers it; add it to `study`", study.id);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_study_answers_only_rows_that_exist() {
-        assert_eq!(found("[]", "ledger = [\"E4.99\"]"), ["the seeds have no row E4.99"]);
+        assert_eq!(found("[]", "ledger = [\"E4.99\"]"), ["the papers have no row E4.99"]);
     }
 
     #[test]

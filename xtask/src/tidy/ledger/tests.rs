@@ -40,7 +40,7 @@ fn a_row_twice_or_unknown_is_found() {
     let twice = waiting() + &entry("S4.7", "reason = \"not yet\"");
     assert_eq!(found(&twice, &[]), ["row S4.7 has 2 entries"]);
     let unknown = waiting() + &entry("S4.99", "reason = \"not yet\"");
-    assert_eq!(found(&unknown, &[]), ["row S4.99: the seeds have no such row"]);
+    assert_eq!(found(&unknown, &[]), ["row S4.99: the papers have no such row"]);
     assert_eq!(found("entry = 3", &[]).len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! The seeds' page: every row of the ledger, where it lives, what measured it, what came out.
+//! The papers' page: every row of the ledger, where it lives, what measured it, what came out.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ struct Section {
     title: &'static str,
 }
 
-/// Of a pillar: its seeds' mechanisms, their experiments, what they left open.
+/// Of a pillar: its papers' mechanisms, their experiments, what they left open.
 const SECTIONS: [(&str, &[Section]); 4] = [
     (
         "Execute",
@@ -47,8 +47,8 @@ const SECTIONS: [(&str, &[Section]); 4] = [
     (
         "All of them",
         &[
-            section("HW", "The seeds' hardware"),
-            section("LX.", "Across the seeds"),
+            section("HW", "The papers' hardware"),
+            section("LX.", "Across the papers"),
             section("A", "What is to hold when it is done"),
             section("D", "Decisions"),
         ],
@@ -60,7 +60,7 @@ const fn section(prefix: &'static str, title: &'static str) -> Section {
 }
 
 const OPENING: &str = "\
-# The seeds
+# The papers
 
 Workahead starts from five papers. Each of their mechanisms, workloads, experiments and limits is a
 row here, with the files that carry it, the test that holds it, the studies that measure it, and
@@ -101,14 +101,14 @@ pub(super) fn page(tree: &Tree, entries: &[Entry]) -> String {
     page
 }
 
-/// Experiments by seed and mark. One that is both real and modelled counts in both.
+/// Experiments by paper and mark. One that is both real and modelled counts in both.
 fn totals(entries: &[Entry], engines: &Engines) -> String {
     let mut text = String::from("| experiments of | all |");
     for mark in MARKS {
         let _ = write!(text, " {mark} |");
     }
     text.push_str("\n|---|---:|---:|---:|---:|---:|\n");
-    for (prefix, seed) in [
+    for (prefix, paper) in [
         ("E0.", "Hassanein"),
         ("E1.", "Chang"),
         ("E2.", "Keeton"),
@@ -116,7 +116,7 @@ fn totals(entries: &[Entry], engines: &Engines) -> String {
         ("E4.", "Zhou"),
     ] {
         let of: Vec<&Entry> = entries.iter().filter(|e| e.row.starts_with(prefix)).collect();
-        let _ = write!(text, "| {seed} | {} |", of.len());
+        let _ = write!(text, "| {paper} | {} |", of.len());
         for mark in MARKS {
             let count = of.iter().filter(|entry| marks(entry, engines).contains(&mark)).count();
             let _ = write!(text, " {count} |");
