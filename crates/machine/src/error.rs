@@ -67,7 +67,7 @@ pub enum Error {
     /// There is no place to save limits.
     #[error("no place to save the limits: set XDG_CACHE_HOME (an absolute path) or HOME")]
     NoCache,
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     #[error(transparent)]
     Allocation(#[from] crate::pages::AllocationError),
 }

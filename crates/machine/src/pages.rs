@@ -1,6 +1,6 @@
 //! Memory on pages of a chosen size.
 //!
-//! Transparent huge pages must be asked for before the first touch, on a range aligned to 2 MiB;
+//! Transparent huge pages must be requested before the first touch, on a range aligned to 2 MiB;
 //! `Vec` does neither, and a table on 4 KiB pages loses 1.5 to 2 times to the same table on huge
 //! pages once it is larger than what the TLB covers. Hence one buffer type that does it right, and
 //! a control that refuses huge pages, so that the difference can be measured.

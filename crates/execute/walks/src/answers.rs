@@ -74,7 +74,8 @@ impl Answers {
         }
     }
 
-    /// Makes room for so many keys: nothing found yet, values anything, whole blocks of both.
+    /// Makes room for a given number of keys: nothing found yet, values anything, whole blocks of
+    /// both.
     pub(crate) fn begin(&mut self, keys: usize) -> (&mut [u64], &mut [[u64; BLOCK]]) {
         let blocks = keys.div_ceil(BLOCK);
         self.keys = keys;
@@ -85,7 +86,7 @@ impl Answers {
     }
 }
 
-/// Keys by blocks: the last is filled up with zeros, and another of zeros may be asked for.
+/// Keys by blocks: the last is filled up with zeros, and another of zeros may be requested.
 pub(crate) struct Blocks<'a> {
     whole: &'a [[u64; BLOCK]],
     last: [u64; BLOCK],

@@ -64,7 +64,7 @@ impl Filter {
     /// Of no key yet, with room for so many.
     ///
     /// # Errors
-    /// When memory cannot be had.
+    /// When memory cannot be allocated.
     pub fn for_keys(
         keys: usize,
         bits: Bits,
@@ -74,7 +74,7 @@ impl Filter {
         Ok(Self { words: pages.into().zeroed(words)? })
     }
 
-    /// Bytes of a filter for so many keys.
+    /// Bytes of a filter for a given number of keys.
     #[must_use]
     pub fn bytes_for(keys: usize, bits: Bits) -> usize {
         let words = keys.div_ceil(BLOCK / bits.number()).max(1);

@@ -20,7 +20,7 @@
 //!   ascending until it has (equal keys count as having): an exact answer for no space. A miss then
 //!   ends after 1.06 lines; stopping only at buckets with room would cost 1.17.
 //! * **The range of the hash is reduced by multiplication** (Lemire, *Fast Random Integer
-//!   Generation in an Interval*, TOMACS 2019), so a table has the size that was asked for and not
+//!   Generation in an Interval*, TOMACS 2019), so a table has the size that was requested and not
 //!   the next power of two.
 //! * **Equal keys** are several entries. The build compares each key with all it passes, so it
 //!   knows whether any key repeats; if none does, a probe may stop at its first match ([`First`]).
@@ -158,10 +158,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with room for so many entries.
+    /// An empty table with room for a given number of entries.
     ///
     /// # Errors
-    /// When memory cannot be had, or the entries are more than a table can count.
+    /// When memory cannot be allocated, or the entries are more than a table can count.
     pub fn for_entries(
         entries: usize,
         load: Load,
@@ -173,13 +173,15 @@ impl Table {
         Ok(Self { buckets, homes: homes as u32, entries: 0, repeats: false })
     }
 
-    /// Buckets that the keys of so many entries call home; `None` beyond what a table can count.
+    /// Buckets that the keys of a given number of entries call home; `None` beyond what a table can
+    /// count.
     fn homes_for(entries: usize, load: Load) -> Option<usize> {
         let homes = entries.checked_mul(100)?.div_ceil(SLOTS * usize::from(load.0)).max(1);
         (homes + SPARE_BUCKETS <= BUCKETS_MAX).then_some(homes)
     }
 
-    /// Bytes of a table with room for so many entries; `None` where there can be no such table.
+    /// Bytes of a table with room for a given number of entries; `None` where there can be no such
+    /// table.
     #[must_use]
     pub fn bytes_for(entries: usize, load: Load) -> Option<usize> {
         Some((Self::homes_for(entries, load)? + SPARE_BUCKETS) * size_of::<Bucket>())

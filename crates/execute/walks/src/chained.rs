@@ -59,7 +59,7 @@ impl Chains {
     /// Buckets are the power of two from 2 to 4 times the rows: lists stay near one cell.
     ///
     /// # Errors
-    /// When memory for the table cannot be had.
+    /// When memory for the table cannot be allocated.
     ///
     /// # Panics
     /// For `u32::MAX` rows or more.

@@ -12,7 +12,7 @@
 //! to compare keys and assemble an output record of the key and two integers of each side, it needs
 //! five places at once, where the others need one. Hence entries of `m = 1` to `M = 5` references.
 //!
-//! The probe's integers could be asked for as soon as the row is known. They are asked for with the
+//! The probe's integers could be requested as soon as the row is known. They are requested with the
 //! statement that uses them: references that wait for later ones are evicted before those arrive
 //! (§4.1).
 

@@ -36,7 +36,7 @@ use requests::Requests;
 /// One of the laws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
-    /// A step touches what was asked for, the row's own input, or what is declared hot.
+    /// A step touches what was requested, the row's own input, or what is declared hot.
     OnlyTheAskedFor = 1,
     /// A step emits at most one hit.
     OneHitAStep = 2,

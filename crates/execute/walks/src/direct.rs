@@ -92,7 +92,7 @@ impl Table {
     /// number: the range then goes through zero.
     ///
     /// # Errors
-    /// When the range is too long, or memory cannot be had.
+    /// When the range is too long, or memory cannot be allocated.
     pub fn for_range(
         lowest: u64,
         highest: u64,
@@ -124,7 +124,7 @@ impl Table {
         (span <= PLACES_MAX - 2).then(|| (span as usize + 2) * PLACE_BYTES)
     }
 
-    /// The same, where pages that were used before are cleared by so many threads.
+    /// The same, where pages that were used before are cleared by a given number of threads.
     ///
     /// # Errors
     /// As [`for_range`](Self::for_range).
@@ -140,7 +140,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Takes all keys out, by so many threads.
+    /// Takes all keys out, by a given number of threads.
     pub fn clear(&mut self, threads: usize) {
         *self.entries.get_mut() = 0;
         by_threads(&mut self.places, threads, |places| places.fill(0));
@@ -225,8 +225,8 @@ impl Table {
     }
 }
 
-/// Does something with every place, a run of them by each of so many threads. One that can't be had
-/// is one less.
+/// Does something with every place, a run of them by each of a given number of threads. One that
+/// can't be had is one less.
 fn by_threads<T: Send>(
     places: &mut [u64],
     threads: usize,

@@ -15,9 +15,9 @@
 //! left outer variant has pairs without a right row and asks for two references there, which makes
 //! it the paper's case of entries with `m = 2` and `M = 3` (§4.1).
 //!
-//! The output's place is asked for like the inputs', to be read: one thread then owns the line and
+//! The output's place is requested like the inputs', to be read: one thread then owns the line and
 //! its store costs no more, and a helper's load takes no line away from its writer for long. What
-//! is written lies at the slot that was asked for, so the output keeps the order of the index under
+//! is written lies at the slot that was requested, so the output keeps the order of the index under
 //! every schedule.
 
 mod pairs;
@@ -133,7 +133,7 @@ impl<'a, V: Variant, P: Payload> JoinIndex<'a, V, P> {
     }
 }
 
-/// A pair whose rows were asked for.
+/// A pair whose rows were requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
     row: Row,
@@ -142,7 +142,7 @@ pub struct Cursor {
     slot: u32,
 }
 
-/// Two rows that join, or a left row alone, and the slot of the output that was asked for.
+/// Two rows that join, or a left row alone, and the slot of the output that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair<'a, P: Payload = OneLine> {
     /// From the left table.

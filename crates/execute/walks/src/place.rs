@@ -47,7 +47,7 @@ impl Place {
         self.address.as_ptr()
     }
 
-    /// What lies in the place from `offset` on, up to so many bytes.
+    /// What lies in the place from `offset` on, up to a given number of bytes.
     #[inline(always)]
     fn part(self, offset: usize, bytes: usize) -> Self {
         let address = self.address.map_addr(|address| address.saturating_add(offset));

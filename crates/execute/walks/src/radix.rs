@@ -60,7 +60,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// For a build side of so many different keys, and at most so many rows on either side.
+    /// For a build side of a given number of different keys, and at most a given number of rows on
+    /// either side.
     ///
     /// # Errors
     /// When there are more keys than partitions for them.
@@ -71,7 +72,7 @@ impl Cut {
         Ok(Self { parts, fine_bits })
     }
 
-    /// The same in so many passes, one or two.
+    /// The same in a given number of passes, one or two.
     #[must_use]
     pub fn with_passes(self, passes: usize) -> Self {
         let bits = self.parts.count().next_power_of_two().ilog2();

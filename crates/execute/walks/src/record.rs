@@ -16,7 +16,7 @@ pub use layout::{HalfLine, Joined, Line, OneLine, Payload, Record};
 /// records, keys "randomly assigned values in the range from 1 to 2 million").
 ///
 /// # Errors
-/// When memory for the table cannot be had.
+/// When memory for the table cannot be allocated.
 ///
 /// # Panics
 /// If `keys` is zero.

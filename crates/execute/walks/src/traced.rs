@@ -24,11 +24,11 @@ use crate::place::{Intent, Place};
 /// What was done to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A read of what was asked for.
+    /// A read of what was requested.
     Read,
     /// A read declared to be in cache always.
     HotRead,
-    /// A write of what was asked for.
+    /// A write of what was requested.
     Write,
     /// An announcement: the place will be read or written soon.
     Fetch(Intent),

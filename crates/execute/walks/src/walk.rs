@@ -43,7 +43,7 @@ pub trait Walk {
     /// Begins a row.
     fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Self::Cursor, Self::Asks);
 
-    /// Touches what was asked for, and says what is needed next; `None` when the row is finished.
+    /// Touches what was requested, and says what is needed next; `None` when the row is finished.
     fn step<M: Memory, S: Sink<Self::Hit>>(
         &mut self,
         cursor: &mut Self::Cursor,

@@ -34,7 +34,7 @@ impl Field {
     /// Reserves memory without touching it.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// When the memory cannot be allocated.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, Error> {
         let lines = bytes.div_ceil(LINE_BYTES).max(1);
         Ok(Self { words: PageBuffer::zeroed(lines * LINE_WORDS, pages)?, ready: 0, pages })
@@ -52,7 +52,7 @@ impl Field {
         if fresh.is_empty() {
             return Ok(());
         }
-        // Whole huge pages each, so that no page is asked for twice.
+        // Whole huge pages each, so that no page is requested twice.
         let share = (fresh.len().div_ceil(cpus.len())).next_multiple_of(super::HUGE_PAGE_WORDS);
         let parts: Vec<_> = fresh
             .chunks_mut(share)

@@ -48,7 +48,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// The largest shape within so many bytes; at least eight lines.
+    /// The largest shape within a given number of bytes; at least eight lines.
     fn within(bytes: usize) -> Self {
         let lines = (bytes / LINE_BYTES).max(8);
         let section_log2 = lines.ilog2() - 3;

@@ -30,7 +30,7 @@ use super::field::{Field, LINE_BYTES, LINE_WORDS};
 use super::team;
 use kernel::Numbers;
 
-/// How the lines are asked for.
+/// How the lines are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -115,7 +115,7 @@ const BLOCKS_PER_LOOK: usize = 16;
 /// ```
 ///
 /// # Errors
-/// When the memory or the CPUs cannot be had.
+/// When the memory or the CPUs are unavailable.
 pub fn measure(
     bytes: usize,
     threads: usize,

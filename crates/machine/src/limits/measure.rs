@@ -56,7 +56,7 @@ impl Limits {
     /// Measures a machine: with [`Budget::full`] in about 29 seconds, at most 40.
     ///
     /// # Errors
-    /// When a CPU or the memory can't be had, or when `stop` was raised.
+    /// When a CPU or the memory cannot be allocated, or when `stop` was raised.
     pub fn measure(
         machine: &Machine,
         budget: Budget,
@@ -297,7 +297,7 @@ fn words(pages: Pages) -> &'static str {
     }
 }
 
-/// How long one of so many samples may take for [`PASSES`] passes in a time.
+/// How long one of a given number of samples may take for [`PASSES`] passes in a time.
 fn sample(time: Duration, samples: usize) -> Duration {
     let samples = u32::try_from(samples).unwrap_or(u32::MAX).saturating_mul(PASSES).max(1);
     (time / samples).clamp(SAMPLE.0, SAMPLE.1)

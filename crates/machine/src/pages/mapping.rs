@@ -27,7 +27,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Bytes that a mapping for so many bytes holds: whole huge pages, at least one.
+    /// Bytes that a mapping for a given number of bytes holds: whole huge pages, at least one.
     pub(super) fn rounded(bytes: usize) -> Option<usize> {
         bytes.max(1).checked_next_multiple_of(HUGE_PAGE_BYTES)
     }

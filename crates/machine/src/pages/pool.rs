@@ -51,14 +51,14 @@ struct Stock {
 }
 
 impl Pool {
-    /// A pool that never holds more than so many bytes, lent and idle together.
+    /// A pool that never holds more than a given number of bytes, lent and idle together.
     #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
         Self::of(limit_bytes, limit_bytes)
     }
 
-    /// A pool that lends whatever is asked for, and keeps no more than so many bytes when they
-    /// come back.
+    /// A pool that lends whatever is requested, and keeps no more than a given number of bytes when
+    /// they come back.
     #[must_use]
     pub fn keeping(keep_bytes: usize) -> Self {
         Self::of(usize::MAX, keep_bytes)
@@ -173,7 +173,7 @@ impl Shelf {
 }
 
 impl Stock {
-    /// The oldest mappings, of which no more than so many bytes are to be left.
+    /// The oldest mappings, of which no more than a given number of bytes are to be left.
     fn shrink_to(&mut self, idle_bytes: usize) -> Vec<Mapping> {
         let mut gone = 0;
         while self.idle_bytes > idle_bytes {

@@ -82,7 +82,7 @@ pub enum WorkloadError {
     /// A table TPC-H does not have.
     #[error("there is no table {name:?}: choose from {known}")]
     UnknownTable {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// What there is.
         known: String,
@@ -90,7 +90,7 @@ pub enum WorkloadError {
     /// A query TPC-H does not have.
     #[error("there is no query {number}: choose from 1 to {queries}")]
     UnknownQuery {
-        /// What was asked for.
+        /// What was requested.
         number: usize,
         /// How many there are.
         queries: usize,

@@ -65,7 +65,7 @@ pub struct Tunables {
     /// The bonus of H, where it isn't the same: a group can have a bonus of its own, and brings it
     /// along (the paper's "API … to statically specify the strength of aggregation").
     pub companion_bonus_ns: Option<u64>,
-    /// `agg_limit`: at most so many aggregations in a row.
+    /// `agg_limit`: at most a given number of aggregations in a row.
     pub limit: u32,
     /// How the paper's slips are read.
     pub reading: Reading,

@@ -151,7 +151,7 @@ void OPERATION(workahead_stopping, struct task_struct *p, bool runnable)
 	charge(task, cpu, scx_bpf_now());
 	cpu->weight = 0;
 	if (set->fault == WIRE_ERROR) {
-		static char format[] = "an error was asked for";
+		static char format[] = "an error was requested";
 
 		scx_bpf_error_bstr(format, (unsigned long long *)format, 0);
 	}

@@ -78,7 +78,7 @@ impl Roles {
         &self.sets
     }
 
-    /// An entry for each of so many CPUs.
+    /// An entry for each of a given number of CPUs.
     #[cfg_attr(not(any(test, feature = "bpf")), expect(dead_code, reason = "nobody to tell"))]
     pub(crate) fn to_raw(&self, cpus: u32) -> Result<Vec<RawRole>, Error> {
         let mut roles = vec![RawRole::default(); cpus as usize];

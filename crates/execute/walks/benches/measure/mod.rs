@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What was asked for on the command line.
+/// What was requested on the command line.
 pub(crate) struct Asked {
     /// Small sizes and one round: that the bench still runs, and its answers are right.
     pub(crate) small: bool,
@@ -150,7 +150,7 @@ impl<'a> Report<'a> {
         Self { asked, title, rows: Vec::new() }
     }
 
-    /// Adds a row, and prints it at once unless JSON was asked for.
+    /// Adds a row, and prints it at once unless JSON was requested.
     pub(crate) fn row(&mut self, values: &[(&str, Value)]) {
         if !self.asked.json {
             let cells = values.iter().map(|(name, value)| match value {

@@ -62,7 +62,7 @@ pub struct Scattered {
 }
 
 impl Parts {
-    /// Of a table for so many entries, cut into parts of about so many bytes.
+    /// Of a table for a given number of entries, cut into parts of about a given number of bytes.
     ///
     /// # Errors
     /// When there can be no such table.
@@ -70,7 +70,7 @@ impl Parts {
         Self::at_most(PARTS_MAX, entries, load, part_bytes)
     }
 
-    /// The same, cut into at most so many parts.
+    /// The same, cut into at most a given number of parts.
     ///
     /// # Errors
     /// As [`Parts::of`].
@@ -89,8 +89,8 @@ impl Parts {
         Ok(Self { homes: homes as u32, shift })
     }
 
-    /// Of a table that there is, to be asked part by part: about so many bytes each, unless they
-    /// were too many.
+    /// Of a table that there is, to be asked part by part: about a given number of bytes each,
+    /// unless they were too many.
     #[must_use]
     pub fn over(table: &Table, part_bytes: usize) -> Self {
         let least = table.buckets.len().div_ceil(PARTS_MAX).next_power_of_two().ilog2();
@@ -118,7 +118,7 @@ impl Parts {
         self.buckets().div_ceil(1 << self.shift)
     }
 
-    /// Bytes of so many rows on their way to their parts.
+    /// Bytes of a given number of rows on their way to their parts.
     #[must_use]
     pub fn scattered_bytes(rows: usize) -> usize {
         rows * size_of::<Pair>()
@@ -249,7 +249,7 @@ impl Counts {
     /// Room for the rows that were counted.
     ///
     /// # Errors
-    /// When memory can't be had.
+    /// When memory cannot be allocated.
     ///
     /// # Panics
     /// If they are 2³² or more.

@@ -37,7 +37,7 @@ impl Matches for Every {
 /// Looks keys up: row `i` is `keys[i]`.
 ///
 /// A step reads one bucket and emits its lowest match. With [`Every`], a bucket with a further
-/// match is asked for again, as a step emits one hit.
+/// match is requested again, as a step emits one hit.
 #[derive(Clone, Copy)]
 pub struct Probe<'a, I, N> {
     buckets: &'a [Bucket],

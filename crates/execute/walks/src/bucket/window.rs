@@ -51,7 +51,7 @@ impl Window {
     /// Of no part yet.
     ///
     /// # Errors
-    /// When memory can't be had.
+    /// When memory cannot be allocated.
     pub fn of(parts: Parts, pages: &Supply) -> Result<Self, AllocationError> {
         let buckets = pages.any(parts.part_buckets() + REACH)?;
         Ok(Self { parts, buckets, first: 0, chains: Vec::new(), answers: Answers::default() })

@@ -17,7 +17,7 @@ impl Table {
     /// A table of these keys; the integers tell row and column, so that a mistaken gather shows.
     ///
     /// # Errors
-    /// When memory for the columns cannot be had.
+    /// When memory for the columns cannot be allocated.
     pub fn of_keys(keys: &[u32], pages: Pages) -> Result<Self, AllocationError> {
         let column = || PageBuffer::<u32>::zeroed(keys.len(), pages);
         let mut table =
@@ -33,7 +33,7 @@ impl Table {
     /// A table of `rows` rows whose keys are drawn from `1..=keys`.
     ///
     /// # Errors
-    /// When memory for the columns cannot be had.
+    /// When memory for the columns cannot be allocated.
     ///
     /// # Panics
     /// If `keys` is zero.
@@ -50,7 +50,7 @@ impl Table {
     /// The columns of a table of records: the same rows for the row and column comparison (§6.4).
     ///
     /// # Errors
-    /// When memory for the columns cannot be had.
+    /// When memory for the columns cannot be allocated.
     pub fn of_records(
         records: &[crate::record::Record],
         pages: Pages,

@@ -27,7 +27,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Every order with so many rows in flight.
+    /// Every order with a given number of rows in flight.
     pub(super) fn all_of(width: usize) -> impl Iterator<Item = Self> {
         // Of one row at a time there is one order.
         let turns = if width == 1 { 1 } else { 3 };

@@ -1,4 +1,4 @@
-//! Laws 1 and 2: what a step touches was asked for, and it emits one hit at most.
+//! Laws 1 and 2: what a step touches was requested, and it emits one hit at most.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ impl Granted {
         own || self.asked_up_to(first) >= end
     }
 
-    /// How far the places that were asked for reach from `first` on: a value of several lines may
-    /// be asked for line by line.
+    /// How far the places that were requested reach from `first` on: a value of several lines may
+    /// be requested line by line.
     fn asked_up_to(&self, first: usize) -> usize {
         let asked = self.asked.iter().map(|place| (place.address().addr(), place.bytes()));
         let mut places: Vec<(usize, usize)> = asked.collect();

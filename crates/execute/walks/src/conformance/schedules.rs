@@ -28,9 +28,9 @@ enum RowOrder {
     Free,
 }
 
-/// Runs a walk under every schedule, each with every one of the widths and room for so many hits;
-/// `judge` gets a name for messages, the walk, and the hits by row (those of one row stay in the
-/// order they came).
+/// Runs a walk under every schedule, each with every one of the widths and room for a given number
+/// of hits; `judge` gets a name for messages, the walk, and the hits by row (those of one row stay
+/// in the order they came).
 pub(crate) fn each<W: Walk>(
     make: impl Fn() -> W,
     rows: Rows,

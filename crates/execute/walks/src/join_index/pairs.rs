@@ -70,7 +70,7 @@ impl Draft {
     /// Random the pairs.
     ///
     /// # Errors
-    /// When memory for them cannot be had.
+    /// When memory for them cannot be allocated.
     ///
     /// # Panics
     /// If a table has no rows, or more than 100 percent are to be null.
@@ -101,7 +101,7 @@ impl Pairs {
     /// twice takes no memory, collecting pairs of unknown number takes their own twice over.
     ///
     /// # Errors
-    /// When memory for them, or for the hash table that finds them, cannot be had.
+    /// When memory for them, or for the hash table that finds them, cannot be allocated.
     pub fn of_tables(
         left: &[Record],
         right: &[Record],

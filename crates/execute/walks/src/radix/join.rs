@@ -28,8 +28,8 @@ use crate::with_isa;
 /// Rows a thread takes at a time while scattering.
 const MORSEL_ROWS: usize = 1 << 16;
 
-/// A piece of a partition has at least so many probe rows, and as many as the partition has build
-/// rows, whose window is filled for each piece.
+/// A piece of a partition has at least a given number of probe rows, and as many as the partition
+/// has build rows, whose window is filled for each piece.
 const PIECE_ROWS: usize = 1 << 18;
 
 /// A join by partitions did not come about.
@@ -81,7 +81,7 @@ impl<'a> Join<'a> {
     /// place: every pair is emitted once, into the sinks, one a thread, in no order.
     ///
     /// # Errors
-    /// When memory or threads can't be had, or the keys crowd in a partition.
+    /// When memory or threads are unavailable, or the keys crowd in a partition.
     ///
     /// # Panics
     /// If there is no sink, or a side has 2³² rows or more.

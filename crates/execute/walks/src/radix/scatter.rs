@@ -101,7 +101,7 @@ pub struct Scattered<V> {
 }
 
 impl<V: Value> Scatter<V> {
-    /// Bytes of so many rows.
+    /// Bytes of a given number of rows.
     #[must_use]
     pub fn bytes_for(rows: usize) -> usize {
         (rows.div_ceil(WORDS) + rows.div_ceil(V::IN_LINE)) * size_of::<Line>()
@@ -113,7 +113,7 @@ impl<V: Value> Scatter<V> {
     /// Room for the rows that were counted.
     ///
     /// # Errors
-    /// When memory can't be had.
+    /// When memory cannot be allocated.
     ///
     /// # Panics
     /// If they are 2³² or more.
@@ -201,7 +201,7 @@ impl<V: Value> Scatter<V> {
 /// Rows by the part of a table that their keys call home: the value of each by its place.
 ///
 /// # Errors
-/// When memory can't be had.
+/// When memory cannot be allocated.
 ///
 /// # Panics
 /// If they are 2³² or more.

@@ -87,7 +87,7 @@ impl Case {
     }
 }
 
-/// Cases of every kind, up to so many rows a side.
+/// Cases of every kind, up to a given number of rows a side.
 pub(crate) fn drafts(most: u32) -> impl Strategy<Value = Draft> {
     let rows = move || prop_oneof![1 => 0..3_u32, 5 => 0..most];
     let skew = prop_oneof![Just(1), 2..5, Just(8)];

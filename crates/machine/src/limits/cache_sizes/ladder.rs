@@ -19,7 +19,7 @@ const L2: (usize, usize) = (128 << 10, 24 << 20);
 const LLC: (usize, usize) = (512 << 10, 1 << 30);
 /// Places tried in an octave.
 const PER_OCTAVE: f64 = 4.0;
-/// Levels are at least so many octaves apart.
+/// Levels are at least a given number of octaves apart.
 const APART: f64 = 1.5;
 /// Memory slows down by no larger share in an octave beyond the last step.
 const SLOPE_MOST: f64 = 0.2;

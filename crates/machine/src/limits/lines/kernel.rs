@@ -4,7 +4,7 @@
 //! ```text
 //! draw    512 + ahead numbers below `lines`, sixteen generators side by side (vectorised)
 //! for i:  prefetch line number[i + ahead];  sum += first word of line number[i]
-//! keep    the last `ahead` numbers for the next block, so that every line was asked for ahead
+//! keep    the last `ahead` numbers for the next block, so that every line was requested ahead
 //! ```
 //!
 //! Tried and lost: drawing each number just before its load (the generator's chain halves the rate

@@ -116,7 +116,7 @@ impl Share {
     }
 }
 
-/// Chance leaves a range widened by so many standard deviations once in a thousand runs.
+/// Chance leaves a range widened by a given number of standard deviations once in a thousand runs.
 const BY_CHANCE: f64 = 3.3;
 
 fn condition(

@@ -157,7 +157,7 @@ impl Rows {
         let names = self.population.names();
         (1..=self.population.customers).try_for_each(|customer| {
             first.any(random, 8, 16);
-            // Every name once, and then as they are asked for.
+            // Every name once, and then as they are requested.
             let name = match customer <= names {
                 true => customer - 1,
                 false => nurand(random, 255, (0, names - 1), self.constants.name_loading),

@@ -54,7 +54,7 @@ pub struct Options {
     pub tables: u32,
     /// Rows of a table.
     pub rows: u32,
-    /// Which rows are asked for.
+    /// Which rows are requested.
     pub distribution: Distribution,
     /// Determines the rows and what clients draw.
     pub seed: u64,

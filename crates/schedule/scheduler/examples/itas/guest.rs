@@ -105,7 +105,7 @@ fn attaches_and_leaves(length: Length) -> Result<()> {
     let most = programs.iter().max_by_key(|program| program.instructions).context("programs")?;
     println!("  attached in {typical:.2} s (median of {cycles}); most verified: {most:?}");
     ensure!(most.instructions <= INSTRUCTIONS_MAX, "{most:?} is above {INSTRUCTIONS_MAX}");
-    // A second is asked for, and it is less on a host that has nothing else to do.
+    // A second is requested, and it is less on a host that has nothing else to do.
     ensure!(typical <= 5.0, "attaching took {typical:.2} s");
     drop(scheduler);
     Ok(())
