@@ -6,7 +6,8 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
-use workahead_study::results::{Finding, INSTRUCTIONS, THROUGHPUT};
+use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
+use workahead_study::results::Finding;
 use workahead_study::statistics::Shown;
 
 use crate::view::{View, ratio_words};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use workahead_study::comparison::{Comparison, Difference, Line};
-use workahead_study::results::{Results, THROUGHPUT};
+use workahead_study::measure::THROUGHPUT;
+use workahead_study::results::Results;
 use workahead_study::statistics::{Shown, Unpaired};
 use workahead_study::throughput::Unit;
 

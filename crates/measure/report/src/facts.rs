@@ -7,8 +7,9 @@ use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
 use workahead_study::comparison;
 use workahead_study::instrument::Model;
-use workahead_study::method::{Mean, Order};
+use workahead_study::method::Order;
 use workahead_study::protocol::Start;
+use workahead_study::statistics::Mean;
 
 use crate::view::View;
 use crate::{date, number, words};

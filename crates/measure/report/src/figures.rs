@@ -10,9 +10,9 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
+use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::{Chart, ChartKind};
 use workahead_study::paper::Claim;
-use workahead_study::results::THROUGHPUT;
 
 use crate::chart::Layout;
 use crate::view::View;

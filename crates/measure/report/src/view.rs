@@ -1,8 +1,9 @@
 //! A result as the page's parts ask about it: found once, named the same everywhere.
 
 use workahead_study::cell::Cell;
+use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
 use workahead_study::paper::Claim;
-use workahead_study::results::{Finding, INSTRUCTIONS, Results, THROUGHPUT};
+use workahead_study::results::{Finding, Results};
 use workahead_study::setting::{Setting, Settings};
 use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;

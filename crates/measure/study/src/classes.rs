@@ -17,8 +17,7 @@
 
 use serde::Serialize;
 
-use crate::method::Mean;
-use crate::statistics::{Interval, Ratio, mean};
+use crate::statistics::{Interval, Mean, Ratio, mean};
 
 mod along;
 pub mod chang;

@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::measure::THROUGHPUT;
 use crate::plans::Label;
-use crate::results::{Results, THROUGHPUT};
+use crate::results::Results;
 use crate::setting::Settings;
 use crate::statistics::{Unpaired, holm};
 

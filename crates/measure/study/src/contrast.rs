@@ -8,11 +8,10 @@ use serde::Serialize;
 
 use crate::cell::Cell;
 use crate::classes::chang;
-use crate::method::Mean;
 use crate::plans::Label;
 use crate::results::Results;
 use crate::setting::Settings;
-use crate::statistics::{Ratio, holm, mean};
+use crate::statistics::{Mean, Ratio, holm, mean};
 
 /// A list of ratios.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -11,12 +11,11 @@
 use std::collections::HashMap;
 
 use crate::error::StudyError;
-use crate::method::Mean;
 use crate::observation::Observation;
 use crate::plan::Plan;
 use crate::protocol::Start;
 use crate::spec::Spec;
-use crate::statistics::mean;
+use crate::statistics::{Mean, mean};
 
 /// Refuses a study that says itself that it takes longer, naming the scales that may not.
 pub fn fits(spec: &Spec, duration_s_max: f64) -> Result<(), StudyError> {

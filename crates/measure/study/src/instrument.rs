@@ -15,7 +15,6 @@ use workahead_counters::instrumented::{
 use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
-use crate::plan::Plan;
 
 /// The axis, or setting of a case, that goes before the method's caches.
 pub const CACHES: &str = "caches";
@@ -47,23 +46,6 @@ pub struct Model {
     pub origins: Vec<String>,
 }
 
-/// The models that a plan's cells are counted by, each once; none where nothing is. `caches` are
-/// those of this machine.
-///
-/// # Errors
-/// As [`Instrumentation::geometry`].
-pub fn models(plan: &Plan, caches: &[Cache]) -> Result<Vec<Model>, Error> {
-    let Some(method) = &plan.instrumented else { return Ok(Vec::new()) };
-    let mut models: Vec<Model> = Vec::new();
-    for cell in &plan.cells {
-        let with = method.of(cell);
-        if !models.iter().any(|known| known.caches == with.caches) {
-            models.push(model(&with.caches, caches)?);
-        }
-    }
-    Ok(models)
-}
-
 impl Instrumentation {
     /// As this cell wants it.
     #[must_use]
@@ -82,7 +64,7 @@ impl Instrumentation {
     }
 }
 
-fn model(text: &str, caches: &[Cache]) -> Result<Model, Error> {
+pub(crate) fn model(text: &str, caches: &[Cache]) -> Result<Model, Error> {
     let named = text.to_owned();
     if !text.contains([';', ',']) {
         let Preset { geometry, origins, .. } = Preset::named(text, caches)?;
@@ -142,7 +124,7 @@ mod tests {
         let bytes = |caches: &Instrumentation| caches.geometry(&[]).unwrap().last.bytes();
         let lasts: Vec<u64> = plan.cells.iter().map(|cell| bytes(&method.of(cell))).collect();
         assert_eq!(lasts, [1 << 20, 256 << 10]);
-        let models = models(&plan, &[]).unwrap();
+        let models = plan.models(&[]).unwrap();
         let named: Vec<&str> = models.iter().map(|model| model.caches.as_str()).collect();
         assert_eq!(named, ["pentium-pro-1m", "pentium-pro-256k"]);
         assert!(models[0].origins[0].contains("Keeton"), "{:?}", models[0].origins);

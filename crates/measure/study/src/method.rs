@@ -3,10 +3,16 @@
 use serde::{Deserialize, Serialize};
 use workahead_counters::profile::Wanted;
 
+pub(crate) use crate::instrument::CACHES;
 use crate::instrument::Instrumentation;
 use crate::protocol::{Before, Start};
 use crate::setting::Settings;
+use crate::statistics::Mean;
 use crate::watch::Watch;
+
+mod checks;
+
+pub(crate) use checks::{check_caches, repeated};
 
 /// The method of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,18 +107,6 @@ impl Order {
     pub fn is_abba(&self) -> bool {
         *self == Order::Abba
     }
-}
-
-/// How several samples become one figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mean {
-    /// The arithmetic mean.
-    Plain,
-    /// The mean without the smallest and the largest sample (Keeton et al. 1998, section 3.4).
-    Trimmed,
-    /// The middle sample.
-    Median,
 }
 
 /// A chart of the report.

@@ -16,18 +16,17 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
+use workahead_counters::instrumented;
+use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
 use crate::engine::Need;
-use crate::instrument::Instrumentation;
+use crate::instrument::{Instrumentation, Model, model};
 use crate::method::Order;
-use crate::protocol::{Protocol, Start};
+use crate::protocol::{PROTOCOL, Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 use crate::watch::Watch;
-
-/// The axis, or setting of a case, that goes before the method's protocol.
-pub(crate) const PROTOCOL: &str = "protocol";
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,6 +128,23 @@ impl Plan {
         let impossible = needs.iter().enumerate().filter(|(_, need)| need.impossible.is_some());
         self.skipped = impossible.map(|(index, _)| index).collect();
         self
+    }
+
+    /// The cache models that its cells are counted by, each once; none where nothing is. `caches`
+    /// are those of this machine.
+    ///
+    /// # Errors
+    /// As [`Instrumentation::geometry`].
+    pub fn models(&self, caches: &[Cache]) -> Result<Vec<Model>, instrumented::Error> {
+        let Some(method) = &self.instrumented else { return Ok(Vec::new()) };
+        let mut models: Vec<Model> = Vec::new();
+        for cell in &self.cells {
+            let with = method.of(cell);
+            if !models.iter().any(|known| known.caches == with.caches) {
+                models.push(model(&with.caches, caches)?);
+            }
+        }
+        Ok(models)
     }
 
     /// The cells of a block.

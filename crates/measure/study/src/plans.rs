@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fingerprint::fnv1a;
+use crate::hash::fnv1a;
 
 mod datafusion;
 mod diff;

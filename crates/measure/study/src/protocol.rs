@@ -6,6 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The axis, or setting of a case, that overrides the method's protocol.
+pub(crate) const PROTOCOL: &str = "protocol";
+
 /// What is done before a sample. An engine finds it in the cell and does it in `prepare`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -8,7 +8,7 @@ use crate::cell::Cell;
 use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::log;
-use crate::method::Mean;
+use crate::measure::{INSTRUCTIONS, THROUGHPUT, TIMES};
 use crate::observation::{Observation, Outcome};
 use crate::paper::Claim;
 use crate::plan::Plan;
@@ -16,21 +16,11 @@ use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
 use crate::setting::Settings;
 use crate::spec::Spec;
-use crate::statistics::{Interval, Overlap, Ratio, Summary, holm, mean};
+use crate::statistics::{Interval, Mean, Overlap, Ratio, Summary, holm, mean};
 use crate::throughput::Unit;
 use crate::verdict::{self, Verdict, Word};
 
 mod watched;
-
-/// The measure that ratios are of.
-pub const THROUGHPUT: &str = "mtuples_per_s";
-
-/// The measure that stands in its place where a model counts instructions.
-pub const INSTRUCTIONS: &str = "instructions_per_tuple";
-
-/// Measures of time. Where cells run below a tool that counts, they are the tool's.
-pub(crate) const TIMES: [&str; 5] =
-    ["wall_s", "cpu_s", "ns_per_tuple", "cpu_ns_per_tuple", THROUGHPUT];
 
 /// A run whose threads had less than this of the processor time they asked for was disturbed: the
 /// rest went to other programs, or to the host of a virtual machine.

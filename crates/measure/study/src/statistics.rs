@@ -10,11 +10,9 @@
 //!
 //! A ratio is never the quotient of two means.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use workahead_counters::cycles::{Rule, reduce};
-
-use crate::method::Mean;
 
 mod bootstrap;
 mod holm;
@@ -33,6 +31,18 @@ pub use unpaired::Unpaired;
 
 /// Two-sided confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// How several samples become one figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mean {
+    /// The arithmetic mean.
+    Plain,
+    /// The mean without the smallest and the largest sample (Keeton et al. 1998, section 3.4).
+    Trimmed,
+    /// The middle sample.
+    Median,
+}
 
 /// One figure out of several samples; none out of none.
 pub fn mean(values: &[f64], how: Mean) -> Option<f64> {

@@ -9,7 +9,8 @@ use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_study::comparison::{Comparison, Line};
 use workahead_study::file;
-use workahead_study::results::{Results, THROUGHPUT};
+use workahead_study::measure::THROUGHPUT;
+use workahead_study::results::Results;
 use workahead_study::statistics::{Shown, Unpaired};
 use workahead_study::throughput::Unit;
 

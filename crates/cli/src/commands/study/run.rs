@@ -9,7 +9,7 @@ use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
 use workahead_study::runner;
 use workahead_study::spec::Spec;
-use workahead_study::{directory, fingerprint, instrument, needs};
+use workahead_study::{directory, fingerprint, needs};
 
 use super::begun::{Begun, Ground};
 use super::chosen::{Attached, Chosen, Kept};
@@ -77,7 +77,7 @@ pub(crate) fn begin(
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
-    let models = instrument::models(&plan, &machine.caches)?;
+    let models = plan.models(&machine.caches)?;
     needs::fit(&spec, &needs, host::available_bytes(&machine))?;
     let dir = claim(&spec)?;
     progress::opening(&spec, &plan, &dir, ground.json);

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
-use workahead_study::results::{Finding, INSTRUCTIONS, Results};
+use workahead_study::measure::INSTRUCTIONS;
+use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;
 

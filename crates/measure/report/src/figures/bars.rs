@@ -1,9 +1,9 @@
 //! Bars from cells.
 
 use workahead_study::cell::Cell;
+use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::Chart;
 use workahead_study::paper::Claim;
-use workahead_study::results::THROUGHPUT;
 
 use super::{Part, RATIO};
 use crate::chart::{Bar, Bars, Limit, Paper, Reading, Tone};

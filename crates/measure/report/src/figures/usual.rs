@@ -9,8 +9,8 @@
 //!   a degree of parallelism     steps from each degree to the next
 //! ```
 
+use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::{Chart, ChartKind};
-use workahead_study::results::THROUGHPUT;
 use workahead_study::setting::Setting;
 
 use super::{LATENCIES, LATENCY, RATIO, steps};

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Need, Sample};
-use workahead_study::instrument::models;
 use workahead_study::observation::{Observation, Outcome};
 use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
@@ -71,7 +70,7 @@ fn record(spec: &Spec, plan: &Plan) -> Record {
             "l2_bytes": 524_288, "useful_cache_bytes": 17_301_504,
             "pause_ns": 12.1,
         })),
-        models: models(plan, &[]).unwrap(),
+        models: plan.models(&[]).unwrap(),
         needs: vec![
             Need { memory_bytes: 900 << 20, cannot: None, impossible: None };
             plan.cells.len()

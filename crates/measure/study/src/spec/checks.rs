@@ -1,28 +1,13 @@
 //! What serde cannot see: names that must exist elsewhere in the document, values that must differ.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
-use workahead_counters::counter::ALL;
-use workahead_counters::metric;
-
-use crate::instrument::{self, CACHES};
-use crate::method::Method;
+use crate::measure::{INSTRUCTIONS, TIMES};
+use crate::method::{self, CACHES, repeated};
 use crate::nearest;
-use crate::plan::PROTOCOL;
-use crate::protocol::Start;
-use crate::results::{INSTRUCTIONS, TIMES};
+use crate::protocol::{PROTOCOL, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
-
-/// More repetitions than this are a slip of the finger.
-const REPETITIONS_MAX: u32 = 10_000;
-
-/// Shorter slots are mostly opening and closing; longer ones leave nothing to average.
-const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;
-
-/// Faster sampling would be most of what is sampled.
-const PROFILE_HZ_MAX: u32 = 10_000;
 
 /// More cells than this are a slip of the finger, and more than anyone reads.
 const CELLS_MAX: usize = 100_000;
@@ -92,14 +77,12 @@ fn check_protocol(spec: &Spec) -> Result<(), String> {
 
 fn check_method(spec: &Spec) -> Result<(), String> {
     let method = &spec.method;
-    if !(1..=REPETITIONS_MAX).contains(&method.repetitions) {
-        return Err(format!("method.repetitions must lie between 1 and {REPETITIONS_MAX}"));
+    method.check()?;
+    if method.instrumented.is_some() {
+        let mut own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
+        own.try_for_each(|text| method::check_caches(&text))?;
+        check_untimed(spec)?;
     }
-    if method.warmup > REPETITIONS_MAX {
-        return Err(format!("method.warmup must lie between 0 and {REPETITIONS_MAX}"));
-    }
-    check_watch(method)?;
-    check_instrumented(spec)?;
     for name in method.blocks.iter().flatten() {
         check_axis(spec, name, "method.blocks")?;
     }
@@ -107,46 +90,6 @@ fn check_method(spec: &Spec) -> Result<(), String> {
         return Err(format!("method.blocks names `{twice}` twice: remove one"));
     }
     check_baseline(spec, &method.baseline, "method.baseline")
-}
-
-fn check_watch(method: &Method) -> Result<(), String> {
-    if !SLOT_S.contains(&method.slot_s) {
-        let (from, to) = (SLOT_S.start(), SLOT_S.end());
-        return Err(format!("method.slot_s must lie between {from} and {to} seconds"));
-    }
-    if method.profile_hz > PROFILE_HZ_MAX {
-        return Err(format!("method.profile_hz must lie between 0 and {PROFILE_HZ_MAX}"));
-    }
-    if !method.profile_by.is_empty() && method.profile_hz == 0 {
-        return Err("method.profile_by needs samples: give profile_hz, such as 99".to_owned());
-    }
-    let by = method.profile_by.iter().map(|by| by.name().to_owned());
-    if let Some(twice) = repeated(by) {
-        return Err(format!("method.profile_by names `{twice}` twice: remove one"));
-    }
-    let known: Vec<&str> = metric::groups().into_iter().chain([ALL]).collect();
-    match method.counters.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => {
-            let remedy = nearest::remedy(name, &known);
-            Err(format!("method.counters has no group `{name}`: {remedy}"))
-        }
-        None => Ok(()),
-    }
-}
-
-fn check_instrumented(spec: &Spec) -> Result<(), String> {
-    let method = &spec.method;
-    let Some(instrumented) = &method.instrumented else { return Ok(()) };
-    if !method.watch().is_nothing() {
-        return Err("method.instrumented counts by a model and not by this machine: leave \
-                    `counters` and `profile_hz` out"
-            .to_owned());
-    }
-    let wrong = |why| format!("method.instrumented: {why}");
-    instrument::check(&instrumented.caches).map_err(wrong)?;
-    let mut own = values_of(spec, CACHES).into_iter().map(|value| value.to_string());
-    own.try_for_each(|text| instrument::check(&text)).map_err(wrong)?;
-    check_untimed(spec)
 }
 
 /// A study that takes no times neither draws nor claims any.
@@ -277,9 +220,4 @@ fn setting_names(spec: &Spec) -> BTreeSet<String> {
         names.insert("case".to_owned());
     }
     names
-}
-
-fn repeated(names: impl Iterator<Item = String>) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    names.into_iter().find(|name| !seen.insert(name.clone()))
 }

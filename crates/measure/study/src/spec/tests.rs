@@ -57,7 +57,7 @@ fn everything_is_read() {
     assert_eq!(spec.workload["rows"], Setting::Integer(2000));
     assert_eq!(spec.axes[0].name, "pages", "axes keep their order");
     assert_eq!(spec.cases[1].settings["technique"], Setting::from("amac:width=32"));
-    assert_eq!(spec.method.mean, crate::method::Mean::Trimmed);
+    assert_eq!(spec.method.mean, crate::statistics::Mean::Trimmed);
     assert_eq!((spec.method.repetitions, spec.method.warmup), (5, 1));
     assert_eq!(spec.method.charts[0].measure, "mtuples_per_s");
     assert_eq!(spec.paper[0].ratio, Some(1.5));
