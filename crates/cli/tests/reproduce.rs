@@ -7,7 +7,7 @@ use std::path::Path;
 
 use process::{Place, signal, text, wait_until};
 use serde_json::Value;
-use workahead_study::ledger::Seed;
+use workahead_reproduce::paper::Paper;
 use workahead_study::testing::{self, Mock};
 
 /// As `hassanein/speedup` would leave it on a machine that shows siblings.
@@ -40,10 +40,10 @@ says = "slower"
 hypothesis = "a larger cache"
 "#;
 
-/// A result for every study of the seed, so that none is run; the first has all claims.
+/// A result for every study of the paper, so that none is run; the first has all claims.
 fn taken(out: &Path) {
     let (quiet, _) = SPEEDUP.split_once("[[paper]]").unwrap();
-    for study in Seed::find("hassanein").unwrap().studies() {
+    for study in Paper::find("hassanein").unwrap().studies() {
         let id = study.strip_prefix("hassanein/").unwrap();
         let text = if id == "speedup" { SPEEDUP } else { quiet };
         let dir = out.join(id);
@@ -57,12 +57,12 @@ fn taken(out: &Path) {
 }
 
 #[test]
-fn without_a_seed_it_says_what_there_is() {
+fn without_a_paper_it_says_what_there_is() {
     let place = Place::new();
     let listed = place.json(&["reproduce"]);
-    let seeds: Vec<&str> =
+    let papers: Vec<&str> =
         listed.as_array().unwrap().iter().map(|one| one["seed"].as_str().unwrap()).collect();
-    assert_eq!(seeds, ["hassanein", "chang", "keeton", "yamada", "zhou"]);
+    assert_eq!(papers, ["hassanein", "chang", "keeton", "yamada", "zhou"]);
     let said = place.run(&["reproduce"]);
     assert!(text(&said.stdout).contains("Zhou, Cieslewicz, Ross"), "{}", text(&said.stdout));
 }

@@ -60,6 +60,12 @@ const HOUSE: [House; 18] = [
         ],
         never: ENGINES,
     },
+    // The papers: published figures and verdicts. The crates that measure know none of it.
+    House {
+        name: "reproduce",
+        may_use: &["study", "counters", "report"],
+        never: ARROW_AND_ENGINES,
+    },
     // Re-rendering never re-runs: report can't reach what runs.
     House { name: "report", may_use: &["study", "counters", "machine"], never: ENGINES },
     // Python's libraries are known by their interface alone.
@@ -79,6 +85,7 @@ const HOUSE: [House; 18] = [
             "study",
             "engines",
             "report",
+            "reproduce",
             "sql",
             "cluster",
         ],

@@ -1,8 +1,8 @@
 //! `workahead reproduce`: a paper's experiments, run here, each with one of three words.
 //!
 //! ```text
-//! studies of the seed ──► there and whole: taken · begun: continued · else: run ──► rows, page
-//!                    └──► needs counters or a model: not run, its rows say so
+//! studies of the paper ──► there and whole: taken · begun: continued · else: run ──► rows, page
+//!                     └──► needs counters or a model: not run, its rows say so
 //! ```
 //! A study that can't be run costs its own rows only. Everything lies below one directory, so that
 //! the same command goes on where it was interrupted.
@@ -16,13 +16,14 @@ use std::process::ExitCode;
 use anyhow::bail;
 use workahead_counters::counter::ALL;
 use workahead_machine::Machine;
-use workahead_report::{Reproduced, State, Study};
+use workahead_reproduce::page::{Parts, Reproduction, State, Study};
+use workahead_reproduce::paper::{PAPERS, Paper};
+use workahead_reproduce::tables;
+use workahead_reproduce::verdicts::{self, StudyRun};
 use workahead_study::error::StudyError;
-use workahead_study::ledger::{SEEDS, Seed};
-use workahead_study::reproduction::{self, Ran};
 use workahead_study::spec::Spec;
 use workahead_study::watch::Watch;
-use workahead_study::{directory, file, published};
+use workahead_study::{directory, file};
 
 use super::study::chosen::Kept;
 use super::study::host;
@@ -42,8 +43,8 @@ What was interrupted goes on when the same command is given again; what is there
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whose experiments: hassanein, chang, keeton, yamada or zhou; a list of them when left out
-    seed: Option<String>,
+    /// Paper to reproduce: hassanein, chang, keeton, yamada or zhou; all are listed if omitted
+    paper: Option<String>,
     /// Apply this scale to every study that has it, e.g. small
     #[arg(long, value_name = "NAME")]
     scale: Option<String>,
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     /// Samples per cell, in place of the studies' own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repetitions: Option<u32>,
-    /// Where the results go, or are already [default: workahead-results/reproduce-SEED]
+    /// Where the results go, or are already [default: workahead-results/reproduce-PAPER]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run again what is there
@@ -102,56 +103,56 @@ impl Args {
 const PAGE: &str = "reproduce.html";
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Some(name) = &args.seed else {
+    let Some(name) = &args.paper else {
         match args.json {
             true => output::json(&told::listed())?,
             false => output::text(&told::list())?,
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let seed = Seed::find(name).map_err(|error| WrongUse::error(error.to_string()))?;
-    if seed.studies().is_empty() {
+    let paper = Paper::find(name).map_err(|error| WrongUse::error(error.to_string()))?;
+    if paper.studies().is_empty() {
         bail!(
             "no study of {} comes with this version: `workahead reproduce` lists those that do",
-            seed.name
+            paper.name
         );
     }
-    check_scale(seed, args.scale.as_deref())?;
-    let out = args.out.clone().unwrap_or_else(|| directory_of(seed, &args));
+    check_scale(paper, args.scale.as_deref())?;
+    let out = args.out.clone().unwrap_or_else(|| directory_of(paper, &args));
     let machine = Machine::here();
     let everything = Watch { counters: vec![ALL.to_owned()], ..Watch::default() };
     let here = host::host(&machine, &everything, None)?;
-    let mut ran: Vec<(Ran, State)> = Vec::new();
+    let mut ran: Vec<(StudyRun, State)> = Vec::new();
     let stop = host::stop()?;
-    for id in studies(seed, &args)? {
+    for id in studies(paper, &args)? {
         ran.push(one::study(id, &args, &out, (&here, &stop))?);
         if stop.asked() {
             let again = told::command(&args, &out);
             bail!("interrupted, everything measured is kept: `{again}` continues");
         }
     }
-    finish(seed, &args, &out, ((here.name, here.tier), ran))
+    finish(paper, &args, &out, ((here.name, here.tier), ran))
 }
 
 /// The studies that are asked for.
-fn studies(seed: Seed, args: &Args) -> anyhow::Result<Vec<&'static str>> {
+fn studies(paper: Paper, args: &Args) -> anyhow::Result<Vec<&'static str>> {
     let mut asked = Vec::new();
-    for id in seed.studies() {
+    for id in paper.studies() {
         if args.wants(&one::spec(id)?) {
             asked.push(id);
         }
     }
     if asked.is_empty() {
         let tier = args.tier.map_or("", Tier::word);
-        bail!("no study of {} is of tier {tier}: leave --tier out", seed.name);
+        bail!("no study of {} is of tier {tier}: leave --tier out", paper.name);
     }
     Ok(asked)
 }
 
 /// Every study has its own scales; a name that none of them has is a misspelt one.
-fn check_scale(seed: Seed, scale: Option<&str>) -> anyhow::Result<()> {
+fn check_scale(paper: Paper, scale: Option<&str>) -> anyhow::Result<()> {
     let Some(scale) = scale else { return Ok(()) };
-    let specs = seed.studies().into_iter().map(one::spec).collect::<anyhow::Result<Vec<_>>>()?;
+    let specs = paper.studies().into_iter().map(one::spec).collect::<anyhow::Result<Vec<_>>>()?;
     let known: Vec<&str> = specs.iter().flat_map(|spec| &spec.scales).map(String::as_str).collect();
     if known.contains(&scale) {
         return Ok(());
@@ -161,53 +162,58 @@ fn check_scale(seed: Seed, scale: Option<&str>) -> anyhow::Result<()> {
         true => "its studies have none, leave --scale out".to_owned(),
         false => format!("choose {}", known.into_iter().collect::<Vec<_>>().join(" or ")),
     };
-    let name = seed.name;
+    let name = paper.name;
     Err(WrongUse::error(format!("no study of {name} has a scale `{scale}`: {remedy}")))
 }
 
-fn directory_of(seed: Seed, args: &Args) -> PathBuf {
+fn directory_of(paper: Paper, args: &Args) -> PathBuf {
     let scale = args.scale.as_ref().map(|scale| format!("-{scale}")).unwrap_or_default();
-    Path::new(directory::DEFAULT).join(format!("reproduce-{}{scale}", seed.name))
+    Path::new(directory::DEFAULT).join(format!("reproduce-{}{scale}", paper.name))
 }
 
 fn finish(
-    seed: Seed,
+    paper: Paper,
     args: &Args,
     out: &Path,
-    ((machine, tier), ran): ((String, String), Vec<(Ran, State)>),
+    ((machine, tier), ran): ((String, String), Vec<(StudyRun, State)>),
 ) -> anyhow::Result<ExitCode> {
     let studies: Vec<Study> = ran.iter().map(|(ran, state)| study(ran, *state)).collect();
-    let ran: Vec<Ran> = ran.into_iter().map(|(ran, _)| ran).collect();
-    let rows = reproduction::rows(seed, &ran);
-    let scale = args.scale.clone();
-    let tables = published::of_seed(seed).map(|paper| published::tables(paper, &ran));
-    let tables = tables.unwrap_or_default();
+    let ran: Vec<StudyRun> = ran.into_iter().map(|(ran, _)| ran).collect();
+    let tables = paper.published().map(|published| tables::of_paper(published, &ran));
     let (machine, tier) = match args.tier {
         Some(Tier::Modelled) => ("Modelled machines".to_owned(), None),
-        _ => (machine, Some(tier.as_str())),
+        _ => (machine, Some(tier)),
     };
-    let reproduced = Reproduced::new(seed, (machine, tier), scale, (rows, studies), tables);
+    let reproduction = Reproduction::new(Parts {
+        paper,
+        machine,
+        tier,
+        scale: args.scale.clone(),
+        rows: verdicts::rows(paper, &ran),
+        tables: tables.unwrap_or_default(),
+        studies,
+    });
     let page = out.join(PAGE);
     let source = |path: &Path| {
         let path = path.to_owned();
         move |source| StudyError::Write { path, source }
     };
     std::fs::create_dir_all(out).map_err(source(out))?;
-    file::write_whole(&page, workahead_report::render_reproduction(&reproduced)?.as_bytes())?;
+    file::write_whole(&page, reproduction.html()?.as_bytes())?;
     match args.json {
-        true => output::json(&reproduced)?,
-        false => output::text(&told::text(&reproduced, &page))?,
+        true => output::json(&reproduction)?,
+        false => output::text(&told::text(&reproduction, &page))?,
     }
     let failed: Vec<&Study> =
-        reproduced.studies.iter().filter(|study| study.state == State::Failed).collect();
+        reproduction.studies.iter().filter(|study| study.state == State::Failed).collect();
     if let Some(first) = failed.first() {
-        let (failed, all) = (failed.len(), reproduced.studies.len());
+        let (failed, all) = (failed.len(), reproduction.studies.len());
         bail!("{failed} of {all} studies could not be run, e.g. {}: {}", first.id, first.why);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn study(ran: &Ran, state: State) -> Study {
+fn study(ran: &StudyRun, state: State) -> Study {
     Study {
         id: ran.study.clone(),
         dir: ran.outcome.is_ok().then(|| one::folder(&ran.study).to_owned()),
@@ -216,7 +222,7 @@ fn study(ran: &Ran, state: State) -> Study {
     }
 }
 
-/// The seeds with their studies.
-fn seeds() -> impl Iterator<Item = (Seed, Vec<&'static str>)> {
-    SEEDS.into_iter().map(|seed| (seed, seed.studies()))
+/// The papers with their studies.
+fn papers() -> impl Iterator<Item = (Paper, Vec<&'static str>)> {
+    PAPERS.into_iter().map(|paper| (paper, paper.studies()))
 }

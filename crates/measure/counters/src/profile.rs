@@ -21,7 +21,6 @@ mod names;
 mod open;
 mod record;
 mod sampler;
-mod seed;
 mod space;
 mod stacks;
 mod table;
@@ -29,7 +28,6 @@ mod unwind;
 mod wanted;
 
 pub use sampler::{Running, Sampler};
-pub use seed::{Published, SeedFunction, SeedRow, Together, seed_names, seed_together};
 pub use table::{Delta, Frame, Function, Kind, Profile, Stack, Top, TopRow};
 pub use wanted::Wanted;
 

@@ -18,11 +18,9 @@ use workahead_counters::event::Privilege;
 use workahead_counters::metric::{self, Unit};
 use workahead_counters::metrics::Metrics;
 use workahead_counters::mock::Virtual;
-use workahead_counters::published;
 use workahead_counters::rates::Rates;
 use workahead_counters::recorded::Recorded;
 use workahead_counters::rotation::Rotation;
-use workahead_counters::shaped::{OfStream, shaped};
 use workahead_counters::stream::{Slot, Spoilt, Stream};
 use workahead_counters::table::{Definition, Table};
 use workahead_counters::whom;
@@ -227,12 +225,6 @@ fn says_something(stream: &Stream) {
         match valued.value {
             Some(value) => assert!(value.is_finite() && valued.why.is_none(), "{valued:?}"),
             None => assert!(valued.why.is_some(), "{valued:?}"),
-        }
-    }
-    for table in shaped(published::keeton(), &OfStream::of(stream, &metrics)) {
-        let cells = table.rows.iter().flat_map(|row| &row.cells);
-        for cell in cells {
-            assert!(cell.ours.is_none_or(f64::is_finite), "{}: {cell:?}", table.id);
         }
     }
 }

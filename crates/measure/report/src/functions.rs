@@ -1,5 +1,5 @@
 //! Which functions the time goes to: the largest of every cell, what differs from the baseline,
-//! and what became of the functions that Hassanein et al. (2008) found.
+//! and published functions beside them.
 //!
 //! A share rests on samples, and a share of few samples is worth little: their number stands beside
 //! every table. Code without a name is counted and told, never given to its neighbours.
@@ -15,10 +15,10 @@ use crate::{number, words};
 
 mod changes;
 pub(crate) mod flames;
-mod seed;
+pub(crate) mod published;
 
 use changes::Changes;
-use seed::Seed;
+use published::PublishedFunctions;
 
 /// Functions in a table.
 const TOP: usize = 15;
@@ -28,8 +28,8 @@ const TOP: usize = 15;
 pub(crate) struct Functions {
     pub(crate) cells: Vec<OfCell>,
     pub(crate) changes: Vec<Changes>,
-    /// PostgreSQL only, one for time and for each event that was sampled by.
-    pub(crate) seeds: Vec<Seed>,
+    /// One for time and for each event that was sampled by, where a publication has figures.
+    pub(crate) published: Vec<published::Table>,
     /// Which flame graphs are elsewhere.
     pub(crate) left_out: Option<String>,
     /// Cells without a profile, or without one by an event, with the reason.
@@ -76,7 +76,7 @@ pub(crate) struct Row {
 }
 
 /// The part of the page; `None` for a study that asks for no profile.
-pub(crate) fn functions(view: &View<'_>) -> Option<Functions> {
+pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Option<Functions> {
     if view.results.spec.method.profile_hz == 0 {
         return None;
     }
@@ -107,11 +107,10 @@ pub(crate) fn functions(view: &View<'_>) -> Option<Functions> {
     };
     let mut cells: Vec<OfCell> = profiles.iter().map(of_profile).collect();
     cells.iter_mut().take(1).for_each(|first| first.open = true);
-    let is_postgres = view.results.record.engine == "postgres";
     Some(Functions {
         cells,
         changes: changes::changes(view, &profiles),
-        seeds: if is_postgres { seed::seeds(view, &profiles) } else { Vec::new() },
+        published: published::tables(view, published),
         left_out: flames::left_out(view, &drawn),
         missing: missing(view, &profiles),
         tier: words::capital(&view.tier()),

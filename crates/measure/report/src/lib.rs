@@ -20,12 +20,16 @@
 //! * To look at it: `cargo test -p workahead-report` writes sample pages below
 //!   `target/tmp/report/`.
 //!
-//! Deliberately absent: this crate measures nothing, runs nothing and prints nothing.
+//! Deliberately absent: this crate measures nothing, runs nothing and prints nothing. It knows no
+//! paper: what others published, callers hand over as plain data ([`PublishedFunctions`]).
 
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde::Serialize;
 use workahead_counters::profile::Profile;
 use workahead_study::comparison::Comparison;
 use workahead_study::directory::REPORT_FILE;
@@ -52,7 +56,6 @@ mod number;
 mod page;
 mod plans;
 mod profiled;
-mod reproduced;
 mod rows;
 mod samples;
 mod template;
@@ -61,22 +64,26 @@ mod view;
 mod words;
 
 pub use error::ReportError;
-pub use reproduced::{Reproduced, State, Study, Tabled};
+pub use functions::published::{PublishedFunction, PublishedFunctions};
 
-/// The report as one HTML file, of a finished run or of what there is of an unfinished one.
+/// The report as one HTML file, of a finished run or of what there is of an unfinished one;
+/// `published` stands beside its functions.
 ///
 /// # Errors
 /// Only if a template is broken.
-pub fn render(results: &Results) -> Result<String, ReportError> {
-    template::html(&page::Page::of(results))
+pub fn render(results: &Results, published: &[PublishedFunctions]) -> Result<String, ReportError> {
+    template::html(&page::Page::of(results, published))
 }
 
 /// The report as Markdown, without the drawings.
 ///
 /// # Errors
 /// Only if a template is broken.
-pub fn markdown(results: &Results) -> Result<String, ReportError> {
-    template::markdown(&page::Page::of(results))
+pub fn markdown(
+    results: &Results,
+    published: &[PublishedFunctions],
+) -> Result<String, ReportError> {
+    template::markdown(&page::Page::of(results, published))
 }
 
 /// The cells as CSV: settings, figures, ratio with its interval, every measure of the engine;
@@ -89,9 +96,13 @@ pub fn csv(results: &Results) -> String {
 ///
 /// # Errors
 /// If the directory cannot be written.
-pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, ReportError> {
+pub fn write(
+    dir: &Path,
+    results: &Results,
+    published: &[PublishedFunctions],
+) -> Result<PathBuf, ReportError> {
     let path = dir.join(REPORT_FILE);
-    file::write_whole(&path, render(results)?.as_bytes())?;
+    file::write_whole(&path, render(results, published)?.as_bytes())?;
     Ok(path)
 }
 
@@ -135,12 +146,18 @@ pub fn comparison_in_words(compared: &Comparison) -> [String; 2] {
     [compare::sentence(compared), compare::tally(compared)]
 }
 
-/// A paper's experiments against what was found here, on one page.
+/// A page of another crate with this one's style: `template` is the HTML, with `page` for the data
+/// and `{{ style }}` for the style sheet.
 ///
 /// # Errors
-/// Only if a template is broken.
-pub fn render_reproduction(reproduced: &Reproduced) -> Result<String, ReportError> {
-    template::reproduction(reproduced)
+/// If the template is broken.
+pub fn document(template: &'static str, page: &impl Serialize) -> Result<String, ReportError> {
+    template::sheet(template, Value::from(Serde(page)))
+}
+
+/// An evidence tier with its meaning: `Evidence tier E: modelled, not measured`.
+pub fn tier_in_words(letter: &str) -> String {
+    words::capital(&words::tier(letter))
 }
 
 /// A profile of functions on one page, with its flame graph.

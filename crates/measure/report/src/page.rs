@@ -9,6 +9,7 @@ use crate::counted::{Counted, counted};
 use crate::download::{self, Download};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
+use crate::functions::published::PublishedFunctions;
 use crate::functions::{Functions, functions};
 use crate::instrumented::{Instrumented, instrumented};
 use crate::unshown::unshown;
@@ -91,7 +92,7 @@ pub(crate) struct Failure {
 }
 
 impl Page {
-    pub(crate) fn of(results: &Results) -> Self {
+    pub(crate) fn of(results: &Results, published: &[PublishedFunctions]) -> Self {
         let view = View::of(results);
         let record = &results.record;
         Self {
@@ -115,7 +116,7 @@ impl Page {
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
             extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
             counted: counted(&view),
-            functions: functions(&view),
+            functions: functions(&view, published),
             instrumented: instrumented(&view),
             samples: samples::rows(&view),
             outlier_rule: OUTLIER_RULE,

@@ -9,12 +9,10 @@ use crate::compare;
 use crate::error::ReportError;
 use crate::page::Page;
 use crate::profiled;
-use crate::reproduced::Reproduced;
 
 const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
 const COMPARISON: &str = include_str!("../templates/comparison.html");
-const REPRODUCTION: &str = include_str!("../templates/reproduction.html");
 const PROFILE: &str = include_str!("../templates/profile.html");
 /// What was counted, a part of the page.
 const COUNTED: &str = include_str!("../templates/counted.html");
@@ -38,11 +36,6 @@ pub(crate) fn comparison(page: &compare::Page) -> Result<String, ReportError> {
     sheet(COMPARISON, Value::from(Serde(page)))
 }
 
-/// A paper's rows as HTML.
-pub(crate) fn reproduction(page: &Reproduced) -> Result<String, ReportError> {
-    sheet(REPRODUCTION, Value::from(Serde(page)))
-}
-
 /// One profile as HTML.
 pub(crate) fn profile(page: &profiled::Page) -> Result<String, ReportError> {
     sheet(PROFILE, Value::from(Serde(page)))
@@ -50,7 +43,7 @@ pub(crate) fn profile(page: &profiled::Page) -> Result<String, ReportError> {
 
 /// Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
 /// drawings, which escape for themselves.
-fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
+pub(crate) fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
     environment.add_filter("figure", crate::number::plain);

@@ -76,11 +76,11 @@ fn check(name: &str, html: &str, charts_min: usize) {
 #[test]
 fn every_page_opens_and_every_chart_is_drawn() {
     let served = sample::served::served();
-    check("served", &render(&served).unwrap(), 8);
-    check("native", &render(&sample::quick()).unwrap(), 12);
-    check("curves", &render(&sample::sizes()).unwrap(), 1);
-    check("watched", &render(&sample::watched::watched()).unwrap(), 8);
-    check("unwatched", &render(&sample::watched::unwatched()).unwrap(), 5);
+    check("served", &render(&served, &[]).unwrap(), 8);
+    check("native", &render(&sample::quick(), &[]).unwrap(), 12);
+    check("curves", &render(&sample::sizes(), &[]).unwrap(), 1);
+    check("watched", &render(&sample::watched::watched(), &[]).unwrap(), 8);
+    check("unwatched", &render(&sample::watched::unwatched(), &[]).unwrap(), 5);
     let compared = Comparison::of(&served, &served);
     check("compare", &render_comparison(&served, &served, &compared).unwrap(), 2);
 }
@@ -88,7 +88,7 @@ fn every_page_opens_and_every_chart_is_drawn() {
 /// The check itself: a chart without marks is found.
 #[test]
 fn an_empty_chart_is_found() {
-    let html = render(&sample::hash_join()).unwrap();
+    let html = render(&sample::hash_join(), &[]).unwrap();
     let empty = html.replacen(
         "<main>",
         "<main><svg class=\"chart\" aria-label=\"nothing\" width=\"9\" height=\"9\"></svg>",

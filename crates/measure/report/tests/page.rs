@@ -12,11 +12,12 @@ use workahead_study::results::Results;
 
 /// Renders, keeps a copy to look at, and checks what holds for every page.
 fn page(name: &str, results: &Results) -> String {
-    let html = render(results).unwrap();
+    let published = sample::published::functions(results);
+    let html = render(results, &published).unwrap();
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join(format!("{name}.html")), &html).unwrap();
-    fs::write(dir.join(format!("{name}.md")), markdown(results).unwrap()).unwrap();
+    fs::write(dir.join(format!("{name}.md")), markdown(results, &published).unwrap()).unwrap();
     fs::write(dir.join(format!("{name}.csv")), csv(results)).unwrap();
     assert_eq!(alone::faults(&html), [""; 0], "{name}");
     html
@@ -72,7 +73,7 @@ fn what_a_model_counted() {
     let results = sample::instrumented::instrumented();
     assert_eq!(results.findings().iter().filter_map(|finding| finding.ratio).count(), 0);
     let html = page("instrumented", &results);
-    let markdown = markdown(&results).unwrap();
+    let markdown = markdown(&results, &[]).unwrap();
     for words in
         ["takes most: 63,600,000", "instructions per query", "data references", "31,800,000"]
     {
@@ -139,8 +140,6 @@ fn what_was_watched() {
         "by cycles of the core while it works",
         "query uss, siblings on against query uss, siblings out",
         "LWLockAcquire",
-        "14 % of the time of µSS, HT, 10 clients",
-        "9 functions take 56 % of the time of µSS (section 5.7)",
         "No profile of query uss, one CPU; query unj, one CPU: no function profile: sampling is forbidden.",
         "Counts on this page are constructed, no machine was counted",
         "comparetup_heap&lt;long &amp; wide&gt;",
@@ -179,7 +178,7 @@ fn what_siblings_did_and_what_overlapped() {
         assert!(html.contains(&words), "{words} is not on the page");
     }
     assert!(!html.contains("NaN"));
-    let markdown = markdown(&sample::siblings::siblings()).unwrap();
+    let markdown = markdown(&sample::siblings::siblings(), &[]).unwrap();
     assert!(markdown.contains("### By logical CPU") && markdown.contains("siblings on, H1 |"));
     assert!(markdown.contains("### If nothing overlapped"));
     let html = page("siblings_without_slots", &sample::siblings::without_slots());
@@ -249,7 +248,7 @@ fn what_could_not_be_watched() {
     for words in ["class=\"twins\"", "Constructed", "cpi_user"] {
         assert!(!html.contains(words), "{words} is on the page");
     }
-    let markdown = markdown(&results).unwrap();
+    let markdown = markdown(&results, &[]).unwrap();
     assert!(markdown.contains("## Where the cycles go") && markdown.contains("164 |"));
     assert!(markdown.contains("## Which functions the time goes to"));
 }
@@ -290,16 +289,20 @@ fn functions_by_misses() {
         "by MEM_LOAD_RETIRED.L3_MISS: ",
         "query uss, siblings on, by DTLB_LOAD_MISSES.WALK_COMPLETED against query uss, siblings out",
         "<h4>By MEM_LOAD_RETIRED.L3_MISS</h4>",
-        "46 % of L2 misses of µSS",
-        "43 % of DTLB misses of µSS",
+        "<h3 id=\"published\">The functions of a paper</h3>",
+        "<th>in an old version</th>",
+        "printed of MEM_LOAD_RETIRED.L3_MISS</td>",
+        "all printed of DTLB_LOAD_MISSES.WALK_COMPLETED</td>",
     ] {
         assert!(html.contains(words), "{words} is not on the page");
     }
     let (_, by_l3) = html.split_once("<h4>By MEM_LOAD_RETIRED.L3_MISS</h4>").unwrap();
     let (by_l3, by_dtlb) = by_l3.split_once("<h4>By DTLB_LOAD").unwrap();
-    assert!(!by_l3.contains("DTLB misses of") && !by_dtlb.contains("L2 misses of"));
-    let markdown = markdown(&sample::watched::by_misses()).unwrap();
+    assert!(!by_l3.contains("printed of DTLB") && !by_dtlb.contains("printed of MEM_LOAD"));
+    let results = sample::watched::by_misses();
+    let markdown = markdown(&results, &sample::published::functions(&results)).unwrap();
     assert!(markdown.contains("of these events, itself | with callees | of cycles"));
+    assert!(markdown.contains("### The functions of a paper, by MEM\\_LOAD"), "{markdown}");
 
     let html = page("not_by_misses", &sample::watched::not_by_misses());
     let lacks = sample::watched::LACKS;
@@ -331,20 +334,6 @@ fn a_profile_alone() {
         assert!(html.contains(words), "{words} is not on the page");
     }
     assert!(!html.contains("The flame graph is of the first sample"));
-}
-
-/// A paper's rows, on a page of their own.
-#[test]
-fn a_reproduction() {
-    let seed = workahead_study::ledger::Seed::find("hassanein").unwrap();
-    let rows = workahead_study::reproduction::rows(seed, &[]);
-    let machine = ("a machine <b>".to_owned(), Some("C"));
-    let all =
-        workahead_report::Reproduced::new(seed, machine, None, (rows, Vec::new()), Vec::new());
-    let html = workahead_report::render_reproduction(&all).unwrap();
-    assert_eq!(alone::faults(&html), [""; 0]);
-    assert!(html.contains("24 cannot be said here"), "{html}");
-    assert!(html.contains("it takes hardware counters"));
 }
 
 /// What a study's author writes is text, whatever it looks like.

@@ -20,7 +20,6 @@ use serde::Serialize;
 use crate::statistics::{Interval, Mean, Ratio, mean};
 
 mod along;
-pub mod chang;
 
 pub use along::{Along, along};
 

@@ -7,7 +7,6 @@
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::classes::chang;
 use crate::plans::Label;
 use crate::results::Results;
 use crate::setting::Settings;
@@ -61,8 +60,8 @@ pub struct Total {
 impl Total {
     /// `24 % faster with 50 % more CPU`.
     pub fn text(&self) -> String {
-        let faster = chang::percent_faster(self.elapsed_s_before, self.elapsed_s_after);
-        let dearer = chang::percent_more(self.cpu_s_before, self.cpu_s_after);
+        let faster = percent_faster(self.elapsed_s_before, self.elapsed_s_after);
+        let dearer = percent_more(self.cpu_s_before, self.cpu_s_after);
         let signed = |percent: f64, more: &str, less: &str| match percent {
             percent if percent >= 0.0 => format!("{percent:.0} % {more}"),
             percent => format!("{:.0} % {less}", -percent),
@@ -73,6 +72,17 @@ impl Total {
             signed(dearer, "more", "less")
         )
     }
+}
+
+/// How much faster, in per cent: the ratio of times less one. 692 s before and 559 s after are
+/// 24 % faster.
+pub fn percent_faster(before_s: f64, after_s: f64) -> f64 {
+    (before_s / after_s - 1.0) * 100.0
+}
+
+/// How much more, in per cent: 2253 CPU seconds before and 3374 after are 50 % more.
+pub fn percent_more(before: f64, after: f64) -> f64 {
+    (after / before - 1.0) * 100.0
 }
 
 impl Contrast {

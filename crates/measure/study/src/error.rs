@@ -33,14 +33,6 @@ pub enum StudyError {
         /// What to write instead.
         remedy: String,
     },
-    /// No paper of this name is among the seeds.
-    #[error("unknown seed `{given}`: {remedy}")]
-    UnknownSeed {
-        /// What was given.
-        given: String,
-        /// What to write instead.
-        remedy: String,
-    },
     /// A cell was refused before anything was run.
     #[error("study `{id}`, cell {label}: {source}")]
     Cell {

@@ -2,39 +2,39 @@
 //! side by side.
 
 use comfy_table::CellAlignment;
-use workahead_counters::published::Paper;
-use workahead_counters::shaped::{Cell, Row, Shaped};
 use workahead_counters::stream::Stream;
+use workahead_reproduce::published::Paper;
+use workahead_reproduce::tables::{Cell, PaperTable, Row};
 
 use super::super::study::summary;
 use super::told;
 
 /// All tables; of those that nothing here corresponds to, only why.
-pub(crate) fn tables(stream: &Stream, paper: &Paper, tables: &[Shaped]) -> String {
+pub(crate) fn tables(stream: &Stream, paper: &Paper, tables: &[PaperTable]) -> String {
     let legend = format!("{}, {}\neach column: as printed, then ours", paper.name(), paper.title());
     let mut parts = vec![told::head(stream), legend];
-    parts.extend(tables.iter().map(|shaped| match shaped.has_ours() {
-        true => table(shaped),
-        false => format!("{}\n  nothing of ours{}", head(shaped), notes(shaped)),
+    parts.extend(tables.iter().map(|filled| match filled.has_ours() {
+        true => table(filled),
+        false => format!("{}\n  nothing of ours{}", head(filled), notes(filled)),
     }));
     parts.join("\n\n")
 }
 
 /// A table whole, also where nothing of ours is in it.
-pub(crate) fn whole(shaped: &Shaped) -> String {
-    table(shaped)
+pub(crate) fn whole(filled: &PaperTable) -> String {
+    table(filled)
 }
 
-fn head(shaped: &Shaped) -> String {
-    format!("{}: {}", shaped.id, shaped.title)
+fn head(filled: &PaperTable) -> String {
+    format!("{}: {}", filled.id, filled.title)
 }
 
-fn table(shaped: &Shaped) -> String {
+fn table(filled: &PaperTable) -> String {
     let mut header = vec![""];
-    header.extend(shaped.columns.iter().flat_map(|column| [column.as_str(), "ours"]));
+    header.extend(filled.columns.iter().flat_map(|column| [column.as_str(), "ours"]));
     header.push("");
     let mut table = summary::table(&header);
-    for row in shaped.rows.iter() {
+    for row in filled.rows.iter() {
         table.add_row(line(row));
     }
     for column in 1..header.len() - 1 {
@@ -42,7 +42,7 @@ fn table(shaped: &Shaped) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{}\n{}{}", head(shaped), summary::lines(table), notes(shaped))
+    format!("{}\n{}{}", head(filled), summary::lines(table), notes(filled))
 }
 
 fn line(row: &Row) -> Vec<String> {
@@ -59,6 +59,6 @@ fn line(row: &Row) -> Vec<String> {
 }
 
 /// Below a table: why cells are empty, and what ours are where they are not quite the paper's.
-fn notes(shaped: &Shaped) -> String {
-    shaped.notes().iter().map(|note| format!("\n  {note}")).collect()
+fn notes(filled: &PaperTable) -> String {
+    filled.notes().iter().map(|note| format!("\n  {note}")).collect()
 }

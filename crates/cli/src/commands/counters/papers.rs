@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
 use serde::Serialize;
-use workahead_counters::published::{
+use workahead_reproduce::chang;
+use workahead_reproduce::published::{
     self, Agreement, Contradiction, Derived, Nature, contradictions, derived,
 };
-use workahead_study::classes::chang;
 
 use super::super::study::summary;
 use super::told;

@@ -12,12 +12,12 @@ use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metric;
 use workahead_counters::metrics::{Metrics, Valued};
-use workahead_counters::published;
-use workahead_counters::shaped::{OfStream, Shaped, shaped};
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::whom::{Command, ControlGroup, Machine as All, Processes, Whom};
 use workahead_machine::Machine;
+use workahead_reproduce::published;
+use workahead_reproduce::tables::{PaperTable, StreamFigures, fill};
 use workahead_study::file;
 
 use super::out::{self, Out};
@@ -180,13 +180,13 @@ struct Facts<'a> {
     lacks: &'a Option<String>,
     metrics: &'a [Valued],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tables: Vec<Shaped>,
+    tables: Vec<PaperTable>,
 }
 
 fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
     let metrics = Metrics::of(stream);
     let tables = match args.tables {
-        true => shaped(published::keeton(), &OfStream::of(stream, &metrics)),
+        true => fill(published::keeton(), &StreamFigures::of(stream, &metrics)),
         false => Vec::new(),
     };
     if !args.json {

@@ -1,13 +1,13 @@
-//! One study of a seed: taken where it is whole, continued where it was begun, run otherwise.
+//! One study of a paper: taken where it is whole, continued where it was begun, run otherwise.
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use workahead_report::State;
+use workahead_reproduce::page::State;
+use workahead_reproduce::verdicts::StudyRun;
 use workahead_study::engine::Stop;
 use workahead_study::error::StudyError;
 use workahead_study::record::{self, Host, Record};
-use workahead_study::reproduction::Ran;
 use workahead_study::results::Results;
 use workahead_study::spec::Spec;
 use workahead_study::{catalogue, directory, verdict};
@@ -34,12 +34,12 @@ pub(super) fn study(
     args: &Args,
     out: &Path,
     (host, stop): (&Host, &Stop),
-) -> anyhow::Result<(Ran, State)> {
+) -> anyhow::Result<(StudyRun, State)> {
     let asked = asked(id, args)?;
     let ledger = asked.ledger.iter().chain(asked.paper.iter().map(|claim| &claim.row));
     let ledger: Vec<String> = ledger.cloned().collect();
     let (study, modelled) = (id.to_owned(), asked.is_modelled());
-    let ended = |outcome, state| Ok((Ran { study, outcome, ledger, modelled }, state));
+    let ended = |outcome, state| Ok((StudyRun { study, outcome, ledger, modelled }, state));
     if let Some(missing) = verdict::missing(&asked.needs, host) {
         return ended(Err(missing), State::Skipped);
     }

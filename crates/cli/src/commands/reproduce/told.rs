@@ -4,38 +4,40 @@ use std::path::Path;
 
 use comfy_table::ContentArrangement;
 use serde::Serialize;
-use workahead_report::{Reproduced, Tabled};
-use workahead_study::reproduction::Row;
+use workahead_reproduce::page::{Reproduction, TableSection};
+use workahead_reproduce::verdicts::Row;
 
 use super::super::counters::beside;
 use super::super::study::summary;
-use super::{Args, seeds};
+use super::{Args, papers};
 
-/// One seed for programs.
+/// One paper for programs, under the keys that they have always read.
 #[derive(Serialize)]
 pub(super) struct Listed {
-    seed: &'static str,
+    #[serde(rename = "seed")]
     paper: &'static str,
+    #[serde(rename = "paper")]
+    authors: &'static str,
     experiments: usize,
     studies: Vec<&'static str>,
 }
 
 pub(super) fn listed() -> Vec<Listed> {
-    let listed = seeds().map(|(seed, studies)| Listed {
-        seed: seed.name,
-        paper: seed.paper,
-        experiments: seed.rows().count(),
+    let listed = papers().map(|(paper, studies)| Listed {
+        paper: paper.name,
+        authors: paper.authors,
+        experiments: paper.rows().count(),
         studies,
     });
     listed.collect()
 }
 
 pub(super) fn list() -> String {
-    let mut table = summary::table(&["seed", "paper", "experiments", "studies here"]);
+    let mut table = summary::table(&["paper", "authors", "experiments", "studies here"]);
     for one in listed() {
         table.add_row([
-            one.seed.to_owned(),
             one.paper.to_owned(),
+            one.authors.to_owned(),
             one.experiments.to_string(),
             match one.studies.len() {
                 0 => "none yet".to_owned(),
@@ -44,26 +46,28 @@ pub(super) fn list() -> String {
         ]);
     }
     let table = summary::lines(table);
-    format!("{table}\n\n`workahead reproduce SEED --scale small` runs those that fit this machine.")
+    format!(
+        "{table}\n\n`workahead reproduce PAPER --scale small` runs those that fit this machine."
+    )
 }
 
 /// One line for every row, and where the page is.
-pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
+pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
     let mut header = vec!["row", "the paper"];
-    if reproduced.measured {
+    if reproduction.measured {
         header.extend(["measured", "tier", "verdict"]);
     }
-    if reproduced.modelled {
+    if reproduction.modelled {
         header.extend(["modelled", "verdict"]);
     }
     let mut table = summary::table(&header);
-    for row in &reproduced.rows {
+    for row in &reproduction.rows {
         let mut cells = vec![row.row.clone(), row.words.clone()];
-        if reproduced.measured {
+        if reproduction.measured {
             let tier = row.tier.clone().unwrap_or_default();
             cells.extend([row.reason.clone(), tier, row.word.text().to_owned()]);
         }
-        if reproduced.modelled {
+        if reproduction.modelled {
             let said = row.modelled.as_ref();
             let said = said.map(|said| [said.reason.clone(), said.word.text().to_owned()]);
             cells.extend(said.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
@@ -71,12 +75,12 @@ pub(super) fn text(reproduced: &Reproduced, page: &Path) -> String {
         table.add_row(cells);
     }
     let table = summary::lines(table);
-    let (paper, sentence) = (reproduced.paper, &reproduced.sentence);
-    let (machine, tier) = (&reproduced.machine, &reproduced.tier);
+    let (authors, sentence) = (reproduction.authors, &reproduction.sentence);
+    let (machine, tier) = (&reproduction.machine, &reproduction.tier);
     let page = page.display();
-    let tables: String = reproduced.tables.iter().map(tabled).collect();
-    let why = hypotheses(&reproduced.rows);
-    format!("{paper}\n{sentence}\n\n{table}\n\n{why}{tables}{machine}. {tier}.\n\nreport: {page}")
+    let tables: String = reproduction.tables.iter().map(section).collect();
+    let why = hypotheses(&reproduction.rows);
+    format!("{authors}\n{sentence}\n\n{table}\n\n{why}{tables}{machine}. {tier}.\n\nreport: {page}")
 }
 
 /// Columns of a table of sentences.
@@ -107,8 +111,8 @@ fn hypotheses(rows: &[Row]) -> String {
 }
 
 /// One of the paper's tables, each column as printed and then ours.
-fn tabled(tabled: &Tabled) -> String {
-    let Tabled { table, tier, modelled, verdicts, .. } = tabled;
+fn section(section: &TableSection) -> String {
+    let TableSection { table, tier, modelled, verdicts, .. } = section;
     let verdicts = match verdicts.is_empty() {
         true => "no experiment of the paper's".to_owned(),
         false => verdicts.join("; "),
@@ -119,8 +123,8 @@ fn tabled(tabled: &Tabled) -> String {
 
 /// The command that goes on.
 pub(super) fn command(args: &Args, out: &Path) -> String {
-    let seed = args.seed.as_deref().unwrap_or_default();
-    let mut command = format!("workahead reproduce {seed}");
+    let paper = args.paper.as_deref().unwrap_or_default();
+    let mut command = format!("workahead reproduce {paper}");
     if let Some(scale) = &args.scale {
         command.push_str(&format!(" --scale {scale}"));
     }

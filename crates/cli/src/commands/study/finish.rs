@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use serde::Serialize;
+use workahead_reproduce::functions;
 use workahead_study::results::{Finding, Results};
 use workahead_study::runner::End;
 use workahead_study::table;
@@ -73,7 +74,7 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
 /// Writes what is made from the observations.
 pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
     let parquet = table::write(dir, results)?;
-    let report = workahead_report::write(dir, results)?;
+    let report = workahead_report::write(dir, results, &functions::sections(results))?;
     Ok(Written { dir: dir.to_owned(), parquet, report })
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 pub(crate) mod instrumented;
+pub(crate) mod published;
 pub(crate) mod served;
 pub(crate) mod siblings;
 pub(crate) mod watched;

@@ -1,8 +1,5 @@
-//! The arithmetic with the article's own figures, the classes with its own examples.
+//! The classes, with the article's own examples.
 
-use workahead_counters::published::Agreement;
-
-use super::chang;
 use super::*;
 
 fn point(degree: u32, elapsed_s: f64, cpu_s: f64) -> Point {
@@ -11,30 +8,6 @@ fn point(degree: u32, elapsed_s: f64, cpu_s: f64) -> Point {
 
 fn class(points: &[Point]) -> Class {
     Scaling::of(points).unwrap().class
-}
-
-#[test]
-fn figures_of_the_article() {
-    // Sums over 22 queries, hyper-threading off at four threads, on at eight (ledger E1.1, E1.2).
-    assert_eq!(chang::percent_faster(692.0, 559.0).round(), 24.0);
-    assert_eq!(chang::percent_more(2253.0, 3374.0).round(), 50.0);
-    assert!((chang::cpus_busy(2253.0, 692.0) - 3.26).abs() < 0.005);
-    assert!((chang::cpus_busy(3374.0, 559.0) - 6.04).abs() < 0.005);
-    // The double-up model (S1.12).
-    assert_eq!(chang::doubled_up_speed(0.30), 0.65);
-    assert!((chang::doubled_up_time(0.30) - 1.54).abs() < 0.005);
-    assert_eq!(chang::doubled_up_time(1.0), 1.0, "siblings as good as cores cost nothing");
-}
-
-#[test]
-fn the_article_prints_what_its_figures_give() {
-    let recomputed = chang::recomputed();
-    let rounded: Vec<f64> = recomputed.iter().map(|of| (of.ours * 100.0).round() / 100.0).collect();
-    assert_eq!(rounded, [23.79, 49.76, 65.0, 53.85, 1.54]);
-    let agree: Vec<Agreement> = recomputed.iter().map(|of| of.agreement).collect();
-    let same = Agreement::Same;
-    assert_eq!(agree, [same, same, same, same, Agreement::NothingPrinted]);
-    assert!(recomputed.iter().all(|of| of.row == "A10"));
 }
 
 #[test]

@@ -1,0 +1,174 @@
+//! A paper's experiments on one page: each row with the paper's figure, ours, and one word of
+//! three.
+
+use serde::Serialize;
+use workahead_report::{ReportError, document, tier_in_words};
+use workahead_study::verdict::Word;
+
+use crate::paper::Paper;
+use crate::tables::{Filled, PaperTable};
+use crate::verdicts::Row;
+
+const TEMPLATE: &str = include_str!("../templates/page.html");
+
+/// The page, and the same for programs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reproduction {
+    /// Name of the paper; its key is what programs have always read.
+    #[serde(rename = "seed")]
+    pub paper: &'static str,
+    /// Authors and year.
+    #[serde(rename = "paper")]
+    pub authors: &'static str,
+    /// The machine.
+    pub machine: String,
+    /// Evidence tier of everything that was run, in words.
+    pub tier: String,
+    /// The scale asked for.
+    pub scale: Option<String>,
+    /// Whether what was measured is shown.
+    pub measured: bool,
+    /// Whether what was modelled is shown.
+    pub modelled: bool,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// Every row.
+    pub rows: Vec<Row>,
+    /// The paper's tables with our figures in them, where they are kept.
+    pub tables: Vec<TableSection>,
+    /// Every study of the paper.
+    pub studies: Vec<Study>,
+}
+
+/// A table of the paper.
+#[derive(Debug, Clone, Serialize)]
+pub struct TableSection {
+    /// The table.
+    #[serde(flatten)]
+    pub table: PaperTable,
+    /// Evidence tier of ours.
+    pub tier: String,
+    /// Whether ours are modelled.
+    pub modelled: bool,
+    /// The word for each of its rows in the ledger, as `E2.2: cannot be said here`.
+    pub verdicts: Vec<String>,
+    /// Why cells are empty, and what ours are where they are not quite the paper's.
+    pub notes: Vec<String>,
+}
+
+/// One study.
+#[derive(Debug, Clone, Serialize)]
+pub struct Study {
+    /// Its id.
+    pub id: String,
+    /// The directory of its result, below that of the page; the report is in it.
+    pub dir: Option<String>,
+    /// Whether there is a result.
+    pub state: State,
+    /// Why there is none.
+    pub why: String,
+}
+
+/// Whether a study has a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It was run just now.
+    Run,
+    /// It was there already.
+    Taken,
+    /// It needs what this machine or version does not have.
+    Skipped,
+    /// It could not be run.
+    Failed,
+}
+
+/// What a reproduction is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The paper.
+    pub paper: Paper,
+    /// The machine.
+    pub machine: String,
+    /// Evidence tier of what is measured; none for a reproduction on modelled machines alone.
+    pub tier: Option<String>,
+    /// The scale asked for.
+    pub scale: Option<String>,
+    /// Every row of the paper.
+    pub rows: Vec<Row>,
+    /// Its tables with our figures.
+    pub tables: Vec<Filled>,
+    /// Its studies.
+    pub studies: Vec<Study>,
+}
+
+impl Reproduction {
+    /// Of its parts, with the answer in a sentence.
+    #[must_use]
+    pub fn new(parts: Parts) -> Reproduction {
+        let Parts { paper, machine, tier, scale, rows, tables, studies } = parts;
+        let tier = tier.as_deref();
+        let tables = tables.into_iter().map(|table| section(table, &rows, tier)).collect();
+        let modelled = rows.iter().any(|row| row.modelled.is_some());
+        Reproduction {
+            paper: paper.name,
+            authors: paper.authors,
+            machine,
+            tier: tier_in_words(tier.unwrap_or(MODELLED)),
+            scale,
+            measured: tier.is_some(),
+            modelled,
+            sentence: sentence(&rows, tier.is_some(), modelled),
+            rows,
+            tables,
+            studies,
+        }
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// Only if the template is broken.
+    pub fn html(&self) -> Result<String, ReportError> {
+        document(TEMPLATE, self)
+    }
+}
+
+/// The tier of modelled machines.
+const MODELLED: &str = "E";
+
+fn section(Filled { table, modelled }: Filled, rows: &[Row], tier: Option<&str>) -> TableSection {
+    let of_table = rows.iter().filter(|row| table.ledger.contains(&row.row));
+    let word = |row: &Row| match modelled {
+        false => Some(row.word),
+        true => row.modelled.as_ref().map(|said| said.word),
+    };
+    let verdicts = of_table.filter_map(|row| Some(format!("{}: {}", row.row, word(row)?.text())));
+    let verdicts = verdicts.collect();
+    let notes = table.notes();
+    let tier = tier.filter(|_| !modelled).unwrap_or(MODELLED).to_owned();
+    TableSection { table, tier, modelled, verdicts, notes }
+}
+
+fn sentence(rows: &[Row], measured: bool, modelled: bool) -> String {
+    let of = |word: &dyn Fn(&Row) -> Option<Word>, found: &str| {
+        let count = |wanted: Word| rows.iter().filter(|row| word(row) == Some(wanted)).count();
+        let (agree, disagree) = (count(Word::Agrees), count(Word::Disagrees));
+        let rest = rows.len() - agree - disagree;
+        format!("{agree} agree with what {found}, {disagree} disagree, and {rest} cannot be said")
+    };
+    let mut said = Vec::new();
+    if measured {
+        said.push(of(&|row| Some(row.word), "was found here") + " here");
+    }
+    if modelled || !measured {
+        let of_model = |row: &Row| row.modelled.as_ref().map(|said| said.word);
+        said.push(of(&of_model, "modelled machines say") + " by them");
+    }
+    format!("Of {}, {}.", experiments(rows.len()), said.join("; "))
+}
+
+fn experiments(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} experiment{plural}")
+}

@@ -1,0 +1,75 @@
+//! What a paper says in words, with or without a figure.
+
+use serde::{Deserialize, Serialize};
+
+use super::configuration::Configuration;
+use super::paper::Metric;
+use super::printed::{Printed, Quantity};
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its name in the paper's file.
+    pub id: String,
+    /// The ledger's row.
+    pub ledger: String,
+    /// Where in the paper.
+    pub place: String,
+    /// In its words, short.
+    pub says: String,
+    /// What the figure is in; empty without one.
+    #[serde(default)]
+    pub unit: String,
+    /// Exactly this.
+    #[serde(default)]
+    value: Option<Printed>,
+    /// At least this.
+    #[serde(default)]
+    from: Option<Printed>,
+    /// At most this.
+    #[serde(default)]
+    to: Option<Printed>,
+    /// Which way something changes, where the paper draws a curve.
+    #[serde(default)]
+    pub direction: Option<Direction>,
+    /// What corresponds to it among ours, if it is of a result at all.
+    #[serde(default)]
+    pub metric: Option<Metric>,
+    /// What it is of.
+    #[serde(default)]
+    pub at: Configuration,
+    /// The source that the paper quotes; none for its own findings.
+    #[serde(default)]
+    pub source: Option<String>,
+}
+
+impl Claim {
+    /// What it states; none if it gives a direction only.
+    pub fn quantity(&self) -> Option<Quantity> {
+        match (self.value, self.from, self.to) {
+            (Some(value), _, _) => Some(Quantity::Exactly(value)),
+            (None, Some(from), Some(to)) => Some(Quantity::Between(from, to)),
+            (None, Some(from), None) => Some(Quantity::AtLeast(from)),
+            (None, None, Some(to)) => Some(Quantity::AtMost(to)),
+            (None, None, None) => None,
+        }
+    }
+
+    /// Whether it is somebody else's finding: a line to compare with, no claim of the paper.
+    pub fn is_quoted(&self) -> bool {
+        self.source.is_some()
+    }
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// More of it.
+    Up,
+    /// Less of it.
+    Down,
+    /// Now more, now less.
+    Either,
+}

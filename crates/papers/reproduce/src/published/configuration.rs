@@ -1,0 +1,105 @@
+//! What a figure stands for: whose cycles, on how many processors, with which cache.
+
+use serde::{Deserialize, Serialize};
+
+use workahead_counters::event::Privilege;
+
+/// What a figure stands for. What is absent, the paper does not vary there or does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Configuration {
+    /// Whose cycles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privilege: Option<Privilege>,
+    /// Processors in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u8>,
+    /// Size of the second-level cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l2_kib: Option<u32>,
+    /// Bus transactions that a processor may have outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u8>,
+    /// Which accesses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
+    /// Which state the line was in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Where in the pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Stage>,
+    /// How many in a cycle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<u8>,
+    /// The work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// How many clients at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u8>,
+    /// Whether SMT is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<bool>,
+    /// Which function of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+}
+
+impl Configuration {
+    /// What this leaves open, as the outer one says it.
+    pub(super) fn or(self, outer: &Configuration) -> Configuration {
+        Configuration {
+            privilege: self.privilege.or(outer.privilege),
+            processors: self.processors.or(outer.processors),
+            l2_kib: self.l2_kib.or(outer.l2_kib),
+            outstanding: self.outstanding.or(outer.outstanding),
+            access: self.access.or(outer.access),
+            state: self.state.or(outer.state),
+            stage: self.stage.or(outer.stage),
+            width: self.width.or(outer.width),
+            workload: self.workload.or_else(|| outer.workload.clone()),
+            clients: self.clients.or(outer.clients),
+            smt: self.smt.or(outer.smt),
+            function: self.function.or_else(|| outer.function.clone()),
+        }
+    }
+}
+
+/// Accesses to a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Of instructions.
+    Fetch,
+    /// Of data, to read.
+    Load,
+    /// Of data, to write.
+    Store,
+}
+
+/// States of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// The only copy, and dirty.
+    Modified,
+    /// The only copy, and clean.
+    Exclusive,
+    /// Others may have it too.
+    Shared,
+    /// A miss.
+    Invalid,
+}
+
+/// Where in the pipeline a width is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Instructions decoded.
+    Decode,
+    /// Instructions retired.
+    Retire,
+    /// µops retired.
+    UopRetire,
+}

@@ -1,0 +1,110 @@
+//! Figures of the cells of a study that were counted.
+
+use workahead_counters::metrics::Metrics;
+use workahead_study::cell::Cell;
+use workahead_study::results::Results;
+
+use super::{Figure, Source, StreamFigures};
+use crate::published::Configuration;
+
+/// The cells of a result that were counted.
+pub(super) struct ResultFigures<'a> {
+    results: &'a Results,
+    cells: Vec<(&'a Cell, Metrics)>,
+}
+
+impl<'a> ResultFigures<'a> {
+    pub(super) fn of(results: &'a Results) -> Self {
+        let counted = |cell: &'a Cell| Some((cell, results.metrics(cell.index)?));
+        Self { results, cells: results.plan.cells.iter().filter_map(counted).collect() }
+    }
+
+    pub(super) fn is_counted(&self) -> bool {
+        !self.cells.is_empty()
+    }
+}
+
+impl Source for ResultFigures<'_> {
+    fn figure(&self, metric: &str, at: &Configuration) -> Result<Figure, String> {
+        let fitting = |(cell, _): &&(&Cell, Metrics)| fits(cell, at);
+        // The largest machine of those that fit, as the paper's base is its largest.
+        let found = self.cells.iter().filter(fitting).max_by_key(|(cell, _)| processors(cell));
+        let (cell, metrics) = found.ok_or_else(|| absent(at))?;
+        let of_stream = StreamFigures { metrics, processors: processors(cell) };
+        let asked = Configuration { workload: None, clients: None, smt: None, ..at.clone() };
+        let counted = of_stream.figure(metric, &asked);
+        match (metric, counted) {
+            ("user_cycle_share", Err(why)) => self.user_time(cell.index).ok_or(why),
+            (_, counted) => counted,
+        }
+    }
+}
+
+impl ResultFigures<'_> {
+    /// The database's share of the time by the system's clocks, where no cycles are counted.
+    fn user_time(&self, cell: usize) -> Option<Figure> {
+        let of = |measure| self.results.value(cell, measure);
+        let (user_s, system_s) = (of("server_user_s")?, of("server_system_s")?);
+        let both_s = user_s + system_s;
+        (both_s > 0.0).then(|| Figure {
+            value: user_s / both_s,
+            noisy: false,
+            instead: Some("share of CPU time, by the system's clocks".to_owned()),
+        })
+    }
+}
+
+/// Whether a cell is of the work, the clients and the siblings that a figure is of. A cell with
+/// any number of processors stands for the paper's base.
+fn fits(cell: &Cell, at: &Configuration) -> bool {
+    let of_base = at.processors.is_none_or(|number| {
+        number == BASE_PROCESSORS || processors(cell) == Some(u32::from(number))
+    });
+    of_base && is_of_work(cell, at)
+}
+
+/// Whether a cell is of the work, the clients and the siblings that a figure is of.
+pub(super) fn is_of_work(cell: &Cell, at: &Configuration) -> bool {
+    let workload = at.workload.as_deref().is_none_or(|workload| {
+        let told = cell.text("query").or_else(|| cell.text("workload"));
+        told.is_some_and(|told| plain(told) == plain(workload))
+    });
+    let clients =
+        at.clients.is_none_or(|clients| cell.integer("clients") == Some(i64::from(clients)));
+    let siblings = cell.text("smt").or_else(|| cell.text("siblings"));
+    let smt = at.smt.is_none_or(|on| siblings.is_some_and(|told| (told == "on") == on));
+    workload && clients && smt
+}
+
+/// The base system of Keeton et al. (1998, Table 1).
+const BASE_PROCESSORS: u8 = 4;
+
+fn processors(cell: &Cell) -> Option<u32> {
+    cell.integer("cpus").and_then(|cpus| u32::try_from(cpus).ok())
+}
+
+/// `uTPC-C` and `utpcc` are one.
+fn plain(name: &str) -> String {
+    let lower = name.to_lowercase().replace('µ', "u");
+    lower.chars().filter(|letter| letter.is_alphanumeric()).collect()
+}
+
+fn absent(at: &Configuration) -> String {
+    match (at.processors, &at.workload) {
+        (_, Some(workload)) => format!("no cell of ours is of {workload}"),
+        (Some(1), None) => "no run on 1 processor was counted".to_owned(),
+        (Some(number), None) => format!("no run on {number} processors was counted"),
+        (None, None) => "no cell of ours is of that".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn names_of_queries_are_compared_without_their_dress() {
+        assert_eq!(plain("µTPC-C"), plain("utpcc"));
+        assert_ne!(plain("uSS"), plain("unj"));
+    }
+}
