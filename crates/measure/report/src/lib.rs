@@ -7,9 +7,9 @@
 //! ```
 //! For those who change the page:
 //!
-//! * What is said is decided in Rust (`answer`, `balance`, `figures`, `rows`, `counted`,
-//!   `functions`, `claims`, `unshown`, `facts`), where it can be tested; the templates only lay it
-//!   out. A new part of the page is a field of `page::Page` and a few lines of both templates.
+//! * What is said is decided in Rust (`answer`, `gains_and_losses`, `figures`, `rows`, `counted`,
+//!   `functions`, `claims`, `limitations`, `facts`), where it can be tested; the templates only lay
+//!   it out. A new part of the page is a field of `page::Page` and a few lines of both templates.
 //! * The page must open from a disk without a network, today and in ten years: no script, no font,
 //!   no link that is fetched; `tests/page.rs` refuses any, and tags left open.
 //! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes,
@@ -38,9 +38,7 @@ use workahead_study::results::Results;
 use workahead_study::throughput::Unit;
 
 mod answer;
-mod balance;
 mod chart;
-mod cheaper;
 mod claims;
 mod compare;
 mod counted;
@@ -51,15 +49,17 @@ mod error;
 mod facts;
 mod figures;
 mod functions;
+mod gains_and_losses;
 mod instrumented;
+mod limitations;
 mod number;
 mod page;
+mod plan_cost_change;
 mod plans;
 mod profiled;
 mod rows;
 mod samples;
 mod template;
-mod unshown;
 mod view;
 mod words;
 

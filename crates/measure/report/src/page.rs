@@ -12,9 +12,11 @@ use crate::figures::{Figure, figures};
 use crate::functions::published::PublishedFunctions;
 use crate::functions::{Functions, functions};
 use crate::instrumented::{Instrumented, instrumented};
-use crate::unshown::unshown;
+use crate::limitations::limitations;
 use crate::view::View;
-use crate::{balance, cheaper, claims, date, number, plans, rows, samples, words};
+use crate::{
+    claims, date, gains_and_losses, number, plan_cost_change, plans, rows, samples, words,
+};
 
 /// The page, in the order a reader wants it.
 #[derive(Debug, Serialize)]
@@ -34,7 +36,7 @@ pub(crate) struct Page {
     pub(crate) busy: Option<String>,
     pub(crate) answer: Answer,
     /// What each technique gains and loses, where it is tried in more than one place.
-    pub(crate) balance: Vec<balance::Row>,
+    pub(crate) gains_and_losses: Vec<gains_and_losses::Row>,
     /// What everything is compared with.
     pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
@@ -62,13 +64,13 @@ pub(crate) struct Page {
     /// Plans that differ, side by side.
     pub(crate) plans: Vec<plans::Pair>,
     /// Those of steps that were faster than ideal, with the times of operators.
-    pub(crate) cheaper: Vec<plans::Pair>,
+    pub(crate) plan_cost_changes: Vec<plans::Pair>,
     /// Whether techniques of ours are compared, rather than settings.
     pub(crate) compares_techniques: bool,
     /// The raw tables.
     pub(crate) downloads: Vec<Download>,
     pub(crate) claims: Vec<claims::Row>,
-    pub(crate) unshown: Vec<String>,
+    pub(crate) limitations: Vec<String>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) machine: Vec<Fact>,
     pub(crate) limits: Vec<Fact>,
@@ -107,7 +109,7 @@ impl Page {
             unfinished: unfinished(results),
             busy: busy(&view),
             answer: answer(&view),
-            balance: balance::rows(&view),
+            gains_and_losses: gains_and_losses::rows(&view),
             baseline: view.baseline(),
             figures: figures(&view),
             unit: view.unit(results.headline()),
@@ -122,11 +124,11 @@ impl Page {
             outlier_rule: OUTLIER_RULE,
             plans_sentence: plans::sentence(&view),
             plans: plans::pairs(&view),
-            cheaper: cheaper::pairs(&view),
+            plan_cost_changes: plan_cost_change::pairs(&view),
             compares_techniques: view.compares_techniques(),
             downloads: download::tables(results),
             claims: claims::rows(&view),
-            unshown: unshown(&view),
+            limitations: limitations(&view),
             failures: failures(&view),
             machine: facts::machine(&view),
             limits: facts::limits(&view),

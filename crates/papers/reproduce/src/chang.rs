@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn figures_of_the_article() {
-        // Sums over 22 queries, hyper-threading off at four threads, on at eight (ledger E1.1, E1.2).
+        // Sums over 22 queries, hyper-threading off at four threads, on at eight (E1.1, E1.2).
         assert_eq!(percent_faster(692.0, 559.0).round(), 24.0);
         assert_eq!(percent_more(2253.0, 3374.0).round(), 50.0);
         assert!((cpus_busy(2253.0, 692.0) - 3.26).abs() < 0.005);

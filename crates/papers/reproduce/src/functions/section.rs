@@ -95,7 +95,7 @@ fn printed(function: &PublishedFunction, clock: &Clock) -> Vec<String> {
         Clock::Event(_) => "l2-misses",
     };
     let is_same = |one: &&PublishedShare| one.of == same;
-    let of = |one: &Published| match one.of.as_str() {
+    let of = |one: &PublishedShare| match one.of.as_str() {
         "time" => "the time",
         "l2-misses" => "L2 misses",
         "dtlb-misses" => "DTLB misses",

@@ -15,7 +15,7 @@ use workahead_machine::virtualisation::VirtualKind;
 /// More places than this are counted, not named.
 const NAMED_MAX: usize = 3;
 
-pub(crate) fn unshown(view: &View<'_>) -> Vec<String> {
+pub(crate) fn limitations(view: &View<'_>) -> Vec<String> {
     let mut told = Vec::new();
     if view.is_modelled() {
         told.push(
