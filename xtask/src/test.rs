@@ -9,13 +9,14 @@
 mod beside;
 mod binaries;
 mod changed;
+mod depth;
 mod jobs;
 mod options;
 mod report;
 mod selection;
 
 pub(crate) use binaries::Ran;
-pub(crate) use options::Depth;
+pub(crate) use depth::Depth;
 pub(crate) use selection::Build;
 
 use anyhow::Result;

@@ -3,12 +3,17 @@
 //! A rule is a function from the tracked files to findings; it never reads the disk itself, so
 //! that each has a test that shows it failing on a bad example.
 
+mod checkouts;
 mod code;
+mod components;
+mod dead;
 mod edges;
+mod finding;
 pub(crate) mod ledger;
 mod lengths;
 pub(crate) mod links;
 mod manifests;
+mod modules;
 mod packages;
 mod pages;
 mod places;
@@ -18,65 +23,19 @@ mod tree;
 mod unsafety;
 mod words;
 
+pub(crate) use finding::{Finding, Weight};
 pub(crate) use tree::{File, Tree, host_name};
 
 use anyhow::Result;
 
 use crate::workspace::Workspace;
 
-/// Something a rule has to say about a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    /// File, relative to the root; empty for the whole.
-    pub(crate) path: String,
-    /// One-based line, or 0 for the whole file.
-    pub(crate) line: usize,
-    /// What is wrong and what to do about it.
-    pub(crate) says: String,
-    pub(crate) weight: Weight,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weight {
-    Warning,
-    Failure,
-}
-
-impl Finding {
-    pub(crate) fn at(file: &File, line: usize, says: impl Into<String>) -> Self {
-        let says = says.into();
-        Self { path: file.path.clone(), line, says, weight: Weight::Failure }
-    }
-
-    pub(crate) fn of_file(file: &File, says: impl Into<String>) -> Self {
-        Self::at(file, 0, says)
-    }
-
-    pub(crate) fn of_path(path: impl Into<String>, says: impl Into<String>) -> Self {
-        Self { path: path.into(), line: 0, says: says.into(), weight: Weight::Failure }
-    }
-
-    pub(crate) fn warning(self) -> Self {
-        Self { weight: Weight::Warning, ..self }
-    }
-}
-
-impl std::fmt::Display for Finding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let word = match self.weight {
-            Weight::Warning => "warning",
-            Weight::Failure => "error",
-        };
-        match self.line {
-            0 => write!(f, "{}: {word}: {}", self.path, self.says),
-            line => write!(f, "{}:{line}: {word}: {}", self.path, self.says),
-        }
-    }
-}
-
 /// The rules, by the name that the summary gives them.
 type Rule = fn(&Tree) -> Vec<Finding>;
-const RULES: [(&str, Rule); 12] = [
+const RULES: [(&str, Rule); 15] = [
+    ("checkouts", checkouts::check),
+    ("components", components::check),
+    ("dead files", dead::check),
     ("edges", edges::check),
     ("ledger", ledger::check),
     ("lengths", lengths::check),

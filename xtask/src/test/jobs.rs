@@ -5,7 +5,8 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::binaries::{self, Binary, Ran, Running};
-use super::options::{Depth, Options};
+use super::depth::Depth;
+use super::options::Options;
 use super::selection::{Build, Part, beside_whole};
 use crate::counts::Counts;
 use crate::packages::Packages;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 
+use super::depth::Depth;
 use super::jobs::STAGES;
 use crate::packages::{Package, Packages};
 
@@ -27,18 +28,6 @@ papers), a crate by the name of its folder (join, study, sql …), xtask, or a s
   cargo xtask test sql             DataFusion's joins, where the first build takes long
   cargo xtask test --changed       what the commits of a branch touch
 ";
-
-/// How much is run; each contains the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Depth {
-    /// The default build.
-    Usual,
-    /// What CI runs.
-    All,
-    /// By hand: every memory checker there is, four times the property tests' inputs, the model
-    /// checker without a bound, joins against DuckDB; what came out is kept in `bench/record/`.
-    Full,
-}
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What is said at the end: a line of each stage, the slowest programs, the total.
 
 use super::binaries::Ran;
+use super::depth::Depth;
 use super::jobs::Listed;
-use super::options::Depth;
 use crate::counts::Counts;
 use crate::stage::Stage;
 
