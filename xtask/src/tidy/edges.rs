@@ -37,11 +37,7 @@ const HOUSE: [House; 19] = [
     House { name: "policy", may_use: &[], never: ARROW_AND_ENGINES },
     House { name: "scheduler", may_use: &["policy", "machine"], never: ARROW_AND_ENGINES },
     // A model reads no clock and knows no study: walks and workloads go in, counts come out.
-    House {
-        name: "simulator",
-        may_use: &["walks", "workloads", "machine", "policy"],
-        never: ENGINES,
-    },
+    House { name: "simulator", may_use: &["walks", "machine", "policy"], never: ENGINES },
     House { name: "study", may_use: &["workloads", "counters", "machine"], never: ENGINES },
     House {
         name: "engines",
@@ -49,7 +45,6 @@ const HOUSE: [House; 19] = [
         may_use: &[
             "study",
             "walks",
-            "join",
             "workloads",
             "counters",
             "machine",
@@ -76,7 +71,6 @@ const HOUSE: [House; 19] = [
         may_use: &[
             "machine",
             "counters",
-            "walks",
             "join",
             "workloads",
             "policy",
@@ -140,8 +134,22 @@ fn of_crate(manifest: &File, house: &House) -> Vec<Finding> {
             findings.push(Finding::of_file(manifest, says));
         }
     }
+    findings.extend(unused(manifest, house, &all));
     findings
 }
+
+/// Edges that are allowed and that no manifest has: each is one that nobody would see come.
+fn unused(manifest: &File, house: &House, all: &[String]) -> Vec<Finding> {
+    let used = |edge: &&&str| ours(all).any(|used| used == **edge);
+    let idle = house.may_use.iter().filter(|edge| !used(edge));
+    idle.map(|edge| {
+        let says = format!("`{}` {UNUSED} `{edge}`: take the edge out of HOUSE", house.name);
+        Finding::of_file(manifest, says)
+    })
+    .collect()
+}
+
+const UNUSED: &str = "may use, and does not use,";
 
 fn ours(dependencies: &[String]) -> impl Iterator<Item = &str> {
     dependencies.iter().filter_map(|name| name.strip_prefix("workahead-"))
@@ -174,7 +182,19 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        check(&Tree::of(&[(path, text)])).into_iter().map(|finding| finding.says).collect()
+        let all = check(&Tree::of(&[(path, text)]));
+        let all = all.into_iter().map(|finding| finding.says);
+        all.filter(|says| !says.contains(UNUSED)).collect()
+    }
+
+    #[test]
+    fn an_edge_that_nobody_uses_is_found() {
+        let unused = |text| {
+            let all = check(&Tree::of(&[("crates/execute/walks/Cargo.toml", text)]));
+            all.iter().filter(|finding| finding.says.contains(UNUSED)).count()
+        };
+        assert_eq!(unused(""), 1);
+        assert_eq!(unused("[dev-dependencies]\nworkahead-machine.workspace = true\n"), 0);
     }
 
     #[test]
