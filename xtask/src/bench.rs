@@ -12,8 +12,9 @@
 //! What is kept is that object beside the machine it was measured on, never the machine's name:
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines; [`sql`] takes words, and an hour; [`cluster`] is of
-//! processes, and [`python`] of a wheel.
+//! processes, [`python`] of a wheel, and [`build`] of the project itself.
 
+pub(crate) mod build;
 pub(crate) mod cluster;
 pub(crate) mod memory;
 mod page;

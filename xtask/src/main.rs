@@ -50,6 +50,7 @@ usage: cargo xtask COMMAND
   bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
               [--phases] [--json FILE]
                         our join beside DuckDB, Polars, DataFusion, Acero and chDB
+  bench build [--help]  the project's builds from nothing: wall and CPU seconds
   fuzz joins [--seconds N] [--seed S] [--case N]
                         random joins, every way of doing them, against DuckDB
   bench memory [--rounds N] [--rows N] [--limit BYTES]
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         ["ledger", prefix] => ledger::list(&workspace, prefix),
         ["pages", words @ ..] => pages::run(&workspace, words),
         ["bench"] => bench::run(&workspace, None),
+        ["bench", "build", words @ ..] => bench::build::run(&workspace, words),
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", "cluster", words @ ..] => bench::cluster::run(&workspace, words),
