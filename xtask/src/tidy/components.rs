@@ -13,7 +13,6 @@ const FILES_MOST: usize = 8;
 const LARGER: &[(&str, usize, &str)] = &[
     ("crates/execute/join", 36, "`HashJoin` is description, factory and every module's context"),
     ("crates/measure/engines", 16, "native and modelled engines know each other; trials"),
-    ("crates/measure/study", 21, "checks of a spec know results and instruments"),
     ("crates/papers/simulator", 10, "the order-entry driver's tables, locks and sessions"),
 ];
 
