@@ -142,7 +142,7 @@ def main():
             yield columns | {"pv": pa.array(values)}
 
     write(os.path.join(asked.out, "probe.arrow"), probe())
-    # Last: whoever finds it finds the rest.
+    # Last: where it exists, so do the others.
     with open(os.path.join(asked.out, "answer.json.tmp"), "w", encoding="utf-8") as file:
         json.dump(answer, file)
     os.rename(os.path.join(asked.out, "answer.json.tmp"), os.path.join(asked.out, "answer.json"))

@@ -1,4 +1,4 @@
-"""Runs a program on so many CPUs of those allowed: `pinned.py CPUS PROGRAM WORDS…`."""
+"""Runs a program on a number of the allowed CPUs: `pinned.py CPUS PROGRAM WORDS…`."""
 
 import os
 import sys

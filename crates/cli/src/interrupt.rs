@@ -13,7 +13,7 @@ use crate::settings;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// The command was asked to stop.
+/// A stop was requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interrupted;
 

@@ -33,12 +33,13 @@ impl Memory {
         (self.memory_limit, self.spill_dir)
     }
 
-    /// The memory that was asked for.
+    /// The memory that was requested.
     pub(crate) fn budget(&self) -> anyhow::Result<Budget> {
         let Some(limit) = self.memory_limit else {
             return Ok(Budget { pool: Pool::unlimited(), directory: None });
         };
-        // Before there are threads. Where it can't be told, the process holds more than it uses.
+        // Before there are threads. Where it has no such setting, the process holds more than it
+        // uses.
         allocator::give_back_what_is_freed();
         let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
         let directory = Some(SpillDirectory::new(directory, None)?);

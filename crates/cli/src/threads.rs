@@ -15,13 +15,13 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// What was asked for.
+    /// What was requested.
     #[cfg(feature = "sql")]
     pub(crate) fn given(self) -> Option<NonZero<usize>> {
         self.threads
     }
 
-    /// What was asked for, or as many as the machine runs at once.
+    /// What was requested, or as many as the machine runs at once.
     pub(crate) fn chosen(self) -> NonZero<usize> {
         let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
         self.threads.unwrap_or_else(available)

@@ -222,7 +222,7 @@ fn a_killed_executor_never_makes_a_wrong_answer() {
         right += usize::from(found.is_ok());
         let said = cluster.said();
         assert!(said.contains("ended") && said.contains("the others"), "{said}");
-        // Whoever is left goes on.
+        // The remaining executor continues.
         assert_eq!(cluster.tpch(&place, 3).0, alone(&place, 3));
     }
     assert_eq!(right, 4, "queries outlive an executor");

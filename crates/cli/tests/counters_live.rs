@@ -225,7 +225,7 @@ fn an_interruption_shows_what_was_counted_and_leaves_nothing() {
     for (name, script) in [
         ("INT", "exec sleep 1000"),
         ("TERM", "sleep 1000; :"),
-        // It does not care to be asked.
+        // It ignores the request.
         ("INT", "trap '' INT TERM; while :; do sleep 1; done"),
     ] {
         let script = format!("{TELLS}{script}");
@@ -254,7 +254,7 @@ fn a_command_is_ended_when_its_time_is_over() {
     // It may say a last word.
     let script = format!("trap 'echo ended; exit 7' TERM; {TELLS}while :; do sleep 0.01; done");
     let output = stat(&place, &["--seconds", "0.5"], &["sh", "-c", &script]);
-    assert_eq!(output.status.code(), Some(0), "what was asked for was done");
+    assert_eq!(output.status.code(), Some(0), "the request was fulfilled");
     assert_eq!(text(&output.stdout), "ended\n");
     let pid = fs::read_to_string(place.path("pid")).unwrap();
     assert!(!is_there(&pid));

@@ -62,7 +62,7 @@ fn visits(lines: &[Value]) -> Vec<(u64, u64)> {
     visits
 }
 
-/// A run of so many samples that a signal meets it in the middle, some of them kept.
+/// A run of a given number of samples that a signal meets it in the middle, some of them kept.
 fn started(place: &Place) -> Child {
     let mut child = place.start(&run(&["--repetitions", "2000", "--out", "out"]));
     wait_until("some samples", || {
@@ -146,7 +146,7 @@ fn an_interrupted_run_says_how_to_go_on_and_loses_nothing() {
     assert_eq!(lines(&place, "out"), kept);
 }
 
-/// What a service manager, a container or a closed terminal sends is no other end than Ctrl-C.
+/// What a service manager, a container or a closed terminal sends ends a run like Ctrl-C.
 #[test]
 fn a_terminated_run_ends_like_an_interrupted_one_and_goes_on() {
     for name in ["TERM", "HUP"] {
@@ -262,7 +262,7 @@ fn a_bar_stays_on_its_line() {
         format!("stty rows 20 cols 60; {} {}", env!("CARGO_BIN_EXE_workahead"), RUN.join(" "));
     let mut script = std::process::Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).current_dir(place.directory.path());
-    // Whoever runs the tests may have a terminal that can't redraw a line.
+    // The tests may run in a terminal that can't redraw a line.
     script.env("TERM", "xterm");
     let output = script.stdin(std::process::Stdio::null()).output().expect("script");
     let said = text(&output.stdout);

@@ -130,7 +130,7 @@ fn a_walks_tables_are_its_figures() {
         all,
         [printed(of("cpi")), "100.0".into(), printed(of("non_overlapped_cpi")), printed(hidden)]
     );
-    // What is told above is not told again.
+    // What is shown above is not repeated.
     let (_, rest) = shown.split_once("modelled  ").unwrap();
     assert!(!rest.contains("l2 load misses") && rest.contains("helper waits"), "{shown}");
 }

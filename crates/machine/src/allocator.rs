@@ -1,4 +1,4 @@
-//! The C library's allocator, told to give memory back.
+//! Makes the C library's allocator give memory back.
 //!
 //! glibc raises the size from which an allocation is a mapping of its own with every such one that
 //! is freed (mallopt(3), `M_MMAP_THRESHOLD`), up to 32 MiB, and keeps a heap for each thread: after
@@ -10,7 +10,8 @@
 const MAPPED_BYTES: libc::c_int = 256 << 10;
 
 /// Has freed memory go back to the system from here on, for some system calls more: to be called
-/// before threads are started. False where the allocator can't be told; nothing is wrong then.
+/// before threads are started. False where the allocator has no such setting; nothing is wrong
+/// then.
 pub fn give_back_what_is_freed() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -32,9 +33,9 @@ mod tests {
     #[test]
     fn memory_is_there_before_and_after() {
         let before = vec![1_u8; 100_000];
-        let told = super::give_back_what_is_freed();
+        let reported = super::give_back_what_is_freed();
         // Another in glibc's place, such as a sanitizer's, need not listen.
-        assert!(!told || cfg!(all(target_os = "linux", target_env = "gnu")));
+        assert!(!reported || cfg!(all(target_os = "linux", target_env = "gnu")));
         let after = vec![2_u8; 100_000];
         assert_eq!((before[99_999], after[99_999]), (1, 2));
     }

@@ -230,8 +230,8 @@ fn architecture(root: &Sysroot) -> String {
     if root.is_live() {
         return std::env::consts::ARCH.to_owned();
     }
-    if let Some(told) = root.text("proc/sys/kernel/arch") {
-        return told;
+    if let Some(reported) = root.text("proc/sys/kernel/arch") {
+        return reported;
     }
     let cpuinfo = root.text("proc/cpuinfo").unwrap_or_default();
     let guess = if field(&cpuinfo, "CPU implementer").is_some() {

@@ -40,7 +40,7 @@ pub enum Pages {
     Small,
 }
 
-/// A buffer could not be had.
+/// A buffer could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum AllocationError {
     /// The system refused.

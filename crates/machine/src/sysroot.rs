@@ -36,7 +36,7 @@ impl Sysroot {
     }
 
     /// Whether this is the machine the process runs on: only then may the processor itself be
-    /// asked (CPUID, system calls).
+    /// queried (CPUID, system calls).
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }

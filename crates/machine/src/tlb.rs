@@ -14,13 +14,13 @@ use crate::sysroot::Sysroot;
 /// The translation buffers of a core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tlb {
-    /// Who told.
+    /// The source.
     pub source: TlbSource,
     /// One entry per level and page size; empty when unknown.
     pub levels: Vec<TlbLevel>,
 }
 
-/// Who told of the translation buffers.
+/// Source of the description of the translation buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlbSource {

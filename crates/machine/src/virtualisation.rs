@@ -13,7 +13,7 @@ use crate::sysroot::{Sysroot, field};
 pub struct Virtualisation {
     /// Real hardware or not.
     pub kind: VirtualKind,
-    /// Who runs the virtual machine, where that is told.
+    /// The hypervisor, where it identifies itself.
     pub hypervisor: Option<String>,
 }
 
@@ -63,13 +63,13 @@ fn named_by_firmware(root: &Sysroot) -> Option<String> {
         ("Parallels", "Parallels"),
         ("Apple Virtualization", "Apple Virtualization"),
     ];
-    let told = ["sys_vendor", "product_name"]
+    let reported = ["sys_vendor", "product_name"]
         .map(|file| root.text(&format!("sys/class/dmi/id/{file}")).unwrap_or_default())
         .join(" ");
-    if told.contains("Amazon EC2") && !told.contains("metal") {
+    if reported.contains("Amazon EC2") && !reported.contains("metal") {
         return Some("Amazon EC2".to_owned());
     }
-    let known = VIRTUAL.iter().find(|(mark, _)| told.contains(mark));
+    let known = VIRTUAL.iter().find(|(mark, _)| reported.contains(mark));
     known.map(|(_, name)| (*name).to_owned())
 }
 
@@ -79,8 +79,8 @@ fn named_by_processor(root: &Sysroot) -> Option<String> {
     if !root.is_live() {
         return None;
     }
-    let told = raw_cpuid::CpuId::new().get_hypervisor_info()?.identify();
-    Some(match told {
+    let reported = raw_cpuid::CpuId::new().get_hypervisor_info()?.identify();
+    Some(match reported {
         raw_cpuid::Hypervisor::HyperV => "Hyper-V".to_owned(),
         raw_cpuid::Hypervisor::Unknown(..) => "unknown".to_owned(),
         named => format!("{named:?}"),

@@ -11,7 +11,7 @@ use workahead_machine::process::group::{Group, Own};
 use workahead_machine::process::machine_wide::Whole;
 use workahead_machine::process::{CpuClock, Tree, Used};
 
-/// A shell that does what it is told and answers with a line.
+/// A shell that runs commands and answers each with a line.
 struct Shell {
     child: Child,
     input: ChildStdin,
@@ -31,7 +31,7 @@ impl Shell {
     }
 
     /// Runs a command; the last line that it or we print.
-    fn told(&mut self, command: &str) -> String {
+    fn run(&mut self, command: &str) -> String {
         writeln!(self.input, "{command}\necho done").unwrap();
         let mut last = String::new();
         loop {
@@ -82,7 +82,7 @@ fn a_process_that_burns_is_charged_what_it_says_itself() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
     let before = tree.look(&Sysroot::live());
-    shell.told(BURN);
+    shell.run(BURN);
     let (said_s, _) = shell.times_s();
     let used = tree.look(&Sysroot::live()).since(&before);
     assert!(said_s > ROUNDING_S, "the loop is too short to see: {said_s} s");
@@ -99,9 +99,9 @@ fn a_process_that_burns_is_charged_what_it_says_itself() {
 fn children_that_burn_and_die_are_charged_to_who_waited() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    shell.told("true");
+    shell.run("true");
     let before = tree.look(&Sysroot::live());
-    shell.told(&format!("({BURN}); ({BURN}; sh -c '{BURN}'; true); true"));
+    shell.run(&format!("({BURN}); ({BURN}; sh -c '{BURN}'; true); true"));
     let (own_s, children_s) = shell.times_s();
     let used = tree.look(&Sysroot::live()).since(&before);
     assert!(children_s > 2.0 * own_s, "the work was in children: {own_s} {children_s}");
@@ -115,7 +115,7 @@ fn children_that_burn_and_die_are_charged_to_who_waited() {
 fn a_child_seen_half_way_is_not_charged_twice() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    let child = shell.told(&format!("sh -c '{BURN}; kill -STOP $$; {BURN}' & echo $!"));
+    let child = shell.run(&format!("sh -c '{BURN}; kill -STOP $$; {BURN}' & echo $!"));
     let is_half_way = || {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
         stat.contains(") T ")
@@ -125,9 +125,9 @@ fn a_child_seen_half_way_is_not_charged_twice() {
     }
     let before = tree.look(&Sysroot::live());
     assert_eq!(before.pids().len(), 2);
-    shell.told(&format!("kill -CONT {child}"));
+    shell.run(&format!("kill -CONT {child}"));
     let (own_s, _) = shell.times_s();
-    shell.told("wait");
+    shell.run("wait");
     let (_, children_s) = shell.times_s();
     let used = tree.look(&Sysroot::live()).since(&before);
     assert_eq!((used.processes_ended, used.cpu_is_at_least), (1, false), "{used:?}");
@@ -144,7 +144,7 @@ fn is_child(pid: u32, parent: u32) -> bool {
 fn an_orphan_stays_in_the_tree_and_its_end_is_said() {
     let mut shell = Shell::new();
     let mut tree = shell.tree();
-    shell.told("sh -c 'sleep 1000 & wait' > /dev/null & true");
+    shell.run("sh -c 'sleep 1000 & wait' > /dev/null & true");
     let first = loop {
         let look = tree.look(&Sysroot::live());
         if look.pids().len() == 3 {
@@ -157,10 +157,10 @@ fn an_orphan_stays_in_the_tree_and_its_end_is_said() {
         first.pids().into_iter().find(|pid| *pid != shell_pid && is_child(*pid, shell_pid));
     let middle = middle.unwrap();
     let youngest = first.pids().into_iter().find(|pid| ![shell_pid, middle].contains(pid)).unwrap();
-    shell.told(&format!("kill -9 {middle}; wait {middle} 2> /dev/null; true"));
+    shell.run(&format!("kill -9 {middle}; wait {middle} 2> /dev/null; true"));
     let third = tree.look(&Sysroot::live());
     assert!(third.pids().contains(&youngest), "remembered: {:?}", third.pids());
-    shell.told(&format!("kill -9 {youngest}; while kill -0 {youngest} 2> /dev/null; do :; done"));
+    shell.run(&format!("kill -9 {youngest}; while kill -0 {youngest} 2> /dev/null; do :; done"));
     let fourth = tree.look(&Sysroot::live());
     let used = fourth.since(&third);
     assert_eq!((used.processes_ended, used.cpu_is_at_least), (1, true), "{used:?}");
@@ -172,7 +172,7 @@ fn waiting_is_counted_as_switches() {
     let mut tree = shell.tree();
     let before = tree.look(&Sysroot::live());
     for _ in 0..20 {
-        shell.told("true");
+        shell.run("true");
         // Time to find that there is nothing more to read: a shell that is interrupted while it
         // answers has the next line before it looks.
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -352,7 +352,7 @@ fn a_group_of_its_own_counts_a_server_to_its_end() {
     own.take(shell.child.id()).unwrap();
     let before = own.group().cpu(&root).unwrap();
     // Nobody waits for this one: only the group knows.
-    let orphan = shell.told(&format!("(({BURN}; times | head -1) & wait); true"));
+    let orphan = shell.run(&format!("(({BURN}; times | head -1) & wait); true"));
     assert!(!orphan.is_empty());
     let used = own.group().cpu(&root).unwrap().since(&before);
     assert!(used.cpu_s > ROUNDING_S, "{used:?}");

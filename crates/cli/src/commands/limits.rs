@@ -1,6 +1,6 @@
 //! `workahead limits`: what this machine can do, measured.
 
-mod told;
+mod render;
 
 use std::process::ExitCode;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::json(&known.limits)?;
     } else {
-        output::text(&told::text(&known, &machine))?;
+        output::text(&render::text(&known, &machine))?;
     }
     Ok(ExitCode::SUCCESS)
 }

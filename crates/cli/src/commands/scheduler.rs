@@ -35,11 +35,12 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ask it to leave
+    /// Detach the running scheduler
     Stop,
-    /// Find the bonus and the limit for the load that there is, and leave them set
+    /// Find the bonus and limit that suit the current load, and keep them set
     Tune(TuneArgs),
-    /// Try it on this machine for half a minute: who follows whom with it and without, and leave
+    /// Try it on this machine for half a minute with its own load, compare switches with and
+    /// without it, and detach
     Test(test::Args),
     /// What `test` runs: threads on each CPU that spin and yield
     #[command(hide = true)]

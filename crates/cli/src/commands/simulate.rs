@@ -179,10 +179,10 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         EngineError::Failed(_) | EngineError::Unknown { .. } => wrong(error),
         error => error.into(),
     })?;
-    let told = Modelled {
+    let outcome = Modelled {
         machine: preset.name.clone(),
         tier: "E",
-        code: modelled::told(workload).map(|told| told.code),
+        code: modelled::told(workload).map(|known| known.code),
         settings: cell
             .settings
             .iter()
@@ -195,8 +195,8 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         measures: sample.measures,
     };
     match args.json {
-        true => output::json(&told),
-        false => output::text(&text(&told)),
+        true => output::json(&outcome),
+        false => output::text(&text(&outcome)),
     }
 }
 
@@ -206,7 +206,7 @@ fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, E
     engine.run(cell, stop)
 }
 
-/// Settings as the study's engine reads them: a small run unless told otherwise.
+/// Settings as the study's engine reads them: a small run unless set otherwise.
 fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let mut settings = Settings::new();
     // A walk over tables of ours, or a workload that has sizes of its own.
@@ -239,24 +239,24 @@ fn setting(value: &str) -> Setting {
     }
 }
 
-fn text(told: &Modelled) -> String {
-    let words = told.settings.get("workload").and_then(|workload| modelled::told(workload));
+fn text(outcome: &Modelled) -> String {
+    let words = outcome.settings.get("workload").and_then(|workload| modelled::told(workload));
     let (noun, checked) =
         words.map_or(("probes", "as an oracle says"), |words| (words.tuples, words.checked));
     let rate = match words {
-        Some(_) => (format!("{noun} a second"), told.mtuples_per_s * 1e6),
-        None => ("million probes a second".to_owned(), told.mtuples_per_s),
+        Some(_) => (format!("{noun} a second"), outcome.mtuples_per_s * 1e6),
+        None => ("million probes a second".to_owned(), outcome.mtuples_per_s),
     };
-    let tables = shapes::tables(&told.measures, "probe", rate);
+    let tables = shapes::tables(&outcome.measures, "probe", rate);
     let settings: Vec<String> =
-        told.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let code = told.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();
+        outcome.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let code = outcome.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();
     format!(
         "{}, modelled (tier E: nothing here was measured){code}\n{}\n{} {noun}, {} rows found, \
          {checked}\n\n{tables}",
-        told.machine,
+        outcome.machine,
         settings.join(", "),
-        told.tuples,
-        told.rows,
+        outcome.tuples,
+        outcome.rows,
     )
 }

@@ -13,7 +13,7 @@ mod measure;
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
-use measure::{Asked, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
 use workahead_join::{Caches, Design, HashJoin, JoinType, Prober, Side, Strategy};
 use workahead_machine::Machine;
@@ -130,7 +130,7 @@ fn behind(times: &[Timed]) -> (f64, &Timed) {
 
 /// Auto, and then what is wanted of what could be forced.
 fn measured(
-    asked: &Asked,
+    arguments: &Arguments,
     rounds: usize,
     (inputs, keys): (&Inputs, Keys),
     wanted: impl Fn(&str) -> bool,
@@ -145,18 +145,19 @@ fn measured(
         let join = join.clone().with_strategy(strategy).with_design(design);
         cases.push(Case::new(name, move |_: &mut ()| inputs.joined(&join)));
     }
-    in_turns(asked, rounds, &cases, &mut ())
+    in_turns(arguments, rounds, &cases, &mut ())
 }
 
 fn main() {
-    let asked = Asked::read();
-    let mut report = Report::new(&asked, "Auto against every design and strategy it could choose");
-    let sizes = if asked.small {
+    let arguments = Arguments::read();
+    let mut report =
+        Report::new(&arguments, "Auto against every design and strategy it could choose");
+    let sizes = if arguments.small {
         vec![(1 << 16, 20_000)]
     } else {
         let all =
             [(256 << 10, 4 << 20), (8 << 20, 4 << 20), (64 << 20, 8 << 20), (512 << 20, 16 << 20)];
-        let only = asked.number("--bytes");
+        let only = arguments.number("--bytes");
         all.into_iter().filter(|(bytes, _)| only.is_none_or(|only| only == *bytes)).collect()
     };
     let (mut logs, mut worst) = (Vec::new(), (0.0, String::new()));
@@ -170,12 +171,12 @@ fn main() {
                 for keys in [Keys::Spread, Keys::Dense, Keys::Quarter, Keys::Eighth] {
                     let rows = (bytes / ENTRY_BYTES) as u32;
                     let inputs = Inputs::new(rows, probes, percent, columns, keys);
-                    let rounds = asked.rounds(3);
-                    let mut times = measured(&asked, rounds, (&inputs, keys), |_| true);
-                    let again = behind(&times).0 > BEHIND_MOST && !asked.small;
+                    let rounds = arguments.rounds(3);
+                    let mut times = measured(&arguments, rounds, (&inputs, keys), |_| true);
+                    let again = behind(&times).0 > BEHIND_MOST && !arguments.small;
                     if again {
                         let before = times;
-                        times = measured(&asked, 3 * rounds, (&inputs, keys), |name| {
+                        times = measured(&arguments, 3 * rounds, (&inputs, keys), |name| {
                             let forced = before[1..].iter().find(|timed| timed.name == name);
                             forced.is_some_and(|forced| forced.times_as_fast_as(&before[0]) > 1.0)
                         });

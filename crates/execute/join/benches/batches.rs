@@ -9,7 +9,7 @@ mod measure;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use measure::{Asked, Case, Report, Run, in_turns};
+use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
 use workahead_join::{Caches, HashJoin, JoinTable, JoinType, Prober, Side};
 use workahead_machine::Machine;
@@ -46,14 +46,14 @@ fn joined(table: &Arc<JoinTable>, batches: &[RecordBatch], rows: usize) -> Run {
 }
 
 fn main() {
-    let asked = Asked::read();
+    let arguments = Arguments::read();
     let caches = Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED);
-    let mut report = Report::new(&asked, "Lengths of batches: narrow and wide rows");
-    let (sizes, probe_rows, lengths) = if asked.small {
+    let mut report = Report::new(&arguments, "Lengths of batches: narrow and wide rows");
+    let (sizes, probe_rows, lengths) = if arguments.small {
         (vec![1000], 20_000, vec![256, 8192])
     } else {
         let lengths = (8..=17).map(|bits| 1 << bits).collect();
-        (vec![4 << 10, 1 << 20], asked.number("--rows").unwrap_or(4 << 20), lengths)
+        (vec![4 << 10, 1 << 20], arguments.number("--rows").unwrap_or(4 << 20), lengths)
     };
     for build_rows in sizes {
         let mut draws = Random::of(1);
@@ -85,7 +85,7 @@ fn main() {
                 let batches = &batches;
                 Case::new(format!("{rows} rows"), move |_: &mut ()| joined(table, batches, *rows))
             }));
-            let times = in_turns(&asked, asked.rounds(5), &cases, &mut ());
+            let times = in_turns(&arguments, arguments.rounds(5), &cases, &mut ());
             let best = times.iter().min_by(|a, b| a.seconds().total_cmp(&b.seconds()));
             for (at, timed) in times.iter().enumerate() {
                 let rows = at.checked_sub(1).map_or(chosen, |at| (lengths[at], lengths[at]));

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use measure::{Asked, Case, Report, Run, in_turns};
+use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
 use workahead_join::{Caches, HashJoin, JoinError, JoinTable, JoinType, Side, Worker, run};
 use workahead_machine::Machine;
@@ -91,11 +91,11 @@ fn joined(
 }
 
 fn main() {
-    let asked = Asked::read();
-    let (build_rows, probe_rows) = if asked.small {
+    let arguments = Arguments::read();
+    let (build_rows, probe_rows) = if arguments.small {
         (1000, 100_000)
     } else {
-        (1 << 20, asked.number("--rows").unwrap_or(16 << 20))
+        (1 << 20, arguments.number("--rows").unwrap_or(16 << 20))
     };
     let mut draws = Random::of(1);
     let permuted = draws.permutation(build_rows as u32);
@@ -132,8 +132,9 @@ fn main() {
         Case::new("one slowed, shared batches", |_: &mut ()| shared(SLOWED, 1)),
         Case::new("one slowed, fixed halves", |_: &mut ()| halves(SLOWED, 2)),
     ];
-    let times = in_turns(&asked, asked.rounds(15), &cases, &mut ());
-    let mut report = Report::new(&asked, "A join by two workers, one of them 1.54 times slower");
+    let times = in_turns(&arguments, arguments.rounds(15), &cases, &mut ());
+    let mut report =
+        Report::new(&arguments, "A join by two workers, one of them 1.54 times slower");
     for (case, timed) in times.iter().enumerate() {
         // Two workers alike have the speed of two; these have that of one and a part of one.
         let ideal = if case == 0 { 1.0 } else { 2.0 / (1.0 + 1.0 / SLOWED) };

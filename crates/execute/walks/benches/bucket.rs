@@ -9,7 +9,7 @@ mod measure;
 
 use std::time::Duration;
 
-use measure::{Asked, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
 use workahead_machine::Machine;
 use workahead_machine::cpus::CpuSet;
@@ -210,7 +210,7 @@ fn select(
     (hits, sum)
 }
 
-/// The time that so many random lines take at the limit, by the best of the methods.
+/// The time that this number of random lines takes at the limit, by the best of the methods.
 fn limit<'a>(
     footprint: &'a Footprint,
     probes: &Probes,
@@ -310,12 +310,12 @@ fn report(report: &mut Report<'_>, times: &[Timed], bytes: usize, probes: usize)
 }
 
 fn main() {
-    let asked = Asked::read();
+    let arguments = Arguments::read();
     let machine = Machine::here();
     let allowed = machine.allowed_cpus();
     let cpus = (machine.cpus_for(2)).or_else(|_| machine.cpus_for(1)).expect("a CPU");
-    let mut found = Report::new(&asked, "Probes of the one-line bucket table, all hits");
-    let (mut sizes, probes, time) = match (asked.small, asked.number("--bytes")) {
+    let mut found = Report::new(&arguments, "Probes of the one-line bucket table, all hits");
+    let (mut sizes, probes, time) = match (arguments.small, arguments.number("--bytes")) {
         (true, _) => (vec![1 << 20], 10_000, Duration::from_millis(1)),
         (false, Some(bytes)) => (vec![bytes], 8_000_000, Duration::from_millis(200)),
         (false, None) => (vec![64 << 20, 512 << 20, 4 << 30], 4_000_000, Duration::from_millis(60)),
@@ -338,7 +338,7 @@ fn main() {
                 cases.extend(TECHNIQUES.iter().map(one));
             }
         }
-        let times = in_turns(&asked, asked.rounds(5), &cases, &mut ());
+        let times = in_turns(&arguments, arguments.rounds(5), &cases, &mut ());
         report(&mut found, &times, bytes, probes.keys.len());
     }
     found.finish(&[

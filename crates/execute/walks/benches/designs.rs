@@ -9,7 +9,7 @@ mod measure;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use measure::{Asked, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
 use workahead_machine::clock::{Moment, thread_cpu_s};
 use workahead_machine::pages::{Pages, Pool, Supply};
@@ -139,7 +139,7 @@ impl Sparse {
         Self { table, filters, entries }
     }
 
-    /// Keys of which so many in a hundred are in the table.
+    /// Keys of which this percentage is in the table.
     fn probes(&self, count: usize, percent: u32) -> Vec<u64> {
         let mut random = Random::of(u64::from(percent));
         let mut probe = || {
@@ -173,7 +173,7 @@ struct Dense {
 }
 
 impl Dense {
-    /// So many keys, one of every `sparsity` integers.
+    /// This number of keys, one of every `sparsity` integers.
     fn new(entries: usize, sparsity: u32) -> Self {
         let span = entries as u32 * sparsity;
         let mut random = Random::of(5);
@@ -310,18 +310,19 @@ fn rows(
 }
 
 fn main() {
-    let asked = Asked::read();
-    let (sizes, count) = match (asked.small, asked.number("--bytes")) {
+    let arguments = Arguments::read();
+    let (sizes, count) = match (arguments.small, arguments.number("--bytes")) {
         (true, _) => (vec![1 << 16], 10_000),
         (false, Some(bytes)) => (vec![bytes], 4_000_000),
         (false, None) => (vec![256 << 10, 8 << 20, 64 << 20, 512 << 20], 4_000_000),
     };
-    let mut found = Report::new(&asked, "Designs of a table: filters first, and direct lookups");
+    let mut found =
+        Report::new(&arguments, "Designs of a table: filters first, and direct lookups");
     for bytes in sizes {
         let sparse = Sparse::new(bytes);
         for percent in [1, 10, 20, 30, 50, 100] {
             let probes = sparse.probes(count, percent);
-            let times = in_turns(&asked, asked.rounds(5), &sparse.cases(&probes), &mut ());
+            let times = in_turns(&arguments, arguments.rounds(5), &sparse.cases(&probes), &mut ());
             let of = [("bucket_kib", json!(bytes >> 10)), ("hits_percent", json!(percent))];
             rows(&mut found, &times, &of, count);
         }
@@ -340,11 +341,12 @@ fn main() {
             };
             for percent in [10, 100] {
                 let probes = dense.probes(count, percent);
-                let times = in_turns(&asked, asked.rounds(5), &dense.cases(&probes), &mut ());
+                let times =
+                    in_turns(&arguments, arguments.rounds(5), &dense.cases(&probes), &mut ());
                 rows(&mut found, &times, &of(percent), count);
             }
             for builds in [dense.builds(), dense.builds_by_threads()] {
-                let times = in_turns(&asked, asked.rounds(3), &builds, &mut ());
+                let times = in_turns(&arguments, arguments.rounds(3), &builds, &mut ());
                 rows(&mut found, &times, &of(0), entries);
             }
         }

@@ -5,7 +5,7 @@ mod measure;
 
 use std::sync::Mutex;
 
-use measure::{Asked, Case, Report, Run, in_turns};
+use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
 use workahead_machine::clock::Moment;
 use workahead_machine::cpus::CpuSet;
@@ -194,15 +194,15 @@ fn cases<'a>(join: &'a Join, cpus: &[usize], allowed: &'a CpuSet) -> Vec<Case<'a
 }
 
 fn main() {
-    let asked = Asked::read();
+    let arguments = Arguments::read();
     let machine = Machine::here();
     let allowed = machine.allowed_cpus();
     let cpus = (machine.cpus_for(2)).or_else(|_| machine.cpus_for(1)).expect("a CPU");
     let _pinned = pin::to(cpus[0], allowed).expect("an allowed CPU");
-    let mut report = Report::new(&asked, "Hash join of 64-byte rows, unclustered probes");
-    let sizes = match (asked.small, asked.number("--rows")) {
+    let mut report = Report::new(&arguments, "Hash join of 64-byte rows, unclustered probes");
+    let sizes = match (arguments.small, arguments.number("--rows")) {
         (true, _) => vec![("small", 1_000, 5_000, 512)],
-        (false, Some(rows)) => vec![("as asked", rows, rows, rows + rows / 8)],
+        (false, Some(rows)) => vec![("given", rows, rows, rows + rows / 8)],
         (false, None) => {
             let far = ("out of cache", 2_000_000, 2_000_000, 2_250_000);
             vec![("in L2", 1_000, 2_000_000, 512), far]
@@ -212,7 +212,8 @@ fn main() {
         let join = Join::new(rows, probes);
         let mut out = PageBuffer::<Joined>::zeroed(out_rows, Pages::Huge).expect("memory");
         out.fill(bytemuck::Zeroable::zeroed());
-        let times = in_turns(&asked, asked.rounds(7), &cases(&join, &cpus, allowed), &mut out[..]);
+        let times =
+            in_turns(&arguments, arguments.rounds(7), &cases(&join, &cpus, allowed), &mut out[..]);
         let base = times.iter().find(|timed| timed.name == "sequential");
         let base = base.unwrap_or(&times[0]);
         for timed in &times {

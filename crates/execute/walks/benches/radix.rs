@@ -17,7 +17,7 @@
 
 mod measure;
 
-use measure::{Asked, Case, Report, Run, in_turns};
+use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
 use workahead_machine::Machine;
 use workahead_machine::clock::Moment;
@@ -278,36 +278,38 @@ fn stream<V: Value>(keys: &[u64], value: impl Fn(usize) -> V, pages: &Supply) {
 }
 
 fn main() {
-    let asked = Asked::read();
+    let arguments = Arguments::read();
     let machine = Machine::here();
     let l2_bytes = machine.cache_bytes(2).map_or(1 << 20, |bytes| bytes as usize);
     let page_bytes = 2 << 20;
     let tlb = machine.tlb.reach_bytes(page_bytes).map(|reach| (reach / page_bytes) as usize);
     let room = Room {
-        l2_bytes: asked.number("--l2").unwrap_or(l2_bytes),
+        l2_bytes: arguments.number("--l2").unwrap_or(l2_bytes),
         tlb_entries: tlb,
         page_bytes: page_bytes as usize,
     };
-    let sizes = match (asked.small, asked.number("--builds"), asked.number("--probes")) {
+    let sizes = match (arguments.small, arguments.number("--builds"), arguments.number("--probes"))
+    {
         (true, ..) => vec![(20_000, 50_000)],
         (false, Some(builds), Some(probes)) => vec![(builds, probes)],
         _ => vec![(2 << 20, 16 << 20), (16 << 20, 64 << 20), (64 << 20, 64 << 20)],
     };
-    let mut report = Report::new(&asked, "Joins by partitions, and by one table");
+    let mut report = Report::new(&arguments, "Joins by partitions, and by one table");
     for (builds, probes) in sizes {
-        for threads in asked.number("--threads").map_or(vec![1, 2], |threads| vec![threads]) {
+        for threads in arguments.number("--threads").map_or(vec![1, 2], |threads| vec![threads]) {
             // More than any case takes: the first touch of fresh memory is nobody's speed.
             let pages = Supply::from(Pages::Huge).with_pool(Pool::keeping(6 << 30));
             let inputs = Inputs::new(builds, probes, (&pages, room), threads);
             let partitions = inputs.cut().partitions();
-            let rounds = asked.rounds(3);
-            for value_bytes in asked.number("--value-bytes").map_or(vec![4, 8], |bytes| vec![bytes])
+            let rounds = arguments.rounds(3);
+            for value_bytes in
+                arguments.number("--value-bytes").map_or(vec![4, 8], |bytes| vec![bytes])
             {
                 let cases = match value_bytes {
                     4 => inputs.cases(|row| row as u32),
                     _ => inputs.cases(|row| row as u64),
                 };
-                let times = in_turns(&asked, rounds, &cases, &mut ());
+                let times = in_turns(&arguments, rounds, &cases, &mut ());
                 for timed in &times {
                     report.row(&[
                         ("case", json!(timed.name)),

@@ -49,8 +49,8 @@ impl Answers {
     }
 
     /// Keeps the found keys for which something holds, by their place and value. What that reads is
-    /// announced a block ahead. Both are asked of the other keys too, with value 0: there is no
-    /// branch on what was found.
+    /// announced a block ahead. Both are evaluated for the other keys too, with value 0: there is
+    /// no branch on what was found.
     #[inline]
     pub fn confirm(&mut self, announce: impl Fn(u64), holds: impl Fn(usize, u64) -> bool) {
         let values = &self.values[..self.keys];

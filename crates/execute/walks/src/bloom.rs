@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A table of eight-byte keys and values is some 20 to 30 times as large as eight bits a key. Where
-//! few probes hit, most of them end in this smaller thing, in a nearer cache, and the table is
-//! asked only for the survivors. Where many hit, asking twice is a loss: who uses a filter watches
-//! the rate of survivors.
+//! few probes hit, most of them end in this smaller thing, in a nearer cache, and only
+//! survivors are looked up in the table. Where many hit, the second look-up is a loss: the caller
+//! watches the rate of survivors.
 //!
 //! All bits of a key lie in one word (*register-blocked*: Lang, Neumann, Kemper, Boncz,
 //! *Performance-Optimal Filtering: Bloom Overtakes Cuckoo at High Throughput*, VLDB 2019; blocking:
@@ -61,7 +61,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Of no key yet, with room for so many.
+    /// An empty filter with room for `keys` keys.
     ///
     /// # Errors
     /// When memory cannot be allocated.

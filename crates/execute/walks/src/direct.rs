@@ -110,7 +110,7 @@ impl Table {
         let Some(bytes) = Self::bytes_for(highest.wrapping_sub(lowest)) else {
             return Err(TableError::TooWide { lowest, highest });
         };
-        // No group has the highest bit: there are not so many rows.
+        // No group has the highest bit: there are fewer rows.
         let hole = Random::of(lowest).number() | 1 << (u64::BITS - 1);
         let places = places(bytes / PLACE_BYTES)?;
         Ok(Self { places, lowest, entries: AtomicUsize::new(0), hole })
@@ -156,8 +156,8 @@ impl Table {
         self.shared().grouping(Share::WHOLE).add(keys, base, repeats);
     }
 
-    /// Whether as many places are taken as keys were put, so that none was put twice; counted by so
-    /// many threads.
+    /// Whether as many places are taken as keys were put, so that none was put twice; counted by
+    /// `threads` threads.
     #[must_use]
     pub fn is_unique(&mut self, threads: usize) -> bool {
         let taken = |places: &mut [u64]| places.iter().filter(|place| **place != 0).count();
@@ -226,7 +226,7 @@ impl Table {
 }
 
 /// Does something with every place, a run of them by each of a given number of threads. One that
-/// can't be had is one less.
+/// does not start is one less.
 fn by_threads<T: Send>(
     places: &mut [u64],
     threads: usize,

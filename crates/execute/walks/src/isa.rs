@@ -6,12 +6,12 @@
 //!                                                        drive is inlined into it, intrinsics too
 //! ```
 //!
-//! A token ([`Avx2`], [`Avx512`]) can only be had from a CPU that has the instructions, so holding
-//! one is the proof that they may be executed (memchr's and pulp's device). Two conditions keep
-//! every call out of the hot loop, and the benchmark's disassembly is where to look if one is lost:
-//! the closure and all below it are `#[inline(always)]`, and the token is *moved into* the code
-//! that needs it. An intrinsic that is not inlined into [`Isa::run`] is a function call, correct
-//! and slow.
+//! A token ([`Avx2`], [`Avx512`]) can only be obtained on a CPU that has the instructions, so
+//! holding one is the proof that they may be executed (memchr's and pulp's device). Two conditions
+//! keep every call out of the hot loop, and the benchmark's disassembly is where to look if one is
+//! lost: the closure and all below it are `#[inline(always)]`, and the token is *moved into* the
+//! code that needs it. An intrinsic that is not inlined into [`Isa::run`] is a function call,
+//! correct and slow.
 //!
 //! Every build of this crate is for the baseline of its architecture. On CPUs other than x86-64,
 //! and under Miri, only [`Portable`] can exist.

@@ -114,7 +114,7 @@ impl Cut {
 }
 
 impl Room {
-    /// Partitions that so many rows can be written to at a time.
+    /// Partitions that a number of rows can be written to at a time.
     fn partitions(self, rows: usize) -> usize {
         let cached = self.l2_bytes / Scatter::<u32>::LANE_BYTES;
         let pages = Scatter::<u32>::bytes_for(rows).div_ceil(self.page_bytes.max(1));

@@ -1,7 +1,7 @@
 //! Numbers drawn from a seed, the same on every machine: inputs of tests, benches and studies.
 //!
 //! Steele, Lea, Flood: *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014 (SplitMix64).
-//! Enough for tables of random keys; whoever needs distributions finds them in `workloads`.
+//! Enough for tables of random keys; distributions are in `workloads`.
 
 /// A stream of numbers.
 ///
@@ -33,7 +33,7 @@ impl Random {
     /// 2^32 draws, one number may come once more than another).
     ///
     /// # Panics
-    /// If there is no number below `end`.
+    /// If `end` is 0.
     pub const fn below(&mut self, end: u32) -> u32 {
         assert!(end > 0, "no number is below zero");
         (((self.number() >> 32) * end as u64) >> 32) as u32

@@ -11,8 +11,8 @@
 //! backward   s_b = (m'/(h'+m') + m(d-1)/(h+m)) / (1/(h'+m') + (d-1)/(h+m))
 //! ```
 //!
-//! The paper does not say where `s_f` holds. Both of its weights are durations, so the one who is
-//! faster on free lines must also be faster where they meet; otherwise whoever gets ahead is thrown
+//! The paper does not say where `s_f` holds. Both of its weights are durations, so the thread that
+//! is faster on free lines must also be faster where they meet; otherwise the leading thread falls
 //! back, they stay together, and the formula gives nonsense (4.08 for a main thread that never
 //! exceeds 1). Such speeds are refused.
 

@@ -224,7 +224,8 @@ pub fn run<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
 
 /// Runs all of `rows` under a technique over a memory of one's own, which follows the technique's
 /// hints or not ([`Technique::near`]). Of those with a set or a helper, the main thread's part: the
-/// set's posts are told to the memory, a direct helper is left out. The sink must not become full.
+/// set's posts are passed to the memory, a direct helper is left out. The sink must not become
+/// full.
 pub fn run_over<W: Walk, M: Memory, S: Sink<W::Hit>>(
     technique: Technique,
     walk: &mut W,

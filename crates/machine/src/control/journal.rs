@@ -101,7 +101,7 @@ enum Undone {
 }
 
 fn undo(root: &Sysroot, entry: &Entry) -> Undone {
-    let told = |value: &str, trouble: Option<String>| Restored {
+    let reported = |value: &str, trouble: Option<String>| Restored {
         path: format!("/{}", entry.path),
         value: value.to_owned(),
         trouble,
@@ -110,19 +110,19 @@ fn undo(root: &Sysroot, entry: &Entry) -> Undone {
         Some(now) if now == entry.before => Undone::Already,
         Some(now) if now != entry.ours => {
             let trouble = format!("somebody else set it to {now}; before, it was {}", entry.before);
-            Undone::Now(told(&now, Some(trouble)))
+            Undone::Now(reported(&now, Some(trouble)))
         }
         Some(now) => match root.write(&entry.path, &entry.before) {
-            Ok(()) => Undone::Now(told(&entry.before, None)),
+            Ok(()) => Undone::Now(reported(&entry.before, None)),
             Err(error) => {
                 let trouble =
                     format!("can't be set back to {}: {}", entry.before, explained(&error));
-                Undone::Refused(told(&now, Some(trouble)))
+                Undone::Refused(reported(&now, Some(trouble)))
             }
         },
         None => {
             let trouble = format!("gone; before, it was {}", entry.before);
-            Undone::Now(told("", Some(trouble)))
+            Undone::Now(reported("", Some(trouble)))
         }
     }
 }

@@ -81,7 +81,7 @@ impl Placement {
         };
         if let Some(lacks) = lacks {
             let name = self.name();
-            return Err(Cannot(format!("placement {name} is no other than cores-first: {lacks}")));
+            return Err(Cannot(format!("placement {name} is the same as cores-first: {lacks}")));
         }
         let mut seats = seats;
         seats.sort_by_key(|seat| self.key(seat));
@@ -96,7 +96,7 @@ impl Placement {
         let order = self.order(machine)?;
         if threads == 0 || threads > order.len() {
             return Err(Cannot(format!(
-                "{threads} CPUs can't be had, {} are allowed ({})",
+                "{threads} CPUs requested, only {} allowed ({})",
                 order.len(),
                 machine.allowed_cpus()
             )));

@@ -85,13 +85,13 @@ fn a_killed_run_is_put_back_by_the_next_command() {
     let (mut controls, _) = Controls::take(&root).unwrap();
     controls.smt_off().unwrap();
     controls.transparent_huge_pages("never").unwrap();
-    assert!(recover(&root).is_empty(), "whoever holds the journal is alive");
+    assert!(recover(&root).is_empty(), "the owner of the journal is alive");
     let (_killed, left) = copy(directory.path());
     let restored = recover(&left);
-    let told: Vec<(&str, &str)> =
+    let reported: Vec<(&str, &str)> =
         restored.iter().map(|one| (one.path.as_str(), one.value.as_str())).collect();
     let [pages, smt] = [format!("/{PAGES}"), format!("/{SMT}")];
-    assert_eq!(told, [(pages.as_str(), "madvise"), (smt.as_str(), "on")], "last one first");
+    assert_eq!(reported, [(pages.as_str(), "madvise"), (smt.as_str(), "on")], "last one first");
     assert_eq!(current(&left, SMT).unwrap(), "on");
     assert!(recover(&left).is_empty(), "once is enough");
     let (_controls, restored) = Controls::take(&left).unwrap();

@@ -48,10 +48,10 @@ const STEP_LEAST: f64 = 1.2;
 /// A curve up to here has left the second level for memory, if there is no third.
 const MEMORY_SHOWN_BYTES: f64 = (64 << 20) as f64;
 
-/// A footprint is as large as a cache when so many of the accesses miss it.
+/// A footprint is as large as a cache when this share of the accesses misses it.
 const MISSES: f64 = 0.25;
-/// At so many times the size of the last level nearly all accesses go to memory, and the TLB does
-/// not yet add much. (6 and 8 move the knees of recorded curves by 6 % at most.)
+/// At this multiple of the size of the last level nearly all accesses go to memory, and the TLB
+/// does not yet add much. (6 and 8 move the knees of recorded curves by 6 % at most.)
 const MEMORY_BEYOND: f64 = 7.0;
 
 impl CacheSizes {

@@ -27,7 +27,7 @@ const SHORT_PER_TURN: usize = 4;
 /// A pass over more than that.
 const LONG: Duration = Duration::from_millis(1);
 /// Beyond this, reading the footprint once (to have in cache what fits) takes longer than timing
-/// it, and hardly anything fits: every so many turns will do.
+/// it, and hardly anything fits: every fourth turn is enough.
 const OFTEN_BYTES: usize = 32 << 20;
 const SELDOM_TURNS: usize = 4;
 

@@ -1,4 +1,4 @@
-//! Whether two CPUs share a core, told by what they do to each other.
+//! Whether two CPUs share a core, from how they slow each other.
 //!
 //! ```text
 //! a loop that keeps the multiplier of a core busy:   alone on a,   alone on b,   both at once

@@ -23,7 +23,7 @@ pub(super) struct Mapping {
 
 // SAFETY: the mapping is this value's alone, and no thread owns address space.
 unsafe impl Send for Mapping {}
-// SAFETY: through a shared reference only numbers and an address can be had.
+// SAFETY: through a shared reference only numbers and an address are available.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -32,7 +32,8 @@ impl Mapping {
         bytes.max(1).checked_next_multiple_of(HUGE_PAGE_BYTES)
     }
 
-    /// Zeroed memory. Not reserved against later shortage, but refused if it could never be had.
+    /// Zeroed memory. Not reserved against later shortage, but refused if it could never be
+    /// available.
     pub(super) fn new(bytes: usize, pages: Pages) -> Result<Self, AllocationError> {
         let refused = AllocationError::Refused { bytes };
         let sizes = Self::rounded(bytes)

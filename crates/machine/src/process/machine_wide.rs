@@ -37,7 +37,7 @@ pub struct Whole {
     pub ghz: Option<f64>,
 }
 
-/// Of a large machine so many CPUs tell for all: each costs an interrupt of that CPU.
+/// CPUs sampled on a large machine: each costs an interrupt of that CPU.
 const FREQUENCIES_MAX: usize = 8;
 
 /// What the CPUs run at, in GHz.

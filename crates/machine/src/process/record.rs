@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::sysroot::{Sysroot, field};
 
-/// A process, told apart from a later one with the same number by when it started.
+/// A process, identified by number and start time: numbers are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     pub(super) pid: usize,

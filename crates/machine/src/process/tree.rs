@@ -1,8 +1,8 @@
 //! Which processes belong to a server: one process and everything it started.
 //!
 //! A process whose parent ends is given another one (init, or a reaper), so the links alone would
-//! lose it. A tree therefore remembers whom it has seen, and a look finds: those, still alive, and
-//! all their descendants now.
+//! lose it. A tree therefore remembers the processes it has seen, and a look finds: those, still
+//! alive, and all their descendants now.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -194,7 +194,7 @@ impl Served {
                 let order: Vec<usize> = order.into_iter().filter(usable).collect();
                 let count = count.unwrap_or(order.len());
                 if count > order.len() {
-                    let says = format!("{count} CPUs can't be had, there are {}", order.len());
+                    let says = format!("{count} CPUs requested, only {} available", order.len());
                     return Err(Cannot(says));
                 }
                 Ok(Some(order.into_iter().take(count).collect()))

@@ -79,7 +79,7 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.published {
-            // Dropped on the way out of an error, which is what will be told.
+            // Dropped on the way out of an error, which is what will be reported.
             let _ = fs::remove_file(&self.temporary);
         }
     }

@@ -359,16 +359,18 @@ impl Dbmbench {
         let wanted = self.options.selectivity;
         let outcome = match (wanted * 0.9..=wanted * 1.1).contains(&found) {
             true => Outcome::Holds,
-            false => Outcome::Broken(format!("{found:.6} of T1 where {wanted:.6} was asked for")),
+            false => Outcome::Broken(format!("{found:.6} of T1 where {wanted:.6} was requested")),
         };
         Condition {
             name: "selectivity".to_owned(),
-            says: "the share of T1 that is selected is within a tenth of what was asked".to_owned(),
+            says: "the share of T1 that is selected is within a tenth of the requested
+            share"
+                .to_owned(),
             outcome,
         }
     }
 
-    /// What clients were told is stored, and the sum of it.
+    /// What was acknowledged to clients as stored, and the sum of it.
     fn check_results(&self, session: &mut dyn Session) -> Result<Vec<Condition>, SessionError> {
         let stored = *self.stored();
         let mut conditions = Vec::new();
@@ -385,7 +387,7 @@ impl Dbmbench {
         })?;
         let (rows, sum) = found.unwrap_or((0, 0.0));
         let counted = (stored.rows..=stored.rows + stored.unsure).contains(&rows);
-        // An average may be rounded to four digits; the sum of a run cut off can't be told.
+        // An average may be rounded to four digits; the sum of an interrupted run is unknown.
         let near = rows != stored.rows || (sum - stored.sum).abs() <= 1e-4 * (rows as f64 + 1.0);
         conditions.push(Condition {
             name: "results".to_owned(),

@@ -27,7 +27,7 @@ pub enum WorkloadError {
     Nothing(&'static str),
     /// A share of a table's values that selects nothing or too much.
     #[error(
-        "a selectivity of {0} can't be had from {1} values in {2} rows: give a share from one \
+        "a selectivity of {0} is impossible with {1} values in {2} rows: give a share from one \
          value to all, and at least a row for each value"
     )]
     Selectivity(f64, u32, u32),
@@ -45,7 +45,7 @@ pub enum WorkloadError {
         customers: u32,
     },
     /// More or fewer tables than there can be.
-    #[error("{tables} tables can't be had in sysbench {flavour}: ask for 1 to {tables_max}")]
+    #[error("sysbench {flavour} has no {tables} tables: give 1 to {tables_max}")]
     Tables {
         /// Tables asked for.
         tables: u32,
@@ -98,7 +98,7 @@ pub enum WorkloadError {
     /// A scale outside what can be made.
     #[error("the scale {0} can't be made: give a number from 0.001 to 1000")]
     Scale(f64),
-    /// The work was asked to stop.
+    /// A stop was requested.
     #[error("stopped before the end: nothing was written")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Loops in the background: one for each CPU, endlessly touching so many bytes.
+//! Loops in the background: one for each CPU, endlessly touching a number of bytes.
 //!
 //! The seed of 2010 (Yamada et al., section 5.3) lets four of them, of 1 MB each and each bound to
 //! a core, run beside the database, to see whether what helps the one harms others: their

@@ -34,7 +34,7 @@ impl Random {
         self.0.random()
     }
 
-    /// True so many times in a hundred.
+    /// True with this probability in percent.
     pub fn percent(&mut self, percent: i64) -> bool {
         self.within(1, 100) <= percent
     }

@@ -125,7 +125,7 @@ pub trait Session: Send {
     fn rollback(&mut self) -> Result<(), SessionError>;
 }
 
-/// Why a session did not do what it was asked. The texts are the server's own.
+/// Why a session failed. The texts are the server's own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The server gave the transaction up in favour of another: serialization, deadlock, lock
@@ -148,7 +148,7 @@ pub enum SessionError {
 ///
 /// # Errors
 /// What `work` or the commit returned; a server that is gone is not asked to roll back, and a
-/// rollback that fails is told instead of what led to it only when the server is gone.
+/// rollback that fails is reported instead of what led to it only when the server is gone.
 pub fn transaction<T>(
     session: &mut dyn Session,
     work: impl FnOnce(&mut dyn Session) -> Result<T, SessionError>,

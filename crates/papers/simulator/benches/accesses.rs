@@ -28,7 +28,7 @@ mod valgrind;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-use measure::{Asked, Case, Report, Run, in_turns};
+use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
 use workahead_machine::Machine;
 use workahead_machine::clock::{process_cpu_s, thread_cpu_s};
@@ -134,7 +134,7 @@ fn streams<'a>(join: &'a Join, probes: u64) -> Vec<Stream<'a>> {
 
 /// Times them in turn; the nanoseconds of an access of each.
 fn measured<'s>(
-    asked: &Asked,
+    arguments: &Arguments,
     streams: &'s [Stream<'s>],
     report: &mut Report<'_>,
 ) -> Vec<(&'s Stream<'s>, f64)> {
@@ -146,7 +146,7 @@ fn measured<'s>(
     };
     let cases: Vec<Case<'_, ()>> =
         streams.iter().map(|stream| Case::new(stream.name, move |_| case(stream))).collect();
-    let times = in_turns(asked, asked.rounds(5), &cases, &mut ());
+    let times = in_turns(arguments, arguments.rounds(5), &cases, &mut ());
     let of = |name: &str| streams.iter().find(|stream| stream.name == name);
     let mut all = Vec::new();
     for timed in &times {
@@ -194,20 +194,20 @@ fn beside(ours: &[(&Stream<'_>, f64)], probes: u64, report: &mut Report<'_>) {
 }
 
 fn main() {
-    let asked = Asked::read();
-    if let Some(probes) = asked.number(MISSED) {
+    let arguments = Arguments::read();
+    if let Some(probes) = arguments.number(MISSED) {
         black_box(probing::really(probes));
         return;
     }
-    if let Some(probes) = asked.number(JOIN) {
+    if let Some(probes) = arguments.number(JOIN) {
         black_box(Join::new(probes as u32).really());
         return;
     }
-    let probes: u64 = if asked.small { 2_000 } else { 1_000_000 };
+    let probes: u64 = if arguments.small { 2_000 } else { 1_000_000 };
     let join = Join::new(probes as u32);
     let streams = streams(&join, probes);
-    let mut report = Report::new(&asked, "Memory accesses modelled, a second");
-    let ours = measured(&asked, &streams, &mut report);
+    let mut report = Report::new(&arguments, "Memory accesses modelled, a second");
+    let ours = measured(&arguments, &streams, &mut report);
     beside(&ours, probes, &mut report);
     report.finish(&[
         "CPU time of the thread that models; with its recording, of that which runs the join, too. \

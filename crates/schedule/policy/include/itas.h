@@ -15,7 +15,7 @@
  *
  * The paper's letters for a slave are E, F, G for A, B, C. A group is what the caller says: an
  * address space in the paper. This file compiles as BPF C and as C17, includes nothing, keeps no
- * state, has no loop and reads no clock; whoever schedules keeps the numbers between two decisions.
+ * state, has no loop and reads no clock; the scheduler keeps the numbers between two decisions.
  */
 #ifndef WORKAHEAD_ITAS_H
 #define WORKAHEAD_ITAS_H
@@ -96,7 +96,7 @@ struct itas_choice {
 	itas_u32 publish;
 };
 
-/* A bonus as so many thousandths of a time slice. */
+/* A bonus in thousandths of a time slice. */
 ITAS_INLINE itas_u64 itas_bonus_of_slice(itas_u64 slice, itas_u32 per_mille)
 {
 	itas_u64 whole = slice / 1000, rest = slice % 1000;
@@ -241,7 +241,7 @@ ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas
 /*
  * The decision of one core. `count` is agg_count of the group of the thread that ran last here.
  * Where somebody is overdue (not in the paper) nobody is preferred, as if Eq. 2 to 5 were false: the
- * head is chosen, in whose place the caller may put whoever has waited longest.
+ * head is chosen, in whose place the caller may put the thread that has waited longest.
  */
 ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u32 role,
 					   itas_u32 count, const struct itas_tunables *tunables)

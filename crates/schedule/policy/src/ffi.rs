@@ -68,7 +68,7 @@ unsafe extern "C" {
     safe fn workahead_itas_count_after(count: u32, change: u32) -> u32;
 }
 
-/// A bonus as so many thousandths of a time slice of `slice_ns`, at most [`crate::BONUS_MAX`]: the
+/// A bonus in thousandths of a time slice of `slice_ns`, at most [`crate::BONUS_MAX`]: the
 /// unit that users understand (vruntime in nanoseconds is "too fine-grained", section on TAS).
 #[must_use]
 pub fn bonus_of_slice(slice_ns: u64, per_mille: u32) -> u64 {

@@ -8,7 +8,7 @@
 //!         simulator              scheduler
 //! ```
 //!
-//! A core shows the runnable threads of its queue, in order of virtual run time, and is told which
+//! A core shows the runnable threads of its queue, in order of virtual run time, and is given which
 //! one to run, what becomes of its count, and what a master publishes:
 //!
 //! ```text
@@ -29,7 +29,7 @@
 //! | the thread that ran last can go on | it is a candidate for the head and for H, as in CFS, which queues it before picking; never its own sibling, so that a program of one thread gets no bonus |
 //! | nobody is runnable | the count is reset and a master withdraws: nobody follows an idle core |
 //! | the published group is old | a slave uses what it reads; at most one time slice of the master old |
-//! | a published group is gone | a group is a number that is compared and never followed; whoever numbers them gives no number twice |
+//! | a published group is gone | a group is a number that is compared and never followed; the scheduler never reuses a number |
 //! | the slave finds neither G nor H | F, and the count of E's group is reset |
 //! | somebody waits too long | nobody is preferred, in every role ([`Scan::overdue`]); not in the paper |
 //!

@@ -71,7 +71,7 @@ impl Scan {
     }
 
     /// Says that somebody waits longer than the scheduler promises: the head is chosen, and in its
-    /// place the caller may run whoever has waited longest.
+    /// place the caller may run the thread that has waited longest.
     pub fn overdue(&mut self) {
         self.view.have |= OVERDUE;
     }

@@ -327,7 +327,7 @@ proptest! {
         prop_assert!(most - least <= bonus + 10, "{shares:?}");
     }
 
-    /// Stopping at ENOUGH changes nothing, whoever else waits, the current thread included.
+    /// Stopping at ENOUGH changes nothing, whichever other threads wait, the current one included.
     #[test]
     fn looking_further_changes_nothing(
         threads in prop::collection::vec((0..40_u64, 0..3_u64), 0..12),

@@ -11,7 +11,7 @@
 //! Step 2 is taken at the best bonus too of those under which others wait too long: a lower limit
 //! lets them wait less.
 //!
-//! Whoever has the load runs it by a proposal and tells what came of it; a setting under which
+//! The caller runs its load by a proposal and reports the outcome; a setting under which
 //! others wait longer than allowed is worse than any other. Powers of two, since a load answers to
 //! the order of magnitude: a time slice, a working set, a queue. No place is tried twice, so the
 //! search ends after at most [`Tuner::TRIALS_MAX`] trials.
@@ -29,7 +29,7 @@ const BONUSES: usize = 15;
 const LIMITS: usize = 11;
 /// The limit at which bonuses are compared first: 64.
 const LIMIT_FIRST: usize = 6;
-/// Of bonuses and limits, every so many are tried first.
+/// Of bonuses and limits, every fourth is tried first.
 const STRIDE: usize = 3;
 
 /// What came of a trial.

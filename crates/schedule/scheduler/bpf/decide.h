@@ -194,7 +194,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 	conclude(cpu);
 	if (set->survey)
 		stats->decide_ns += bpf_ktime_get_ns() - started;
-	/* Whoever was chosen ran elsewhere meanwhile, or may not run here: the queue's own order. */
+	/* The chosen thread ran elsewhere meanwhile, or may not run here: the queue's own order. */
 	return done || scx_bpf_dsq_move_to_local(me);
 }
 

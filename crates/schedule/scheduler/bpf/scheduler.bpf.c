@@ -157,8 +157,8 @@ void OPERATION(workahead_stopping, struct task_struct *p, bool runnable)
 	}
 }
 
-/* A higher scheduling class takes the CPU: what it was about to run goes to others, and whoever has
- * nothing to do comes for its queue. */
+/* A higher scheduling class takes the CPU: its next task goes to other CPUs, and an idle one takes
+ * from its queue. */
 void OPERATION(workahead_cpu_release, s32 me, struct scx_cpu_release_args *args)
 {
 	struct settings *set = the_settings();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is remembered: of each task its vruntime, of each CPU whom it ran last.
+ * What is remembered: of each task its vruntime, of each CPU the group it ran last.
  *
  * A queue's vruntimes mean something against the least of that queue only, as in CFS: a task keeps
  * the CPU they belong to (`home`) and is moved along when it changes queues.
@@ -160,7 +160,7 @@ static __always_inline u64 group_of(struct task_struct *p, u32 key)
 }
 
 /* Moves a task's vruntime to the queue of another CPU; a new one starts a slice behind, as in CFS,
- * so that whoever forks gains nothing. */
+ * so that forking gains nothing. */
 static __always_inline void settle(struct task *task, s32 cpu, struct cpu *here, u64 slice_ns)
 {
 	struct cpu *there;

@@ -33,7 +33,7 @@ pub enum Error {
     /// The kernel refuses.
     #[error("the kernel refuses to {what}: {says}")]
     Refused {
-        /// What it was asked to do.
+        /// The operation.
         what: &'static str,
         /// Its words, on one line.
         says: String,

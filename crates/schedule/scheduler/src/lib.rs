@@ -10,8 +10,8 @@
 //!   Observer::attach ─► the same counts of switches while the kernel's own scheduler goes on
 //! ```
 //!
-//! **How long a task waits.** Whoever waited longer than [`Settings::patience_ns`] goes first. That
-//! is looked at every quarter of it, and at each decision as long as there is somebody: with
+//! **How long a task waits.** A task that waited longer than [`Settings::patience_ns`] goes first.
+//! That is looked at every quarter of it, and at each decision as long as there is somebody: with
 //! *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are looked at, none waits
 //! longer than `1.25 × patience + (n + 1) × slice`, while nobody of a higher class takes the
 //! CPU. [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread

@@ -70,8 +70,8 @@ pub struct Scheduler {
     observer: Observer,
 }
 
-/// Only what is counted at each switch, whoever schedules: switches between siblings, and who runs
-/// beside whom. Ends when dropped.
+/// Only what is counted at each switch, under any scheduler: switches between siblings, and which
+/// groups run at the same time. Ends when dropped.
 #[derive(Debug)]
 pub struct Observer {
     _switches: Link,
@@ -374,7 +374,7 @@ impl Remote {
         Ok((raw.kind != 0).then_some(ended))
     }
 
-    /// Asks whoever attached it to leave.
+    /// Requests that its owner detach it.
     ///
     /// # Errors
     ///

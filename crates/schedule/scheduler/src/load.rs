@@ -1,4 +1,4 @@
-//! A load to try the scheduler with: sibling threads that spin and yield, so many pinned to each
+//! A load to try the scheduler with: sibling threads that spin and yield, a number pinned to each
 //! CPU (the paper's sysbench memory program, which yields after each pass over its block).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use workahead_machine::{CpuSet, pin};
 const SPIN: u64 = 20_000;
 
 /// Runs until the time is over, on all CPUs that this process may use; returns how many spins were
-/// done. So many of them lie between two yields.
+/// done. This number lies between two yields.
 ///
 /// # Errors
 ///

@@ -59,7 +59,7 @@ pub fn run<E: From<Error>>(
     }
 }
 
-/// Returns when it is to be detached, by whom ever, or may be attached again.
+/// Returns when it is to be detached, by any process, or may be attached again.
 fn watch<E: From<Error>>(
     scheduler: &Scheduler,
     leave: &AtomicBool,

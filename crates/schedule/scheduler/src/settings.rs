@@ -32,19 +32,19 @@ pub enum Bonus {
 pub struct Settings {
     /// The priority bonus of a sibling; 0 is plain fair queueing.
     pub bonus: Bonus,
-    /// At most so many aggregations in a row.
+    /// Most aggregations in a row.
     pub limit: u32,
     /// Which threads are siblings.
     pub key: Key,
     /// A time slice.
     pub slice_ns: u64,
-    /// Whoever has waited longer goes first, whatever the bonus.
+    /// A task that has waited longer goes first, whatever the bonus.
     pub patience_ns: u64,
     /// A thread that wakes up and is so far behind the one that runs preempts it; 0 for never.
     pub preempt_ns: u64,
     /// How often a busy CPU looks for a longer queue than its own.
     pub balance_ns: u64,
-    /// At most so many threads of a queue are looked at for one decision.
+    /// Most threads of a queue that are examined for one decision.
     pub scan_max: u32,
     /// Whether chances beyond the bonus, co-running and the time of decisions are counted. Costs a
     /// look at every queued thread up to `scan_max`, and one at every CPU per switch.

@@ -12,12 +12,12 @@ use crate::settings::{Bonus, Key, Settings};
 /// The words there are, for a page of help.
 pub const WORDS: &str = "\
   bonus=50ms|0.5slice      how far behind a sibling may be and still go first; 0 is plain fairness
-  limit=100                at most so many aggregations in a row
+  limit=100                most aggregations in a row
   key=mm|cgroup|parent     who is a sibling: threads of an address space, tasks of a cgroup,
                            processes of one parent (PostgreSQL)
   roles=machine|cache|core|alone|0,1/2,3
-                           who follows whom: all CPUs the first, per last-level cache, per core,
-                           nobody, or CPUs by groups, the master first
+                           which CPU follows which: all CPUs the first, per last-level cache, per
+                           core, nobody, or CPUs by groups, the master first
   slice=4ms patience=1s    a time slice; who has waited longer goes first whatever the bonus
   preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
   scan-max=64 survey=0|1   threads looked at per decision; count what is only needed to judge";
@@ -34,7 +34,7 @@ pub fn changed<'a>(
     let mut roles = None;
     for word in words {
         let Some((name, value)) = word.split_once('=') else {
-            return Err(Error::Setting(format!("`{word}` is no setting: write NAME=VALUE")));
+            return Err(Error::Setting(format!("`{word}` is not a setting: write NAME=VALUE")));
         };
         match name {
             "bonus" => settings.bonus = bonus(word, value)?,
@@ -47,7 +47,7 @@ pub fn changed<'a>(
             "scan-max" => settings.scan_max = number(word, value)?,
             "survey" => settings.survey = number::<u8>(word, value)? != 0,
             "roles" => roles = Some(roles_of(word, value)?),
-            _ => return Err(Error::Setting(format!("there is no setting `{name}`"))),
+            _ => return Err(Error::Setting(format!("unknown setting `{name}`"))),
         }
     }
     settings.check()?;
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(set(&["limit"]).unwrap_err(), "`limit` is no setting: write NAME=VALUE");
-        assert_eq!(set(&["speed=1"]).unwrap_err(), "there is no setting `speed`");
+        assert_eq!(set(&["limit"]).unwrap_err(), "`limit` is not a setting: write NAME=VALUE");
+        assert_eq!(set(&["speed=1"]).unwrap_err(), "unknown setting `speed`");
         assert!(set(&["limit=-1"]).unwrap_err().contains("a whole number"));
         assert!(set(&["slice=1s"]).unwrap_err().contains("out of range"));
     }

@@ -12,7 +12,7 @@ const PHRASES: [(&str, &str); 29] = [
     ("are told", "`receive`, `are reported`, `are notified`"),
     ("was told", "`received`, `was reported`, `was notified`"),
     ("were told", "`received`, `were reported`, `were notified`"),
-    ("be told", "`receive`, `be reported`, `be told apart` is `be distinguished`"),
+    ("be told", "`receive`, `be reported`, `be distinguished from`"),
     ("been told", "`has received`, `has been reported`"),
     ("is asked", "`is requested`, `is queried`, or say who calls what"),
     ("are asked", "`are requested`, `are queried`, or say who calls what"),
@@ -83,7 +83,9 @@ impl Prose {
         self.text.match_indices(phrase).filter_map(move |(at, _)| {
             let end = at + phrase.len();
             let whole = (at == 0 || !part(bytes[at - 1])) && !part(bytes[end]);
-            whole.then(|| self.starts.partition_point(|start| *start <= at))
+            // What is told apart is distinguished.
+            let apart = phrase.ends_with("told") && self.text[end..].starts_with(" apart");
+            (whole && !apart).then(|| self.starts.partition_point(|start| *start <= at))
         })
     }
 }
@@ -104,6 +106,7 @@ mod tests {
         assert_eq!(lines("a.rs", "let says = format!(\"{n} CPUs can't be had\");"), [1]);
         assert_eq!(lines("a.py", "# What is asked of it.\n"), [1]);
         assert_eq!(lines("a.md", "CPUs that can’t be had"), [1]);
+        assert_eq!(lines("a.md", "They are told apart, and one is told."), [1]);
     }
 
     #[test]

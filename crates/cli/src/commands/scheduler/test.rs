@@ -205,7 +205,7 @@ fn told(seen: &Seen) -> String {
     )
 }
 
-/// What is counted whoever schedules.
+/// What is counted under either scheduler.
 const COUNTED: [&str; 3] = ["same_share", "corun_share", "switches"];
 
 fn decisions(figures: &BTreeMap<&str, f64>) -> f64 {

@@ -19,10 +19,10 @@ use comfy_table::{CellAlignment, Table};
 
 use super::super::study::summary;
 
-/// The measures of a run, and which of them were told.
+/// The measures of a run, and which of them were shown.
 struct Said<'m> {
     measures: &'m BTreeMap<String, f64>,
-    told: RefCell<BTreeSet<String>>,
+    shown: RefCell<BTreeSet<String>>,
 }
 
 impl Said<'_> {
@@ -33,7 +33,7 @@ impl Said<'_> {
     /// A figure, which the last table then does not repeat.
     fn tell(&self, name: &str) -> Option<f64> {
         let value = self.measures.get(name)?;
-        self.told.borrow_mut().insert(name.to_owned());
+        self.shown.borrow_mut().insert(name.to_owned());
         Some(*value)
     }
 
@@ -47,7 +47,7 @@ impl Said<'_> {
 /// All tables, one below the other. `each` is what a walk's figures are divided by; `first` is a
 /// line of the last table that is no measure.
 pub(super) fn tables(measures: &BTreeMap<String, f64>, each: &str, first: (String, f64)) -> String {
-    let said = Said { measures, told: RefCell::default() };
+    let said = Said { measures, shown: RefCell::default() };
     let mut tables = vec![misses::table(&said, each), stalls(&said)];
     if said.tell("modelled_cpus").is_some_and(|cpus| cpus > 1.0) {
         tables.extend([states(&said), bus(&said, each)]);

@@ -11,7 +11,7 @@
 use serde_json::{Map, Value, json};
 
 /// What was requested on the command line.
-pub(crate) struct Asked {
+pub(crate) struct Arguments {
     /// Small sizes and one round: that the bench still runs, and its answers are right.
     pub(crate) small: bool,
     /// One JSON object instead of a table.
@@ -22,15 +22,15 @@ pub(crate) struct Asked {
     words: Vec<String>,
 }
 
-impl Asked {
+impl Arguments {
     /// Reads the command line: `[--bench] [--small] [--json] [--only TEXT] [--rounds N]`.
     pub(crate) fn read() -> Self {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let has = |name: &str| words.iter().any(|word| word == name);
         let (small, json) = (has("--small") || !has("--bench"), has("--json"));
-        let mut asked = Self { small, json, only: String::new(), words };
-        asked.only = asked.after("--only").unwrap_or_default().to_owned();
-        asked
+        let mut arguments = Self { small, json, only: String::new(), words };
+        arguments.only = arguments.after("--only").unwrap_or_default().to_owned();
+        arguments
     }
 
     /// The word after another.
@@ -101,13 +101,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// # Panics
 /// When two cases disagree.
 pub(crate) fn in_turns<T: ?Sized>(
-    asked: &Asked,
+    arguments: &Arguments,
     rounds: usize,
     cases: &[Case<'_, T>],
     scratch: &mut T,
 ) -> Vec<Timed> {
     let wanted = |name: &str| {
-        let mut texts = asked.only.split('|');
+        let mut texts = arguments.only.split('|');
         texts.any(|text| text.strip_prefix('=').map_or(name.contains(text), |whole| whole == name))
     };
     let chosen: Vec<_> =
@@ -116,7 +116,7 @@ pub(crate) fn in_turns<T: ?Sized>(
     let mut times: Vec<Timed> = chosen.iter().map(timed).collect();
     let mut expected = None;
     for round in 0..rounds {
-        // There and back: whoever comes after a case that leaves the caches full is not always the
+        // There and back: the case after one that leaves the caches full is not always the
         // same one.
         let there = 0..chosen.len();
         let turns: Vec<usize> =
@@ -136,23 +136,23 @@ pub(crate) fn in_turns<T: ?Sized>(
 
 /// What a bench found: rows of named values, printed in the order they came.
 pub(crate) struct Report<'a> {
-    asked: &'a Asked,
+    arguments: &'a Arguments,
     title: &'static str,
     rows: Vec<Map<String, Value>>,
 }
 
 impl<'a> Report<'a> {
     /// No rows yet.
-    pub(crate) fn new(asked: &'a Asked, title: &'static str) -> Self {
-        if !asked.json {
+    pub(crate) fn new(arguments: &'a Arguments, title: &'static str) -> Self {
+        if !arguments.json {
             println!("{title}");
         }
-        Self { asked, title, rows: Vec::new() }
+        Self { arguments, title, rows: Vec::new() }
     }
 
     /// Adds a row, and prints it at once unless JSON was requested.
     pub(crate) fn row(&mut self, values: &[(&str, Value)]) {
-        if !self.asked.json {
+        if !self.arguments.json {
             let cells = values.iter().map(|(name, value)| match value {
                 Value::String(text) => format!("{text:<28}"),
                 Value::Number(number) if number.is_f64() => {
@@ -168,7 +168,7 @@ impl<'a> Report<'a> {
 
     /// Ends the report.
     pub(crate) fn finish(self, notes: &[&str]) {
-        if self.asked.json {
+        if self.arguments.json {
             let object = json!({ "title": self.title, "rows": self.rows, "notes": notes });
             println!("{object:#}");
         } else {

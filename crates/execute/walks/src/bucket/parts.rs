@@ -89,8 +89,8 @@ impl Parts {
         Ok(Self { homes: homes as u32, shift })
     }
 
-    /// Of a table that there is, to be asked part by part: about a given number of bytes each,
-    /// unless they were too many.
+    /// Of an existing table that is probed part by part: about `part_bytes` each, unless that were
+    /// too many parts.
     #[must_use]
     pub fn over(table: &Table, part_bytes: usize) -> Self {
         let least = table.buckets.len().div_ceil(PARTS_MAX).next_power_of_two().ilog2();
@@ -207,7 +207,7 @@ impl Parts {
         };
         let done: Vec<Done<N>> = std::thread::scope(|scope| {
             let others = (1..threads).map_while(|_| {
-                // A thread that can't be had is one less.
+                // A thread that does not start is one less.
                 std::thread::Builder::new().spawn_scoped(scope, work).ok()
             });
             let others: Vec<_> = others.collect();

@@ -55,7 +55,7 @@ impl Order {
     }
 }
 
-/// A sink that is full after so many hits.
+/// A sink that is full after a number of hits.
 struct Tiny {
     hits: Hits,
     full_at: usize,

@@ -6,7 +6,7 @@ use crate::memory::{Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
 
-/// A sink that pauses the drive after every so many hits.
+/// A sink that pauses the drive after a number of hits.
 struct Pausing<H> {
     hits: Vec<(Row, H)>,
     full_at: usize,

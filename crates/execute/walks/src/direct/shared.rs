@@ -1,7 +1,7 @@
 //! A direct table that several threads fill together.
 //!
 //! ```text
-//! unique keys     thread 0 │ thread 1 │ …   each any rows: a store for each, and nothing is asked
+//! unique keys     thread 0 │ thread 1 │ …   each any rows: a store for each, unconditionally
 //!                 then all places that are taken are counted: as many as rows, or a key repeats
 //! groups          thread 0 │ thread 1 │ …   each all rows, and puts those whose places are its own
 //! ```
@@ -49,10 +49,10 @@ impl Share {
     /// All places.
     pub const WHOLE: Self = Self { part: 0, of: 1 };
 
-    /// One of so many.
+    /// Part number `part` of `of`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `part` is not below `of`.
     #[must_use]
     pub fn of(part: usize, of: usize) -> Self {
         assert!(part < of, "part {part} of {of}");

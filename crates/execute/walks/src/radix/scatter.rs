@@ -28,7 +28,7 @@ use crate::memory::{Memory, Prefetching, ToL1};
 use crate::place::{Intent, Place};
 use crate::with_isa;
 
-/// Rows whose lanes are announced together: so many fit L1 beside all else.
+/// Rows whose lanes are announced together: this number fits L1 beside all else.
 const BLOCK: usize = 32;
 
 /// What goes with a key: a row, or a value in its place.
@@ -58,7 +58,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// None yet to any of so many.
+    /// No rows yet in any of `partitions` partitions.
     #[must_use]
     pub fn of(partitions: usize) -> Self {
         Self { rows: vec![0; partitions] }

@@ -66,7 +66,7 @@ fn sizes() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&[0, 1, 2, 7, 8, 9, 63, 64, 65][..]), 0..9000_usize]
 }
 
-/// Values that rows can be told by.
+/// Values that identify rows.
 fn value(row: usize) -> u64 {
     row as u64 ^ 0xfeed_0000_0000
 }

@@ -42,7 +42,7 @@ pub enum Skip {
 /// Lines a de-duplicating helper remembers: a power of two that fits L1 with room to spare.
 pub const RECENT_LINES: usize = 512;
 
-/// What a helper is told to do.
+/// Commands to a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Helper {
     /// Which way round.

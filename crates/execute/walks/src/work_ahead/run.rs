@@ -83,7 +83,7 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     run_loading(isa, (walk, rows), (options, placement), sink, load)
 }
 
-/// The main thread's part alone, over a memory of one's own, which is told of what is posted: for
+/// The main thread's part alone, over a memory of one's own, which receives what is posted: for
 /// models, which have helpers of their own.
 pub fn post_over<W: Walk, M: Memory, S: Sink<W::Hit>>(
     walk: &mut W,

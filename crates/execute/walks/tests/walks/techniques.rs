@@ -50,7 +50,7 @@ pub(crate) fn ahead() -> Vec<String> {
     all
 }
 
-/// A sink that pauses the drive after every so many hits.
+/// A sink that pauses the drive after a number of hits.
 struct Pausing<H> {
     hits: Vec<(Row, H)>,
     full_at: usize,

@@ -51,7 +51,7 @@ enum Shape {
 const SHAPES: [Shape; 3] = [Shape::Steep, Shape::Soft, Shape::Random];
 
 impl Shape {
-    /// The share of misses, so many octaves beyond the size.
+    /// The share of misses, by octaves beyond the size.
     fn misses(self, octaves: f64) -> f64 {
         let logistic = |octaves: f64| 1.0 / (1.0 + (-octaves).exp());
         match self {
@@ -150,8 +150,8 @@ impl Ladder {
         if found[4] > SLOPE_MOST * found[..4].iter().sum::<f64>() {
             return None;
         }
-        let told = |i| row(i).iter().zip(found).map(|(factor, x)| factor * x).sum::<f64>();
-        let error = (0..curve.len()).map(|i| (told(i) - 1.0).powi(2)).sum();
+        let reported = |i| row(i).iter().zip(found).map(|(factor, x)| factor * x).sum::<f64>();
+        let error = (0..curve.len()).map(|i| (reported(i) - 1.0).powi(2)).sum();
         let bytes = steps.map(|step| step.place.exp2());
         Some(Self { bytes, ground: found[0], heights: [found[1], found[2], found[3]], error })
     }

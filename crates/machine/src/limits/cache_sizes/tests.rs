@@ -58,11 +58,11 @@ fn at(point: &LatencyPoint, ns: f64) -> LatencyPoint {
     LatencyPoint { ns, median_ns: ns, ..*point }
 }
 
-fn assert_within(found: Option<usize>, expected: usize, factor: f64, told: &str) {
+fn assert_within(found: Option<usize>, expected: usize, factor: f64, reported: &str) {
     let ratio = found.unwrap_or(0) as f64 / expected as f64;
     assert!(
         ratio <= factor && ratio >= 1.0 / factor,
-        "{told}: {found:?} instead of {expected}, ×{ratio:.2}"
+        "{reported}: {found:?} instead of {expected}, ×{ratio:.2}"
     );
 }
 

@@ -106,7 +106,7 @@ fn plain(words: &[u64], lines: u32, numbers: &mut Numbers, blocks: usize) -> u64
         numbers.draw(&mut block, lines);
         for &line in &block {
             // SAFETY: `draw` gives numbers below `lines`, and `sum` has checked that `words` holds
-            // so many lines.
+            // `lines` lines.
             sum = sum.wrapping_add(unsafe { first(words, line) });
         }
     }

@@ -8,7 +8,7 @@
 //! | none | that no two touch each other | none, by the probe |
 //! | none | nothing, or nothing clear | none, by the system |
 //!
-//! What CPUs do counts for more than what a virtual machine is told about them.
+//! What was measured of CPUs overrides what a virtual machine reports about them.
 
 use crate::machine::Machine;
 
@@ -36,13 +36,13 @@ impl Seen {
     /// By the table above; `probed` where the machine's limits have been measured.
     #[must_use]
     pub fn of(machine: &Machine, probed: Option<&Siblings>) -> Self {
-        let told = machine.sibling_pair();
-        let by_system = Self { cpus: told, source: Source::System };
+        let reported = machine.sibling_pair();
+        let by_system = Self { cpus: reported, source: Source::System };
         let Some(probed) = probed else { return by_system };
         if let Some(cpus) = probed.pair() {
             return Self { cpus: Some(cpus), source: Source::Probe };
         }
-        let concerned = |pair: &&super::Pair| told.is_none_or(|told| pair.cpus == told);
+        let concerned = |pair: &&super::Pair| reported.is_none_or(|reported| pair.cpus == reported);
         let mut pairs = probed.pairs.iter().filter(concerned).peekable();
         let are_apart =
             pairs.peek().is_some() && pairs.all(|pair| pair.behaviour() == Behaviour::TwoCores);

@@ -61,7 +61,7 @@ fn what_contradicts_the_system_is_found() {
     assert_eq!(Siblings { pairs: vec![pair(Some(true), Some(0.9))] }.pair(), None);
 }
 
-/// So many cores with two siblings each, numbered as Linux does: 0 and n, 1 and n + 1 …
+/// Cores with two siblings each, numbered as Linux does: 0 and n, 1 and n + 1 …
 fn smt_machine(cores: usize) -> Machine {
     let mut machine = Machine::here();
     machine.smt = Smt::On;
@@ -117,10 +117,10 @@ fn this_machine_is_probed_to_the_end() {
 
 #[test]
 fn what_cpus_do_counts_for_more_than_what_the_system_says() {
-    let machine = |told: bool| {
+    let machine = |reported: bool| {
         let mut machine = Machine::here();
         machine.cpus.allowed = (0..2).collect();
-        let cores: &[&[usize]] = if told { &[&[0, 1]] } else { &[&[0], &[1]] };
+        let cores: &[&[usize]] = if reported { &[&[0, 1]] } else { &[&[0], &[1]] };
         let core = |cpus: &&[usize]| Core {
             cpus: cpus.iter().copied().collect(),
             kind: CoreKind::Uniform,
@@ -130,19 +130,19 @@ fn what_cpus_do_counts_for_more_than_what_the_system_says() {
         machine.cores = cores.iter().map(core).collect();
         machine
     };
-    let seen = |told: bool, ratio: f64| {
-        let probed = Siblings { pairs: vec![pair(Some(told), Some(ratio))] };
-        let Seen { cpus, source } = Seen::of(&machine(told), Some(&probed));
+    let seen = |reported: bool, ratio: f64| {
+        let probed = Siblings { pairs: vec![pair(Some(reported), Some(ratio))] };
+        let Seen { cpus, source } = Seen::of(&machine(reported), Some(&probed));
         (cpus.is_some(), source)
     };
     let (one_core, unclear, two_cores) = (0.5, 0.75, 0.99);
-    for told in [true, false] {
-        assert_eq!(seen(told, one_core), (true, Source::Probe));
-        assert_eq!(seen(told, unclear), (told, Source::System));
-        assert_eq!(seen(told, two_cores), (false, Source::Probe));
+    for reported in [true, false] {
+        assert_eq!(seen(reported, one_core), (true, Source::Probe));
+        assert_eq!(seen(reported, unclear), (reported, Source::System));
+        assert_eq!(seen(reported, two_cores), (false, Source::Probe));
         for nothing in [None, Some(&Siblings::default())] {
-            let by_system = Seen { cpus: told.then_some((0, 1)), source: Source::System };
-            assert_eq!(Seen::of(&machine(told), nothing), by_system);
+            let by_system = Seen { cpus: reported.then_some((0, 1)), source: Source::System };
+            assert_eq!(Seen::of(&machine(reported), nothing), by_system);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Picker {
             Pick::InOrder => Self::InOrder { next: 0, rows },
             Pick::Uniform => Self::Uniform { random, rows },
             Pick::Zipf(exponent) => {
-                // Beyond u32 the tail is too thin to be told from this.
+                // Beyond u32 the tail is too thin to be distinguished from this.
                 let ranks = u32::try_from(rows).unwrap_or(u32::MAX);
                 let law = Zipf::new(ranks.max(1), exponent)?;
                 let scatter = shuffled(ranks, &mut generator(seed, Stream::Scatter));

@@ -20,7 +20,7 @@ pub(super) fn run(work: &mut Work<'_>, input: &Delivery) -> Result<u32, SessionE
 }
 
 /// The oldest open order. Where each statement has a snapshot of its own, the row may have been
-/// deleted by whom it waited for; then none comes back although others are open.
+/// deleted by the transaction it waited for; then none comes back although others are open.
 fn oldest(work: &mut Work<'_>, warehouse: u32, district: u32) -> Result<Option<u32>, SessionError> {
     let at = ints([warehouse, district]);
     let number = |row: crate::session::Row<'_>| row.int(0).map(|order| order as u32);

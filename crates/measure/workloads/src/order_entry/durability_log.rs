@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! acknowledged  ⊆  found           a commit that was acknowledged lasts
-//! found − acknowledged ≤ unsure    nothing is there that nobody asked for
+//! found − acknowledged ≤ unsure    nothing is there that was not submitted
 //! ```
 //!
 //! Unsure is a commit that got no answer, because the server or the connection went: it may be
@@ -165,7 +165,7 @@ impl DurabilityLog {
         let cents = cents - districts as i64 * population.district_cents();
         let record = self.record();
         let counted = (record.payments..=record.payments + record.payments_unsure).contains(&count);
-        // Amounts of payments that nobody is sure of can't be told; they only add.
+        // Amounts of unsure payments are unknown; they only add.
         let summed = match count == record.payments {
             true => cents == record.paid_cents,
             false => cents > record.paid_cents,

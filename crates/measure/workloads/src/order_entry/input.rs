@@ -89,7 +89,7 @@ pub struct Line {
     pub quantity: u32,
 }
 
-/// How a customer is told.
+/// How a customer is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// By number.
@@ -239,7 +239,7 @@ impl Typist {
         self.random.within(1, i64::from(DISTRICTS)) as u32
     }
 
-    /// Any warehouse but its own; its own when there is no other.
+    /// Any warehouse but its own; its own when it is the only one.
     fn other_warehouse(&mut self) -> u32 {
         if self.population.warehouses == 1 {
             return self.warehouse;

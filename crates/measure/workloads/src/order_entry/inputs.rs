@@ -51,7 +51,7 @@ impl InputCounts {
         }
     }
 
-    /// So many of a kind.
+    /// The number of each kind.
     #[must_use]
     pub fn of(&self, kind: Kind) -> u64 {
         self.kinds[kind.position()]

@@ -47,7 +47,7 @@ pub fn response_limit_s(kind: Kind) -> f64 {
 }
 
 impl Mix {
-    /// So many in `of`.
+    /// This number in `of`.
     #[must_use]
     pub fn share(self, kind: Kind) -> f64 {
         let shares = match self {

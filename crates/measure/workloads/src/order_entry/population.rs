@@ -24,7 +24,7 @@ pub struct Population {
 impl Population {
     /// More would leave the numbers of streams.
     const WAREHOUSES_MAX: u32 = 100_000;
-    /// A Stock-Level looks at so many orders of a district.
+    /// A Stock-Level looks at this number of orders of a district.
     const CUSTOMERS_MIN: u32 = 20;
 
     /// The sizes of the specification.

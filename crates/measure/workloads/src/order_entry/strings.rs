@@ -15,7 +15,7 @@ impl Letters {
         self.fill(random, length, 62)
     }
 
-    /// So many digits.
+    /// A number of digits.
     pub(super) fn digits(&mut self, random: &mut Random, length: usize) -> &str {
         self.fill(random, length, 10)
     }

@@ -390,7 +390,7 @@ fn a_server_that_is_gone_leaves_commits_unsure_not_acknowledged() {
     let gone = gone.count();
     assert!(gone > 15);
     let rollbacks = session.log.iter().filter(|asked| **asked == Asked::Rollback).count();
-    assert_eq!(rollbacks, 20 - gone, "nobody is there to be asked");
+    assert_eq!(rollbacks, 20 - gone, "no server is left to answer");
     let completed: u64 = workload.counts().kinds.iter().sum();
     assert_eq!(completed, 20 - gone as u64, "only what was rolled back for its input");
 }

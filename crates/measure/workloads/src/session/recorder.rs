@@ -1,8 +1,8 @@
-//! A session for tests that writes down what it is asked and answers what the test says.
+//! A session for tests that records statements and answers what the test says.
 
 use super::{Columns, Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value};
 
-/// What a session was asked, with the values as text.
+/// What a session executed, with the values as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asked {
     Run(String),

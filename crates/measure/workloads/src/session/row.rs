@@ -1,7 +1,7 @@
 //! A row of an answer, read in place.
 //!
 //! Engines hand values over as they came; text stands for any type, so that a server that sends
-//! numbers as digits need not be told their types. Reading converts, and names the column when it
+//! numbers as digits need no types. Reading converts, and names the column when it
 //! can't.
 
 use super::{Decimal, SessionError, Value};
@@ -53,7 +53,7 @@ impl<'a> Row<'a> {
     pub fn value(&self, column: usize) -> Result<Value<'a>, SessionError> {
         if column >= self.columns.count() {
             let count = self.columns.count();
-            let says = format!("column {column} of an answer that has {count} was asked for");
+            let says = format!("column {column} of an answer that has {count} was requested");
             return Err(SessionError::Failed(says));
         }
         self.columns.value(column)
@@ -97,7 +97,7 @@ impl<'a> Row<'a> {
             _ => None,
         };
         let units = decimal.and_then(|decimal| decimal.at_scale(scale));
-        units.ok_or_else(|| unlike(column, value, "a decimal number of so few digits"))
+        units.ok_or_else(|| unlike(column, value, "a decimal number within the supported digits"))
     }
 
     /// A number, rounded if need be.

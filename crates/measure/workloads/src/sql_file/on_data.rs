@@ -75,7 +75,7 @@ impl Workload for OnData {
         when: Moment,
     ) -> Result<Vec<Condition>, SessionError> {
         let mut conditions = match (&self.data, when) {
-            // Set-up may have changed the data already: only what was loaded alone can be told.
+            // Set-up may have changed the data already: only the size of the loaded data is known.
             (Some(data), Moment::Loaded) if self.set_up.is_empty() => data.check(session, when)?,
             _ => Vec::new(),
         };

@@ -46,7 +46,7 @@ enum Piece {
 /// When a quote or a comment has no end; the text says where it began.
 pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
     let mut statements = Vec::new();
-    let mut draft = Draft::default();
+    let mut draft = Partial::default();
     let (mut at, mut line) = (0, 1);
     while at < text.len() {
         let rest = &text[at..];
@@ -72,14 +72,14 @@ fn start(text: &str) -> String {
 
 /// A statement as far as it was read.
 #[derive(Default)]
-struct Draft {
+struct Partial {
     text: String,
     /// Its code, with a blank for everything else.
     code: String,
     line: usize,
 }
 
-impl Draft {
+impl Partial {
     fn push(&mut self, text: &str, piece: Piece, line: usize) {
         let blank = text.trim().is_empty();
         if self.text.is_empty() && (piece == Piece::Comment || blank) {

@@ -14,7 +14,7 @@ use crate::random::Random;
 
 /// Numbers that a mean is taken of.
 const ITERATIONS: u32 = 12;
-/// Of hundred draws, so many are special.
+/// Of a hundred draws, this number is special.
 const SPECIAL_DRAWS: i64 = 75;
 
 /// A distribution of rows.

@@ -34,7 +34,7 @@ pub struct Written {
 
 /// Who watches the writing: hears of progress, and may stop it.
 pub trait Watch: Sync {
-    /// So many more rows are done.
+    /// This number of further rows is done.
     fn rows_done(&self, rows: u64);
     /// Whether to stop.
     fn stop(&self) -> bool;

@@ -64,7 +64,7 @@ pub enum Layout {
     ByKey,
     /// By (shipdate, orderkey, linenumber), declared unique, as Chang (2013) has it; the
     /// specification does not allow it for published results. DataFusion reads files, which are
-    /// sorted by whoever writes them.
+    /// sorted by the writer.
     ByShipDate,
 }
 

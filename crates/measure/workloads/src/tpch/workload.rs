@@ -159,7 +159,7 @@ impl Workload for Queries {
         Some(Vec::new())
     }
 
-    /// Of one query; of several, which of them were asked depends on the time.
+    /// Of one query; of several, which of them were run depends on the time.
     fn answer(&self) -> Option<Answered> {
         let [number] = self.options.numbers.as_slice() else { return None };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -316,6 +316,6 @@ mod tests {
         assert!(matches!(conditions[0].outcome, Outcome::Broken(_)));
         assert_eq!(conditions[1].outcome, Outcome::Holds);
         assert_eq!(queries.answers()[&14].rows(), 1);
-        assert_eq!(queries.answer(), None, "which of two were asked depends on the time");
+        assert_eq!(queries.answer(), None, "which of two were run depends on the time");
     }
 }

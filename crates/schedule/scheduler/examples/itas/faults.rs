@@ -205,7 +205,7 @@ pub(crate) fn error(_: Length) -> Result<()> {
     scheduler.remote().break_it(Fault::Error)?;
     until("the kernel has the tasks again", 10, || Ok(Remote::is_vacant()?))?;
     let ended = scheduler.remote().ended()?.context("it didn't say how it ended")?;
-    ensure!(ended.message.contains("an error was asked for"), "{ended:?}");
+    ensure!(ended.message.contains("an error was requested"), "{ended:?}");
     drop(scheduler);
     let _ = Load::commands(1, &["dmesg", "-c"])?.finish()?;
     machine_works()

@@ -255,9 +255,9 @@ fn weights(_: Length) -> Result<()> {
     let scheduler = attach_with(&plain(paper()))?;
     let me = std::env::current_exe()?;
     let me = me.to_str().context("a path in UTF-8")?;
-    // On one CPU: the emulated ones take turns of 100 ms, and whoever runs at the end of one is
-    // charged for the others'. Long spins, as switches are charged too. The light one lives within
-    // the time of the other.
+    // On one CPU: the emulated ones take turns of 100 ms, and the thread that runs at the end of
+    // one is charged for the others'. Long spins, as switches are charged too. The light one lives
+    // within the time of the other.
     let beside = |nice: &str, ms: &str| {
         Load::commands(1, &["taskset", "4", "nice", "-n", nice, me, "work", "1", ms, "100"])
     };

@@ -12,7 +12,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Starts this program so many times, each with these words.
+    /// Starts this program a number of times, each with these words.
     pub(crate) fn start(processes: usize, words: &[&str]) -> Result<Self> {
         let me = std::env::current_exe()?;
         let me = me.to_str().context("a path in UTF-8")?;

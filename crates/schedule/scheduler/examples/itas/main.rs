@@ -9,7 +9,7 @@
 //!                                   for two windows of 400 ms, one of them to settle
 //!   itas work THREADS MILLISECONDS [SPINS]
 //!                                   threads of one process on each CPU, which yield after spins
-//!   itas fork CHILDREN MILLISECONDS so many processes of one thread on each CPU, of one parent
+//!   itas fork CHILDREN MILLISECONDS processes of one thread on each CPU, of one parent
 //!   itas roam THREADS MILLISECONDS  threads that change their affinity all the time
 //!   itas test [NAME | long]         everything, in a guest that nobody needs
 //!

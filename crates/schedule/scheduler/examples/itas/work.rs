@@ -16,7 +16,7 @@ pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) 
     Ok(())
 }
 
-/// Starts so many processes on each CPU and waits for them: siblings by their parent only.
+/// Starts a number of processes on each CPU and waits for them: siblings by their parent only.
 pub(crate) fn fork(children_per_cpu: usize, ms: &str) -> Result<()> {
     let me = std::env::current_exe()?;
     let mut children = Vec::new();

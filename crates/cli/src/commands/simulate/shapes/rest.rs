@@ -1,4 +1,5 @@
-//! What no other table told: figures that each logical CPU has, side by side, and single ones.
+//! Figures that no other table showed: those that each logical CPU has, side by side, and single
+//! ones.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ const CPUS_MAX: usize = 8;
 /// Figures of logical CPUs; then `first`, and all others.
 pub(super) fn tables(said: &Said<'_>, first: (String, f64)) -> [Option<Table>; 2] {
     let of_cpus = of_cpus(said);
-    let told = said.told.borrow();
-    let rest = said.measures.iter().filter(|(name, _)| !told.contains(*name));
+    let shown = said.shown.borrow();
+    let rest = said.measures.iter().filter(|(name, _)| !shown.contains(*name));
     let rest = rest.map(|(name, value)| (name.replace('_', " "), *value));
     let mut table = new("modelled", &["figure"]);
     for (name, value) in std::iter::once(first).chain(rest) {
@@ -23,9 +24,9 @@ pub(super) fn tables(said: &Said<'_>, first: (String, f64)) -> [Option<Table>; 2
 }
 
 fn of_cpus(said: &Said<'_>) -> Option<Table> {
-    let told = said.told.borrow().clone();
+    let shown = said.shown.borrow().clone();
     let mut rows: BTreeMap<String, BTreeMap<usize, &str>> = BTreeMap::new();
-    for name in said.measures.keys().filter(|name| !told.contains(*name)) {
+    for name in said.measures.keys().filter(|name| !shown.contains(*name)) {
         if let Some((row, cpu)) = cpu_of(name) {
             rows.entry(row).or_default().insert(cpu, name);
         }

@@ -46,12 +46,12 @@ fn helper(direction: Direction, wait: Wait) -> Helper {
 /// For one run: far beyond what any of them needs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So many cases; a helper that waits where it should not makes each slow to shrink.
+/// The number of cases; a helper that waits where it should not makes each slow to shrink.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_time: 15_000, ..ProptestConfig::default() }
 }
 
-/// Runs a helper on this thread; one that waits where it should not is told to end, and reports.
+/// Runs a helper on this thread; one that waits where it should not is stopped, and reports.
 fn run<A: References>(helper: Helper, slots: &Slots<A>, load: impl FnMut(usize)) -> HelperReport {
     std::thread::scope(|scope| {
         let (ended, end) = channel::<()>();
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(cases(24))]
 
     /// S4.11: at a slot that is as it was, the helper waits until the main thread changes it, and
-    /// ends there when it is told to.
+    /// ends there when it is stopped.
     #[test]
     fn the_helper_waits_at_an_unchanged_slot(
         entries in 1..12_usize, changes in 0..12_usize, direction in directions(), wait in waits(),

@@ -8,7 +8,7 @@ fn workload(options: Options) -> Oltp {
     Oltp::new(options).unwrap()
 }
 
-/// Runs transactions and gives what was asked, without preparing.
+/// Runs transactions and gives the statements, without preparing.
 fn asked(options: Options, transactions: usize) -> Vec<Asked> {
     let mut session = Recorder::new(Dialect::MariaDb, |_| Ok(vec![vec![Value::Int(1)]]));
     let mut client = workload(options).client(0);

@@ -41,10 +41,10 @@ fn heading(known: &Known) -> String {
 }
 
 fn caches(limits: &Limits, machine: &Machine) -> String {
-    let told = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), size);
+    let or_unknown = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), size);
     let line = |label: &str, found: Option<usize>, reported: Option<u64>| {
-        let found = told(found.map(|bytes| bytes as u64));
-        format!("  {label:<12}{found:>9}   the system says {}", told(reported))
+        let found = or_unknown(found.map(|bytes| bytes as u64));
+        format!("  {label:<12}{found:>9}   the system says {}", or_unknown(reported))
     };
     let last = machine.caches.iter().filter(|cache| cache.holds_data()).map(|cache| cache.level);
     let llc = last.max().and_then(|level| machine.cache_bytes(level));
@@ -129,7 +129,7 @@ fn small(limits: &Limits) -> String {
     let shown = |pair: &&Pair| pairs.len() <= 3 || pair.behaviour() != Behaviour::TwoCores;
     for (i, pair) in pairs.iter().filter(shown).enumerate() {
         let label = if i == 0 { "Siblings" } else { "" };
-        lines.push(format!("{label:<12}{}", told(pair)));
+        lines.push(format!("{label:<12}{}", pair_text(pair)));
     }
     if pairs.len() > 3 {
         let label = if lines.len() == 1 { "Siblings" } else { "" };
@@ -140,7 +140,7 @@ fn small(limits: &Limits) -> String {
 }
 
 /// `CPUs 0 and 1 are two cores: together 99 % of what they do alone; the system says the same`.
-fn told(pair: &Pair) -> String {
+fn pair_text(pair: &Pair) -> String {
     let (one, other) = pair.cpus;
     let behaviour = match pair.behaviour() {
         Behaviour::OneCore => "share a core",
