@@ -12,8 +12,8 @@ use clap::error::ErrorKind;
 const FAILED: u8 = 1;
 const WRONG_USE: u8 = 2;
 
-/// The command line asks for something that can't be: an unknown name, two options that exclude
-/// each other. Ends with status 2. Says the remedy.
+/// Wrong use of the command line: an unknown name, two options that exclude each other. Ends with
+/// status 2 and names the remedy.
 #[derive(Debug)]
 pub(crate) struct WrongUse(pub(crate) String);
 
@@ -32,7 +32,7 @@ impl Display for WrongUse {
 
 impl std::error::Error for WrongUse {}
 
-/// The reader of our output went away (`| head`): not a failure, and nobody is left to tell.
+/// The reader of our output went away (`| head`): not a failure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReaderGone;
 

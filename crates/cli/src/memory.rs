@@ -9,10 +9,10 @@ use workahead_machine::allocator;
 /// The options `--memory-limit` and `--spill-dir`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Memory {
-    /// Use no more memory than this: 300MB, 2GiB, …; what does not fit goes to files
+    /// Memory limit: 300MB, 2GiB, …; what does not fit is spilled to files
     #[arg(long, value_name = "SIZE", value_parser = memory_bytes)]
     memory_limit: Option<usize>,
-    /// The directory for those files, which have no name there [default: the system's temporary]
+    /// Directory for spill files (unlinked when created) [default: the system's temporary]
     #[arg(long, value_name = "DIR", requires = "memory_limit")]
     spill_dir: Option<PathBuf>,
 }

@@ -2,8 +2,8 @@
 
 use std::num::NonZero;
 
-/// More than any machine has logical CPUs; above it a number is a slip of the hand, and a thread
-/// each for a million would fail half-way.
+/// More than any machine has logical CPUs; a larger number is a typing error, and starting a
+/// million threads would fail half-way.
 const THREADS_MAX: usize = 4096;
 
 /// The option `--threads`.

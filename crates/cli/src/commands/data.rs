@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Set {
-    /// The eight tables of TPC-H, as its own generator makes them
+    /// The eight tables of TPC-H, identical to those of its generator
     Tpch(tpch::Args),
 }
 

@@ -16,12 +16,12 @@ Examples:
   workahead limits --fresh    measured again
   workahead limits --json     for programs
 
-Measured, never read from a table: the latency of loads that wait for each other; the most
-independent random cache lines a second, which is what lookups in a large table come down to;
-sequential bandwidth; the pause instruction; whether two CPUs share a core; the sizes of L2 and of
-the part of the last-level cache that is really ours. About 30 seconds, at most a quarter of the
-memory. Kept below $XDG_CACHE_HOME/workahead (or ~/.cache/workahead), where joins and studies find
-it. What other programs take while it is measured is missing from the figures.";
+Measures, and never looks up by CPU model: the latency of dependent loads; the highest rate of
+independent random cache lines, which bounds lookups in a large table; sequential bandwidth; the
+pause instruction; whether two CPUs share a core; the sizes of L2 and of the usable part of the
+last-level cache. Takes about 30 seconds and at most a quarter of the memory. The result is cached
+in $XDG_CACHE_HOME/workahead (or ~/.cache/workahead), where joins and studies read it. Other load
+during the measurement lowers the figures.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -29,17 +29,19 @@ pub(crate) struct Args {
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
-    /// Measure again, whatever is kept
+    /// Measure again, even if a cached result exists
     #[arg(long)]
     fresh: bool,
-    /// A rough look in 3 seconds, with little memory; it is not kept
+    /// Rough estimate in 3 seconds with little memory; not cached
     #[arg(long)]
     quick: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.quick && args.fresh {
-        return Err(WrongUse::error("--quick keeps nothing to refresh: leave out one of the two"));
+        return Err(WrongUse::error(
+            "--quick does not cache its result, so --fresh has no effect: leave out one of the two",
+        ));
     }
     let machine = Machine::here();
     let known = known(&args, &machine)?;
@@ -51,7 +53,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Limits, and where they came from; none for a quick look.
+/// The limits and the file they came from; no file for a quick measurement.
 struct Known {
     limits: Limits,
     origin: Option<Origin>,

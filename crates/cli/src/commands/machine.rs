@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
-    /// Describe the machine whose proc/ and sys/ are below this directory
+    /// Describe the machine whose proc/ and sys/ are in this directory
     #[arg(long, value_name = "DIR", hide = true)]
     root: Option<PathBuf>,
 }

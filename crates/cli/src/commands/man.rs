@@ -11,13 +11,13 @@ use crate::{Workahead, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  workahead man | man -l -                        read it
-  workahead man --out ~/.local/share/man/man1     keep a page for each command";
+  workahead man | man -l -                        read the manual page
+  workahead man --out ~/.local/share/man/man1     write a page for each command";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A folder for a page of every command, instead of the first page printed
+    /// Write a page for every command to this directory instead of printing the first
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -31,31 +31,31 @@ use std::process::ExitCode;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// What this computer is: topology, caches, siblings, pages, counters
+    /// Show this computer: topology, caches, siblings, pages, counters
     Machine(machine::Args),
-    /// What can be counted here; what a program does, and where its time goes
+    /// List counters, count events of a program, or profile where its time goes
     Counters(counters::Args),
-    /// What its memory can do, measured: latency, random lines per second, bandwidth
+    /// Measure its memory: latency, random lines per second, bandwidth
     Limits(limits::Args),
-    /// Generate data to join, as Parquet
+    /// Generate test data as Parquet
     Data(data::Args),
     /// Join two files: Parquet, CSV or Arrow
     Join(join::Args),
-    /// Run SQL over files, with DataFusion (in builds with the feature `sql`)
+    /// Run SQL over files with DataFusion (feature `sql`)
     Sql(sql::Args),
-    /// Start a small cluster for SQL, whose executors join like us (feature `cluster`)
+    /// Run an SQL cluster whose executors use Workahead's joins (feature `cluster`)
     Cluster(cluster::Args),
-    /// Measure: list, show, run, resume and compare studies
+    /// List, show, run, resume and compare studies
     Study(study::Args),
-    /// A paper's experiments, run here: its figure, ours, and whether they agree
+    /// Run a paper's experiments: its figure, the figure here, and a verdict
     Reproduce(reproduce::Args),
-    /// A workload on a modelled machine
+    /// Run a workload on a modelled machine
     Simulate(simulate::Args),
-    /// Schedule sibling threads together, on Linux with sched_ext (feature `scheduler`)
+    /// Schedule threads of one program together, on Linux with sched_ext (feature `scheduler`)
     Scheduler(scheduler::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
-    /// Print the manual, or keep a page for every command
+    /// Print the manual page, or write one for every command
     Man(man::Args),
 }
 

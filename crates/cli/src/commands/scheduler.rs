@@ -24,12 +24,12 @@ const EXAMPLE: &str = "Example:\n  workahead scheduler run bonus=0.5slice roles=
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Attach it and stay, with a line each second; Ctrl-C or `stop` gives the tasks back
+    /// Attach the scheduler and print a line each second; Ctrl-C or `stop` detaches it
     #[command(after_help = EXAMPLE)]
     Run(Words),
-    /// Change what runs
+    /// Change settings of the running scheduler
     Set(SetArgs),
-    /// What was counted since it was attached
+    /// Show statistics since it was attached
     Stats {
         /// Print JSON for programs
         #[arg(long)]
@@ -65,7 +65,7 @@ struct Words {
 struct SetArgs {
     #[command(flatten)]
     words: Words,
-    /// Give the bonus to this cgroup alone, by its directory in cgroup2
+    /// Set the bonus of this cgroup only: its directory in cgroup2
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
 }
@@ -74,14 +74,14 @@ struct SetArgs {
 #[command(after_help = "Example:\n  workahead scheduler tune --delay-max 20ms \\\n      \
     --objective \"psql -Atc 'select sum(xact_commit) from pg_stat_database'\"")]
 struct TuneArgs {
-    /// Of the wake-ups, 99 % are to run within this time
+    /// Upper bound for the 99th percentile of the delay from wake-up to run
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = time)]
     delay_max: Duration,
-    /// How long each setting is tried, after as much time to settle
+    /// How long each setting is measured, after the same time to settle
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     window: Duration,
-    /// A shell command that prints a number which grows with what is to be large; without one, how
-    /// often siblings follow each other
+    /// Shell command that prints a growing number whose rate is to be maximised [default: the share
+    /// of switches between siblings]
     #[arg(long, value_name = "COMMAND")]
     objective: Option<String>,
 }
@@ -131,7 +131,7 @@ fn set(args: &SetArgs) -> anyhow::Result<()> {
         let cgroup = std::fs::metadata(folder)
             .with_context(|| format!("can't read the cgroup {}", folder.display()))?;
         if args.words.words.iter().any(|word| !word.starts_with("bonus=")) {
-            return Err(WrongUse::error("a cgroup can have a bonus of its own, nothing else"));
+            return Err(WrongUse::error("only `bonus` can be set for a cgroup"));
         }
         let own = (!args.words.words.is_empty()).then(|| settings.bonus_ns());
         return Ok(remote.set_cgroup_bonus(cgroup.ino(), own)?);

@@ -9,14 +9,14 @@ const HOW: &str = "this workahead was built without the scheduler: build one wit
     cargo build --release --package workahead-cli --features scheduler";
 
 const EXAMPLE: &str = "\
-This workahead was built without the scheduler, because it wants clang and libelf's headers
-(`cargo xtask setup` installs them). To have it:
+This workahead was built without the scheduler, because it needs clang and libelf's headers
+(`cargo xtask setup` installs them). To build it:
   cargo build --release --package workahead-cli --features scheduler
 
 Example, with such a build, as root:
   workahead scheduler run bonus=0.5slice roles=cache";
 
-/// The arguments of `workahead scheduler`: whatever they are.
+/// The arguments of `workahead scheduler`: any.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {

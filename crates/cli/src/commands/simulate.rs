@@ -20,13 +20,13 @@ use crate::{interrupt, output};
 
 const HELP: &str = "\
 Examples:
-  workahead simulate                                    the machines that are described
-  workahead simulate --machine ppro-quad --describe     each figure of one, and where it is from
+  workahead simulate                                    list the modelled machines
+  workahead simulate --machine ppro-quad --describe     every parameter of one, with its source
   workahead simulate --machine p4-ht-512k --workload hash_join --set technique=work-ahead
   workahead simulate --machine p4-ht-512k/ht-off --workload csb_tree --set rows=1000000
   workahead simulate --machine p4-ht-512k --change cache.L2.bytes=2097152 --workload hash_join
   workahead simulate --machine p4-ht-2m --workload utpcc --set clients=4 --set siblings=off
-  workahead study run zhou/modelled_hash_join           a whole study of them
+  workahead study run zhou/modelled_hash_join           a study on modelled machines
 
 Settings are those of a study with `engine = \"modelled\"`. Of walks: technique, threads, rows,
 probe_rows, probes, set_size, siblings, placement; of workloads those of docs/models.md. Nothing is
@@ -35,23 +35,24 @@ measured: every figure is modelled (tier E), and the same on every computer.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
-    /// A modelled machine, with variants after a slash, or its file
+    /// A modelled machine (variants after a slash), or the path of its file
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// What it runs: hash_join, csb_tree, join_index, columnar, bucket or heterogeneous; or a
-    /// database's workload, utpcc, uss, unj, order-entry, sysbench-memory or sysbench-oltp
+    /// What to run: an operator, hash_join, csb_tree, join_index, columnar, bucket or
+    /// heterogeneous; or a database workload, utpcc, uss, unj, order-entry, sysbench-memory or
+    /// sysbench-oltp
     #[arg(long, value_name = "WORKLOAD", requires = "machine")]
     workload: Option<String>,
     /// A setting of the workload; may be given several times
     #[arg(long, value_name = "KEY=VALUE", requires = "workload")]
     set: Vec<String>,
-    /// Another figure for the machine, by its path; may be given several times
+    /// Change a parameter of the machine, by its path; may be given several times
     #[arg(long, value_name = "PATH=VALUE", requires = "machine")]
     change: Vec<String>,
-    /// Every figure of the machine, with its origin
+    /// Print every parameter of the machine with its source
     #[arg(long, requires = "machine", conflicts_with = "workload")]
     describe: bool,
-    /// Seed of the data
+    /// Seed of the random number generator for the data
     #[arg(long, default_value_t = 2005)]
     seed: u64,
     /// Print JSON for programs
@@ -115,7 +116,7 @@ fn list(json: bool) -> anyhow::Result<()> {
     output::text(&table.to_string())
 }
 
-/// What a machine is, figure by figure.
+/// The parameters of a machine.
 #[derive(Serialize)]
 struct Described {
     machine: String,
@@ -147,7 +148,7 @@ fn describe(preset: &Preset, json: bool) -> anyhow::Result<()> {
     output::text(&format!("{}: {}\n\n{table}", described.machine, described.title))
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Serialize)]
 struct Modelled {
     machine: String,

@@ -15,7 +15,7 @@ This workahead was built without SQL, because DataFusion takes long to build. To
 Example, with such a build:
   workahead sql \"select count(*) from t\" --table t=t.parquet";
 
-/// The arguments of `workahead sql`: whatever they are.
+/// The arguments of `workahead sql`: any.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {

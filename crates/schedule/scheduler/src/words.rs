@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::roles::Roles;
 use crate::settings::{Bonus, Key, Settings};
 
-/// The words there are, for a page of help.
+/// All settings, as text for `--help`.
 pub const WORDS: &str = "\
   bonus=50ms|0.5slice      how far behind a sibling may be and still go first; 0 is plain fairness
   limit=100                most aggregations in a row
@@ -17,10 +17,10 @@ pub const WORDS: &str = "\
                            processes of one parent (PostgreSQL)
   roles=machine|cache|core|alone|0,1/2,3
                            which CPU follows which: all CPUs the first, per last-level cache, per
-                           core, nobody, or CPUs by groups, the master first
-  slice=4ms patience=1s    a time slice; who has waited longer goes first whatever the bonus
+                           core, none, or groups of CPUs, the master first
+  slice=4ms patience=1s    a time slice; a task that waits for longer goes first
   preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
-  scan-max=64 survey=0|1   threads looked at per decision; count what is only needed to judge";
+  scan-max=64 survey=0|1   threads examined per decision; also count concurrent groups";
 
 /// Settings changed by words, and roles where a word names them (for this machine as it is now).
 ///

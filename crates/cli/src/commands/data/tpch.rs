@@ -23,8 +23,8 @@ Examples:
   workahead data tpch --scale 1 --out tpch
   workahead data tpch --scale 10 --out big --table orders --table lineitem --threads 8
 
-Writes DIR/<table>.parquet. A table that is there is replaced once the new one is complete.
-Scale 1 is 8.7 million rows, about 350 MB of Parquet. Making text needs 300 MB of memory.";
+Writes DIR/<table>.parquet. An existing table is replaced when the new one is complete.
+Scale 1 is 8.7 million rows, about 350 MB of Parquet. Generating text needs 300 MB of memory.";
 
 /// The arguments of `workahead data tpch`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// The scale factor, from 0.001 to 1000
     #[arg(long, value_name = "FACTOR", default_value = "1")]
     scale: f64,
-    /// The directory to write to; made if missing
+    /// The directory to write to; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Only this table; repeat for several [default: all eight]

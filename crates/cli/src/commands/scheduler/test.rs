@@ -33,7 +33,7 @@ const EXAMPLE: &str = "Examples:\n  workahead scheduler test\n  \
 pub(super) struct Args {
     #[command(flatten)]
     words: Words,
-    /// How long each of the three is counted
+    /// How long each of the three configurations is measured
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = super::time)]
     window: Duration,
     /// Threads of each program on each CPU
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let [with, without] = [&seen.itas, &seen.no_bonus].map(|figures| figures.get("same_share"));
     match (with, without) {
         (Some(with), Some(without)) if settings.bonus_ns() == 0 || with > without => Ok(()),
-        _ => bail!("siblings don't follow each other more often than without a bonus"),
+        _ => bail!("siblings do not follow each other more often than without a bonus"),
     }
 }
 
