@@ -21,6 +21,7 @@ mod prints;
 mod stubs;
 mod tree;
 mod unsafety;
+mod unused;
 mod words;
 
 pub(crate) use finding::{Finding, Weight};
@@ -32,7 +33,7 @@ use crate::workspace::Workspace;
 
 /// The rules, by the name that the summary gives them.
 type Rule = fn(&Tree) -> Vec<Finding>;
-const RULES: [(&str, Rule); 15] = [
+const RULES: [(&str, Rule); 16] = [
     ("checkouts", checkouts::check),
     ("components", components::check),
     ("dead files", dead::check),
@@ -47,6 +48,7 @@ const RULES: [(&str, Rule); 15] = [
     ("prints", prints::check),
     ("stubs", stubs::check),
     ("unsafe", unsafety::check),
+    ("unused", unused::check),
     ("words", words::check),
 ];
 
