@@ -12,15 +12,21 @@ use super::{File, Finding, Tree};
 
 /// Folders and files that still have refused phrases or names. The aim is an empty list: entries
 /// are only ever removed, and one with nothing left to refuse is reported.
-const NOT_YET: [&str; 13] = [
-    "crates/cli/",
+const NOT_YET: [&str; 19] = [
+    "crates/cli/src/commands/cluster",
+    "crates/cli/src/commands/counters",
+    "crates/cli/src/commands/join",
+    "crates/cli/src/commands/reproduce",
+    "crates/cli/src/commands/sql",
+    "crates/cli/src/commands/study",
+    "crates/cli/tests/counters_live.rs",
+    "crates/cli/tests/inside.rs",
     "crates/execute/cluster/",
     "crates/execute/datafusion/",
     "crates/execute/join/",
     "crates/execute/python",
     "crates/execute/sql/",
     "crates/measure/counters/",
-    "crates/measure/duckdb/",
     "crates/measure/engines/",
     "crates/measure/report/",
     "crates/measure/study/",

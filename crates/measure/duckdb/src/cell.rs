@@ -27,12 +27,12 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// A whole number, as near as it can be had.
+    /// A whole number; a real number beyond 64 bits.
     pub(crate) fn whole(number: i128) -> Self {
         i64::try_from(number).map_or(Cell::Real(number as f64), Cell::Int)
     }
 
-    /// A decimal number, as near as it can be had.
+    /// A decimal number; a real number beyond 64 bits or 18 places.
     pub(crate) fn decimal(units: i128, scale: u8) -> Self {
         match i64::try_from(units) {
             Ok(units) if scale <= 18 => Cell::Decimal { units, scale },

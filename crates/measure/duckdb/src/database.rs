@@ -43,7 +43,7 @@ impl Database {
     /// Opens a file, which is made when it is not there, with settings that must be given first.
     ///
     /// # Errors
-    /// When the file can't be had or is no database, or a setting is none.
+    /// When the file can't be opened or is not a database, or a setting is unknown.
     pub fn open(library: Library, path: &Path, settings: &[(&str, &str)]) -> Result<Self, Error> {
         let path = CString::new(path.as_os_str().as_bytes())
             .map_err(|_| Error::ours("a path with a zero byte in it"))?;

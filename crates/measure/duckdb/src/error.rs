@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// DuckDB can't do what it was asked to.
+/// An error of DuckDB or of loading it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,8 +18,8 @@ pub enum Error {
         /// What names another place.
         variable: &'static str,
     },
-    /// What is there is no such library, or of another age.
-    #[error("{} is no library of DuckDB that can be used: {says}", path.display())]
+    /// The file is not DuckDB's library, or of an unsupported version.
+    #[error("{} is not a usable library of DuckDB: {says}", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,

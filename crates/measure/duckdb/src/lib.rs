@@ -1,13 +1,13 @@
-//! DuckDB over its C API, from a library that is loaded when it is asked for.
+//! DuckDB over its C API, from a library that is loaded at run time.
 //!
 //! ```text
 //! Library::find ─► Database::open ─► connect ─► prepare ─► execute(values) ─► chunks of cells
 //!                                           └─► append(table) ─► rows
 //! ```
 //!
-//! Nothing is linked: a build without DuckDB is whole, and a machine without it is told in one line
-//! how to get it. Only what a client of a database needs is here; every unsafe line is in
-//! this crate, so that whoever uses it may forbid them.
+//! Nothing is linked: a build needs no DuckDB, and where it is missing one line says how
+//! to install it. Only what a client of a database needs is here; every unsafe line is in
+//! this crate, so that its users may forbid them.
 //!
 //! ```no_run
 //! use workahead_duckdb::{Cell, Database, Library};

@@ -1,7 +1,7 @@
 //! Where the library lies.
 //!
 //! ```text
-//! the place that was asked for ─► $WORKAHEAD_DUCKDB ─► the cache that setup fills ─► the system's
+//! the given place ─► $WORKAHEAD_DUCKDB ─► the cache that setup fills ─► the system's
 //! ```
 
 use std::ffi::OsString;
