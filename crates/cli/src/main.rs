@@ -10,6 +10,7 @@
 
 mod commands;
 mod counting;
+mod engines;
 mod errors;
 mod interrupt;
 mod memory;

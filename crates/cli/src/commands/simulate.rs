@@ -10,13 +10,13 @@ use workahead_engines::modelled;
 use workahead_simulator::catalogue;
 use workahead_simulator::preset::{Figure, Preset};
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, Sample, Stop};
 use workahead_study::protocol::Protocol;
 use workahead_study::setting::{Setting, Settings};
 
 use super::study::summary;
 use crate::errors::WrongUse;
-use crate::{interrupt, output};
+use crate::{engines, interrupt, output};
 
 const HELP: &str = "\
 Examples:
@@ -175,7 +175,7 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         protocol: Protocol::default(),
     };
     let stop = Stop::from(interrupt::listen()?);
-    let mut engine = workahead_engines::open("modelled")?;
+    let mut engine = engines::registry().open("modelled", &EngineContext::default())?;
     let sample = sample(engine.as_mut(), &cell, &stop).map_err(|error| match error {
         EngineError::Failed(_) | EngineError::Unknown { .. } => wrong(error),
         error => error.into(),

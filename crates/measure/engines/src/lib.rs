@@ -8,7 +8,6 @@
 //! - `attach`: a server that already runs, by its URL.
 //! - `scheduled`: any of those on this machine, their runs scheduled by whom the study names.
 //! - `door`: how a database is entered, whatever it is.
-//! - `inside`: one cell of those in this process, run by a process of its own and nothing else.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
 
 #![forbid(unsafe_code)]
@@ -23,7 +22,6 @@ pub mod door;
 pub mod duckdb;
 pub mod fill;
 mod given;
-pub mod inside;
 pub mod load;
 pub mod mariadb;
 pub mod modelled;
@@ -37,47 +35,85 @@ pub mod sysbench;
 mod watcher;
 
 use attach::{Access, Target};
-use workahead_study::engine::{Engine, EngineError};
+use scheduled::Scheduled;
+use served::Served;
+use sysbench::Sysbench;
+use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
-/// Names of the engines of this build.
-pub const NAMES: &[&str] = &["native", "sysbench", "postgres", "mariadb", "duckdb", "datafusion"];
+/// Adds the engines to those of a program.
+pub fn register(registry: &mut EngineRegistry) {
+    native::register(registry);
+    for entry in [
+        EngineEntry {
+            name: sysbench::NAME,
+            description: "sysbench's memory program, in this process",
+            open: |context| scheduled(Sysbench::open(context)?),
+            open_worker: None,
+        },
+        EngineEntry {
+            name: "postgres",
+            description: "a private server of PostgreSQL and its clients",
+            open: |context| scheduled(Served::postgres(context)?),
+            open_worker: None,
+        },
+        EngineEntry {
+            name: "mariadb",
+            description: "a private server of MariaDB and its clients",
+            open: |context| scheduled(Served::mariadb(context)?),
+            open_worker: None,
+        },
+        EngineEntry {
+            name: "duckdb",
+            description: "DuckDB, in this process",
+            open: |context| scheduled(Served::duckdb(context)?),
+            open_worker: Some(|context| Ok(Box::new(Served::duckdb(context)?))),
+        },
+        DATAFUSION,
+    ] {
+        registry.register(entry);
+    }
+    modelled::register(registry);
+}
+
+#[cfg(feature = "sql")]
+const DATAFUSION: EngineEntry = EngineEntry {
+    name: "datafusion",
+    description: "DataFusion, in this process",
+    open: |context| scheduled(Served::datafusion(context)?),
+    open_worker: Some(|context| Ok(Box::new(Served::datafusion(context)?))),
+};
+
+#[cfg(not(feature = "sql"))]
+const DATAFUSION: EngineEntry = EngineEntry {
+    name: "datafusion",
+    description: "DataFusion, in this process (not in this build)",
+    open: |_| Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
+    open_worker: None,
+};
 
 #[cfg(not(feature = "sql"))]
 const WITHOUT_SQL: &str = "this workahead was built without DataFusion: build one with it by \
     cargo build --release --package workahead-cli --features sql";
 
+fn scheduled(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(Scheduled(Box::new(engine))))
+}
+
 /// The engine of a name on a server that already runs.
 ///
 /// # Errors
 /// When it is another product, nobody answers there, or its user is not let in.
-pub fn attached(name: &str, to: Target, access: Access) -> Result<Box<dyn Engine>, EngineError> {
-    let served = served::Served::attached(to, access)?;
+pub fn attached(
+    name: &str,
+    target: Target,
+    access: Access,
+    context: &EngineContext,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let served = Served::attached(target, access, context)?;
     match served.name() {
         product if product == name => Ok(Box::new(served)),
         product => Err(EngineError::Failed(format!(
             "the study is for `{name}`, and the URL leads to `{product}`: change one of them"
         ))),
     }
-}
-
-/// Opens an engine by the name that studies use.
-///
-/// # Errors
-/// When this build has no engine of that name.
-pub fn open(name: &str) -> Result<Box<dyn Engine>, EngineError> {
-    let engine: Box<dyn Engine> = match name {
-        // Its scheduler is a model's.
-        "modelled" => return Ok(Box::new(modelled::Modelled::default())),
-        "native" => Box::new(native::Native::new()),
-        "sysbench" => Box::new(sysbench::Sysbench::default()),
-        "postgres" => Box::new(served::Served::postgres()),
-        "mariadb" => Box::new(served::Served::mariadb()),
-        "duckdb" => Box::new(served::Served::duckdb()),
-        #[cfg(feature = "sql")]
-        "datafusion" => Box::new(served::Served::datafusion()),
-        #[cfg(not(feature = "sql"))]
-        "datafusion" => return Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
-        _ => return Err(EngineError::unknown("engine", name, NAMES.iter().copied())),
-    };
-    Ok(Box::new(scheduled::Scheduled(engine)))
 }

@@ -23,13 +23,12 @@ mod orders;
 pub(crate) mod queues;
 mod sysbench;
 
-use std::path::Path;
-
 use workahead_machine::EvidenceTier;
 use workahead_simulator::drivers::micro::Query;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
-use workahead_study::watch::Watch;
+use workahead_study::engine::{
+    Engine, EngineContext, EngineEntry, EngineError, EngineRegistry, Need, Sample, Stop,
+};
 
 use crate::given::Given;
 use crate::native::modelled::{Model, Walks};
@@ -87,6 +86,31 @@ pub struct Modelled {
     walks: Walks,
 }
 
+/// The name that studies use.
+const NAME: &str = "modelled";
+
+/// Adds the engine to those of a program.
+pub fn register(registry: &mut EngineRegistry) {
+    registry.register(EngineEntry {
+        name: NAME,
+        description: "walks and whole workloads on modelled machines",
+        open: |context| Ok(Box::new(Modelled::open(context)?)),
+        open_worker: None,
+    });
+}
+
+impl Modelled {
+    /// Opens it. Counters are always there and there are no functions to sample: what is to be
+    /// watched changes nothing.
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented.
+    pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
+        context.without_instrumentation(NAME)?;
+        Ok(Self::default())
+    }
+}
+
 /// The workload of a cell, unless it is a walk's.
 fn workload(given: &Given<'_>) -> Result<Option<&'static dyn Workload>, EngineError> {
     let name: String = given.text("workload", String::new())?;
@@ -104,20 +128,11 @@ fn failed(error: impl std::fmt::Display) -> EngineError {
 
 impl Engine for Modelled {
     fn name(&self) -> &str {
-        "modelled"
+        NAME
     }
 
     fn version(&self) -> String {
         format!("{} (model)", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn keep_in(&mut self, home: &Path) {
-        self.walks.keep_in(home);
-    }
-
-    fn watch(&mut self, _: &Watch) -> Result<(), EngineError> {
-        // A model counts everything in every run; it has no functions to sample.
-        Ok(())
     }
 
     fn tier(&self) -> Option<(EvidenceTier, String)> {

@@ -50,21 +50,23 @@ mod tree;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use workahead_counters::event::Privilege;
 use workahead_machine::EvidenceTier;
 use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::engine::{
+    Engine, EngineContext, EngineEntry, EngineError, EngineRegistry, Need, Sample, Stop,
+};
 use workahead_study::inside::Command;
-use workahead_study::instrument::{CACHES, Instrumentation};
-use workahead_study::watch::Watch;
+use workahead_study::instrument::CACHES;
 use workahead_walks::isa::Detected;
 
 use crate::below::{Below, no_command};
 use crate::given::Given;
+use crate::scheduled::Scheduled;
 use crate::watcher::{self, Watcher, by_role};
 use crew::{Crew, Ran, failed};
 use how::{How, References, Results};
@@ -74,6 +76,9 @@ use tree::Descent;
 
 /// Output batches, stacks, and what else a run needs beside its data.
 const BESIDE_BYTES: u64 = 64 << 20;
+
+/// The name that studies use.
+const NAME: &str = "native";
 
 /// The engine.
 pub struct Native {
@@ -90,6 +95,16 @@ pub struct Native {
     below: Option<Below>,
     /// What runs a cell alone.
     command: Option<Command>,
+}
+
+/// Adds the engine to those of a program.
+pub fn register(registry: &mut EngineRegistry) {
+    registry.register(EngineEntry {
+        name: NAME,
+        description: "walks over real memory, in this process",
+        open: |context| Ok(Box::new(Scheduled(Box::new(Native::open(context)?)))),
+        open_worker: Some(|context| Ok(Box::new(Native::open(context)?))),
+    });
 }
 
 /// Which data a cell is about.
@@ -176,21 +191,29 @@ impl Shape {
 }
 
 impl Native {
-    /// On the machine this process runs on.
-    #[must_use]
-    pub fn new() -> Self {
+    /// Opens it, on the machine this process runs on.
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented and can't be.
+    pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
         let machine = Machine::here();
-        let footprint = Footprint::of(&machine);
-        Self {
+        let limits = context.limits.clone();
+        let footprint = Footprint::of(&machine, limits.as_ref());
+        if context.instrumentation.is_some() && context.worker.is_none() {
+            return Err(no_command(NAME));
+        }
+        Ok(Self {
             machine,
             footprint,
-            limits: None,
+            limits,
             made: None,
-            watcher: None,
-            home: std::env::temp_dir(),
-            below: None,
-            command: None,
-        }
+            // What the kernel does for a walk is page faults, and those are over when it is
+            // measured.
+            watcher: Watcher::of(context, &[Privilege::User]),
+            home: context.data_dir.clone(),
+            below: context.instrumentation.as_ref().map(Below::new).transpose()?,
+            command: context.worker.clone(),
+        })
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How), EngineError> {
@@ -270,51 +293,31 @@ impl Native {
 
 impl Default for Native {
     fn default() -> Self {
-        Self::new()
+        let machine = Machine::here();
+        Self {
+            footprint: Footprint::of(&machine, None),
+            machine,
+            limits: None,
+            made: None,
+            watcher: None,
+            home: std::env::temp_dir(),
+            below: None,
+            command: None,
+        }
     }
 }
 
 impl Engine for Native {
     fn name(&self) -> &str {
-        "native"
+        NAME
     }
 
     fn version(&self) -> String {
         format!("{} ({} code)", env!("CARGO_PKG_VERSION"), Detected::best().name())
     }
 
-    fn keep_in(&mut self, home: &Path) {
-        home.clone_into(&mut self.home);
-    }
-
-    fn run_alone_by(&mut self, command: &Command) {
-        self.command = Some(command.clone());
-    }
-
-    fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
-        if self.command.is_none() {
-            return Err(no_command(self.name()));
-        }
-        self.below = Some(Below::new(with)?);
-        Ok(())
-    }
-
     fn tier(&self) -> Option<(EvidenceTier, String)> {
         self.below.as_ref().map(|_| Below::tier())
-    }
-
-    fn learn(&mut self, limits: &Limits) {
-        self.footprint.learn(limits);
-        self.limits = Some(limits.clone());
-        if let Some(watcher) = &mut self.watcher {
-            watcher.learn(limits);
-        }
-    }
-
-    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
-        // What the kernel does for a walk is page faults, and those are over when it is measured.
-        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &[Privilege::User]));
-        Ok(())
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {

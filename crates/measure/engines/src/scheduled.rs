@@ -24,16 +24,10 @@ mod kernel;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use workahead_machine::EvidenceTier;
-use workahead_machine::limits::Limits;
 use workahead_scheduler::{Roles, Settings, changed};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
-use workahead_study::inside::Command;
-use workahead_study::instrument::Instrumentation;
-use workahead_study::watch::Watch;
 
 const KEY: &str = "scheduler";
 
@@ -78,26 +72,6 @@ impl Engine for Scheduled {
 
     fn version(&self) -> String {
         self.0.version()
-    }
-
-    fn learn(&mut self, limits: &Limits) {
-        self.0.learn(limits);
-    }
-
-    fn keep_in(&mut self, home: &Path) {
-        self.0.keep_in(home);
-    }
-
-    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
-        self.0.watch(watch)
-    }
-
-    fn run_alone_by(&mut self, command: &Command) {
-        self.0.run_alone_by(command);
-    }
-
-    fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
-        self.0.instrument(with)
     }
 
     fn tier(&self) -> Option<(EvidenceTier, String)> {

@@ -72,23 +72,20 @@ mod work;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use workahead_counters::event::Privilege;
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::{self, SmtAxis};
 use workahead_machine::control::{Cannot, Controls};
-use workahead_machine::limits::Limits;
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, EvidenceTier, Machine, Sysroot};
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Need, Sample, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, Need, Sample, Stop};
 use workahead_study::inside::Command;
-use workahead_study::instrument::Instrumentation;
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
-use workahead_study::watch as study;
 use workahead_workloads::client::Workload;
 
 use asked::Asked;
@@ -129,55 +126,67 @@ pub struct Served {
 
 impl Served {
     /// PostgreSQL, as it is installed.
-    #[must_use]
-    pub fn postgres() -> Self {
-        Self::of(Box::new(Private::<crate::postgres::Server>::default()))
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented and can't be.
+    pub fn postgres(context: &EngineContext) -> Result<Self, EngineError> {
+        Self::open(Box::new(Private::<crate::postgres::Server>::default()), context)
     }
 
     /// MariaDB, as it is installed.
-    #[must_use]
-    pub fn mariadb() -> Self {
-        Self::of(Box::new(Private::<crate::mariadb::Server>::default()))
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented and can't be.
+    pub fn mariadb(context: &EngineContext) -> Result<Self, EngineError> {
+        Self::open(Box::new(Private::<crate::mariadb::Server>::default()), context)
     }
 
     /// DuckDB, in this process.
-    #[must_use]
-    pub fn duckdb() -> Self {
-        Self::of(Box::new(duckdb::DuckDb::default()))
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented and can't be.
+    pub fn duckdb(context: &EngineContext) -> Result<Self, EngineError> {
+        Self::open(Box::new(duckdb::DuckDb::default()), context)
     }
 
     /// A database of a server that already runs.
     ///
     /// # Errors
     /// When nobody answers, or the server does not let its user in.
-    pub fn attached(target: Target, access: Access) -> Result<Self, EngineError> {
-        Ok(Self::of(Box::new(attached::Attached::new(target, access)?)))
+    pub fn attached(
+        target: Target,
+        access: Access,
+        context: &EngineContext,
+    ) -> Result<Self, EngineError> {
+        Self::open(Box::new(attached::Attached::new(target, access)?), context)
     }
 
     /// DataFusion, in this process.
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented and can't be.
     #[cfg(feature = "sql")]
-    #[must_use]
-    pub fn datafusion() -> Self {
-        Self::of(Box::new(datafusion::DataFusion::default()))
+    pub fn datafusion(context: &EngineContext) -> Result<Self, EngineError> {
+        Self::open(Box::new(datafusion::DataFusion::default()), context)
     }
 
-    fn of(database: Box<dyn Database>) -> Self {
-        let home = std::env::temp_dir().join("workahead");
-        let machine = Machine::here();
-        let (found, explained) = (BTreeMap::new(), BTreeMap::new());
-        Self {
+    fn open(database: Box<dyn Database>, context: &EngineContext) -> Result<Self, EngineError> {
+        if context.instrumentation.is_some() {
+            instrumented::can(database.as_ref(), context)?;
+        }
+        Ok(Self {
+            home: context.data_dir.join(database.folder()),
             database,
-            machine,
-            home,
+            machine: Machine::here(),
             controls: None,
             open: None,
             data: None,
-            found,
-            explained,
-            watcher: None,
-            below: None,
-            command: None,
-        }
+            found: BTreeMap::new(),
+            explained: BTreeMap::new(),
+            watcher: Watcher::of(context, &[Privilege::User, Privilege::Kernel]),
+            below: context.instrumentation.as_ref().map(Below::new).transpose()?,
+            command: context.worker.clone(),
+        })
     }
 
     /// The CPUs of the server; none where it may use all.
@@ -370,32 +379,6 @@ impl Engine for Served {
 
     fn version(&self) -> String {
         self.database.version().unwrap_or_else(|error| error.to_string())
-    }
-
-    fn keep_in(&mut self, home: &Path) {
-        self.home = home.join(self.database.folder());
-    }
-
-    fn learn(&mut self, limits: &Limits) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.learn(limits);
-        }
-    }
-
-    fn watch(&mut self, watch: &study::Watch) -> Result<(), EngineError> {
-        let sides = [Privilege::User, Privilege::Kernel];
-        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &sides));
-        Ok(())
-    }
-
-    fn run_alone_by(&mut self, command: &Command) {
-        self.command = Some(command.clone());
-    }
-
-    fn instrument(&mut self, with: &Instrumentation) -> Result<(), EngineError> {
-        instrumented::can(self)?;
-        self.below = Some(Below::new(with)?);
-        Ok(())
     }
 
     fn tier(&self) -> Option<(EvidenceTier, String)> {

@@ -16,8 +16,7 @@
 use workahead_counters::event::Privilege;
 use workahead_machine::pages::Pages;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
-use workahead_study::watch::Watch;
+use workahead_study::engine::{Answer, Engine, EngineContext, EngineError, Need, Sample, Stop};
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::memory::{
     self, Access, BetweenBlocks, Operation, Options, Ran, Scope,
@@ -39,11 +38,25 @@ const BLOCK_BYTES_MAX: usize = 4 << 30;
 /// 256 MiB by default: a cell is to take a second, not sysbench's minute.
 const TOTAL_BYTES: usize = 256 << 20;
 
+/// The name that studies use.
+pub(crate) const NAME: &str = "sysbench";
+
 /// The engine.
 #[derive(Debug, Default)]
 pub struct Sysbench {
     /// What is watched beside time, where a study asks for it.
     watcher: Option<Watcher>,
+}
+
+impl Sysbench {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When its cells are to be instrumented.
+    pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
+        context.without_instrumentation(NAME)?;
+        Ok(Self { watcher: Watcher::of(context, &[Privilege::User, Privilege::Kernel]) })
+    }
 }
 
 fn read(cell: &Cell) -> Result<Options, EngineError> {
@@ -110,17 +123,11 @@ fn sample(options: &Options, ran: &Ran) -> Sample {
 
 impl Engine for Sysbench {
     fn name(&self) -> &str {
-        "sysbench"
+        NAME
     }
 
     fn version(&self) -> String {
         format!("Workahead {} after sysbench 0.4 and 1.0", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn watch(&mut self, watch: &Watch) -> Result<(), EngineError> {
-        let sides = [Privilege::User, Privilege::Kernel];
-        self.watcher = (!watch.is_nothing()).then(|| Watcher::new(watch, &sides));
-        Ok(())
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {

@@ -32,7 +32,7 @@ use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
 use workahead_machine::{CpuSet, Machine, Sysroot};
-use workahead_study::engine::Sample;
+use workahead_study::engine::{EngineContext, Sample};
 use workahead_study::watch::{Watch, Watched};
 
 /// Watches samples of one engine.
@@ -104,8 +104,15 @@ pub(crate) enum Watchee {
 }
 
 impl Watcher {
+    /// For an engine that is opened; none where its context asks for nothing to be watched.
+    pub(crate) fn of(context: &EngineContext, privileges: &[Privilege]) -> Option<Self> {
+        let limits = context.limits.as_ref();
+        let watch = Some(&context.watch).filter(|watch| !watch.is_nothing())?;
+        Some(Self::new(watch, privileges, limits))
+    }
+
     /// Finds out what of a study's wishes can be watched on this machine.
-    pub(crate) fn new(watch: &Watch, privileges: &[Privilege]) -> Self {
+    fn new(watch: &Watch, privileges: &[Privilege], limits: Option<&Limits>) -> Self {
         let machine = Machine::here();
         let counter = (!watch.counters.is_empty()).then(|| {
             let choice = Choice {
@@ -126,13 +133,8 @@ impl Watcher {
             by,
             not_by,
             profiled: BTreeMap::new(),
-            penalties: None,
+            penalties: limits.and_then(Penalties::of),
         }
-    }
-
-    /// Takes note of what misses cost on this machine.
-    pub(crate) fn learn(&mut self, limits: &Limits) {
-        self.penalties = Penalties::of(limits);
     }
 
     /// Begins to watch a sample of a cell. `window_s` is how long it will take, where that is

@@ -4,8 +4,8 @@
 mod resident;
 
 use resident::weighed;
-use workahead_engines::open;
-use workahead_study::engine::Stop;
+use workahead_engines::native::Native;
+use workahead_study::engine::{Engine, Stop};
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
@@ -38,7 +38,7 @@ fn cells_need_what_they_say() {
         );
         let plan = Plan::new(&Spec::parse("memory", &text).unwrap());
         let (cell, stop) = (&plan.cells[0], Stop::new());
-        let mut engine = open("native").unwrap();
+        let mut engine = Native::default();
         let needed = engine.check(cell).unwrap().memory_bytes as usize;
         let (_, growth) = weighed(|| {
             engine.prepare(cell, &stop).unwrap();

@@ -6,10 +6,9 @@ use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
-use workahead_engines::open;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Sample, Stop};
 use workahead_study::inside::{Command, Request};
 use workahead_study::instrument::CACHES;
 use workahead_study::plan::Plan;
@@ -154,9 +153,15 @@ fn one_cell_alone() {
     if text.is_empty() {
         return;
     }
-    let reply = workahead_engines::inside::reply(&Request::parse(&text).unwrap());
+    let reply = engines().reply(&Request::parse(&text).unwrap());
     let line = format!("\n{}\n", reply.unwrap_or_else(|error| panic!("{error}")).line());
     io::stdout().write_all(line.as_bytes()).unwrap();
+}
+
+fn engines() -> EngineRegistry {
+    let mut engines = EngineRegistry::default();
+    workahead_engines::register(&mut engines);
+    engines
 }
 
 fn run(engine: &mut dyn Engine, cell: &Cell) -> Result<Sample, EngineError> {
@@ -170,20 +175,20 @@ fn every_cell_of_every_study_runs() {
     // A server's own user may enter it, as it may not /root.
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
+    let engines = engines();
     for study in catalogue::all() {
         let spec = Spec::parse(study.id, study.text).unwrap();
         if spec.engine == "datafusion" && !cfg!(feature = "sql") {
             continue;
         }
-        let mut engine = open(&spec.engine).unwrap();
-        let served = !["native", "modelled", "sysbench"].contains(&spec.engine.as_str());
-        engine.keep_in(home.path());
         let plan = Plan::new(&spec);
-        engine.watch(&plan.watch).unwrap();
-        engine.run_alone_by(&command());
-        if let Some(instrumented) = &plan.instrumented {
-            engine.instrument(instrumented).unwrap();
-        }
+        let context = EngineContext {
+            data_dir: home.path().to_owned(),
+            worker: Some(command()),
+            ..EngineContext::of(&plan)
+        };
+        let mut engine = engines.open(&spec.engine, &context).unwrap();
+        let served = !["native", "modelled", "sysbench"].contains(&spec.engine.as_str());
         // Those that differ in size only are then the same.
         let mut seen = HashSet::new();
         for cell in plan.cells {

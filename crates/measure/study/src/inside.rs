@@ -15,7 +15,19 @@ use serde::{Deserialize, Serialize};
 use workahead_machine::limits::Limits;
 
 use crate::cell::Cell;
-use crate::engine::Answer;
+use crate::engine::{Answer, Engine, EngineError};
+
+/// An engine whose work is done in our own process.
+///
+/// Nothing is timed, watched or explained in a worker process: every instruction beside the work
+/// would be counted with it.
+pub trait Worker: Engine {
+    /// Runs a cell that is prepared, and nothing but it.
+    ///
+    /// # Errors
+    /// When the cell can't be run.
+    fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError>;
+}
 
 /// What starts such a process: for engines that can't know who they are a part of.
 #[derive(Debug, Clone, PartialEq, Eq)]

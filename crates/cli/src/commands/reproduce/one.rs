@@ -74,16 +74,15 @@ fn at(asked: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Res
         if results.is_complete() {
             return Ok((results, State::Taken));
         }
-        let begun = resume::continued(dir, ground(args, stop), chosen::engine)?;
+        let begun = resume::continued(dir, ground(args, stop), |spec| Ok(chosen::opener(spec)))?;
         return go_on(begun, args, dir);
     }
-    let engine = chosen::engine(asked)?;
     let claim = |_: &Spec| match args.force {
         true => Ok(directory::claim_replacing(dir)?),
         false => Ok(directory::claim(dir)?),
     };
     let wanted = (asked.clone(), args.repetitions);
-    go_on(run::begin(wanted, engine, ground(args, stop), claim)?, args, dir)
+    go_on(run::begin(wanted, chosen::opener(asked), ground(args, stop), claim)?, args, dir)
 }
 
 fn ground(args: &Args, stop: &Stop) -> Ground {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use workahead_machine::limits::Limits;
 use workahead_machine::{Error, Machine};
-use workahead_study::engine::{Engine, Stop};
+use workahead_study::engine::{Engine, EngineContext, Stop};
 use workahead_study::log;
 use workahead_study::needs;
 use workahead_study::plan::Plan;
@@ -14,6 +14,7 @@ use workahead_study::record::Record;
 use workahead_study::runner::{self, End, Event, Job};
 use workahead_study::spec::Spec;
 
+use super::chosen::Opener;
 use super::limits::Asked;
 use super::{duration, finish, host, progress};
 
@@ -27,12 +28,19 @@ pub(crate) struct Ground {
     pub(crate) json: bool,
 }
 
+/// An engine, with what it was opened by.
+pub(crate) struct Opened {
+    pub(crate) open: Opener,
+    pub(crate) context: EngineContext,
+    pub(crate) engine: Box<dyn Engine>,
+}
+
 pub(crate) struct Begun {
     pub(crate) dir: PathBuf,
     pub(crate) record: Record,
     pub(crate) spec: Spec,
     pub(crate) plan: Plan,
-    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) opened: Opened,
     pub(crate) machine: Machine,
     pub(crate) stop: Stop,
     pub(crate) duration: duration::Allowed,
@@ -57,7 +65,7 @@ impl Begun {
             learnt => learnt?,
         }
         progress::remark_missing(&self.spec, &self.record.host);
-        let Self { dir, record, plan, mut engine, stop, duration, .. } = self;
+        let Self { dir, record, plan, mut opened, stop, duration, .. } = self;
         let plan = plan.skipping(&record.needs);
         let job = Job { plan: &plan, fingerprint: &record.plan, dir: &dir };
         let mut watch = duration.watch(&plan, &log::read(&dir, &record.plan, &plan)?);
@@ -68,7 +76,7 @@ impl Begun {
                 }
                 observe(event);
             };
-            runner::run(job, engine.as_mut(), &stop, &mut watched)
+            runner::run(job, opened.engine.as_mut(), &stop, &mut watched)
         })?;
         Ok((end, watch.exceeded))
     }
@@ -83,9 +91,11 @@ impl Begun {
             None => asked.known(&self.machine, &self.stop)?,
         };
         let Some(limits) = limits else { return Ok(()) };
-        self.engine.learn(&limits);
         self.record.host.siblings = host::has_siblings(&self.machine, Some(&limits));
-        let needs = needs::of(&self.plan, self.engine.as_ref())?;
+        let Opened { open, context, engine } = &mut self.opened;
+        context.limits = Some(limits.clone());
+        *engine = open(context)?;
+        let needs = needs::of(&self.plan, engine.as_ref())?;
         needs::fit(&self.spec, &needs, host::available_bytes(&self.machine))?;
         self.record.needs = needs;
         if self.record.limits.is_none() {

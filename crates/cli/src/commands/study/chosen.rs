@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use workahead_engines::attach::{Access, Target};
 use workahead_study::catalogue;
-use workahead_study::engine::{Engine, EngineError};
+use workahead_study::engine::{Engine, EngineContext};
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
 use super::inside;
+use crate::engines;
 use crate::errors::WrongUse;
 
 #[derive(Debug, clap::Args)]
@@ -55,34 +56,41 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Opens the engine that a study names, there or here.
-    pub(crate) fn engine(&self, spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
-        let Some(url) = &self.attach else { return engine(spec) };
+    /// What opens the engine that a study names, there or here.
+    pub(crate) fn opener(&self, spec: &Spec) -> anyhow::Result<Opener> {
+        let Some(url) = &self.attach else { return Ok(opener(spec)) };
         let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
         let target =
             Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
         let target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
-        workahead_engines::attached(&spec.engine, target, access)
-            .with_context(|| format!("study `{}`", spec.id))
+        let (engine, id) = (spec.engine.clone(), spec.id.clone());
+        Ok(Box::new(move |context| {
+            workahead_engines::attached(&engine, target.clone(), access, context)
+                .with_context(|| format!("study `{id}`"))
+        }))
     }
 }
 
-/// Opens the engine that a study names.
-pub(crate) fn engine(spec: &Spec) -> anyhow::Result<Box<dyn Engine>> {
-    workahead_engines::open(&spec.engine).with_context(|| format!("study `{}`", spec.id))
+/// Opens the engine of one study: before anything is run, to check it, and again when the machine's
+/// limits are known.
+pub(crate) type Opener = Box<dyn Fn(&EngineContext) -> anyhow::Result<Box<dyn Engine>>>;
+
+/// What opens the engine that a study names.
+pub(crate) fn opener(spec: &Spec) -> Opener {
+    let (engine, id) = (spec.engine.clone(), spec.id.clone());
+    Box::new(move |context| {
+        engines::registry().open(&engine, context).with_context(|| format!("study `{id}`"))
+    })
 }
 
-/// Tells an engine what is to be watched of every cell, and what it is to be run below.
-pub(crate) fn tell(engine: &mut dyn Engine, plan: &Plan) -> Result<(), EngineError> {
-    engine.watch(&plan.watch)?;
-    if let Some(command) = inside::command() {
-        engine.run_alone_by(&command);
-    }
-    plan.instrumented.as_ref().map_or(Ok(()), |with| engine.instrument(with))
+/// What the engine of a run plan is opened with, its limits aside.
+pub(crate) fn context(plan: &Plan, data_dir: &Path) -> EngineContext {
+    let (data_dir, worker) = (data_dir.to_owned(), inside::command());
+    EngineContext { data_dir, worker, ..EngineContext::of(plan) }
 }
 
 /// Where servers keep their data.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Kept {
     /// Where private servers keep their data between runs [default: /var/tmp/workahead-UID]
     #[arg(long, value_name = "DIR")]

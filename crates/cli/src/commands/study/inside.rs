@@ -8,7 +8,7 @@ use anyhow::Context;
 use workahead_study::inside::{Command, Request};
 
 use crate::errors::WrongUse;
-use crate::output;
+use crate::{engines, output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
@@ -18,7 +18,7 @@ pub(crate) fn run(Args {}: Args) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     std::io::stdin().read_to_end(&mut text).context("can't read the request")?;
     let request = Request::parse(&text).map_err(WrongUse::error)?;
-    let reply = workahead_engines::inside::reply(&request)?;
+    let reply = engines::registry().reply(&request)?;
     output::text(&reply.line())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use workahead_study::setting::{Settings, one_line};
 use workahead_study::spec::Spec;
 use workahead_study::{fingerprint, needs};
 
-use super::chosen::{self, Chosen};
+use super::chosen::{self, Chosen, Kept};
 use super::summary;
 use crate::output;
 
@@ -52,8 +52,8 @@ struct Round {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     let plan = Plan::new(&spec);
-    let mut engine = chosen::engine(&spec)?;
-    chosen::tell(engine.as_mut(), &plan)?;
+    let usual = Kept::default().directory();
+    let engine = chosen::opener(&spec)(&chosen::context(&plan, &usual))?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let fingerprint = fingerprint::of(&plan, engine.as_ref());
     let plan = plan.skipping(&needs);

@@ -5,15 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use workahead_machine::Machine;
-use workahead_study::engine::Engine;
 use workahead_study::error::StudyError;
 use workahead_study::plan::Plan;
 use workahead_study::record::Record;
 use workahead_study::spec::Spec;
 use workahead_study::{fingerprint, needs};
 
-use super::begun::{Begun, Ground};
-use super::chosen::{Attached, Kept};
+use super::begun::{Begun, Ground, Opened};
+use super::chosen::{Attached, Kept, Opener};
 use super::limits::Asked;
 use super::{chosen, duration, host};
 
@@ -42,7 +41,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         duration: args.duration,
         json: args.json,
     };
-    let begun = continued(&args.dir, ground, |spec| args.attached.engine(spec))?;
+    let begun = continued(&args.dir, ground, |spec| args.attached.opener(spec))?;
     begun.go_on(args.limits, args.json)
 }
 
@@ -50,14 +49,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub(crate) fn continued(
     dir: &Path,
     ground: Ground,
-    engine: impl FnOnce(&Spec) -> anyhow::Result<Box<dyn Engine>>,
+    opener: impl FnOnce(&Spec) -> anyhow::Result<Opener>,
 ) -> anyhow::Result<Begun> {
     let record = Record::load(dir)?;
     let spec = record.spec()?;
     let plan = Plan::new(&spec).skipping(&record.needs);
-    let mut engine = engine(&spec)?;
-    engine.keep_in(&ground.home);
-    chosen::tell(engine.as_mut(), &plan)?;
+    let (open, context) = (opener(&spec)?, chosen::context(&plan, &ground.home));
+    let engine = open(&context)?;
     let version = engine.version();
     if version != record.engine_version {
         bail!(
@@ -86,5 +84,6 @@ pub(crate) fn continued(
     }
     needs::fit(&spec, &needs::of(&plan, engine.as_ref())?, host::available_bytes(&machine))?;
     let Ground { stop, duration, .. } = ground;
-    Ok(Begun { dir: dir.to_owned(), record, spec, plan, engine, machine, stop, duration })
+    let opened = Opened { open, context, engine };
+    Ok(Begun { dir: dir.to_owned(), record, spec, plan, opened, machine, stop, duration })
 }

@@ -11,8 +11,8 @@ use workahead_study::runner;
 use workahead_study::spec::Spec;
 use workahead_study::{directory, fingerprint, needs};
 
-use super::begun::{Begun, Ground};
-use super::chosen::{Attached, Chosen, Kept};
+use super::begun::{Begun, Ground, Opened};
+use super::chosen::{Attached, Chosen, Kept, Opener};
 use super::limits::Asked;
 use super::{chosen, duration, host, progress};
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.chosen.spec()?;
     args.duration.fits(&spec)?;
-    let engine = args.attached.engine(&spec)?;
+    let open = args.attached.opener(&spec)?;
     let ground = Ground {
         home: args.kept.directory(),
         stop: host::stop()?,
@@ -60,20 +60,20 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         json: args.json,
     };
     let repetitions = args.chosen.repetitions;
-    let begun = begin((spec, repetitions), engine, ground, |spec| claim(&args, spec))?;
+    let begun = begin((spec, repetitions), open, ground, |spec| claim(&args, spec))?;
     begun.go_on(args.limits, args.json)
 }
 
 /// A run in a directory that is claimed last.
 pub(crate) fn begin(
     (spec, repetitions): (Spec, Option<u32>),
-    mut engine: Box<dyn Engine>,
+    open: Opener,
     ground: Ground,
     claim: impl FnOnce(&Spec) -> anyhow::Result<PathBuf>,
 ) -> anyhow::Result<Begun> {
     let plan = Plan::new(&spec);
-    engine.keep_in(&ground.home);
-    chosen::tell(engine.as_mut(), &plan)?;
+    let context = chosen::context(&plan, &ground.home);
+    let engine = open(&context)?;
     let needs = needs::of(&plan, engine.as_ref())?;
     let plan = plan.skipping(&needs);
     let machine = Machine::here();
@@ -90,7 +90,8 @@ pub(crate) fn begin(
     };
     record.save(&dir)?;
     let Ground { stop, duration, .. } = ground;
-    Ok(Begun { dir, record, spec, plan, engine, machine, stop, duration })
+    let opened = Opened { open, context, engine };
+    Ok(Begun { dir, record, spec, plan, opened, machine, stop, duration })
 }
 
 fn claim(args: &Args, spec: &Spec) -> anyhow::Result<PathBuf> {

@@ -3,12 +3,12 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
+use workahead_study::inside::Worker;
 use workahead_study::instrument::CACHES;
 
 use super::how::How;
 use super::{Native, Shape, crew::Crew, crew::failed};
 use crate::below::{self, Below, Inside, no_command, no_model};
-use crate::inside;
 
 impl Native {
     /// Refuses what one thread can't do, and caches that no model has.
@@ -51,8 +51,8 @@ impl Native {
     }
 }
 
-impl inside::Inside for Native {
-    fn once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
+impl Worker for Native {
+    fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
         let (shape, how): (Shape, How) = self.read(cell)?;
         let crew = Crew::of(&self.machine)?;
         let made = self.made.as_mut().filter(|(made, _)| *made == shape);

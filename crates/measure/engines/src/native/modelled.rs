@@ -16,8 +16,6 @@ mod model;
 mod tests;
 mod walking;
 
-use std::path::Path;
-
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine as _, EngineError, Need, Sample, Stop};
 
@@ -37,7 +35,7 @@ pub(crate) struct Walks {
 impl Walks {
     /// No data yet.
     fn new() -> Self {
-        Self { native: Native::new() }
+        Self { native: Native::default() }
     }
 
     fn read(&self, cell: &Cell) -> Result<(Shape, How, Model), EngineError> {
@@ -69,10 +67,6 @@ impl Default for Walks {
 }
 
 impl Walks {
-    pub(crate) fn keep_in(&mut self, home: &Path) {
-        self.native.keep_in(home);
-    }
-
     pub(crate) fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (shape, how, model) = self.read(cell)?;
         let (threads, cpus) = (how.threads(), model.preset.cpus() as usize);

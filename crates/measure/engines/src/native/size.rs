@@ -21,17 +21,13 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// What the system says; usual sizes where it says nothing.
-    pub(super) fn of(machine: &Machine) -> Self {
+    /// What was measured, or else what the system says; usual sizes where it says nothing. Measured
+    /// sizes are better: a virtual machine reports the size of a cache that others use too.
+    pub(super) fn of(machine: &Machine, limits: Option<&Limits>) -> Self {
         let said = |level| machine.cache_bytes(level).map(|bytes| bytes as usize);
-        Self { l2_bytes: said(2).unwrap_or(1 << 20), llc_bytes: said(3).unwrap_or(32 << 20) }
-    }
-
-    /// What was measured is better: a virtual machine is told the size of a cache that others use
-    /// too.
-    pub(super) fn learn(&mut self, limits: &Limits) {
-        self.l2_bytes = limits.l2_bytes().unwrap_or(self.l2_bytes);
-        self.llc_bytes = limits.useful_llc_bytes().unwrap_or(self.llc_bytes);
+        let l2_bytes = limits.and_then(Limits::l2_bytes).or_else(|| said(2));
+        let llc_bytes = limits.and_then(Limits::useful_llc_bytes).or_else(|| said(3));
+        Self { l2_bytes: l2_bytes.unwrap_or(1 << 20), llc_bytes: llc_bytes.unwrap_or(32 << 20) }
     }
 
     /// Bytes of a size by name. Out of cache is eight caches, and no more than memory can hold a

@@ -7,7 +7,7 @@ use super::*;
 
 /// Runs every cell of a study once; the labels of those that were run.
 fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
-    run_on(&mut Native::new(), text)
+    run_on(&mut Native::default(), text)
 }
 
 /// The same on this engine, one cell after the other.

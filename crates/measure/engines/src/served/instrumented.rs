@@ -4,7 +4,8 @@
 //! Reading and planning the statement and taking its rows are counted with it.
 
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Answer, EngineError, Sample, Stop};
+use workahead_study::engine::{Answer, EngineContext, EngineError, Sample, Stop};
+use workahead_study::inside::Worker;
 use workahead_workloads::checksum;
 use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
@@ -14,19 +15,17 @@ use super::background::LoopCount;
 use super::database::{Database, Seat};
 use super::{Served, sample};
 use crate::below::{Below, How, Inside, no_command};
-use crate::inside;
 use crate::server::Explain;
 
 /// Whether its statements can be run in a process that ends.
 ///
 /// # Errors
 /// When they can't.
-pub(super) fn can(served: &Served) -> Result<(), EngineError> {
-    let database = served.database.as_ref();
+pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<(), EngineError> {
     let name = database.name();
     match database.seat() {
         _ if database.stands_alone() => Ok(()),
-        Seat::Within if served.command.is_none() => Err(no_command(name)),
+        Seat::Within if context.worker.is_none() => Err(no_command(name)),
         Seat::Within => Ok(()),
         _ => Err(EngineError::Failed(format!(
             "engine `{name}` can't be run below valgrind, `postgres`, `duckdb`, `datafusion` and \
@@ -81,8 +80,8 @@ impl Served {
     }
 }
 
-impl inside::Inside for Served {
-    fn once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
+impl Worker for Served {
+    fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
         let asked = Asked::read(cell)?;
         let workload = self.workload(&asked.work)?;
         let statement = statement(workload.as_ref(), self.database.dialect());

@@ -33,15 +33,15 @@ fn of(settings: &Given<'_>) -> Cell {
 
 /// Below a directory that a server's own user may enter.
 fn engine() -> (Served, tempfile::TempDir) {
-    homed(Served::postgres())
+    homed(Served::postgres)
 }
 
-fn homed(mut engine: Served) -> (Served, tempfile::TempDir) {
+fn homed(open: fn(&EngineContext) -> Result<Served, EngineError>) -> (Served, tempfile::TempDir) {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(home.path(), permissions).unwrap();
-    engine.keep_in(home.path());
-    (engine, home)
+    let context = EngineContext { data_dir: home.path().to_owned(), ..EngineContext::default() };
+    (open(&context).unwrap(), home)
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn every_workload_runs_on_postgres() {
 
 #[test]
 fn every_workload_runs_on_mariadb() {
-    let (mut engine, _home) = homed(Served::mariadb());
+    let (mut engine, _home) = homed(Served::mariadb);
     every_workload(&mut engine);
     // Its own clock, where it is asked to keep one.
     let counting = [("server.userstat", "on".into()), ("queries", 400.into())];

@@ -14,7 +14,7 @@ fn watch(counters: &[&str], profile_hz: u32) -> Watch {
 
 /// Watches this process for a moment.
 fn watched(watch: &Watch, part: Part, watchee: Watchee) -> Watched {
-    let mut watcher = Watcher::new(watch, &[Privilege::User]);
+    let mut watcher = Watcher::new(watch, &[Privilege::User], None);
     let cpus = Machine::here().allowed_cpus().clone();
     let watching = watcher.begin(("cell", None), watchee, (&cpus, part));
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -76,7 +76,7 @@ fn who_is_out_of_sight_is_said() {
 
 #[test]
 fn a_rotation_goes_on_where_its_cell_stopped() {
-    let mut watcher = Watcher::new(&watch(&["system"], 0), &[Privilege::User]);
+    let mut watcher = Watcher::new(&watch(&["system"], 0), &[Privilege::User], None);
     let events = Table::software().events().cloned().collect();
     let group = Group { events, privilege: Privilege::Both };
     let header = Header { groups: vec![group], ..Header::default() };
@@ -111,7 +111,7 @@ fn without_counters_there_is_time_and_one_line() {
 #[test]
 fn samples_of_a_cell_take_turns() {
     let watch = Watch { profile_hz: 99, profile_by: ASKED.to_vec(), ..Watch::default() };
-    let mut watcher = Watcher::new(&watch, &[Privilege::User]);
+    let mut watcher = Watcher::new(&watch, &[Privilege::User], None);
     let event = |wanted: Wanted| wanted.by(Some(&Table::all()[0])).unwrap();
     watcher.by = ASKED.map(event).to_vec();
     let mut turns = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use workahead_engines::attach::{Access, Target};
 use workahead_engines::attached;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineError, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, Stop};
 use workahead_study::protocol::{Protocol, Start};
 use workahead_study::setting::Setting;
 use workahead_workloads::session::Session;
@@ -51,7 +51,9 @@ fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
 /// What both products' servers must do; `setting` is one that only the server's owner can set.
 fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &str) {
     let stop = Stop::new();
-    let open = |access| attached(engine, Target::parse(url, access).unwrap(), access).unwrap();
+    let context = EngineContext::default();
+    let open =
+        |access| attached(engine, Target::parse(url, access).unwrap(), access, &context).unwrap();
     let mut reader = open(Access::ReadOnly);
     let says = failed(reader.prepare(&cell(&[]), &stop));
     assert!(says.ends_with("--allow-writes lets the run make the tables of `dbmbench`"), "{says}");
@@ -100,7 +102,7 @@ fn postgres_is_left_as_it_was() {
     let owner = Box::new(server.connect("guest").unwrap());
     is_a_guest("postgres", &url, owner, "server.shared_buffers");
     let target = Target::parse(&url, Access::ReadOnly).unwrap();
-    let says = failed(attached("mariadb", target, Access::ReadOnly));
+    let says = failed(attached("mariadb", target, Access::ReadOnly, &EngineContext::default()));
     assert!(says.contains("is for `mariadb`, and the URL leads to `postgres`"), "{says}");
 }
 

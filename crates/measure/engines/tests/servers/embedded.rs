@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use workahead_engines::open;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, Sample, Stop};
 use workahead_study::protocol::{Protocol, Start};
 use workahead_study::setting::Setting;
+
+use crate::shared;
 
 /// Queries of a repetition.
 const QUERIES: i64 = 4;
@@ -28,8 +29,6 @@ fn cell(settings: &[(&str, Setting)], start: Start) -> Cell {
 
 /// Cells of a few kinds, one after the other.
 fn goes_through(engine: &mut dyn Engine, always: &[(&str, Setting)]) {
-    let home = tempfile::tempdir().unwrap();
-    engine.keep_in(home.path());
     let stop = Stop::new();
     let mut sample = |settings: &[(&str, Setting)], start| -> Sample {
         let cell = cell(&[settings, always].concat(), start);
@@ -60,7 +59,8 @@ fn goes_through(engine: &mut dyn Engine, always: &[(&str, Setting)]) {
 
 #[test]
 fn duckdb_goes_through_a_study() {
-    let mut engine = open("duckdb").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut engine = shared::engine("duckdb", home.path(), None).unwrap();
     assert!(engine.version().starts_with("DuckDB 1."), "{}", engine.version());
     goes_through(engine.as_mut(), &[]);
 }
@@ -69,7 +69,8 @@ fn duckdb_goes_through_a_study() {
 #[cfg(feature = "sql")]
 fn datafusion_goes_through_a_study_with_either_joins() {
     for joins in ["stock", "workahead"] {
-        let mut engine = open("datafusion").unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let mut engine = shared::engine("datafusion", home.path(), None).unwrap();
         assert!(engine.version().starts_with("DataFusion "), "{}", engine.version());
         goes_through(engine.as_mut(), &[("server.joins", joins.into())]);
     }
@@ -78,6 +79,8 @@ fn datafusion_goes_through_a_study_with_either_joins() {
 #[test]
 #[cfg(not(feature = "sql"))]
 fn datafusion_says_how_to_get_it() {
-    let error = open("datafusion").map(drop).unwrap_err().to_string();
+    let home = tempfile::tempdir().unwrap();
+    let opened = shared::engine("datafusion", home.path(), None);
+    let error = opened.map(drop).unwrap_err().to_string();
     assert!(error.contains("--features sql"), "{error}");
 }

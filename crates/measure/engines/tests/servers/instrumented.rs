@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use workahead_counters::instrumented::Tool;
-use workahead_engines::open;
 use workahead_machine::EvidenceTier;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Stop;
@@ -37,10 +36,9 @@ fn cell(settings: &[(&str, Setting)], start: Start) -> Cell {
 #[test]
 fn a_query_on_postgres_is_counted_without_its_start() {
     let home = shared::directory();
-    let mut engine = open("postgres").unwrap();
-    engine.keep_in(home.path());
-    assert_eq!(engine.tier(), None);
-    engine.instrument(&with("pentium-4-ht-2m")).unwrap();
+    assert_eq!(shared::engine("postgres", home.path(), None).unwrap().tier(), None);
+    let tool = Some(with("pentium-4-ht-2m"));
+    let mut engine = shared::engine("postgres", home.path(), tool).unwrap();
     let (tier, why) = engine.tier().unwrap();
     assert!(tier == EvidenceTier::D && why.contains("model"), "{why}");
     let mut instructions = |settings: &[(&str, Setting)], start| {
@@ -70,11 +68,15 @@ fn a_query_on_postgres_is_counted_without_its_start() {
 
 #[test]
 fn what_cannot_be_counted_is_refused_in_a_line() {
-    let mut engine = open("postgres").unwrap();
+    let home = shared::directory();
+    let open = |name, instrumented: bool| {
+        let tool = instrumented.then(|| with("pentium-pro-1m"));
+        shared::engine(name, home.path(), tool)
+    };
     let model = cell(&[("caches", "pentium-4-ht-2m".into())], Start::Warm);
-    let error = engine.check(&model).unwrap_err().to_string();
+    let error = open("postgres", false).unwrap().check(&model).unwrap_err().to_string();
     assert!(error.contains("`instrumented`"), "{error}");
-    engine.instrument(&with("pentium-pro-1m")).unwrap();
+    let engine = open("postgres", true).unwrap();
     for (settings, why) in [
         (vec![("caches", Setting::from("pentium-4-ht-2n"))], "did you mean `pentium-4-ht-2m`?"),
         (vec![("answers", "stored".into())], "answers = \"returned\""),
@@ -90,12 +92,10 @@ fn what_cannot_be_counted_is_refused_in_a_line() {
     several.settings.insert("scale".to_owned(), Setting::Number(0.01));
     let error = engine.check(&several).unwrap_err().to_string();
     assert!(error.contains("this `tpch` has 22 to explain"), "{error}");
-    let mut mariadb = open("mariadb").unwrap();
-    let error = mariadb.instrument(&with("pentium-pro-1m")).unwrap_err().to_string();
+    let error = open("mariadb", true).map(drop).unwrap_err().to_string();
     assert!(error.contains("`mariadb` can't be run below valgrind"), "{error}");
     for name in ["duckdb", "native"] {
-        let error = open(name).unwrap().instrument(&with("pentium-pro-1m")).unwrap_err();
-        let error = error.to_string();
+        let error = open(name, true).map(drop).unwrap_err().to_string();
         assert!(error.contains("`workahead study run`") && error.contains(name), "{error}");
     }
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tempfile::TempDir;
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
-use workahead_study::engine::Stop;
+use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Stop};
+use workahead_study::instrument::Instrumentation;
 
 /// A directory that servers can reach when they run as another user.
 pub(crate) fn directory() -> TempDir {
@@ -15,6 +16,18 @@ pub(crate) fn directory() -> TempDir {
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), open).unwrap();
     directory
+}
+
+/// Opens an engine that keeps its data in a directory.
+pub(crate) fn engine(
+    name: &str,
+    directory: &Path,
+    instrumentation: Option<Instrumentation>,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let mut engines = EngineRegistry::default();
+    workahead_engines::register(&mut engines);
+    let data_dir = directory.to_owned();
+    engines.open(name, &EngineContext { data_dir, instrumentation, ..EngineContext::default() })
 }
 
 pub(crate) fn options(directory: &Path) -> Options {

@@ -1,0 +1,67 @@
+//! What an engine is opened with.
+
+use std::path::PathBuf;
+
+use workahead_machine::limits::Limits;
+
+use super::EngineError;
+use crate::inside::Command;
+use crate::instrument::Instrumentation;
+use crate::plan::Plan;
+use crate::watch::Watch;
+
+/// Everything that an engine is given, once, when it is opened.
+#[derive(Debug, Clone)]
+pub struct EngineContext {
+    /// Directory in which data may be kept between runs.
+    pub data_dir: PathBuf,
+    /// Counters and function profiles to collect with every sample.
+    pub watch: Watch,
+    /// Command that runs one cell in a process of its own. Engines that run in this process need
+    /// it to be instrumented.
+    pub worker: Option<Command>,
+    /// Tool that every cell is run under, to be counted by a model instead of timed.
+    pub instrumentation: Option<Instrumentation>,
+    /// The machine's measured limits. With them, sizes that are named after caches follow the
+    /// measured sizes, and samples state what the machine allows.
+    pub limits: Option<Limits>,
+}
+
+impl Default for EngineContext {
+    /// Nothing but times, data in the system's temporary directory.
+    fn default() -> Self {
+        Self {
+            data_dir: std::env::temp_dir().join("workahead"),
+            watch: Watch::default(),
+            worker: None,
+            instrumentation: None,
+            limits: None,
+        }
+    }
+}
+
+impl EngineContext {
+    /// What a run plan asks for.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            watch: plan.watch.clone(),
+            instrumentation: plan.instrumented.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Refuses instrumentation, for an engine that can't be run under a tool.
+    ///
+    /// # Errors
+    /// When the study's method is instrumented.
+    pub fn without_instrumentation(&self, engine: &str) -> Result<(), EngineError> {
+        match &self.instrumentation {
+            None => Ok(()),
+            Some(_) => Err(EngineError::Failed(format!(
+                "engine `{engine}` can't be run below valgrind: leave `instrumented` out of the \
+                 study's method"
+            ))),
+        }
+    }
+}
