@@ -46,7 +46,7 @@ fn reply(input: &[u8]) -> Reply {
 #[test]
 fn a_cell_is_run_as_often_as_asked_and_its_answer_is_the_oracles() {
     let expected = {
-        let mut native = workahead_engines::native::Native::default();
+        let mut native = workahead_native::engine::Native::default();
         native.prepare(&cell(2000), &Stop::new()).unwrap();
         native.run(&cell(2000), &Stop::new()).unwrap().answer
     };

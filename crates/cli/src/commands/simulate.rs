@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use workahead_engines::modelled;
+use workahead_modelled as modelled;
 use workahead_simulator::catalogue;
 use workahead_simulator::preset::{Figure, Preset};
 use workahead_study::cell::Cell;
@@ -177,13 +177,16 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
     let stop = Stop::from(interrupt::listen()?);
     let mut engine = engines::registry().open("modelled", &EngineContext::default())?;
     let sample = sample(engine.as_mut(), &cell, &stop).map_err(|error| match error {
-        EngineError::Failed(_) | EngineError::Unknown { .. } => wrong(error),
+        EngineError::Unknown { .. }
+        | EngineError::Setting { .. }
+        | EngineError::Refused(_)
+        | EngineError::Failed(_) => wrong(error),
         error => error.into(),
     })?;
     let outcome = Modelled {
         machine: preset.name.clone(),
         tier: "E",
-        code: modelled::told(workload).map(|known| known.code),
+        code: modelled::description(workload).map(|known| known.code),
         settings: cell
             .settings
             .iter()
@@ -211,7 +214,7 @@ fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, E
 fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let mut settings = Settings::new();
     // A walk over tables of ours, or a workload that has sizes of its own.
-    let kind = if modelled::told(workload).is_some() { "workload" } else { "operator" };
+    let kind = if modelled::description(workload).is_some() { "workload" } else { "operator" };
     if kind == "operator" {
         for (key, value) in [("rows", 200_000), ("probe_rows", 100_000)] {
             settings.insert(key.to_owned(), Setting::Integer(value));
@@ -241,7 +244,7 @@ fn setting(value: &str) -> Setting {
 }
 
 fn text(outcome: &Modelled) -> String {
-    let words = outcome.settings.get("workload").and_then(|workload| modelled::told(workload));
+    let words = outcome.settings.get("workload").and_then(|workload| modelled::description(workload));
     let (noun, checked) =
         words.map_or(("probes", "as an oracle says"), |words| (words.tuples, words.checked));
     let rate = match words {

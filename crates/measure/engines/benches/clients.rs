@@ -259,13 +259,20 @@ fn observed(
 /// Our clients at work for the time of a run.
 fn drive(
     asked: &Asked,
-    (workload, door): (&dyn Workload, &Target),
+    (workload, connector): (&dyn Workload, &Target),
     clients: u32,
     edge: &mut dyn FnMut(Edge),
 ) -> Ran {
     let until = Until::Time(Duration::from_secs(asked.theirs()));
-    let load =
-        Load { workload, door, clients, rate: None, warmup: Duration::ZERO, until, cpus: None };
+    let load = Load {
+        workload,
+        connector,
+        clients,
+        rate: None,
+        warmup: Duration::ZERO,
+        until,
+        cpus: None,
+    };
     let driven = load.drive(&Stop::new(), edge).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(driven.end, End::Done);
     let per_s = driven.per_s().expect("some time passed");

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use workahead_workloads::session::{Dialect, SessionError};
 
 use crate::address::{Address, Place};
-use crate::door::{Connection, Door};
+use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
 use crate::{mariadb, postgres};
 use url::Url;
@@ -118,7 +118,7 @@ fn advise(error: SessionError, address: &Address) -> SessionError {
     }
 }
 
-impl Door for Target {
+impl Connector for Target {
     fn open(&self) -> Result<Box<dyn Connection>, SessionError> {
         self.connect()
     }

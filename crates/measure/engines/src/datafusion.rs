@@ -19,8 +19,8 @@ use workahead_workloads::session::{
     Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
-use crate::blame;
-use crate::door::{self, Cancel, Door, Pour};
+use crate::connector::{self, Cancel, Connector, Pour};
+use crate::error_context;
 use crate::server::Explain;
 use row::Place;
 pub(crate) use store::THREADS;
@@ -81,7 +81,7 @@ impl Connection {
             all.push(row.text(column)?.to_owned());
             Ok(())
         });
-        asked.map(|_| all).map_err(|error| blame::on(text, error))
+        asked.map(|_| all).map_err(|error| error_context::on(text, error))
     }
 }
 
@@ -92,13 +92,13 @@ impl Session for Connection {
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
         let ran = self.ask(text, &mut |_| Ok(()));
-        ran.map(drop).map_err(|error| blame::on(text, error))
+        ran.map(drop).map_err(|error| error_context::on(text, error))
     }
 
     /// Its names are looked up when it is run.
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
         let read = self.database.engine.statements(text).map_err(refused);
-        read.map_err(|error| blame::on(text, error))?;
+        read.map_err(|error| error_context::on(text, error))?;
         self.texts.push(text.to_owned());
         Ok(StatementId(self.texts.len() as u32 - 1))
     }
@@ -110,9 +110,9 @@ impl Session for Connection {
         row: OnRow<'_>,
     ) -> Result<Counts, SessionError> {
         let text = self.texts.get(statement.0 as usize);
-        let text = text.ok_or_else(|| blame::unprepared(statement))?;
+        let text = text.ok_or_else(|| error_context::unprepared(statement))?;
         let text = literal::filled(text, values)?;
-        let rows = self.ask(&text, row).map_err(|error| blame::on(&text, error))?;
+        let rows = self.ask(&text, row).map_err(|error| error_context::on(&text, error))?;
         Ok(Counts { rows, changed: 0 })
     }
 
@@ -143,7 +143,7 @@ impl Session for Connection {
     }
 }
 
-impl door::Connection for Connection {
+impl connector::Connection for Connection {
     fn version(&mut self) -> Result<String, SessionError> {
         Ok(self.texts("select version()", 0)?.concat())
     }
@@ -187,8 +187,8 @@ impl door::Connection for Connection {
     }
 }
 
-impl Door for Database {
-    fn open(&self) -> Result<Box<dyn door::Connection>, SessionError> {
+impl Connector for Database {
+    fn open(&self) -> Result<Box<dyn connector::Connection>, SessionError> {
         Ok(Box::new(Connection::open(self.clone())))
     }
 }

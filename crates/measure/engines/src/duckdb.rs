@@ -17,8 +17,8 @@ use workahead_workloads::session::{
     Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
-use crate::blame;
-use crate::door::{self, Cancel, Door, Pour};
+use crate::connector::{self, Cancel, Connector, Pour};
+use crate::error_context;
 use crate::server::Explain;
 use row::{Place, given};
 
@@ -64,7 +64,7 @@ impl Connection {
             };
             (0..chunk.columns()).map(cell).collect()
         };
-        taken().map_err(|error| blame::on(text, refused(error)))
+        taken().map_err(|error| error_context::on(text, refused(error)))
     }
 
     /// The plan of a statement without values, as JSON.
@@ -95,12 +95,12 @@ impl Session for Connection {
     }
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
-        self.connection.run(text).map_err(|error| blame::on(text, refused(error)))
+        self.connection.run(text).map_err(|error| error_context::on(text, refused(error)))
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
         let prepared = self.connection.prepare(text);
-        let TheirId(number) = prepared.map_err(|error| blame::on(text, refused(error)))?;
+        let TheirId(number) = prepared.map_err(|error| error_context::on(text, refused(error)))?;
         self.texts.push(text.to_owned());
         Ok(StatementId(number))
     }
@@ -115,7 +115,7 @@ impl Session for Connection {
         let text = texts.get(statement.0 as usize).map_or("", String::as_str);
         let cells: Vec<Cell<'_>> = values.iter().map(given).collect();
         let answered = connection.execute(TheirId(statement.0), &cells);
-        let mut answer = answered.map_err(|error| blame::on(text, refused(error)))?;
+        let mut answer = answered.map_err(|error| error_context::on(text, refused(error)))?;
         let mut counts = Counts { rows: 0, changed: answer.changed() };
         while let Some(chunk) = answer.next_chunk() {
             for at in 0..chunk.rows() {
@@ -139,7 +139,7 @@ impl Session for Connection {
     }
 }
 
-impl door::Connection for Connection {
+impl connector::Connection for Connection {
     fn version(&mut self) -> Result<String, SessionError> {
         Ok(self.first_row("select version()")?.concat())
     }
@@ -171,8 +171,8 @@ impl door::Connection for Connection {
     }
 }
 
-impl Door for Database {
-    fn open(&self) -> Result<Box<dyn door::Connection>, SessionError> {
+impl Connector for Database {
+    fn open(&self) -> Result<Box<dyn connector::Connection>, SessionError> {
         Ok(Box::new(Connection::open(self)?))
     }
 }

@@ -7,7 +7,7 @@ use workahead_study::engine::Stop;
 use workahead_workloads::client::{Table, Workload};
 use workahead_workloads::session::SessionError;
 
-use crate::door::{Connection, Door};
+use crate::connector::{Connection, Connector};
 use crate::server::Error;
 
 /// What filling a database took.
@@ -27,10 +27,15 @@ pub struct Filled {
 ///
 /// # Errors
 /// What the server says about a statement or a row; [`Error::Stopped`] between two rows.
-pub fn fill(door: &dyn Door, workload: &dyn Workload, stop: &Stop) -> Result<Filled, Error> {
+pub fn fill(
+    connector: &dyn Connector,
+    workload: &dyn Workload,
+    stop: &Stop,
+) -> Result<Filled, Error> {
     let name = workload.name();
     let wrong = |doing: &str, source| Error::session(&format!("{doing} of {name}"), source);
-    let mut connection = door.open().map_err(|error| wrong("connect for the tables", error))?;
+    let mut connection =
+        connector.open().map_err(|error| wrong("connect for the tables", error))?;
     let dialect = connection.session().dialect();
     let tables = workload.tables(dialect).map_err(|error| wrong("have the tables", error))?;
     let mut filled = Filled::default();

@@ -1,48 +1,49 @@
-//! What a study runs on: the engines behind the one trait of `workahead-study`.
+//! What a study runs on: databases, behind the one trait of `workahead-study`.
 //!
-//! - `native`: the seeds' operators, run in this process under every technique.
-//! - `modelled`: the same operators and whole workloads on a modelled machine.
 //! - `sysbench`: its memory program, run in this process.
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
-//! - `scheduled`: any of those on this machine, their runs scheduled by whom the study names.
-//! - `door`: how a database is entered, whatever it is.
+//! - `connector`: how a database is entered, whatever it is.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
+//!
+//! What an engine of another crate needs is public, too:
+//!
+//! - `configuration`: reads the settings of a cell, and refuses those that nobody reads.
+//! - `collector`: counters and function profiles of a sample.
+//! - `valgrind`: cells that are counted by a model, evidence tier D.
+//! - `scheduler`: an engine whose runs are scheduled as the study says.
 
 #![forbid(unsafe_code)]
 
 pub mod address;
 pub mod attach;
-mod below;
-mod blame;
+pub mod collector;
+pub mod configuration;
+pub mod connector;
 #[cfg(feature = "sql")]
 pub mod datafusion;
-pub mod door;
 pub mod duckdb;
+mod error_context;
 pub mod fill;
-mod given;
 pub mod load;
 pub mod mariadb;
-pub mod modelled;
-pub mod native;
 pub mod postgres;
-mod scheduled;
+pub mod scheduler;
 pub mod served;
 pub mod server;
 mod stream;
 pub mod sysbench;
-mod watcher;
+pub mod valgrind;
 
 use attach::{Access, Target};
-use scheduled::Scheduled;
+use scheduler::WithScheduler;
 use served::Served;
 use sysbench::Sysbench;
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
 /// Adds the engines to those of a program.
 pub fn register(registry: &mut EngineRegistry) {
-    native::register(registry);
     for entry in [
         EngineEntry {
             name: sysbench::NAME,
@@ -72,7 +73,6 @@ pub fn register(registry: &mut EngineRegistry) {
     ] {
         registry.register(entry);
     }
-    modelled::register(registry);
 }
 
 #[cfg(feature = "sql")]
@@ -87,7 +87,7 @@ const DATAFUSION: EngineEntry = EngineEntry {
 const DATAFUSION: EngineEntry = EngineEntry {
     name: "datafusion",
     description: "DataFusion, in this process (not in this build)",
-    open: |_| Err(EngineError::Failed(WITHOUT_SQL.to_owned())),
+    open: |_| Err(EngineError::refused(WITHOUT_SQL)),
     open_worker: None,
 };
 
@@ -96,7 +96,7 @@ const WITHOUT_SQL: &str = "this workahead was built without DataFusion: build on
     cargo build --release --package workahead-cli --features sql";
 
 fn scheduled(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineError> {
-    Ok(Box::new(Scheduled(Box::new(engine))))
+    Ok(Box::new(WithScheduler(Box::new(engine))))
 }
 
 /// The engine of a name on a server that already runs.
@@ -112,7 +112,7 @@ pub fn attached(
     let served = Served::attached(target, access, context)?;
     match served.name() {
         product if product == name => Ok(Box::new(served)),
-        product => Err(EngineError::Failed(format!(
+        product => Err(EngineError::refused(format!(
             "the study is for `{name}`, and the URL leads to `{product}`: change one of them"
         ))),
     }

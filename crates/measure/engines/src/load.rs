@@ -31,7 +31,7 @@ use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::SessionError;
 
-use crate::door::Door;
+use crate::connector::Connector;
 use client::Runner;
 use gate::{Gate, Phase};
 
@@ -41,7 +41,7 @@ pub struct Load<'a> {
     /// What its clients do.
     pub workload: &'a dyn Workload,
     /// Where they come in.
-    pub door: &'a dyn Door,
+    pub connector: &'a dyn Connector,
     /// How many they are.
     pub clients: u32,
     /// Transactions a second of all clients together; as many as they can when not given.
@@ -108,7 +108,7 @@ pub enum LoadError {
 
 impl From<LoadError> for EngineError {
     fn from(error: LoadError) -> EngineError {
-        EngineError::Failed(error.to_string())
+        EngineError::failed(error)
     }
 }
 

@@ -12,7 +12,7 @@
 mod answer;
 mod bulk;
 mod connection;
-mod door;
+mod connector;
 mod explain;
 mod login;
 mod refusal;

@@ -11,8 +11,8 @@
 //! as its settings say, and PostgreSQL's own are the safe ones.
 
 mod connection;
+mod connector;
 mod copy;
-mod door;
 mod explain;
 mod login;
 mod refusal;

@@ -49,9 +49,9 @@
 //!
 //! Of `sql`: `file` or `sql`, `data` (another workload, with its settings), `set_up`, `order`.
 
-mod asked;
 mod attached;
 mod background;
+mod configuration;
 mod crash;
 mod database;
 #[cfg(feature = "sql")]
@@ -64,7 +64,7 @@ mod mariadb;
 mod postgres;
 mod private;
 mod sample;
-mod told;
+mod statistics;
 mod trial;
 mod work;
 
@@ -82,23 +82,23 @@ use workahead_machine::control::{Cannot, Controls};
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, EvidenceTier, Machine, Sysroot};
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineContext, EngineError, Need, Sample, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, Need, Reason, Sample, Stop};
 use workahead_study::inside::Command;
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::Workload;
 
-use asked::Asked;
 use background::Background;
+use configuration::Configuration;
 use database::{Database, Running, Seat};
 use private::Private;
 use sample::{Beside, Watch};
 use work::Work;
 
 use crate::attach::{Access, Target};
-use crate::below::{Below, no_model};
+use crate::collector::{Collector, Part};
 use crate::server::Explain;
-use crate::watcher::{Part, Watcher};
+use crate::valgrind::{ValgrindRunner, no_model};
 
 /// What a server takes beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
@@ -117,9 +117,9 @@ pub struct Served {
     /// Plans that were run for their operators' times, by cell: once is enough.
     explained: BTreeMap<String, PlanText>,
     /// What is watched beside time, where a study asks for it.
-    watcher: Option<Watcher>,
+    collector: Option<Collector>,
     /// What cells are run below, where a study asks for it.
-    below: Option<Below>,
+    valgrind: Option<ValgrindRunner>,
     /// What runs a cell of it alone.
     command: Option<Command>,
 }
@@ -183,19 +183,19 @@ impl Served {
             data: None,
             found: BTreeMap::new(),
             explained: BTreeMap::new(),
-            watcher: Watcher::of(context, &[Privilege::User, Privilege::Kernel]),
-            below: context.instrumentation.as_ref().map(Below::new).transpose()?,
+            collector: Collector::of(context, &[Privilege::User, Privilege::Kernel]),
+            valgrind: context.instrumentation.as_ref().map(ValgrindRunner::new).transpose()?,
             command: context.worker.clone(),
         })
     }
 
     /// The CPUs of the server; none where it may use all.
-    fn cpus(&self, asked: &Asked) -> Result<Option<CpuSet>, Cannot> {
-        let all = match asked.smt {
+    fn cpus(&self, config: &Configuration) -> Result<Option<CpuSet>, Cannot> {
+        let all = match config.smt {
             SmtAxis::UnusedByAffinity => Some(smt::one_per_core(&self.machine)?),
             SmtAxis::On | SmtAxis::OffHotplug => None,
         };
-        match (asked.cpus, asked.placement) {
+        match (config.cpus, config.placement) {
             (None, Placement::CoresFirst) => Ok(all),
             (count, placement) => {
                 let order = placement.order(&self.machine)?;
@@ -212,67 +212,67 @@ impl Served {
     }
 
     /// The CPUs that the server leaves; none where it leaves none.
-    fn client_cpus(&self, asked: &Asked) -> Option<CpuSet> {
-        let servers = self.cpus(asked).ok().flatten()?;
+    fn client_cpus(&self, config: &Configuration) -> Option<CpuSet> {
+        let servers = self.cpus(config).ok().flatten()?;
         let all = self.machine.allowed_cpus();
         let left: CpuSet = all.iter().filter(|cpu| !servers.contains(*cpu)).collect();
         (!left.is_empty()).then_some(left)
     }
 
-    fn running(&self, asked: &Asked) -> Result<Running, EngineError> {
-        let cpus = self.cpus(asked).map_err(|Cannot(why)| EngineError::Failed(why))?;
-        let parallel = self.database.parallel(asked.parallel).map_err(EngineError::Failed)?;
-        let pages = self.database.pages(asked.pages).map_err(EngineError::Failed)?;
+    fn running(&self, config: &Configuration) -> Result<Running, EngineError> {
+        let cpus = self.cpus(config).map_err(|Cannot(why)| EngineError::failed(why))?;
+        let parallel = self.database.parallel(config.parallel).map_err(EngineError::failed)?;
+        let pages = self.database.pages(config.pages).map_err(EngineError::failed)?;
         let mut settings: BTreeMap<_, _> = parallel.into_iter().chain(pages).collect();
-        settings.extend(asked.server.clone());
-        Ok(Running { settings, cpus, policy: asked.policy })
+        settings.extend(config.server.clone());
+        Ok(Running { settings, cpus, policy: config.policy })
     }
 
     /// Why this machine or product can't do a cell at all.
-    fn impossible(&self, asked: &Asked, protocol: Protocol) -> Option<String> {
+    fn impossible(&self, config: &Configuration, protocol: Protocol) -> Option<Reason> {
         let root = Sysroot::live();
-        let smt = match asked.smt {
+        let smt = match config.smt {
             SmtAxis::OffHotplug => smt::can_switch(&root).err(),
             _ => None,
         };
         if let Some(Cannot(why)) = smt {
-            return Some(why);
+            return Some(why.into());
         }
-        let running = match self.running(asked) {
+        let running = match self.running(config) {
             Ok(running) => running,
-            Err(error) => return Some(error.to_string()),
+            Err(error) => return Some(Reason::new(error)),
         };
-        if self.database.seat() == Seat::Within && asked.policy != Policy::Other {
-            return Some("a database in this process is scheduled as all of it is".to_owned());
+        if self.database.seat() == Seat::Within && config.policy != Policy::Other {
+            return Some("a database in this process is scheduled as all of it is".into());
         }
-        let unkillable = asked.kill_at.and(self.database.unkillable()).map(ToOwned::to_owned);
+        let unkillable = config.kill_at.and(self.database.unkillable()).map(Reason::from);
         unkillable.or_else(|| self.database.impossible(&running, protocol))
     }
 
     /// What this machine can't show of a cell that is run all the same.
-    fn cannot(&self, asked: &Asked) -> Option<String> {
-        let unseen = self.database.cannot();
+    fn limitation(&self, config: &Configuration) -> Option<Reason> {
+        let unseen = self.database.limitation();
         if unseen.is_some() {
             return unseen;
         }
         let cpus = self.machine.allowed_cpus();
-        let servers = self.cpus(asked).ok()?.map_or(cpus.len(), |cpus| cpus.len());
+        let servers = self.cpus(config).ok()?.map_or(cpus.len(), |cpus| cpus.len());
         (servers >= cpus.len()).then(|| {
-            "the clients take their time from the CPUs that the server is measured on".to_owned()
+            "the clients take their time from the CPUs that the server is measured on".into()
         })
     }
 
     /// Brings the siblings to where the cell wants them.
-    fn switch(&mut self, asked: &Asked) -> Result<(), EngineError> {
-        let failed = |Cannot(why)| EngineError::Failed(why);
-        if asked.smt != SmtAxis::OffHotplug && self.controls.is_none() {
+    fn switch(&mut self, config: &Configuration) -> Result<(), EngineError> {
+        let failed = |Cannot(why)| EngineError::failed(why);
+        if config.smt != SmtAxis::OffHotplug && self.controls.is_none() {
             return Ok(());
         }
         if self.controls.is_none() {
             self.controls = Some(Controls::take(&Sysroot::live()).map_err(failed)?.0);
         }
         let Some(controls) = &mut self.controls else { unreachable!("taken just now") };
-        match asked.smt {
+        match config.smt {
             SmtAxis::OffHotplug => controls.smt_off().map_err(failed)?,
             SmtAxis::On | SmtAxis::UnusedByAffinity => controls.smt_on().map_err(failed)?,
         }
@@ -304,9 +304,9 @@ impl Served {
     }
 
     /// Brings the data to where a repetition starts from.
-    fn bring_back(&mut self, asked: &Asked, stop: &Stop) -> Result<(), EngineError> {
-        let workload = self.workload(&asked.work)?;
-        let data = asked.work.data();
+    fn bring_back(&mut self, config: &Configuration, stop: &Stop) -> Result<(), EngineError> {
+        let workload = self.workload(&config.work)?;
+        let data = config.work.data();
         let writes = self.database.may_write();
         let reset = workload.reset(self.database.dialect()).filter(|_| writes);
         match reset {
@@ -328,8 +328,8 @@ impl Served {
         if texts.is_empty() {
             return Ok(());
         }
-        let failed = |text: &str, error| EngineError::Failed(format!("`{text}`: {error}"));
-        let connection = self.database.door()?.open();
+        let failed = |text: &str, error| EngineError::failed(format!("`{text}`: {error}"));
+        let connection = self.database.connector()?.open();
         let mut connection = connection.map_err(|error| failed("connect", error))?;
         let session = connection.session();
         texts.iter().try_for_each(|text| session.run(text).map_err(|error| failed(text, error)))
@@ -337,36 +337,38 @@ impl Served {
 
     fn measured(
         &mut self,
-        asked: &Asked,
+        config: &Configuration,
         workload: &dyn Workload,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
-        let running = self.running(asked)?;
+        let running = self.running(config)?;
         let clients = match self.database.seat() {
             // Its clients' threads are what works.
             Seat::Within => running.cpus.clone(),
-            _ => self.client_cpus(asked),
+            _ => self.client_cpus(config),
         };
-        let loops = Background::new(asked.loops, asked.loop_bytes, running.cpus.clone());
+        let loops = Background::new(config.loops, config.loop_bytes, running.cpus.clone());
         let watched_cpus = running.cpus.clone();
         let watch =
-            self.watcher.as_mut().filter(|_| asked.watched != Part::Nothing).map(|watcher| Watch {
-                watcher,
-                cell: format!("{asked:?}"),
-                part: asked.watched,
-                cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+            self.collector.as_mut().filter(|_| config.watched != Part::Nothing).map(|collector| {
+                Watch {
+                    collector,
+                    cell: format!("{config:?}"),
+                    part: config.watched,
+                    cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+                }
             });
         let beside = Beside { clients, loops, stop, watch };
         let database = self.database.as_mut();
-        let mut sample = match asked.crash() {
-            None => sample::of(database, asked, workload, beside)?,
+        let mut sample = match config.crash() {
+            None => sample::of(database, config, workload, beside)?,
             Some(crash) => {
                 let again = (self.home.as_path(), &running);
-                crash.of(database, (asked, workload), again, beside)?
+                crash.of(database, (config, workload), again, beside)?
             }
         };
-        sample.measures.insert("clients".to_owned(), asked.clients as f64);
-        let loading = loaded::measures(&self.home, &asked.work.data()).into_iter();
+        sample.measures.insert("clients".to_owned(), config.clients as f64);
+        let loading = loaded::measures(&self.home, &config.work.data()).into_iter();
         sample.measures.extend(loading.map(|(name, value)| (name.to_owned(), value)));
         Ok(sample)
     }
@@ -382,41 +384,41 @@ impl Engine for Served {
     }
 
     fn tier(&self) -> Option<(EvidenceTier, String)> {
-        self.below.as_ref().map(|_| Below::tier())
+        self.valgrind.as_ref().map(|_| ValgrindRunner::tier())
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
-        let asked = Asked::read(cell)?;
+        let config = Configuration::read(cell)?;
         let dialect = self.database.dialect();
-        let workload = asked.work.open(dialect)?;
-        match &self.below {
-            Some(below) => instrumented::check(below, &asked, (workload.as_ref(), dialect))?,
-            None if asked.caches.is_some() => return Err(no_model()),
+        let workload = config.work.open(dialect)?;
+        match &self.valgrind {
+            Some(valgrind) => instrumented::check(valgrind, &config, (workload.as_ref(), dialect))?,
+            None if config.caches.is_some() => return Err(no_model()),
             None => {}
         }
         self.database.version()?;
         Ok(Need {
-            memory_bytes: 2 * asked.data_bytes() + SERVER_BYTES,
+            memory_bytes: 2 * config.data_bytes() + SERVER_BYTES,
             // Clients and their CPUs are of no account to a model.
-            cannot: self.below.is_none().then(|| self.cannot(&asked)).flatten(),
-            impossible: self.impossible(&asked, cell.protocol),
+            limitation: self.valgrind.is_none().then(|| self.limitation(&config)).flatten(),
+            impossible: self.impossible(&config, cell.protocol),
         })
     }
 
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
-        let asked = Asked::read(cell)?;
+        let config = Configuration::read(cell)?;
         let Protocol { start, restart, restore } = cell.protocol;
-        self.switch(&asked)?;
+        self.switch(&config)?;
         if restart == Before::Always && start == Start::Warm {
             self.database.stop();
         }
-        let running = self.running(&asked)?;
+        let running = self.running(&config)?;
         self.database.serve(&self.home, &running, stop)?;
         if restore == Before::Always {
             self.data = None;
         }
-        let asked = self.tried(asked, stop)?;
-        self.bring_back(&asked, stop)?;
+        let config = self.tried(config, stop)?;
+        self.bring_back(&config, stop)?;
         match start {
             Start::Warm => Ok(()),
             Start::Cold => self.database.chill(stop),
@@ -424,21 +426,23 @@ impl Engine for Served {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let mut asked = self.tried(Asked::read(cell)?, stop)?;
-        let name = format!("{asked:?}");
+        let mut config = self.tried(Configuration::read(cell)?, stop)?;
+        let name = format!("{config:?}");
         if self.explained.contains_key(&name) {
-            asked.explain = Explain::Planned;
+            config.explain = Explain::Planned;
         }
-        let workload = self.workload(&asked.work)?;
-        if let Some(below) = self.below.take() {
-            let sample = self.below(&below, (cell, &asked), workload.as_ref(), stop);
-            self.below = Some(below);
+        let workload = self.workload(&config.work)?;
+        if let Some(valgrind) = self.valgrind.take() {
+            let sample = self.count(&valgrind, (cell, &config), workload.as_ref(), stop);
+            self.valgrind = Some(valgrind);
             return sample;
         }
-        let sample = self.measured(&asked, workload.as_ref(), stop);
+        let sample = self.measured(&config, workload.as_ref(), stop);
         let mut sample = sample.map_err(|error| match error {
-            EngineError::Failed(says) if !self.database.may_write() && refuses_writes(&says) => {
-                EngineError::Failed(format!("{says}: --allow-writes lets the run write"))
+            EngineError::Failed(says)
+                if !self.database.may_write() && refuses_writes(says.as_str()) =>
+            {
+                EngineError::failed(format!("{says}: --allow-writes lets the run write"))
             }
             other => other,
         })?;

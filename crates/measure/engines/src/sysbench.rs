@@ -22,8 +22,8 @@ use workahead_workloads::sysbench::memory::{
     self, Access, BetweenBlocks, Operation, Options, Ran, Scope,
 };
 
-use crate::given::Given;
-use crate::watcher::{self, Watcher};
+use crate::collector::{self, Collector};
+use crate::configuration::CellConfiguration;
 
 /// The forms as studies name them; also as a number that was written without quotes.
 pub(crate) const FORMS: [(&str, Flavour); 3] =
@@ -45,7 +45,7 @@ pub(crate) const NAME: &str = "sysbench";
 #[derive(Debug, Default)]
 pub struct Sysbench {
     /// What is watched beside time, where a study asks for it.
-    watcher: Option<Watcher>,
+    collector: Option<Collector>,
 }
 
 impl Sysbench {
@@ -55,46 +55,46 @@ impl Sysbench {
     /// When its cells are to be instrumented.
     pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
         context.without_instrumentation(NAME)?;
-        Ok(Self { watcher: Watcher::of(context, &[Privilege::User, Privilege::Kernel]) })
+        Ok(Self { collector: Collector::of(context, &[Privilege::User, Privilege::Kernel]) })
     }
 }
 
 fn read(cell: &Cell) -> Result<Options, EngineError> {
-    let given = Given::new(cell);
+    let config = CellConfiguration::new(cell);
     let options = Options {
-        flavour: given.choice("form", Flavour::V10, &FORMS)?,
-        threads: given.number("threads", 1, 1..=THREADS_MAX)? as u32,
-        block_bytes: given.number("block_bytes", 1024, 4..=BLOCK_BYTES_MAX)?,
-        total_bytes: given.number("total_bytes", TOTAL_BYTES, 4..=usize::MAX)? as u64,
-        scope: given.choice(
+        flavour: config.choice("form", Flavour::V10, &FORMS)?,
+        threads: config.number("threads", 1, 1..=THREADS_MAX)? as u32,
+        block_bytes: config.number("block_bytes", 1024, 4..=BLOCK_BYTES_MAX)?,
+        total_bytes: config.number("total_bytes", TOTAL_BYTES, 4..=usize::MAX)? as u64,
+        scope: config.choice(
             "scope",
             Scope::Global,
             &[("global", Scope::Global), ("local", Scope::Local)],
         )?,
-        operation: given.choice(
+        operation: config.choice(
             "oper",
             Operation::Write,
             &[("write", Operation::Write), ("read", Operation::Read), ("none", Operation::None)],
         )?,
-        access: given.choice(
+        access: config.choice(
             "access",
             Access::Sequential,
             &[("seq", Access::Sequential), ("rnd", Access::Random)],
         )?,
-        between: given.choice(
+        between: config.choice(
             "between",
             BetweenBlocks::GoOn,
             &[("go-on", BetweenBlocks::GoOn), ("yield", BetweenBlocks::Yield)],
         )?,
-        pages: given.choice(
+        pages: config.choice(
             "pages",
             Pages::Small,
             &[("small", Pages::Small), ("huge", Pages::Huge)],
         )?,
-        seed: given.seed(),
+        seed: config.seed(),
     };
-    given.nothing_else()?;
-    options.checked().map_err(|error| EngineError::Failed(error.to_string()))?;
+    config.nothing_else()?;
+    options.checked().map_err(EngineError::failed)?;
     Ok(options)
 }
 
@@ -144,14 +144,14 @@ impl Engine for Sysbench {
         let options = read(cell)?;
         let name = format!("{:?}", cell.settings);
         let (ran, watched) =
-            watcher::around(&mut self.watcher, &name, || memory::run(&options, stop.flag()));
-        let ran = ran.map_err(|error| EngineError::Failed(error.to_string()))?;
+            collector::around(&mut self.collector, &name, || memory::run(&options, stop.flag()));
+        let ran = ran.map_err(EngineError::failed)?;
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
         let mut sample = sample(&options, &ran);
-        if let Some((watcher, watched)) = self.watcher.as_mut().zip(watched) {
-            watcher.keep(&name, watched, &mut sample);
+        if let Some((collector, watched)) = self.collector.as_mut().zip(watched) {
+            collector.keep(&name, watched, &mut sample);
         }
         Ok(sample)
     }

@@ -2,6 +2,7 @@
 
 mod context;
 mod error;
+mod reason;
 mod registry;
 mod stop;
 
@@ -16,6 +17,7 @@ use crate::watch::Watched;
 
 pub use context::EngineContext;
 pub use error::EngineError;
+pub use reason::Reason;
 pub use registry::{EngineEntry, EngineRegistry, OpenEngine, OpenWorker};
 pub use stop::Stop;
 
@@ -51,19 +53,20 @@ pub trait Engine {
 pub struct Need {
     /// Memory at the peak, data and result included.
     pub memory_bytes: u64,
-    /// What this machine cannot show of it, in words; the cell is run all the same.
-    pub cannot: Option<String>,
-    /// Why the cell can't be run here at all, in words; the others are.
+    /// What this machine can't show of it; the cell is run all the same.
+    #[serde(rename = "cannot")]
+    pub limitation: Option<Reason>,
+    /// Why the cell can't be run here at all; the others are.
     #[serde(default)]
-    pub impossible: Option<String>,
+    pub impossible: Option<Reason>,
 }
 
 impl Need {
-    /// What this machine leaves open of the cell, or of all of it.
+    /// What a run plan notes beside the cell: its limitation, or why it is not run.
     #[must_use]
-    pub fn unshown(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         let impossible = self.impossible.as_ref().map(|why| format!("not run: {why}"));
-        impossible.or_else(|| self.cannot.clone())
+        impossible.or_else(|| self.limitation.as_ref().map(ToString::to_string))
     }
 }
 

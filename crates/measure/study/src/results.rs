@@ -294,8 +294,9 @@ impl Results {
             failure: self.failure(cell.index).map(str::to_owned),
             cannot: need
                 .filter(|need| need.impossible.is_none())
-                .and_then(|need| need.cannot.clone()),
-            impossible: need.and_then(|need| need.impossible.clone()),
+                .and_then(|need| need.limitation.as_ref())
+                .map(ToString::to_string),
+            impossible: need.and_then(|need| need.impossible.as_ref()).map(ToString::to_string),
         }
     }
 

@@ -215,7 +215,7 @@ impl Running<'_> {
         let cpu_s = sample.cpu_s.unwrap_or_default();
         if !(sample.wall_s.is_finite() && sample.wall_s > 0.0 && cpu_s.is_finite()) {
             let times = format!("{} s elapsed, {cpu_s} s of processor", sample.wall_s);
-            return Err(EngineError::Failed(format!(
+            return Err(EngineError::failed(format!(
                 "the engine gave an impossible time: {times}"
             )));
         }

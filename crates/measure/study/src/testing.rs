@@ -96,7 +96,7 @@ impl Engine for Mock {
             return Err(EngineError::unknown("setting", unknown, known));
         }
         let rows = cell.integer("rows").unwrap_or(1000);
-        Ok(Need { memory_bytes: rows.unsigned_abs() * 16, cannot: None, impossible: None })
+        Ok(Need { memory_bytes: rows.unsigned_abs() * 16, ..Need::default() })
     }
 
     fn prepare(&mut self, cell: &Cell, _stop: &Stop) -> Result<(), EngineError> {
@@ -118,7 +118,7 @@ impl Engine for Mock {
                 return Err(EngineError::Stopped);
             }
             Trouble::Fail(at) if at == this => {
-                return Err(EngineError::Failed("told to fail".to_owned()));
+                return Err(EngineError::failed("told to fail"));
             }
             Trouble::WrongAnswer(at) if at == this => answer.rows += 1,
             _ => {}

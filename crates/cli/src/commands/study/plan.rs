@@ -98,7 +98,7 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
         let mut row = vec![cell.block.to_string(), cell.index.to_string()];
         row.extend(names.iter().map(value));
         row.push(summary::mebibytes(need.memory_bytes));
-        row.push(need.unshown().unwrap_or_default());
+        row.push(need.note().unwrap_or_default());
         table.add_row(row);
     }
     let mut text = String::new();

@@ -17,7 +17,7 @@ use workahead_workloads::session::{Session as _, SessionError};
 
 use super::columns::Columns;
 use super::{Connection, Database, refused};
-use crate::door::Pour;
+use crate::connector::Pour;
 
 /// Rows gathered before they are written: a batch of DataFusion's.
 const BATCH_ROWS: u64 = 8192;

@@ -5,7 +5,7 @@ use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::session::{Date, Decimal};
 
 use super::*;
-use crate::door::Connection as _;
+use crate::connector::Connection as _;
 
 fn connection() -> Connection {
     let library = Library::find(None).unwrap_or_else(|error| panic!("{error}"));

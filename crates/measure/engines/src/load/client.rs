@@ -103,7 +103,7 @@ impl<'a> Runner<'a> {
     }
 
     fn enter(&self, client: &mut dyn Client) -> Result<Box<dyn Session>, Ended> {
-        let opened = self.load.door.open().and_then(|mut connection| {
+        let opened = self.load.connector.open().and_then(|mut connection| {
             self.gate.entered(self.number, connection.cancel());
             client.connected(connection.session())?;
             let session: Box<dyn Session> = connection;

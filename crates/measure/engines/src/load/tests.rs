@@ -8,7 +8,7 @@ use workahead_workloads::client::{Client, Condition, Done, Moment, Next, RowSink
 use workahead_workloads::session::{Counts, Dialect, OnRow, Session, StatementId, Value};
 
 use super::*;
-use crate::door::{Cancel, Connection, Pour};
+use crate::connector::{Cancel, Connection, Pour};
 use crate::server::Explain;
 
 /// A session that does nothing: the clients below pretend.
@@ -68,13 +68,13 @@ impl Session for Nothing {
 
 /// A door that counts who came in, and lets cancels through to the clients.
 #[derive(Default)]
-struct Doorway {
+struct TestConnector {
     opened: AtomicU32,
     shut: bool,
     cancelled: Arc<AtomicU32>,
 }
 
-impl Door for Doorway {
+impl Connector for TestConnector {
     fn open(&self) -> Result<Box<dyn Connection>, SessionError> {
         if self.shut {
             return Err(SessionError::Failed("too many clients already".to_owned()));
@@ -149,8 +149,13 @@ impl Workload for Pretence {
     }
 }
 
-fn load<'a>(workload: &'a Pretence, door: &'a Doorway, clients: u32, until: Until) -> Load<'a> {
-    Load { workload, door, clients, rate: None, warmup: Duration::ZERO, until, cpus: None }
+fn load<'a>(
+    workload: &'a Pretence,
+    connector: &'a TestConnector,
+    clients: u32,
+    until: Until,
+) -> Load<'a> {
+    Load { workload, connector, clients, rate: None, warmup: Duration::ZERO, until, cpus: None }
 }
 
 fn drive(load: &Load<'_>) -> Result<Driven, String> {
@@ -161,10 +166,10 @@ const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn a_count_is_shared_and_everything_is_counted() {
-    let (workload, door) = (Pretence::taking(MS / 10), Doorway::default());
-    let driven = drive(&load(&workload, &door, 4, Until::Count(103))).unwrap();
+    let (workload, connector) = (Pretence::taking(MS / 10), TestConnector::default());
+    let driven = drive(&load(&workload, &connector, 4, Until::Count(103))).unwrap();
     assert_eq!((driven.done(), driven.end.clone()), (103, End::Done));
-    assert_eq!(door.opened.load(Ordering::Relaxed), 4);
+    assert_eq!(connector.opened.load(Ordering::Relaxed), 4);
     let [even, odd] = &driven.kinds[..] else { panic!("two kinds") };
     // 26, 26, 26 and 25 transactions, the first of each of the odd kind.
     assert_eq!((even.done, odd.done), (51, 52));
@@ -177,8 +182,8 @@ fn a_count_is_shared_and_everything_is_counted() {
 
 #[test]
 fn a_time_ends_it_and_the_warm_up_is_not_counted() {
-    let (workload, door) = (Pretence::taking(MS), Doorway::default());
-    let mut load = load(&workload, &door, 2, Until::Time(40 * MS));
+    let (workload, connector) = (Pretence::taking(MS), TestConnector::default());
+    let mut load = load(&workload, &connector, 2, Until::Time(40 * MS));
     load.warmup = 60 * MS;
     let begun = Instant::now();
     let (mut edges, mut at) = (Vec::new(), Duration::ZERO);
@@ -197,8 +202,8 @@ fn a_time_ends_it_and_the_warm_up_is_not_counted() {
 
 #[test]
 fn a_rate_is_kept_by_clients_that_are_fast_enough() {
-    let (workload, door) = (Pretence::taking(MS / 10), Doorway::default());
-    let mut load = load(&workload, &door, 3, Until::Time(100 * MS));
+    let (workload, connector) = (Pretence::taking(MS / 10), TestConnector::default());
+    let mut load = load(&workload, &connector, 3, Until::Time(100 * MS));
     load.rate = Some(300.0);
     let driven = drive(&load).unwrap();
     // 0, 3.3, 6.7 … milliseconds: thirty starts, less what a busy machine came too late for.
@@ -216,8 +221,8 @@ fn latency_counts_from_the_intended_start() {
         }
         Ok(Done::default())
     });
-    let door = Doorway::default();
-    let mut load = load(&workload, &door, 1, Until::Count(20));
+    let connector = TestConnector::default();
+    let mut load = load(&workload, &connector, 1, Until::Count(20));
     load.rate = Some(200.0);
     let latency = drive(&load).unwrap().latency_ns();
     // One transaction took 100 ms, and those meant to begin every 5 ms meanwhile waited for it:
@@ -228,8 +233,8 @@ fn latency_counts_from_the_intended_start() {
 
 #[test]
 fn what_no_client_got_to_is_said() {
-    let (workload, door) = (Pretence::taking(20 * MS), Doorway::default());
-    let mut load = load(&workload, &door, 1, Until::Time(50 * MS));
+    let (workload, connector) = (Pretence::taking(20 * MS), TestConnector::default());
+    let mut load = load(&workload, &connector, 1, Until::Time(50 * MS));
     load.rate = Some(1000.0);
     let driven = drive(&load).unwrap();
     assert!(driven.done() <= 3);
@@ -242,8 +247,8 @@ fn attempts_given_up_are_tried_again_and_counted_apart() {
         0 => Ok(Done { rolled_back: true, ..Done::default() }),
         _ => Err(SessionError::Retry("deadlock".to_owned())),
     });
-    let door = Doorway::default();
-    let driven = drive(&load(&workload, &door, 2, Until::Count(10))).unwrap();
+    let connector = TestConnector::default();
+    let driven = drive(&load(&workload, &connector, 2, Until::Count(10))).unwrap();
     assert_eq!((driven.done(), driven.retries()), (10, 20));
     assert_eq!(driven.kinds.iter().map(|kind| kind.rolled_back).sum::<u64>(), 10);
 }
@@ -257,9 +262,9 @@ fn a_failure_ends_it_for_all_and_names_the_client() {
             Ok(Done::default())
         }
     });
-    let door = Doorway::default();
+    let connector = TestConnector::default();
     let error =
-        drive(&load(&workload, &door, 3, Until::Time(Duration::from_secs(60)))).unwrap_err();
+        drive(&load(&workload, &connector, 3, Until::Time(Duration::from_secs(60)))).unwrap_err();
     assert_eq!(error, "client 1, odd: division by zero, in: select 1/0");
 }
 
@@ -269,8 +274,9 @@ fn a_server_that_dies_leaves_what_was_done() {
         0..=5 => Ok(Done::default()),
         _ => Err(SessionError::Gone("connection reset".to_owned())),
     });
-    let door = Doorway::default();
-    let driven = drive(&load(&workload, &door, 1, Until::Time(Duration::from_secs(60)))).unwrap();
+    let connector = TestConnector::default();
+    let driven =
+        drive(&load(&workload, &connector, 1, Until::Time(Duration::from_secs(60)))).unwrap();
     assert_eq!(driven.done(), 5);
     assert_eq!(driven.end, End::Gone { client: 0, says: "connection reset".to_owned() });
 }
@@ -278,8 +284,8 @@ fn a_server_that_dies_leaves_what_was_done() {
 #[test]
 fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
     // Two think for a minute; one is in a statement that only ends when it is cancelled.
-    let door = Doorway::default();
-    let cancelled = Arc::clone(&door.cancelled);
+    let connector = TestConnector::default();
+    let cancelled = Arc::clone(&connector.cancelled);
     let mut workload = Pretence::of(move |client, _| {
         while client == 2 && cancelled.load(Ordering::Relaxed) == 0 {
             std::thread::sleep(MS);
@@ -290,7 +296,7 @@ fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
         }
     });
     workload.thinking_s = 60.0;
-    let load = load(&workload, &door, 3, Until::Time(Duration::from_secs(60)));
+    let load = load(&workload, &connector, 3, Until::Time(Duration::from_secs(60)));
     let stop = Stop::new();
     let asked = stop.clone();
     let asker = std::thread::spawn(move || {
@@ -307,15 +313,15 @@ fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
 #[test]
 fn who_is_not_let_in_is_named() {
     let workload = Pretence::taking(MS);
-    let door = Doorway { shut: true, ..Doorway::default() };
-    let error = drive(&load(&workload, &door, 1, Until::Count(1))).unwrap_err();
+    let connector = TestConnector { shut: true, ..TestConnector::default() };
+    let error = drive(&load(&workload, &connector, 1, Until::Count(1))).unwrap_err();
     assert_eq!(error, "client 0 could not begin: too many clients already");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let (workload, door) = (Pretence::taking(MS), Doorway::default());
-    let mut load = load(&workload, &door, 0, Until::Count(1));
+    let (workload, connector) = (Pretence::taking(MS), TestConnector::default());
+    let mut load = load(&workload, &connector, 0, Until::Count(1));
     assert!(drive(&load).unwrap_err().contains("needs a client"));
     load.clients = 1;
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -333,8 +339,8 @@ fn clients_stay_on_their_cpus() {
         assert_eq!(workahead_machine::pin::affinity().unwrap(), expected);
         Ok(Done::default())
     });
-    let door = Doorway::default();
-    let mut load = load(&workload, &door, 2, Until::Count(2));
+    let connector = TestConnector::default();
+    let mut load = load(&workload, &connector, 2, Until::Count(2));
     load.cpus = Some(last);
     assert_eq!(drive(&load).unwrap().done(), 2);
     load.cpus = Some(CpuSet::default());

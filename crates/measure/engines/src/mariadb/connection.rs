@@ -19,7 +19,7 @@ use super::row::Cells;
 use super::statement::Prepared;
 use super::wire::Wire;
 use crate::address::Address;
-use crate::blame;
+use crate::error_context;
 use crate::stream::{Patience, Stream};
 
 const QUIT: u8 = 0x01;
@@ -69,7 +69,7 @@ impl Connection {
     pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
         self.command(text, row)
             .map(|answer| answer.counts.rows)
-            .map_err(|error| blame::on(text, error))
+            .map_err(|error| error_context::on(text, error))
     }
 
     /// The values of the first column of what [`ask`](Self::ask) gives.
@@ -116,7 +116,7 @@ impl Session for Connection {
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
         let prepared = Prepared::new(&mut self.wire, &self.terms, text);
-        self.statements.push(prepared.map_err(|error| blame::on(text, error))?);
+        self.statements.push(prepared.map_err(|error| error_context::on(text, error))?);
         Ok(StatementId(self.statements.len() as u32 - 1))
     }
 
@@ -128,13 +128,13 @@ impl Session for Connection {
     ) -> Result<Counts, SessionError> {
         let Self { wire, terms, statements, cells, .. } = self;
         let prepared = statements.get_mut(statement.0 as usize);
-        let prepared = prepared.ok_or_else(|| blame::unprepared(statement))?;
+        let prepared = prepared.ok_or_else(|| error_context::unprepared(statement))?;
         let answered = prepared
             .execute(wire, values)
             .and_then(|()| Answer::read(wire, terms, Some(&mut prepared.columns), cells, row));
         answered.map(|answer| answer.counts).map_err(|error| {
             prepared.forget_types();
-            blame::on(&prepared.text, error)
+            error_context::on(&prepared.text, error)
         })
     }
 

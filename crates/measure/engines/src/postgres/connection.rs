@@ -20,7 +20,7 @@ use super::statement::{Cell, Prepared, parse, texts};
 use super::wire::{Message, Wire, garbled};
 use super::{copy, refusal};
 use crate::address::Address;
-use crate::blame;
+use crate::error_context;
 use crate::stream::{Patience, Stream};
 
 /// A connection.
@@ -52,7 +52,7 @@ impl Connection {
     /// # Errors
     /// See [`SessionError`]; what follows a statement that fails is not run.
     pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
-        self.ask_unnamed(text, row).map_err(|error| blame::on(text, error))
+        self.ask_unnamed(text, row).map_err(|error| error_context::on(text, error))
     }
 
     fn ask_unnamed(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
@@ -104,7 +104,9 @@ impl Connection {
     }
 
     fn prepared(&self, statement: StatementId) -> Result<&Prepared, SessionError> {
-        self.statements.get(statement.0 as usize).ok_or_else(|| blame::unprepared(statement))
+        self.statements
+            .get(statement.0 as usize)
+            .ok_or_else(|| error_context::unprepared(statement))
     }
 
     /// Sends a bound statement and reads its answer.
@@ -191,7 +193,7 @@ impl Session for Connection {
             Ok(())
         })?;
         self.wire.send()?;
-        self.describe(&mut prepared).map_err(|error| blame::on(text, error))?;
+        self.describe(&mut prepared).map_err(|error| error_context::on(text, error))?;
         self.statements.push(prepared);
         Ok(StatementId(number as u32))
     }
@@ -207,7 +209,8 @@ impl Session for Connection {
             let changed = answer.changed;
             Ok(Counts { rows: answer.end()?, changed })
         });
-        exchanged.map_err(|error| blame::on(&self.statements[statement.0 as usize].text, error))
+        exchanged
+            .map_err(|error| error_context::on(&self.statements[statement.0 as usize].text, error))
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {

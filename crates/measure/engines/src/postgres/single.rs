@@ -18,7 +18,7 @@ use workahead_workloads::client::Explained;
 use workahead_workloads::session::{Session, SessionError};
 
 use super::Server;
-use crate::below;
+use crate::valgrind::CountedProgram;
 
 /// Values by column from 1, without nulls.
 type Row = BTreeMap<usize, String>;
@@ -39,7 +39,7 @@ impl Server {
         database: &str,
         statement: &Explained,
     ) -> Result<Alone, EngineError> {
-        let failed = |error| EngineError::Failed(format!("ask the server first: {error}"));
+        let failed = |error| EngineError::failed(format!("ask the server first: {error}"));
         let rows = self.rows(database, statement).map_err(failed)?;
         self.process.stop();
         let settings = format!("config_file={}", self.home.settings().display());
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-impl below::Alone for Alone {
+impl CountedProgram for Alone {
     /// The backend that runs the statement so many times.
     fn program(&self, times: u64) -> Program {
         let mut input = String::new();
@@ -89,7 +89,7 @@ impl below::Alone for Alone {
     fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
         let says = errors.lines().find(|line| line.contains("ERROR:") || line.contains("FATAL:"));
         if let Some(says) = says {
-            return Err(EngineError::Failed(format!("the backend alone says: {}", says.trim())));
+            return Err(EngineError::failed(format!("the backend alone says: {}", says.trim())));
         }
         let printed = printed(&String::from_utf8_lossy(output));
         let (statements, mut rows) = (printed.statements, printed.rows);
@@ -100,7 +100,7 @@ impl below::Alone for Alone {
         if statements == times && rows.iter().eq(expected.iter().copied()) {
             return Ok(());
         }
-        Err(EngineError::Failed(format!(
+        Err(EngineError::failed(format!(
             "the backend alone printed other rows than the server's ({} in {statements} \
              statements, expected {} in {times}), or more than can be kept: lower `queries`",
             rows.len(),
@@ -150,7 +150,6 @@ fn row(mut part: &str) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::below::Alone as _;
 
     /// As PostgreSQL 15 prints `select 1 as a, null as b, 'x: "y"' || chr(10) || 'z' as c`, twice.
     const OUTPUT: &str = "\nPostgreSQL stand-alone backend 15.18\n\

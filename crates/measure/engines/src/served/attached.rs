@@ -10,7 +10,7 @@ use std::path::Path;
 
 use workahead_machine::process::peer;
 use workahead_machine::scheduling::Policy;
-use workahead_study::engine::{EngineError, Stop};
+use workahead_study::engine::{EngineError, Reason, Stop};
 use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::{Moment, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
@@ -18,7 +18,7 @@ use workahead_workloads::session::{Dialect, Session, SessionError};
 use super::database::{Database, Running, Seat, holds, load};
 use crate::address::Place;
 use crate::attach::{Access, Target};
-use crate::door::Door;
+use crate::connector::Connector;
 use crate::fill::Filled;
 use crate::{mariadb, postgres};
 
@@ -36,7 +36,7 @@ pub(super) struct Attached {
 impl Attached {
     /// Connects once, to see who is there.
     pub(super) fn new(target: Target, access: Access) -> Result<Self, EngineError> {
-        let failed = |error: SessionError| EngineError::Failed(error.to_string());
+        let failed = EngineError::failed;
         let mut connection = target.connect().map_err(failed)?;
         let product = match target {
             Target::Postgres(_) => "PostgreSQL",
@@ -69,13 +69,13 @@ impl Attached {
 
     /// Takes away what an earlier run left, and refuses to take away anything else.
     fn clear(&self, workload: &dyn Workload, data: &str) -> Result<(), EngineError> {
-        let failed = |error: SessionError| EngineError::Failed(format!("make room: {error}"));
+        let failed = |error: SessionError| EngineError::failed(format!("make room: {error}"));
         let ours = self.mark().map_err(failed)?;
         let mut session = self.session().map_err(failed)?;
         for table in workload.tables(self.dialect()).map_err(failed)? {
             let name = &table.name;
             if ours.is_none() && session.prepare(&format!("SELECT 1 FROM {name}")).is_ok() {
-                return Err(EngineError::Failed(format!(
+                return Err(EngineError::failed(format!(
                     "the database has a table `{name}` that is not ours: create an empty database \
                      for {data}, and give its name in the URL"
                 )));
@@ -93,7 +93,7 @@ impl Attached {
     ) -> Result<Filled, EngineError> {
         self.clear(workload, data)?;
         let filled = load(&self.target, workload, stop)?;
-        let failed = |error: SessionError| EngineError::Failed(format!("mark the data: {error}"));
+        let failed = |error: SessionError| EngineError::failed(format!("mark the data: {error}"));
         let mut session = self.session().map_err(failed)?;
         let made = format!("CREATE TABLE {MARK} (name varchar(200) NOT NULL)");
         session.run(&made).map_err(failed)?;
@@ -111,7 +111,7 @@ impl Attached {
     }
 
     /// Why a session can't have a setting.
-    fn refusal(&self, name: &str, value: &str) -> Option<String> {
+    fn refusal(&self, name: &str, value: &str) -> Option<Reason> {
         let (set, show) = match self.target {
             Target::Postgres(_) => {
                 let name = postgres::identifier(name);
@@ -135,7 +135,7 @@ impl Attached {
         };
         match look() {
             Ok(_) if now.as_deref() == Some(value) => None,
-            _ => Some(format!("the server is not ours to set: {says}")),
+            _ => Some(Reason::new(format_args!("the server is not ours to set: {says}"))),
         }
     }
 }
@@ -189,24 +189,23 @@ impl Database for Attached {
         }
     }
 
-    fn impossible(&self, running: &Running, protocol: Protocol) -> Option<String> {
+    fn impossible(&self, running: &Running, protocol: Protocol) -> Option<Reason> {
         let ours = "the server is not ours";
         if running.cpus.is_some() {
-            return Some(format!("{ours} to put on CPUs"));
+            return Some(Reason::new(format_args!("{ours} to put on CPUs")));
         }
         if running.policy != Policy::Other {
-            return Some(format!("{ours} to schedule"));
+            return Some(Reason::new(format_args!("{ours} to schedule")));
         }
         if protocol.start == Start::Cold || protocol.restart == Before::Always {
-            return Some(format!("{ours} to start anew"));
+            return Some(Reason::new(format_args!("{ours} to start anew")));
         }
         running.settings.iter().find_map(|(name, value)| self.refusal(name, value))
     }
 
-    fn cannot(&self) -> Option<String> {
+    fn limitation(&self) -> Option<Reason> {
         (self.seat == Seat::Unseen).then(|| {
-            "the server's processor time can't be seen from here: come through its socket"
-                .to_owned()
+            "the server's processor time can't be seen from here: come through its socket".into()
         })
     }
 
@@ -225,7 +224,7 @@ impl Database for Attached {
     }
 
     fn chill(&mut self, _: &Stop) -> Result<(), EngineError> {
-        Err(EngineError::Failed("the server is not ours to start anew".to_owned()))
+        Err(EngineError::failed("the server is not ours to start anew"))
     }
 
     /// A workload that changes its data has it made again before every repetition: slow, and right.
@@ -236,7 +235,7 @@ impl Database for Attached {
         stop: &Stop,
     ) -> Result<Option<Filled>, EngineError> {
         if self.access == Access::Write {
-            let there = self.mark().map_err(|error| EngineError::Failed(error.to_string()))?;
+            let there = self.mark().map_err(EngineError::failed)?;
             let as_loaded = there.as_deref() == Some(data)
                 && workload.reset(self.dialect()).is_some()
                 && holds(&self.target, workload, Moment::Loaded, stop).is_ok();
@@ -244,7 +243,7 @@ impl Database for Attached {
         }
         let holds = holds(&self.target, workload, Moment::Loaded, stop);
         holds.map(|()| None).map_err(|error| match error {
-            EngineError::Failed(says) => EngineError::Failed(format!(
+            EngineError::Failed(says) => EngineError::failed(format!(
                 "{says}; --allow-writes lets the run make the tables of `{}`",
                 workload.name()
             )),
@@ -252,7 +251,7 @@ impl Database for Attached {
         })
     }
 
-    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+    fn connector(&self) -> Result<Box<dyn Connector>, EngineError> {
         Ok(Box::new(self.target.clone()))
     }
 

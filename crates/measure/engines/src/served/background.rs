@@ -53,7 +53,7 @@ impl Background {
         if self.count == LoopCount::Number(0) {
             return;
         }
-        let failed = |says: String| EngineError::Failed(says);
+        let failed = |says: String| EngineError::failed(says);
         let started = pin::affinity().map_err(|error| failed(error.to_string())).and_then(|all| {
             let cpus = self.cpus.as_ref().unwrap_or(&all);
             let count = match self.count {
@@ -72,7 +72,7 @@ impl Background {
 
     pub(super) fn end(&mut self) {
         if let Some(loops) = self.running.take() {
-            self.ran = loops.stop().map_err(|error| EngineError::Failed(error.to_string()));
+            self.ran = loops.stop().map_err(EngineError::failed);
         }
     }
 

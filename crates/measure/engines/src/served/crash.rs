@@ -22,7 +22,7 @@ use workahead_study::engine::{EngineError, Sample, Stop};
 use workahead_workloads::client::{Client, Condition, Moment, RowSink, Table, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
-use super::asked::Asked;
+use super::configuration::Configuration;
 use super::database::{Database, Running, holds};
 use super::sample::{self, Beside, Meter};
 use crate::load::{Driven, Edge, End, Load, LoadError, Until};
@@ -42,26 +42,26 @@ impl Crash {
     pub(super) fn of(
         self,
         database: &mut dyn Database,
-        (asked, workload): (&Asked, &dyn Workload),
+        (config, workload): (&Configuration, &dyn Workload),
         (home, running): (&Path, &Running),
         beside: Beside<'_>,
     ) -> Result<Sample, EngineError> {
         let Beside { clients, mut loops, stop, .. } = beside;
         let after_s = self.seconds * self.share;
         loops.begin();
-        let door = database.door()?;
-        let before = sample::load(asked, (workload, door.as_ref()), clients.clone());
+        let connector = database.connector()?;
+        let before = sample::load(config, (workload, connector.as_ref()), clients.clone());
         let (before, used_before) = killed(database, &before, after_s, stop)?;
         let killed = Instant::now();
         database.serve(home, running, stop)?;
         let recovery_s = killed.elapsed().as_secs_f64();
-        let door = database.door()?;
-        holds(door.as_ref(), workload, Moment::Drained, stop)?;
+        let connector = database.connector()?;
+        holds(connector.as_ref(), workload, Moment::Drained, stop)?;
 
         let again = Again(workload);
         let mut meter = Meter::of(database);
         let left = Duration::from_secs_f64(self.seconds - after_s);
-        let load = sample::load(asked, (&again, door.as_ref()), clients);
+        let load = sample::load(config, (&again, connector.as_ref()), clients);
         let load = Load { until: Until::Time(left), warmup: Duration::ZERO, ..load };
         let after = load.drive(stop, &mut |edge| meter.read(edge))?;
         match &after.end {
@@ -69,14 +69,14 @@ impl Crash {
             End::Stopped => return Err(EngineError::Stopped),
             End::Gone { says, .. } => {
                 let says = format!("the server went away again after it had recovered: {says}");
-                return Err(EngineError::Failed(says));
+                return Err(EngineError::failed(says));
             }
         }
-        holds(door.as_ref(), workload, Moment::Drained, stop)?;
+        holds(connector.as_ref(), workload, Moment::Drained, stop)?;
         loops.end();
 
         let Some((used, whole)) = meter.used() else {
-            return Err(EngineError::Failed("nothing was done after the kill".to_owned()));
+            return Err(EngineError::failed("nothing was done after the kill"));
         };
         let used = (
             used_before.0.zip(used).map(|(before, after)| plus(&before, after)),
@@ -91,7 +91,7 @@ impl Crash {
         say("recovery_s", recovery_s);
         say("per_s_before", per_s_before.unwrap_or_default());
         say("per_s_after", per_s_after.unwrap_or_default());
-        for (name, value) in asked.work.measures(&driven).into_iter().chain(loops.measures()?) {
+        for (name, value) in config.work.measures(&driven).into_iter().chain(loops.measures()?) {
             say(name, value);
         }
         Ok(sample)
@@ -140,7 +140,7 @@ fn killed(
         (End::Stopped, _) => Err(EngineError::Stopped),
         (end, _) => {
             let says = format!("the clients did not notice that the server was killed: {end:?}");
-            Err(EngineError::Failed(says))
+            Err(EngineError::failed(says))
         }
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, pin};
-use workahead_study::engine::{EngineError, Stop};
+use workahead_study::engine::{EngineError, Reason, Stop};
 use workahead_study::protocol::Protocol;
 use workahead_workloads::client::{Explained, Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
-use crate::door::{Connection, Door};
+use crate::connector::{Connection, Connector};
 use crate::fill::{Filled, fill};
 use crate::postgres::Alone;
 
@@ -93,12 +93,12 @@ pub(super) trait Database {
     }
 
     /// Why it can't be run so.
-    fn impossible(&self, _: &Running, _: Protocol) -> Option<String> {
+    fn impossible(&self, _: &Running, _: Protocol) -> Option<Reason> {
         None
     }
 
     /// What can't be seen of it from here.
-    fn cannot(&self) -> Option<String> {
+    fn limitation(&self) -> Option<Reason> {
         None
     }
 
@@ -128,7 +128,7 @@ pub(super) trait Database {
     ) -> Result<Option<Filled>, EngineError>;
 
     /// Where clients come in.
-    fn door(&self) -> Result<Box<dyn Door>, EngineError>;
+    fn connector(&self) -> Result<Box<dyn Connector>, EngineError>;
 
     /// Where its work is done.
     fn seat(&self) -> Seat;
@@ -140,7 +140,7 @@ pub(super) trait Database {
 
     /// A statement without its server, which is stopped, if it [can be](Self::stands_alone).
     fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
-        Err(EngineError::Failed(format!("{} has no process that ends", self.name())))
+        Err(EngineError::refused(format!("{} has no process that ends", self.name())))
     }
 
     /// Its last words, when it ended by itself.
@@ -163,12 +163,12 @@ pub(super) trait Database {
 
 /// Loads a workload's data into an empty database, and looks at it.
 pub(super) fn load(
-    door: &dyn Door,
+    connector: &dyn Connector,
     workload: &dyn Workload,
     stop: &Stop,
 ) -> Result<Filled, EngineError> {
-    let filled = fill(door, workload, stop)?;
-    holds(door, workload, Moment::Loaded, stop)?;
+    let filled = fill(connector, workload, stop)?;
+    holds(connector, workload, Moment::Loaded, stop)?;
     Ok(filled)
 }
 
@@ -201,13 +201,13 @@ pub(super) fn until_asked<T>(
 
 /// Whether the database is as the workload says it must be.
 pub(super) fn holds(
-    door: &dyn Door,
+    connector: &dyn Connector,
     workload: &dyn Workload,
     when: Moment,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    let failed = |error| EngineError::Failed(format!("look at the data: {error}"));
-    let mut connection = door.open().map_err(failed)?;
+    let failed = |error| EngineError::failed(format!("look at the data: {error}"));
+    let mut connection = connector.open().map_err(failed)?;
     let conditions =
         until_asked(connection.as_mut(), stop, |one| workload.check(one.session(), when))?;
     let broken =
@@ -217,5 +217,5 @@ pub(super) fn holds(
             }
             _ => None,
         });
-    broken.map_or(Ok(()), |broken| Err(EngineError::Failed(broken)))
+    broken.map_or(Ok(()), |broken| Err(EngineError::failed(broken)))
 }

@@ -13,8 +13,8 @@ use workahead_workloads::session::Dialect;
 
 use super::database::{Database, Running, Seat, load};
 use super::files;
+use crate::connector::Connector as _;
 use crate::datafusion::{self, THREADS};
-use crate::door::Door as _;
 use crate::fill::Filled;
 
 /// Asked of it once: it takes a session.
@@ -30,11 +30,11 @@ pub(super) struct DataFusion {
 }
 
 fn failed(doing: &str, error: &dyn std::fmt::Display) -> EngineError {
-    EngineError::Failed(format!("{doing}: {error}"))
+    EngineError::failed(format!("{doing}: {error}"))
 }
 
 fn not_started() -> EngineError {
-    EngineError::Failed("the tables were not opened".to_owned())
+    EngineError::failed("the tables were not opened")
 }
 
 /// Opens a directory; the threads that this starts are born on the CPUs they are to have.
@@ -127,7 +127,7 @@ impl Database for DataFusion {
         Ok(filled)
     }
 
-    fn door(&self) -> Result<Box<dyn crate::door::Door>, EngineError> {
+    fn connector(&self) -> Result<Box<dyn crate::connector::Connector>, EngineError> {
         Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
     }
 

@@ -15,7 +15,7 @@ use workahead_workloads::session::{Dialect, Session};
 
 use super::database::{Database, Running, Seat, load};
 use super::files;
-use crate::door::Door;
+use crate::connector::Connector;
 use crate::duckdb::Connection;
 use crate::fill::Filled;
 
@@ -30,11 +30,11 @@ pub(super) struct DuckDb {
 }
 
 fn failed(doing: &str, error: &dyn std::fmt::Display) -> EngineError {
-    EngineError::Failed(format!("{doing}: {error}"))
+    EngineError::failed(format!("{doing}: {error}"))
 }
 
 fn not_started() -> EngineError {
-    EngineError::Failed("the database was not opened".to_owned())
+    EngineError::failed("the database was not opened")
 }
 
 impl DuckDb {
@@ -44,7 +44,7 @@ impl DuckDb {
         if let Some(library) = LIBRARY.get() {
             return Ok(*library);
         }
-        let found = Library::find(None).map_err(|error| EngineError::Failed(error.to_string()))?;
+        let found = Library::find(None).map_err(EngineError::failed)?;
         Ok(*LIBRARY.get_or_init(|| found))
     }
 
@@ -97,7 +97,7 @@ fn plain(name: &str) -> Result<&str, EngineError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !name.is_empty() && name.chars().all(is_plain) {
         true => Ok(name),
-        false => Err(EngineError::Failed(format!("DuckDB has no setting {name:?}"))),
+        false => Err(EngineError::failed(format!("DuckDB has no setting {name:?}"))),
     }
 }
 
@@ -166,7 +166,7 @@ impl Database for DuckDb {
         Ok(filled)
     }
 
-    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+    fn connector(&self) -> Result<Box<dyn Connector>, EngineError> {
         Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
     }
 

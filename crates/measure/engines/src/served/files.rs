@@ -10,7 +10,7 @@ use workahead_study::engine::EngineError;
 /// They are written first: only clean pages can be forgotten (posix_fadvise(2)).
 pub(super) fn forget(directory: &Path) -> Result<(), EngineError> {
     let failed = |path: &Path, error: std::io::Error| {
-        EngineError::Failed(format!("can't make the system forget {}: {error}", path.display()))
+        EngineError::failed(format!("can't make the system forget {}: {error}", path.display()))
     };
     for entry in fs::read_dir(directory).map_err(|error| failed(directory, error))? {
         let entry = entry.map_err(|error| failed(directory, error))?;

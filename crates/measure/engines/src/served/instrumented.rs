@@ -5,17 +5,17 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, EngineContext, EngineError, Sample, Stop};
-use workahead_study::inside::Worker;
+use workahead_study::inside::{Request, Worker};
 use workahead_workloads::checksum;
 use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
-use super::asked::{Amount, Asked};
 use super::background::LoopCount;
+use super::configuration::{Amount, Configuration};
 use super::database::{Database, Seat};
 use super::{Served, sample};
-use crate::below::{Below, How, Inside, no_command};
 use crate::server::Explain;
+use crate::valgrind::{ValgrindOptions, ValgrindRunner, WorkerProgram, no_command};
 
 /// Whether its statements can be run in a process that ends.
 ///
@@ -27,7 +27,7 @@ pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<()
         _ if database.stands_alone() => Ok(()),
         Seat::Within if context.worker.is_none() => Err(no_command(name)),
         Seat::Within => Ok(()),
-        _ => Err(EngineError::Failed(format!(
+        _ => Err(EngineError::refused(format!(
             "engine `{name}` can't be run below valgrind, `postgres`, `duckdb`, `datafusion` and \
              `native` can: leave `instrumented` out of the study's method"
         ))),
@@ -36,63 +36,70 @@ pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<()
 
 /// Refuses what one client that runs one statement can't do.
 pub(super) fn check(
-    below: &Below,
-    asked: &Asked,
+    valgrind: &ValgrindRunner,
+    config: &Configuration,
     (workload, dialect): (&dyn Workload, Dialect),
 ) -> Result<(), EngineError> {
-    below.tool(asked.caches.as_deref())?;
-    let refused = refused(asked).map(|what| format!("there is no {what} below valgrind"));
+    valgrind.tool(config.caches.as_deref())?;
+    let refused = refused(config).map(|what| format!("there is no {what} below valgrind"));
     let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
-    why.map_or(Ok(()), |why| Err(EngineError::Failed(why)))
+    why.map_or(Ok(()), |why| Err(EngineError::refused(why)))
 }
 
 impl Served {
     /// One repetition. The server is stopped when it returns.
-    pub(super) fn below(
+    pub(super) fn count(
         &mut self,
-        below: &Below,
-        (cell, asked): (&Cell, &Asked),
+        valgrind: &ValgrindRunner,
+        (cell, config): (&Cell, &Configuration),
         workload: &dyn Workload,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let dialect = self.database.dialect();
-        let statement = statement(workload, dialect).map_err(EngineError::Failed)?;
+        let statement = statement(workload, dialect).map_err(EngineError::refused)?;
         let of = (workload, dialect);
-        let plan = sample::plan(self.database.door()?.as_ref(), of, Explain::Planned, stop)?;
-        let (start, caches) = (cell.protocol.start, asked.caches.as_deref());
-        let how = How { caches, start, runs: queries(asked), tuples: 1 };
+        let plan = sample::plan(self.database.connector()?.as_ref(), of, Explain::Planned, stop)?;
+        let (start, caches) = (cell.protocol.start, config.caches.as_deref());
+        let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.stands_alone() {
-            true => below.count(&self.database.alone(&statement)?, how, stop)?,
-            false => below.count(&self.inside(cell, &statement)?, how, stop)?,
+            true => valgrind.count(&self.database.alone(&statement)?, how, stop)?,
+            false => valgrind.count(&self.inside(cell, &statement)?, how, stop)?,
         };
         Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })
     }
 
     /// Asks the database here once, then closes it: another process may open its data.
-    fn inside(&mut self, cell: &Cell, statement: &Explained) -> Result<Inside, EngineError> {
+    fn inside(&mut self, cell: &Cell, statement: &Explained) -> Result<WorkerProgram, EngineError> {
         let expected = ask(self.database.as_ref(), statement)?;
         self.database.stop();
         let name = self.database.name();
         let command = self.command.as_ref().ok_or_else(|| no_command(name))?;
         // The folder is the database's own, below the one that it was told of.
         let home = self.home.parent().unwrap_or(&self.home);
-        Ok(Inside::new((name, command), cell, (home, None), expected))
+        let request = Request {
+            engine: name.to_owned(),
+            cell: cell.clone(),
+            home: home.to_owned(),
+            limits: None,
+            runs: 0,
+        };
+        Ok(WorkerProgram::new(command, request, expected))
     }
 }
 
 impl Worker for Served {
     fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
-        let asked = Asked::read(cell)?;
-        let workload = self.workload(&asked.work)?;
+        let config = Configuration::read(cell)?;
+        let workload = self.workload(&config.work)?;
         let statement = statement(workload.as_ref(), self.database.dialect());
-        ask(self.database.as_ref(), &statement.map_err(EngineError::Failed)?)
+        ask(self.database.as_ref(), &statement.map_err(EngineError::refused)?)
     }
 }
 
 /// The answer of a statement on a connection of its own.
 fn ask(database: &dyn Database, statement: &Explained) -> Result<Answer, EngineError> {
-    let failed = |error| EngineError::Failed(format!("ask the database: {error}"));
-    let mut connection = database.door()?.open().map_err(failed)?;
+    let failed = |error| EngineError::failed(format!("ask the database: {error}"));
+    let mut connection = database.connector()?.open().map_err(failed)?;
     let session = connection.session();
     statement.settings.iter().try_for_each(|text| session.run(text)).map_err(failed)?;
     answer(session, &statement.text).map_err(failed)
@@ -109,24 +116,24 @@ fn answer(session: &mut dyn Session, text: &str) -> Result<Answer, SessionError>
     Ok(Answer { rows, checksum })
 }
 
-fn queries(asked: &Asked) -> u64 {
-    match asked.amount {
+fn queries(config: &Configuration) -> u64 {
+    match config.amount {
         Amount::Count(count) => count,
         Amount::Seconds(_) => 1,
     }
 }
 
 /// What a cell asks for and one client alone does not have.
-fn refused(asked: &Asked) -> Option<&'static str> {
+fn refused(config: &Configuration) -> Option<&'static str> {
     let nothing = [
-        (asked.clients != 1 || asked.ramp, "second client: leave `clients` out"),
+        (config.clients != 1 || config.ramp, "second client: leave `clients` out"),
         (
-            matches!(asked.amount, Amount::Seconds(_)),
+            matches!(config.amount, Amount::Seconds(_)),
             "measure of time: give `queries` in place of `seconds`",
         ),
-        (asked.rate.is_some(), "rate: leave `rate` out"),
-        (asked.parallel != 1, "second process: leave `parallel` out"),
-        (asked.loops != LoopCount::Number(0), "second program: leave `loops` out"),
+        (config.rate.is_some(), "rate: leave `rate` out"),
+        (config.parallel != 1, "second process: leave `parallel` out"),
+        (config.loops != LoopCount::Number(0), "second program: leave `loops` out"),
     ];
     nothing.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }

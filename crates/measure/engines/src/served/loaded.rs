@@ -20,7 +20,7 @@ pub(super) fn keep(home: &Path, data: &str, filled: &Filled) -> Result<(), Engin
     fs::create_dir_all(home)
         .and_then(|()| fs::write(&written, text))
         .and_then(|()| fs::rename(&written, &path))
-        .map_err(|error| EngineError::Failed(format!("can't write {}: {error}", path.display())))
+        .map_err(|error| EngineError::failed(format!("can't write {}: {error}", path.display())))
 }
 
 /// By name; nothing where nobody wrote it down.

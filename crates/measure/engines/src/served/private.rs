@@ -10,7 +10,7 @@ use workahead_workloads::session::{Dialect, SessionError};
 use super::database::{Database, Pages, Running, Seat};
 use super::files;
 use crate::attach::Target;
-use crate::door::Door;
+use crate::connector::Connector;
 use crate::fill::Filled;
 use crate::postgres::Alone;
 use crate::server::{Error, Options, Process};
@@ -55,7 +55,7 @@ pub(super) trait Server: Sized {
 
     /// See [`Database::alone`].
     fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
-        Err(EngineError::Failed(format!("{} has no process that ends", Self::NAME)))
+        Err(EngineError::refused(format!("{} has no process that ends", Self::NAME)))
     }
 }
 
@@ -71,7 +71,7 @@ impl<S> Default for Private<S> {
 }
 
 fn stopped() -> EngineError {
-    EngineError::Failed("the server was not started".to_owned())
+    EngineError::failed("the server was not started")
 }
 
 /// Clients may see a server's death before the system says that its process ended.
@@ -141,7 +141,7 @@ impl<S: Server> Database for Private<S> {
         server.restore(data, workload, (options, stop))
     }
 
-    fn door(&self) -> Result<Box<dyn Door>, EngineError> {
+    fn connector(&self) -> Result<Box<dyn Connector>, EngineError> {
         let (server, _) = self.serving.as_ref().ok_or_else(stopped)?;
         Ok(Box::new(server.target()))
     }

@@ -11,14 +11,14 @@ use workahead_study::plans::PlanText;
 use workahead_workloads::client::{Moment, Workload};
 use workahead_workloads::session::Dialect;
 
-use super::asked::{Amount, Asked};
 use super::background::Background;
+use super::configuration::{Amount, Configuration};
 use super::database::{Database, Seat, holds, until_asked};
-use super::told::Told;
-use crate::door::{Connection, Door};
+use super::statistics::Statistics;
+use crate::collector::{Collecting, CollectionScope, CollectionTarget, Collector, Part};
+use crate::connector::{Connection, Connector};
 use crate::load::{Driven, Edge, End, Kind, Load, Until};
 use crate::server::Explain;
-use crate::watcher::{Part, Watchee, Watcher, Watching};
 
 /// Latencies that are told.
 const QUANTILES: [(&str, f64); 4] = [
@@ -42,7 +42,7 @@ pub(super) struct Beside<'a> {
 
 /// What is watched of a server while its clients work.
 pub(super) struct Watch<'a> {
-    pub(super) watcher: &'a mut Watcher,
+    pub(super) collector: &'a mut Collector,
     /// Names the cell: its rotation goes on from sample to sample.
     pub(super) cell: String,
     /// What of it.
@@ -54,29 +54,30 @@ pub(super) struct Watch<'a> {
 /// Lets the clients of a cell work.
 pub(super) fn of(
     database: &mut dyn Database,
-    asked: &Asked,
+    config: &Configuration,
     workload: &dyn Workload,
     beside: Beside<'_>,
 ) -> Result<Sample, EngineError> {
     let Beside { clients, mut loops, stop, mut watch } = beside;
-    let door = database.door()?;
+    let connector = database.connector()?;
     let mut meter = Meter::of(database);
-    let load = load(asked, (workload, door.as_ref()), clients);
-    let told = Told::begin(door.as_ref());
-    let watchee = watchee(database);
-    let (mut watching, mut watched) = (None, None);
+    let load = load(config, (workload, connector.as_ref()), clients);
+    let statistics = Statistics::begin(connector.as_ref());
+    let target = target(database);
+    let (mut collecting, mut watched) = (None, None);
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
-            if let Some(Watch { watcher, cell, part, cpus }) = &mut watch {
-                let cell = (cell.as_str(), asked.window_s());
-                watching = Some(watcher.begin(cell, watchee, (cpus, *part)));
+            if let Some(Watch { collector, cell, part, cpus }) = &mut watch {
+                let window_s = config.window_s();
+                let scope = CollectionScope { cell, window_s, target, cpus, part: *part };
+                collecting = Some(collector.begin(&scope));
             }
             meter.read(edge);
         }
         Edge::End => {
             meter.read(edge);
-            watched = watching.take().map(Watching::end);
+            watched = collecting.take().map(Collecting::end);
             loops.end();
         }
     })?;
@@ -85,30 +86,30 @@ pub(super) fn of(
         End::Stopped => return Err(EngineError::Stopped),
         End::Gone { client, says } => {
             let words = database.last_words().map(|words| format!("; {words}")).unwrap_or_default();
-            return Err(EngineError::Failed(format!(
+            return Err(EngineError::failed(format!(
                 "the server went away under client {client}: {says}{words}"
             )));
         }
     }
-    let told = told.end(door.as_ref());
-    holds(door.as_ref(), workload, Moment::Drained, stop)?;
+    let statistics = statistics.end(connector.as_ref());
+    holds(connector.as_ref(), workload, Moment::Drained, stop)?;
     let mut sample = meter.sample(&driven)?;
     let mut say = |name: &str, value: f64| sample.measures.insert(name.to_owned(), value);
-    let of_work = asked.work.measures(&driven);
-    for (name, value) in told.into_iter().chain(of_work).chain(loops.measures()?) {
+    let of_work = config.work.measures(&driven);
+    for (name, value) in statistics.into_iter().chain(of_work).chain(loops.measures()?) {
         say(name, value);
     }
-    let planned = plan(door.as_ref(), (workload, database.dialect()), asked.explain, stop)?;
+    let planned = plan(connector.as_ref(), (workload, database.dialect()), config.explain, stop)?;
     if let Some((plan, planning_ms)) = planned {
         say("planning_ms", planning_ms);
         sample.plan = Some(plan);
     }
-    if let Some((Watch { watcher, cell, .. }, watched)) = watch.zip(watched) {
-        watcher.keep(&cell, watched, &mut sample);
+    if let Some((Watch { collector, cell, .. }, watched)) = watch.zip(watched) {
+        collector.keep(&cell, watched, &mut sample);
     }
     if let Some(answered) = workload.answer() {
         sample.answer = Answer { rows: answered.rows, checksum: answered.checksum };
-    } else if workload.is_read_only() && asked.does_as_much() {
+    } else if workload.is_read_only() && config.does_as_much() {
         let sum = |sum: u64, kind: &Kind| sum.wrapping_add(kind.checksum);
         sample.answer = Answer {
             rows: driven.kinds.iter().map(|kind| kind.rows).sum(),
@@ -119,28 +120,28 @@ pub(super) fn of(
 }
 
 /// Whose processes are the server's.
-fn watchee(database: &dyn Database) -> Watchee {
+fn target(database: &dyn Database) -> CollectionTarget {
     match (database.seat(), database.is_ours()) {
-        (Seat::Process(pid), true) => Watchee::Ours(pid),
-        (Seat::Process(pid), false) => Watchee::Theirs(pid),
-        (Seat::Within, _) => Watchee::Theirs(std::process::id()),
-        (Seat::Unseen, _) => Watchee::Unseen,
+        (Seat::Process(pid), true) => CollectionTarget::Ours(pid),
+        (Seat::Process(pid), false) => CollectionTarget::Theirs(pid),
+        (Seat::Within, _) => CollectionTarget::Theirs(std::process::id()),
+        (Seat::Unseen, _) => CollectionTarget::Unseen,
     }
 }
 
 /// What a cell's clients do, all of it.
 pub(super) fn load<'a>(
-    asked: &Asked,
-    (workload, door): (&'a dyn Workload, &'a dyn Door),
+    config: &Configuration,
+    (workload, connector): (&'a dyn Workload, &'a dyn Connector),
     cpus: Option<CpuSet>,
 ) -> Load<'a> {
     Load {
         workload,
-        door,
-        clients: asked.clients as u32,
-        rate: asked.rate,
-        warmup: Duration::from_secs_f64(asked.warmup_s),
-        until: match asked.amount {
+        connector,
+        clients: config.clients as u32,
+        rate: config.rate,
+        warmup: Duration::from_secs_f64(config.warmup_s),
+        until: match config.amount {
             Amount::Count(count) => Until::Count(count),
             Amount::Seconds(seconds) => Until::Time(Duration::from_secs_f64(seconds)),
         },
@@ -152,16 +153,16 @@ pub(super) fn load<'a>(
 /// the statement, planning, and a round trip, but no execution. Run once more for the times of its
 /// operators, where that is asked for.
 pub(super) fn plan(
-    door: &dyn Door,
+    connector: &dyn Connector,
     (workload, dialect): (&dyn Workload, Dialect),
     how: Explain,
     stop: &Stop,
 ) -> Result<Option<(PlanText, f64)>, EngineError> {
-    let failed = |error| EngineError::Failed(format!("explain the query: {error}"));
+    let failed = |error| EngineError::failed(format!("explain the query: {error}"));
     // One statement is what a cell is about; a mix of transactions has none of its own.
     let explained = workload.explained(dialect).map_err(failed)?;
     let [statement] = explained.as_slice() else { return Ok(None) };
-    let mut connection = door.open().map_err(failed)?;
+    let mut connection = connector.open().map_err(failed)?;
     for text in &statement.settings {
         connection.session().run(text).map_err(failed)?;
     }
@@ -216,7 +217,7 @@ impl Meter {
 
     fn sample(&self, driven: &Driven) -> Result<Sample, EngineError> {
         let used = self.used().filter(|_| driven.wall_s > 0.0);
-        let nothing = || EngineError::Failed("no transaction was done in the time".to_owned());
+        let nothing = || EngineError::failed("no transaction was done in the time");
         Ok(sample(driven, used.ok_or_else(nothing)?, self.seat))
     }
 }

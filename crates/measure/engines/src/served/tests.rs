@@ -11,16 +11,16 @@ use workahead_study::spec::Spec;
 use super::database::Seat;
 use super::*;
 
-type Given<'a> = [(&'a str, Setting)];
+type CellConfiguration<'a> = [(&'a str, Setting)];
 
-fn cell(settings: &Given<'_>) -> Cell {
+fn cell(settings: &CellConfiguration<'_>) -> Cell {
     let usual =
         [("workload", "dbmbench".into()), ("rows", 20_000.into()), ("inner_rows", 500.into())];
     of(&[&usual, settings].concat())
 }
 
 /// The later setting of a name wins.
-fn of(settings: &Given<'_>) -> Cell {
+fn of(settings: &CellConfiguration<'_>) -> Cell {
     let usual: [(&str, Setting); 2] = [("clients", 2.into()), ("queries", 10.into())];
     let settings: Settings = usual
         .iter()
@@ -68,7 +68,7 @@ fn what_this_machine_lacks_makes_a_cell_impossible_in_words() {
     assert_eq!(out.is_some(), smt::can_switch(&Sysroot::live()).is_err());
     let reserved = Machine::here().huge_pages.reserved.iter().any(|pool| pool.pages > 0);
     assert_eq!(need("pages", "huge".into()).impossible.is_some(), !reserved);
-    let many = need("cpus", 4096.into()).impossible.unwrap();
+    let many = need("cpus", 4096.into()).impossible.unwrap().to_string();
     assert!(many.starts_with("4096 CPUs requested"), "{many}");
 }
 
@@ -110,11 +110,11 @@ fn cells_share_a_server_and_its_data_and_leave_nothing_behind() {
 }
 
 /// Twice, each time on the data as it was loaded; the second.
-fn twice(engine: &mut Served, settings: &Given<'_>) -> Sample {
+fn twice(engine: &mut Served, settings: &CellConfiguration<'_>) -> Sample {
     both(engine, settings).1
 }
 
-fn both(engine: &mut Served, settings: &Given<'_>) -> (Sample, Sample) {
+fn both(engine: &mut Served, settings: &CellConfiguration<'_>) -> (Sample, Sample) {
     let (cell, stop) = (of(settings), Stop::new());
     let mut run = || {
         let sample = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
@@ -205,7 +205,7 @@ fn a_users_own_data_is_set_up_once_and_brought_back() {
     };
     let sample = twice(&mut engine, &own("insert into t values (3)"));
     assert_eq!(sample.tuples, 10);
-    let mut connection = engine.database.door().unwrap().open().unwrap();
+    let mut connection = engine.database.connector().unwrap().open().unwrap();
     let statement = connection.session().prepare("select count(*) from t").unwrap();
     let rows =
         workahead_workloads::session::first(connection.session(), statement, &[], |row| row.int(0));

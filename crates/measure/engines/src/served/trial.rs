@@ -15,7 +15,7 @@ use std::time::Duration;
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::order_entry::{Kind, Options, nopm, warehouses_for};
 
-use super::asked::Asked;
+use super::configuration::Configuration;
 use super::work::Work;
 use super::{Served, sample};
 use crate::load::{Driven, End, Load, Until};
@@ -52,46 +52,51 @@ impl FromStr for Clients {
 
 impl Served {
     /// The cell with its numbers.
-    pub(super) fn tried(&mut self, mut asked: Asked, stop: &Stop) -> Result<Asked, EngineError> {
-        if let (Some(most), Work::OrderEntry(options)) = (asked.scale_to_bound, &asked.work) {
+    pub(super) fn tried(
+        &mut self,
+        mut config: Configuration,
+        stop: &Stop,
+    ) -> Result<Configuration, EngineError> {
+        if let (Some(most), Work::OrderEntry(options)) = (config.scale_to_bound, &config.work) {
             let mut options = *options;
-            let warehouses =
-                |served: &mut Served, asked: &Asked| served.scale(asked, options, most, stop);
-            options.population.warehouses = self.once(&asked, warehouses)?;
-            asked.work = Work::OrderEntry(options);
+            let warehouses = |served: &mut Served, config: &Configuration| {
+                served.scale(config, options, most, stop)
+            };
+            options.population.warehouses = self.once(&config, warehouses)?;
+            config.work = Work::OrderEntry(options);
         }
-        if asked.ramp {
-            let clients = |served: &mut Served, asked: &Asked| served.ramp(asked, stop);
-            asked.clients = self.once(&asked, clients)? as usize;
-            asked.ramp = false;
+        if config.ramp {
+            let clients = |served: &mut Served, config: &Configuration| served.ramp(config, stop);
+            config.clients = self.once(&config, clients)? as usize;
+            config.ramp = false;
         }
-        Ok(asked)
+        Ok(config)
     }
 
     /// A number that was found before for the same cell, or is found now.
     fn once(
         &mut self,
-        asked: &Asked,
-        find: impl FnOnce(&mut Served, &Asked) -> Result<u32, EngineError>,
+        config: &Configuration,
+        find: impl FnOnce(&mut Served, &Configuration) -> Result<u32, EngineError>,
     ) -> Result<u32, EngineError> {
-        let cell = format!("{asked:?}");
+        let cell = format!("{config:?}");
         if let Some(found) = self.found.get(&cell) {
             return Ok(*found);
         }
-        let found = find(self, asked)?;
+        let found = find(self, config)?;
         self.found.insert(cell, found);
         Ok(found)
     }
 
     fn scale(
         &mut self,
-        asked: &Asked,
+        config: &Configuration,
         mut options: Options,
         most: u32,
         stop: &Stop,
     ) -> Result<u32, EngineError> {
         for _ in 0..ROUNDS_MAX {
-            let trial = Asked { work: Work::OrderEntry(options), ..asked.clone() };
+            let trial = Configuration { work: Work::OrderEntry(options), ..config.clone() };
             let driven = self.try_out(&trial, stop)?;
             let orders = driven.kinds.get(Kind::NewOrder.position()).map_or(0, |kind| kind.done);
             let wanted = warehouses_for(nopm(orders, driven.wall_s), options.mix).min(most);
@@ -103,27 +108,27 @@ impl Served {
         Ok(options.population.warehouses)
     }
 
-    fn ramp(&mut self, asked: &Asked, stop: &Stop) -> Result<u32, EngineError> {
+    fn ramp(&mut self, config: &Configuration, stop: &Stop) -> Result<u32, EngineError> {
         let clients = saturating(|clients| {
-            let trial = Asked { clients, ..asked.clone() };
+            let trial = Configuration { clients, ..config.clone() };
             Ok::<_, EngineError>(self.try_out(&trial, stop)?.per_s().unwrap_or_default())
         });
         Ok(clients? as u32)
     }
 
     /// Clients at work for a while, on data as it was loaded.
-    fn try_out(&mut self, trial: &Asked, stop: &Stop) -> Result<Driven, EngineError> {
+    fn try_out(&mut self, trial: &Configuration, stop: &Stop) -> Result<Driven, EngineError> {
         self.bring_back(trial, stop)?;
         let workload = self.workload(&trial.work)?;
-        let (door, cpus) = (self.database.door()?, self.client_cpus(trial));
-        let load = sample::load(trial, (workload.as_ref(), door.as_ref()), cpus);
+        let (connector, cpus) = (self.database.connector()?, self.client_cpus(trial));
+        let load = sample::load(trial, (workload.as_ref(), connector.as_ref()), cpus);
         let driven = Load { until: Until::Time(TRIAL), ..load }.drive(stop, &mut |_| {})?;
         match &driven.end {
             End::Done => Ok(driven),
             End::Stopped => Err(EngineError::Stopped),
             End::Gone { says, .. } => {
                 let says = format!("the server went away in a trial: {says}");
-                Err(EngineError::Failed(says))
+                Err(EngineError::failed(says))
             }
         }
     }

@@ -16,7 +16,6 @@ mod tpch;
 use std::sync::Arc;
 
 use workahead_study::engine::EngineError;
-use workahead_workloads::WorkloadError;
 use workahead_workloads::client::Workload;
 use workahead_workloads::dbmbench::Dbmbench;
 use workahead_workloads::order_entry::OrderEntry;
@@ -24,7 +23,7 @@ use workahead_workloads::session::Dialect;
 use workahead_workloads::sysbench::oltp::Oltp;
 use workahead_workloads::tpch::Queries;
 
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 use crate::load::Driven;
 
 /// What is run, and on which data.
@@ -67,31 +66,31 @@ const ROWS_MAX: usize = u32::MAX as usize;
 const TRANSACTIONS: u64 = 1_000;
 
 impl Work {
-    pub(super) fn read(given: &Given<'_>) -> Result<Self, EngineError> {
-        if !given.has("workload") {
+    pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
+        if !config.has("workload") {
             let names = KINDS.map(|(name, _)| name).join(", ");
             let says = format!("the setting `workload` is missing: choose from {names}");
-            return Err(EngineError::Failed(says));
+            return Err(EngineError::failed(says));
         }
-        match given.choice("workload", Kind::Dbmbench, &KINDS)? {
-            Kind::Sql => sql::read(given).map(Work::Sql),
-            kind => Self::of(kind, given),
+        match config.choice("workload", Kind::Dbmbench, &KINDS)? {
+            Kind::Sql => sql::read(config).map(Work::Sql),
+            kind => Self::of(kind, config),
         }
     }
 
     /// One that has data of its own.
-    fn of(kind: Kind, given: &Given<'_>) -> Result<Self, EngineError> {
+    fn of(kind: Kind, config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
         match kind {
-            Kind::Dbmbench => dbmbench::read(given).map(Work::Dbmbench),
-            Kind::OrderEntry => order_entry::read(given).map(Work::OrderEntry),
-            Kind::Sysbench => sysbench::read(given).map(Work::Sysbench),
-            Kind::Tpch | Kind::Sql => tpch::read(given).map(Work::Tpch),
+            Kind::Dbmbench => dbmbench::read(config).map(Work::Dbmbench),
+            Kind::OrderEntry => order_entry::read(config).map(Work::OrderEntry),
+            Kind::Sysbench => sysbench::read(config).map(Work::Sysbench),
+            Kind::Tpch | Kind::Sql => tpch::read(config).map(Work::Tpch),
         }
     }
 
     /// The workload itself.
     pub(super) fn open(&self, dialect: Dialect) -> Result<Arc<dyn Workload>, EngineError> {
-        let failed = |error: WorkloadError| EngineError::Failed(error.to_string());
+        let failed = EngineError::failed;
         Ok(match self {
             Work::Dbmbench(options) => Arc::new(Dbmbench::new(*options).map_err(failed)?),
             Work::OrderEntry(options) => Arc::new(OrderEntry::new(*options).map_err(failed)?),
@@ -143,6 +142,10 @@ impl Work {
 }
 
 /// A number of something, as the workloads have it.
-fn number(given: &Given<'_>, key: &'static str, usual: u32) -> Result<u32, EngineError> {
-    Ok(given.number(key, usual as usize, 1..=ROWS_MAX)? as u32)
+fn number(
+    config: &CellConfiguration<'_>,
+    key: &'static str,
+    usual: u32,
+) -> Result<u32, EngineError> {
+    Ok(config.number(key, usual as usize, 1..=ROWS_MAX)? as u32)
 }

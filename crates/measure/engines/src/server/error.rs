@@ -151,7 +151,7 @@ impl From<Error> for EngineError {
     fn from(error: Error) -> EngineError {
         match error {
             Error::Stopped => EngineError::Stopped,
-            other => EngineError::Failed(other.to_string()),
+            other => EngineError::failed(other),
         }
     }
 }

@@ -36,6 +36,7 @@ fn cell(more: &[(&str, Setting)]) -> Cell {
 fn failed<T>(result: Result<T, EngineError>) -> String {
     match result {
         Err(EngineError::Failed(says)) => {
+            let says = says.to_string();
             assert!(!says.contains('\n'), "{says}");
             says
         }
@@ -45,7 +46,7 @@ fn failed<T>(result: Result<T, EngineError>) -> String {
 }
 
 fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
-    engine.check(cell).unwrap().impossible.expect("it was let through")
+    engine.check(cell).unwrap().impossible.expect("it was let through").to_string()
 }
 
 /// What both products' servers must do; `setting` is one that only the server's owner can set.

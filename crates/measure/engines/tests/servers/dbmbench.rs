@@ -68,7 +68,7 @@ fn answers(target: &Target, dialect: Dialect) {
             check(&workload, target, Moment::Loaded);
             let load = Load {
                 workload: &workload,
-                door: target,
+                connector: target,
                 clients: 2,
                 rate: None,
                 warmup: Duration::ZERO,

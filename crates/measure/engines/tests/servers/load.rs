@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use workahead_engines::door::Door;
+use workahead_engines::connector::Connector;
 use workahead_engines::fill::fill;
 use workahead_engines::load::{End, Load, Until};
 use workahead_engines::postgres;
@@ -77,8 +77,8 @@ impl Workload for Adding {
 const TABLE: &str = "CREATE TABLE t (a int PRIMARY KEY, n bigint NOT NULL);
     INSERT INTO t VALUES (0,0),(1,0),(2,0),(3,0),(4,0),(5,0),(6,0),(7,0),(8,0),(9,0)";
 
-fn load<'a>(workload: &'a Adding, door: &'a dyn Door, until: Until) -> Load<'a> {
-    Load { workload, door, clients: 4, rate: None, warmup: Duration::ZERO, until, cpus: None }
+fn load<'a>(workload: &'a Adding, connector: &'a dyn Connector, until: Until) -> Load<'a> {
+    Load { workload, connector, clients: 4, rate: None, warmup: Duration::ZERO, until, cpus: None }
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn a_server_that_is_killed_leaves_what_was_acknowledged() {
     let mut server =
         postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     server.create_database("killed").unwrap();
-    let mut watching = server.connect("killed").unwrap();
-    watching.run(TABLE).unwrap();
+    let mut collecting = server.connect("killed").unwrap();
+    collecting.run(TABLE).unwrap();
     let (target, workload) = (server.target("killed"), Adding { wrong: false });
     let load = load(&workload, &target, Until::Time(Duration::from_secs(60)));
     let driven = std::thread::scope(|scope| {
         let driven = scope.spawn(|| load.drive(&Stop::new(), &mut |_| {}));
         // In the middle of work: once there is something to lose.
-        while watching.texts("SELECT 1 WHERE (SELECT sum(n) FROM t) > 100").unwrap().is_empty() {
+        while collecting.texts("SELECT 1 WHERE (SELECT sum(n) FROM t) > 100").unwrap().is_empty() {
             std::thread::sleep(Duration::from_millis(5));
         }
         server.kill();
@@ -179,7 +179,8 @@ fn a_workloads_tables_are_filled_and_its_clients_run() {
         holds(workload.check(connection.session(), Moment::Loaded).unwrap());
         let (clients, until) = (2, Until::Count(10));
         let (rate, warmup, cpus) = (None, Duration::ZERO, None);
-        let load = Load { workload: &workload, door: &target, clients, rate, warmup, until, cpus };
+        let load =
+            Load { workload: &workload, connector: &target, clients, rate, warmup, until, cpus };
         let driven = load.drive(&Stop::new(), &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((driven.done(), driven.end.clone()), (10, End::Done));
         holds(workload.check(connection.session(), Moment::Drained).unwrap());

@@ -21,7 +21,7 @@ fn workload(warehouses: u32, isolation: Isolation) -> OrderEntry {
 fn drive(workload: &OrderEntry, target: &Target, until: Until) -> Driven {
     let load = Load {
         workload,
-        door: target,
+        connector: target,
         clients: 4,
         rate: None,
         warmup: Duration::ZERO,

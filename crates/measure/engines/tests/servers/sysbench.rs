@@ -38,7 +38,7 @@ fn transactions_leave_the_table_whole(target: &Target, flavour: Flavour) {
         let workload = Oltp::new(Options { script, ..options }).unwrap();
         let load = Load {
             workload: &workload,
-            door: target,
+            connector: target,
             clients: 4,
             rate: None,
             warmup: Duration::ZERO,
@@ -171,7 +171,7 @@ fn mariadb_counts_the_same_statements_for_us_and_for_the_packaged_program() {
         let ours = of_a_hundred(&server, |transactions| {
             let load = Load {
                 workload: &workload,
-                door: &target,
+                connector: &target,
                 clients: 1,
                 rate: None,
                 warmup: Duration::ZERO,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use workahead_duckdb::{Database, Library};
-use workahead_engines::door::Door;
+use workahead_engines::connector::Connector;
 use workahead_engines::fill::fill;
 use workahead_engines::load::{Load, Until};
 use workahead_study::engine::Stop;
@@ -14,14 +14,14 @@ use workahead_workloads::tpch::{Answer, Layout, Options, QUERIES, Queries, Texts
 use crate::shared;
 
 /// Every query's answer; the tables are there already unless `data` says that they are not.
-fn answers(door: &dyn Door, options: Options, data: Data) -> BTreeMap<usize, Answer> {
+fn answers(connector: &dyn Connector, options: Options, data: Data) -> BTreeMap<usize, Answer> {
     let workload = Queries::new(options).unwrap();
     if data == Data::Missing {
-        fill(door, &workload, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
+        fill(connector, &workload, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
     }
     let load = Load {
         workload: &workload,
-        door,
+        connector,
         clients: 1,
         rate: None,
         warmup: Duration::ZERO,
@@ -29,7 +29,7 @@ fn answers(door: &dyn Door, options: Options, data: Data) -> BTreeMap<usize, Ans
         cpus: None,
     };
     load.drive(&Stop::new(), &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
-    let mut connection = door.open().unwrap();
+    let mut connection = connector.open().unwrap();
     let found = workload.check(connection.session(), Moment::Drained).unwrap();
     assert_eq!(found.len(), QUERIES);
     assert!(found.iter().all(|condition| condition.outcome == Outcome::Holds), "{found:?}");

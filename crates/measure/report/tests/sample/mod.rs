@@ -72,10 +72,7 @@ fn record(spec: &Spec, plan: &Plan) -> Record {
             "pause_ns": 12.1,
         })),
         models: plan.models(&[]).unwrap(),
-        needs: vec![
-            Need { memory_bytes: 900 << 20, cannot: None, impossible: None };
-            plan.cells.len()
-        ],
+        needs: vec![Need { memory_bytes: 900 << 20, ..Need::default() }; plan.cells.len()],
         text: spec.text.clone(),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn served() -> Results {
     for (need, cell) in results.record.needs.iter_mut().zip(&cells) {
         if cell.case() == "siblings out" {
             let why = "SMT can't be switched here: the processor has no siblings";
-            need.impossible = Some(why.to_owned());
+            need.impossible = Some(why.into());
         }
     }
     results.plan = results.plan.clone().skipping(&results.record.needs);

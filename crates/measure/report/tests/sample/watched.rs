@@ -107,7 +107,7 @@ pub(crate) fn unwatched() -> Results {
     let cells = results.plan.cells.clone();
     for (need, cell) in results.record.needs.iter_mut().zip(&cells) {
         if cell.case() == "siblings on" {
-            need.impossible = Some("the processor has no siblings".to_owned());
+            need.impossible = Some("the processor has no siblings".into());
         }
     }
     results.plan = results.plan.clone().skipping(&results.record.needs);

@@ -58,7 +58,7 @@ impl EngineContext {
     pub fn without_instrumentation(&self, engine: &str) -> Result<(), EngineError> {
         match &self.instrumentation {
             None => Ok(()),
-            Some(_) => Err(EngineError::Failed(format!(
+            Some(_) => Err(EngineError::refused(format!(
                 "engine `{engine}` can't be run below valgrind: leave `instrumented` out of the \
                  study's method"
             ))),

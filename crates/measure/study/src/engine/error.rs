@@ -1,6 +1,8 @@
 //! Why an engine gave no sample.
 
-use super::Answer;
+use std::fmt::Display;
+
+use super::{Answer, Reason};
 use crate::nearest;
 
 /// Why an engine did not give a sample.
@@ -40,12 +42,38 @@ pub enum EngineError {
         /// What should have.
         expected: Answer,
     },
-    /// Anything else, with its remedy.
+    /// A setting of the cell has a value that can't be.
+    #[error("setting `{key}`: {reason}")]
+    Setting {
+        /// Its name.
+        key: String,
+        /// What is wrong with the value, and what to write instead.
+        reason: Reason,
+    },
+    /// The engine can't do what the study asks for; known before anything is run.
     #[error("{0}")]
-    Failed(String),
+    Refused(Reason),
+    /// A database, tool or system call failed while the cell was prepared or run.
+    #[error("{0}")]
+    Failed(Reason),
 }
 
 impl EngineError {
+    /// A setting whose value can't be.
+    pub fn setting(key: &str, reason: impl Display) -> EngineError {
+        EngineError::Setting { key: key.to_owned(), reason: Reason::new(reason) }
+    }
+
+    /// Something that the engine can't do.
+    pub fn refused(reason: impl Display) -> EngineError {
+        EngineError::Refused(Reason::new(reason))
+    }
+
+    /// Something that failed.
+    pub fn failed(reason: impl Display) -> EngineError {
+        EngineError::Failed(Reason::new(reason))
+    }
+
     /// An unknown name, with the nearest known one as the remedy.
     pub fn unknown<'a>(
         what: &str,

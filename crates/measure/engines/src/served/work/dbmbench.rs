@@ -4,29 +4,29 @@ use workahead_study::engine::EngineError;
 use workahead_workloads::dbmbench::{Bounds, Form, Options, Plan, Query};
 
 use super::number;
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 
-pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
+pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
     let queries = Query::ALL.map(|query| (query.name(), query));
-    let seed = Options::seed_of(given.choice("query", Query::Utpcc, &queries)?);
+    let seed = Options::seed_of(config.choice("query", Query::Utpcc, &queries)?);
     let plans = [("native", Plan::Native), ("seed", Plan::Seed)];
     Ok(Options {
-        t1_rows: number(given, "rows", seed.t1_rows)?,
-        t2_rows: number(given, "inner_rows", seed.t2_rows)?,
-        a2_values: number(given, "values", seed.a2_values)?,
-        selectivity: given.real("selectivity", seed.selectivity, 0.0..=1.0)?,
-        plan: given.choice("plan", seed.plan, &plans)?,
-        bounds: given.choice(
+        t1_rows: number(config, "rows", seed.t1_rows)?,
+        t2_rows: number(config, "inner_rows", seed.t2_rows)?,
+        a2_values: number(config, "values", seed.a2_values)?,
+        selectivity: config.real("selectivity", seed.selectivity, 0.0..=1.0)?,
+        plan: config.choice("plan", seed.plan, &plans)?,
+        bounds: config.choice(
             "bounds",
             seed.bounds,
             &[("fixed", Bounds::Fixed), ("random", Bounds::Random)],
         )?,
-        form: given.choice(
+        form: config.choice(
             "answers",
             seed.form,
             &[("stored", Form::IntoResult), ("returned", Form::ToClient)],
         )?,
-        seed: given.seed(),
+        seed: config.seed(),
         ..seed
     })
 }

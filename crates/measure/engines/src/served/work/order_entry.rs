@@ -6,14 +6,14 @@ use workahead_workloads::order_entry::{
 };
 
 use super::number;
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 use crate::load::Driven;
 
-pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
-    let usual = Options::of(number(given, "warehouses", 1)?);
+pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
+    let usual = Options::of(number(config, "warehouses", 1)?);
     let population = Population {
-        items: number(given, "items", usual.population.items)?,
-        customers: number(given, "customers", usual.population.customers)?,
+        items: number(config, "items", usual.population.items)?,
+        customers: number(config, "customers", usual.population.customers)?,
         ..usual.population
     };
     let isolations = [
@@ -23,14 +23,14 @@ pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
     ];
     Ok(Options {
         population,
-        mix: given.choice("mix", usual.mix, &[("weights", Mix::Weights), ("deck", Mix::Deck)])?,
-        pauses: given.choice(
+        mix: config.choice("mix", usual.mix, &[("weights", Mix::Weights), ("deck", Mix::Deck)])?,
+        pauses: config.choice(
             "pauses",
             usual.pauses,
             &[("none", Pauses::None), ("as-people", Pauses::AsPeople)],
         )?,
-        isolation: given.choice("isolation", usual.isolation, &isolations)?,
-        seed: given.seed(),
+        isolation: config.choice("isolation", usual.isolation, &isolations)?,
+        seed: config.seed(),
         ..usual
     })
 }

@@ -13,7 +13,7 @@ use workahead_workloads::session::Dialect;
 use workahead_workloads::sql_file::{OnData, SqlFile};
 
 use super::{KINDS, Kind, Work, tpch};
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 
 /// Statements, and what they run on.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,35 +32,34 @@ enum Source {
     Text(String),
 }
 
-pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
-    let text = |key| given.text(key, String::new());
-    let statements = match (given.has("file"), given.has("sql")) {
+pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
+    let text = |key| config.text(key, String::new());
+    let statements = match (config.has("file"), config.has("sql")) {
         (true, false) => Source::File(text("file")?.into()),
         (false, true) => Source::Text(text("sql")?),
         _ => {
-            return Err(EngineError::Failed(
+            return Err(EngineError::failed(
                 "the workload `sql` needs its statements: give `file`, a path, or `sql`, the \
-                 statements themselves"
-                    .to_owned(),
+                 statements themselves",
             ));
         }
     };
-    let data = match given.has("data") {
+    let data = match config.has("data") {
         true => {
             let with_data = KINDS.iter().filter(|(_, kind)| !matches!(kind, Kind::Sql));
             let with_data: Vec<_> = with_data.copied().collect();
-            let kind = given.choice("data", Kind::Tpch, &with_data)?;
-            Some(Box::new(Work::of(kind, given)?))
+            let kind = config.choice("data", Kind::Tpch, &with_data)?;
+            Some(Box::new(Work::of(kind, config)?))
         }
         false => None,
     };
-    let set_up = given.has("set_up").then(|| text("set_up").map(PathBuf::from)).transpose()?;
-    let order = given.choice("order", Order::AsWritten, &tpch::ORDERS)?;
-    Ok(Options { statements, data, set_up, order, seed: given.seed() })
+    let set_up = config.has("set_up").then(|| text("set_up").map(PathBuf::from)).transpose()?;
+    let order = config.choice("order", Order::AsWritten, &tpch::ORDERS)?;
+    Ok(Options { statements, data, set_up, order, seed: config.seed() })
 }
 
 pub(super) fn open(options: &Options, dialect: Dialect) -> Result<Arc<dyn Workload>, EngineError> {
-    let failed = |error: String| EngineError::Failed(error);
+    let failed = |error: String| EngineError::failed(error);
     let (order, seed) = (options.order, options.seed);
     let of_file = |path: &PathBuf| {
         SqlFile::read(path, dialect, order, seed).map_err(|error| failed(error.to_string()))

@@ -6,11 +6,11 @@ use workahead_workloads::sysbench::distribution::Distribution;
 use workahead_workloads::sysbench::oltp::{Options, Script};
 
 use super::number;
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 use crate::sysbench::FORMS;
 
-pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
-    let usual = Options::of(given.choice("form", Flavour::V10, &FORMS)?);
+pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
+    let usual = Options::of(config.choice("form", Flavour::V10, &FORMS)?);
     let scripts = [
         ("read-write", Script::ReadWrite),
         ("read-only", Script::ReadOnly),
@@ -22,11 +22,11 @@ pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
         ("special", Distribution::Special),
     ];
     Ok(Options {
-        script: given.choice("script", usual.script, &scripts)?,
-        tables: number(given, "tables", usual.tables)?,
-        rows: number(given, "rows", usual.rows)?,
-        distribution: given.choice("distribution", usual.distribution, &distributions)?,
-        seed: given.seed(),
+        script: config.choice("script", usual.script, &scripts)?,
+        tables: number(config, "tables", usual.tables)?,
+        rows: number(config, "rows", usual.rows)?,
+        distribution: config.choice("distribution", usual.distribution, &distributions)?,
+        seed: config.seed(),
         ..usual
     })
 }

@@ -6,7 +6,7 @@ use workahead_study::engine::EngineError;
 use workahead_workloads::client::Order;
 use workahead_workloads::tpch::{Layout, Options, QUERIES, Texts, Tpch};
 
-use crate::given::Given;
+use crate::configuration::CellConfiguration;
 
 pub(crate) const ORDERS: [(&str, Order); 2] =
     [("as-written", Order::AsWritten), ("shuffled", Order::Shuffled)];
@@ -14,25 +14,25 @@ pub(crate) const ORDERS: [(&str, Order); 2] =
 /// With fewer suppliers a part has the same one twice, which its key does not allow.
 const SCALE_MIN: f64 = 0.01;
 
-pub(super) fn read(given: &Given<'_>) -> Result<Options, EngineError> {
-    let scale = given.real("scale", 1.0, SCALE_MIN..=Tpch::SCALE_MAX)?;
-    let tpch = Tpch::new(scale).map_err(|error| EngineError::Failed(error.to_string()))?;
+pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
+    let scale = config.real("scale", 1.0, SCALE_MIN..=Tpch::SCALE_MAX)?;
+    let tpch = Tpch::new(scale).map_err(EngineError::failed)?;
     let usual = Options::of(tpch);
-    let Numbers(numbers) = given.text("query", Numbers(usual.numbers.clone()))?;
+    let Numbers(numbers) = config.text("query", Numbers(usual.numbers.clone()))?;
     Ok(Options {
         numbers,
-        layout: given.choice(
+        layout: config.choice(
             "layout",
             usual.layout,
             &[("by-key", Layout::ByKey), ("by-ship-date", Layout::ByShipDate)],
         )?,
-        texts: given.choice(
+        texts: config.choice(
             "texts",
             usual.texts,
             &[("specified", Texts::AsSpecified), ("date-correlated", Texts::DateCorrelated)],
         )?,
-        order: given.choice("order", usual.order, &ORDERS)?,
-        seed: given.seed(),
+        order: config.choice("order", usual.order, &ORDERS)?,
+        seed: config.seed(),
         ..usual
     })
 }

@@ -1,0 +1,329 @@
+//! What an engine watches beside time: counters and a function profile, of a server or of this
+//! process, between two edges.
+//!
+//! ```text
+//!   server of ours      a control group of its own, where one can be made   by CPU
+//!   another, or ours    its processes, thread by thread                     by CPU
+//!   in this process     all threads of it, by CPU
+//!   no PMU              the kernel's accounts of the same processes, all CPUs together
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use workahead_counters::accounts::Accounts;
+use workahead_counters::counter::{self, Choice, Counter};
+use workahead_counters::event::Privilege;
+use workahead_counters::live::Live;
+use workahead_counters::metrics::Metrics;
+use workahead_counters::penalties::Penalties;
+use workahead_counters::profile::{self, By, Options, Sampler, Wanted, Whom as Sampled};
+use workahead_counters::rates::Rates;
+use workahead_counters::stream::Stream;
+use workahead_counters::table::Table;
+use workahead_counters::whom::{ControlGroup, Processes, Together, Whom};
+use workahead_machine::evidence_tier::CounterState;
+use workahead_machine::limits::Limits;
+use workahead_machine::process::Tree;
+use workahead_machine::process::group::Own;
+use workahead_machine::{CpuSet, Machine, Sysroot};
+use workahead_study::engine::{EngineContext, Sample};
+use workahead_study::watch::{Watch, Watched};
+
+/// Watches samples of one engine.
+#[derive(Debug)]
+pub struct Collector {
+    watch: Watch,
+    counter: Option<Counter>,
+    /// The control group of the server.
+    own: Option<Own>,
+    /// Where each cell's rotation goes on.
+    next: BTreeMap<String, u64>,
+    /// What profiles can be by here, and why not by the rest of what was asked for.
+    by: Vec<By>,
+    not_by: Vec<String>,
+    /// How many samples of each cell have a profile.
+    profiled: BTreeMap<String, usize>,
+    /// What misses cost here, once the machine's limits are known.
+    penalties: Option<Penalties>,
+}
+
+/// A sample's watching, while it goes on.
+pub(crate) struct Collecting {
+    counts: Option<counter::Running>,
+    profile: Option<profile::Running>,
+    lacks: Vec<String>,
+}
+
+/// What of a study's wishes a cell is to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of them.
+    #[default]
+    All,
+    /// Its counters only.
+    Counters,
+    /// Its function profile only.
+    Profile,
+    /// Nothing: to see what watching costs.
+    Nothing,
+}
+
+impl Part {
+    /// As studies spell them.
+    pub(crate) const NAMED: [(&str, Part); 4] = [
+        ("all", Part::All),
+        ("counters", Part::Counters),
+        ("profile", Part::Profile),
+        ("nothing", Part::Nothing),
+    ];
+
+    fn counts(self) -> bool {
+        matches!(self, Part::All | Part::Counters)
+    }
+
+    fn samples(self) -> bool {
+        matches!(self, Part::All | Part::Profile)
+    }
+}
+
+/// What is collected in one sample of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CollectionScope<'a> {
+    /// Names the cell: its rotation goes on from sample to sample.
+    pub(crate) cell: &'a str,
+    /// How long the sample will take, where that is known.
+    pub(crate) window_s: Option<f64>,
+    /// The processes.
+    pub(crate) target: CollectionTarget,
+    /// The CPUs that they run on.
+    pub(crate) cpus: &'a CpuSet,
+    /// What of the study's wishes.
+    pub(crate) part: Part,
+}
+
+/// Whose processes are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CollectionTarget {
+    /// A server that we started, by its first process: it may be put into a group.
+    Ours(u32),
+    /// One that was there before, or this process itself.
+    Theirs(u32),
+    /// Out of sight.
+    Unseen,
+}
+
+impl Collector {
+    /// For an engine that is opened; none where its context asks for nothing to be watched.
+    #[must_use]
+    pub fn of(context: &EngineContext, privileges: &[Privilege]) -> Option<Self> {
+        let limits = context.limits.as_ref();
+        let watch = Some(&context.watch).filter(|watch| !watch.is_nothing())?;
+        Some(Self::new(watch, privileges, limits))
+    }
+
+    /// Finds out what of a study's wishes can be watched on this machine.
+    fn new(watch: &Watch, privileges: &[Privilege], limits: Option<&Limits>) -> Self {
+        let machine = Machine::here();
+        let counter = (!watch.counters.is_empty()).then(|| {
+            let choice = Choice {
+                metrics: watch.counters.clone(),
+                privileges: privileges.to_vec(),
+                slot_s: watch.slot_s,
+                seed: 0,
+                spare: u8::from(watch.profile_hz > 0),
+            };
+            Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine)
+        });
+        let (by, not_by) = profiles_by(&watch.profile_by, &machine);
+        Self {
+            watch: watch.clone(),
+            counter,
+            own: None,
+            next: BTreeMap::new(),
+            by,
+            not_by,
+            profiled: BTreeMap::new(),
+            penalties: limits.and_then(Penalties::of),
+        }
+    }
+
+    /// Begins to collect. What can't be collected is said with the sample and ends nothing.
+    pub(crate) fn begin(&mut self, scope: &CollectionScope<'_>) -> Collecting {
+        let CollectionScope { cell, window_s, target, cpus, part } = *scope;
+        let mut collecting = Collecting { counts: None, profile: None, lacks: Vec::new() };
+        if part == Part::Nothing {
+            return collecting;
+        }
+        let (CollectionTarget::Ours(pid) | CollectionTarget::Theirs(pid)) = target else {
+            collecting
+                .lacks
+                .push("the server is out of sight: nothing of it can be counted".into());
+            return collecting;
+        };
+        let counter = self.counter.clone().filter(|_| part.counts());
+        if let Some(counter) = counter {
+            let counter = match window_s {
+                Some(window_s) => counter.fitted(window_s),
+                None => counter,
+            };
+            let first = self.next.get(cell).copied().unwrap_or_default();
+            // Where no processor counts, perf would take more time than it could explain.
+            let accounts = Accounts::default();
+            let running = match counter.by_accounts(&accounts) {
+                Some(counter) => {
+                    counter.begin(first, Box::new(Together { pid }), Box::new(accounts))
+                }
+                None => counter.begin(first, self.whom(target, pid, cpus), Box::new(Live)),
+            };
+            match running {
+                Ok(running) => {
+                    running.begun();
+                    collecting.counts = Some(running);
+                }
+                Err(error) => collecting.lacks.push(format!("no thread to count on: {error}")),
+            }
+        }
+        if self.watch.profile_hz > 0 && part.samples() {
+            collecting.lacks.extend(self.not_by.iter().cloned());
+            let by = self.turn(cell);
+            let options = Options { by, frequency_hz: self.watch.profile_hz, ..Options::default() };
+            match Sampler::begin(&Sampled::Trees(vec![pid]), &options) {
+                Ok(running) => collecting.profile = Some(running),
+                Err(error) => collecting.lacks.push(format!("no function profile: {error}")),
+            }
+        }
+        collecting
+    }
+
+    /// What the next profile of a cell is by.
+    fn turn(&self, cell: &str) -> By {
+        let turn = self.profiled.get(cell).copied().unwrap_or_default();
+        self.by[turn % self.by.len()].clone()
+    }
+
+    /// Puts what was seen into a sample, figures by name among its measures.
+    pub fn keep(&mut self, cell: &str, watched: Watched, sample: &mut Sample) {
+        if watched.profile.is_some() {
+            *self.profiled.entry(cell.to_owned()).or_default() += 1;
+        }
+        if let Some(counts) = &watched.counts {
+            *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
+            let metrics = Metrics::of(counts);
+            sample.measures.extend(metrics.measures());
+            sample.measures.extend(self.non_overlapped(counts, &metrics));
+            let per_tuple = instructions_per_tuple(counts, sample);
+            sample.measures.extend(per_tuple.map(|n| ("instructions_per_tuple".to_owned(), n)));
+        }
+        sample.watched = Some(Box::new(watched));
+    }
+
+    /// What the CPI would be if nothing overlapped, by name (Keeton et al. 1998, figure 8).
+    fn non_overlapped(&self, counts: &Stream, metrics: &Metrics) -> Vec<(String, f64)> {
+        let table = counts.header.table.as_deref().and_then(|name| Table::named(name).ok());
+        let Some((penalties, table)) = self.penalties.zip(table) else { return Vec::new() };
+        let Some(ghz) = counts.most_per_ns(table.cycles()) else { return Vec::new() };
+        let sides = [("", Privilege::Both), ("_user", Privilege::User)];
+        let bar = |(suffix, side)| {
+            let cpi = penalties.non_overlapped(metrics, side, ghz).cpi().ok()?;
+            Some((format!("non_overlapped_cpi{suffix}"), cpi))
+        };
+        let mut measures: Vec<(String, f64)> = sides.into_iter().filter_map(bar).collect();
+        measures.push(("core_ghz".to_owned(), ghz));
+        measures
+    }
+
+    fn whom(&mut self, target: CollectionTarget, pid: u32, cpus: &CpuSet) -> Box<dyn Whom> {
+        let cpus: Vec<u32> = cpus.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+        match (target, self.group_of(target)) {
+            (CollectionTarget::Ours(_), Some(directory)) => {
+                Box::new(ControlGroup { directory, cpus })
+            }
+            _ => Box::new(Processes::of(pid, cpus)),
+        }
+    }
+
+    /// The control group with all of a server of ours in it.
+    fn group_of(&mut self, target: CollectionTarget) -> Option<PathBuf> {
+        let CollectionTarget::Ours(pid) = target else { return None };
+        let root = Sysroot::live();
+        if self.own.is_none() {
+            self.own = Own::make(&root, "server").ok();
+        }
+        let own = self.own.as_ref()?;
+        let directory = own.group().for_events(&root)?;
+        let pids = Tree::of(pid).look(&root).pids();
+        pids.iter().try_for_each(|pid| own.take(*pid)).ok()?;
+        Some(directory)
+    }
+}
+
+/// What can be sampled by on this machine, time where nothing else is left; and a line for each
+/// reason why something can't be had.
+fn profiles_by(wanted: &[Wanted], machine: &Machine) -> (Vec<By>, Vec<String>) {
+    let mut by = Vec::new();
+    let mut not_by: Vec<(String, Vec<&str>)> = Vec::new();
+    for wanted in wanted {
+        let found = match (wanted, machine.counters.state) {
+            (Wanted::Time, _) => Ok(By::Time),
+            (_, CounterState::Present) => wanted.by(Table::here()),
+            _ => Err(machine.counters.reason.clone()),
+        };
+        match found {
+            Ok(found) => by.push(found),
+            Err(why) => match not_by.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(wanted.name()),
+                None => not_by.push((why, vec![wanted.name()])),
+            },
+        }
+    }
+    if by.is_empty() {
+        by.push(By::Time);
+    }
+    let line = |(why, names): (String, Vec<&str>)| {
+        format!("no function profile by {}: {why}", names.join(", "))
+    };
+    (by, not_by.into_iter().map(line).collect())
+}
+
+impl Collecting {
+    /// Ends it.
+    pub(crate) fn end(self) -> Watched {
+        Watched {
+            counts: self.counts.map(counter::Running::end),
+            profile: self.profile.map(profile::Running::end),
+            functions: None,
+            lacks: self.lacks,
+        }
+    }
+}
+
+/// Watches this process while something runs in it, where anything is to be watched.
+pub fn around<T>(
+    collector: &mut Option<Collector>,
+    cell: &str,
+    run: impl FnOnce() -> T,
+) -> (T, Option<Watched>) {
+    let own = CollectionTarget::Theirs(std::process::id());
+    let begin = |collector: &mut Collector| {
+        let cpus = Machine::here().allowed_cpus().clone();
+        let scope =
+            CollectionScope { cell, window_s: None, target: own, cpus: &cpus, part: Part::All };
+        collector.begin(&scope)
+    };
+    let collecting = collector.as_mut().map(begin);
+    (run(), collecting.map(Collecting::end))
+}
+
+/// Instructions of all CPUs for each tuple, user and kernel together where both were counted.
+fn instructions_per_tuple(counts: &Stream, sample: &Sample) -> Option<f64> {
+    let table = Table::named(counts.header.table.as_deref()?).ok()?;
+    let rates = Rates::of(counts, &table.work);
+    let of = |privilege| Some(rates.rate(&table.work, privilege, None)?.per_s.mean);
+    let user = of(Privilege::User)?;
+    let per_s = user + of(Privilege::Kernel).unwrap_or_default();
+    Some(per_s * sample.wall_s / sample.tuples as f64)
+}

@@ -1,0 +1,36 @@
+//! MariaDB as a database among others.
+
+use std::sync::Arc;
+
+use workahead_study::plans::{PlanText, Planner};
+use workahead_workloads::client::Table;
+use workahead_workloads::session::{Session, SessionError};
+
+use super::Connection;
+use crate::connector::{self, Cancel, Pour};
+use crate::server::Explain;
+
+impl connector::Connection for Connection {
+    fn version(&mut self) -> Result<String, SessionError> {
+        Ok(self.texts("SELECT VERSION()")?.concat())
+    }
+
+    fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
+        Ok(PlanText::new(Planner::Mariadb, self.explain(text, how)?))
+    }
+
+    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+        let mut bulk = self.fill(&table.name, &table.columns)?;
+        pour(&mut |row| bulk.row(row))?;
+        bulk.finish()
+    }
+
+    fn analyse_table(&mut self, table: &str) -> Result<(), SessionError> {
+        self.run(&format!("ANALYZE TABLE {table}"))
+    }
+
+    fn cancel(&self) -> Cancel {
+        let canceller = self.canceller();
+        Arc::new(move || canceller.cancel())
+    }
+}

@@ -1,0 +1,106 @@
+//! An engine whose runs are scheduled by whom the study names: `scheduler` as an axis.
+//!
+//! ```text
+//!   cell ─┬─ scheduler = default ─► counted ──┐
+//!         ├─ scheduler = itas ────► attached ─┴─► the engine's run ─► its sample, and the shares
+//!         └─ anything else ──────► the engine's own affair
+//! ```
+//!
+//! # Settings
+//! | key | values |
+//! |---|---|
+//! | `scheduler` | `default`, the kernel's own; `itas`, attached before each run and gone after it |
+//! | `scheduler.NAME` | what `workahead scheduler run` takes: `bonus`, `limit`, `key`, `roles`, … |
+//!
+//! With `itas` the whole machine is scheduled by it, clients and everybody else too. Where the
+//! kernel can't, its cells are left out by name, and `default` counts nothing. Counting looks at
+//! every CPU at each switch: `scheduler.survey = 0` counts less.
+
+#[cfg(feature = "scheduler")]
+mod kernel;
+#[cfg(not(feature = "scheduler"))]
+#[path = "scheduler/no_kernel.rs"]
+mod kernel;
+#[cfg(test)]
+mod tests;
+
+use workahead_machine::EvidenceTier;
+use workahead_scheduler::{Roles, Settings, changed};
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Need, Reason, Sample, Stop};
+
+const KEY: &str = "scheduler";
+
+/// What goes to the scheduler: the rest of the name is its setting's.
+const OF_THE_SCHEDULER: &str = "scheduler.";
+
+/// An engine, and who schedules its runs.
+pub struct WithScheduler(pub Box<dyn Engine>);
+
+/// Who is to schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wish {
+    /// The kernel's own goes on, and is counted.
+    by_default: bool,
+    settings: Settings,
+    roles: Option<Roles>,
+}
+
+/// What a cell wishes, and what is left of it for the engine.
+fn read(cell: &Cell) -> Result<(Option<Wish>, Cell), EngineError> {
+    let by_default = match cell.text(KEY) {
+        Some("default") => true,
+        Some("itas") => false,
+        _ => return Ok((None, cell.clone())),
+    };
+    let mut rest = cell.clone();
+    rest.settings.retain(|key, _| key != KEY && !key.starts_with(OF_THE_SCHEDULER));
+    let named = |(key, value): (&String, &_)| {
+        Some(format!("{}={value}", key.strip_prefix(OF_THE_SCHEDULER)?))
+    };
+    let words: Vec<String> = cell.settings.iter().filter_map(named).collect();
+    let counting = Settings { survey: true, ..Settings::default() };
+    let (settings, roles) = changed(counting, words.iter().map(String::as_str))
+        .map_err(|error| EngineError::setting(KEY, error))?;
+    Ok((Some(Wish { by_default, settings, roles }), rest))
+}
+
+impl Engine for WithScheduler {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn version(&self) -> String {
+        self.0.version()
+    }
+
+    fn tier(&self) -> Option<(EvidenceTier, String)> {
+        self.0.tier()
+    }
+
+    fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
+        let (wish, rest) = read(cell)?;
+        let mut need = self.0.check(&rest)?;
+        if wish.is_some_and(|wish| !wish.by_default) {
+            need.impossible = need.impossible.or_else(|| kernel::lacks().map(Reason::from));
+        }
+        Ok(need)
+    }
+
+    fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
+        self.0.prepare(&read(cell)?.1, stop)
+    }
+
+    fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
+        let (wish, rest) = read(cell)?;
+        let Some(wish) = wish else { return self.0.run(&rest, stop) };
+        let over = kernel::begin(&wish)?;
+        let mut sample = self.0.run(&rest, stop)?;
+        sample.measures.extend(over.end()?);
+        Ok(sample)
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.0.finish()
+    }
+}

@@ -1,0 +1,75 @@
+//! The kernel's part: the scheduler attached for a run, or its counts alone.
+
+use workahead_machine::Machine;
+use workahead_scheduler::{Error, Observer, Roles, Scheduler, Stats, attachable};
+use workahead_study::engine::EngineError;
+
+use super::Wish;
+
+/// What lasts as long as a run.
+pub(super) enum Over {
+    Attached(Scheduler),
+    Counted(Observer),
+    /// The kernel's own scheduler, and nobody may count what it does.
+    Unseen,
+}
+
+fn failed(error: Error) -> EngineError {
+    EngineError::failed(error)
+}
+
+/// Why nothing can be attached.
+pub(super) fn lacks() -> Option<String> {
+    attachable().err().map(|error| error.to_string())
+}
+
+pub(super) fn begin(wish: &Wish) -> Result<Over, EngineError> {
+    if wish.by_default {
+        return match lacks() {
+            None => Observer::attach(wish.settings.key).map(Over::Counted).map_err(failed),
+            Some(_) => Ok(Over::Unseen),
+        };
+    }
+    let roles = match &wish.roles {
+        Some(roles) => roles.clone(),
+        None => Roles::whole_machine(&Machine::here()).map_err(failed)?,
+    };
+    Scheduler::attach(&wish.settings, &roles).map(Over::Attached).map_err(failed)
+}
+
+impl Over {
+    /// What was counted since it began.
+    ///
+    /// # Errors
+    /// When the kernel took the tasks back in the middle of the run.
+    pub(super) fn end(self) -> Result<Vec<(String, f64)>, EngineError> {
+        match self {
+            Self::Unseen => Ok(Vec::new()),
+            Self::Counted(observer) => Ok(measures(&observer.stats().map_err(failed)?)),
+            Self::Attached(scheduler) => {
+                if let Some(ended) = scheduler.remote().ended().map_err(failed)? {
+                    let (reason, message) = (ended.reason, ended.message);
+                    return Err(failed(Error::TakenOver { reason, message }));
+                }
+                Ok(measures(&scheduler.remote().stats().map_err(failed)?))
+            }
+        }
+    }
+}
+
+/// Of a run, by name; what was not counted has none.
+fn measures(stats: &Stats) -> Vec<(String, f64)> {
+    let decided = |count: u64| (stats.decisions > 0).then_some(count);
+    let count = |count| decided(count).map(|count| count as f64);
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let said = [
+        ("aggregations", count(stats.taken)),
+        ("aggregation_chances", count(stats.chances)),
+        ("aggregation_share", stats.taken_share()),
+        ("sibling_switch_share", stats.same_share()),
+        ("co_run_pair_share", stats.corun_share()),
+        ("wakeup_p99_ms", stats.latency_ns_at(0.99).map(ms)),
+        ("run_delay_max_ms", decided(stats.wait_max_ns).map(ms)),
+    ];
+    said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

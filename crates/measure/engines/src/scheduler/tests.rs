@@ -1,0 +1,73 @@
+//! What a cell wishes, and what its engine gets to see of it.
+
+use workahead_scheduler::{Bonus, Key};
+use workahead_study::plan::Plan;
+use workahead_study::setting::Setting;
+use workahead_study::spec::Spec;
+
+use super::*;
+use crate::sysbench::Sysbench;
+
+fn cell(settings: &str) -> Cell {
+    let text = format!(
+        "title = \"t\"\nquestion = \"q\"\nengine = \"sysbench\"\nseed = 7\n\
+         workload = {{ threads = 2, total_bytes = 65536, {settings} }}\n"
+    );
+    Plan::new(&Spec::parse("test", &text).unwrap()).cells[0].clone()
+}
+
+#[test]
+fn the_schedulers_settings_are_not_the_engines() {
+    let words = "\"scheduler.bonus\" = \"5ms\", \"scheduler.key\" = \"parent\", \
+                 \"scheduler.limit\" = 7";
+    let (wish, rest) = read(&cell(&format!("scheduler = \"itas\", {words}"))).unwrap();
+    let wish = wish.unwrap();
+    let wanted = Settings {
+        bonus: Bonus::Ns(5_000_000),
+        key: Key::Parent,
+        limit: 7,
+        survey: true,
+        ..Settings::default()
+    };
+    assert_eq!(wish, Wish { by_default: false, settings: wanted, roles: None });
+    assert_eq!(rest.settings.keys().collect::<Vec<_>>(), ["threads", "total_bytes"]);
+    let (wish, rest) = read(&cell("scheduler = \"batch\"")).unwrap();
+    assert_eq!((wish, rest.text("scheduler")), (None, Some("batch")));
+}
+
+#[test]
+fn a_setting_that_the_scheduler_lacks_is_said() {
+    let engine = WithScheduler(Box::new(Sysbench::default()));
+    for (settings, says) in [
+        ("scheduler = \"itas\", \"scheduler.bonsu\" = 3", "no setting `bonsu`"),
+        ("scheduler = \"default\", \"scheduler.key\" = \"pid\"", "`key=pid`"),
+        ("\"scheduler.bonus\" = 3", "scheduler.bonus"),
+        ("scheduler = \"itsa\"", "scheduler"),
+    ] {
+        let error = engine.check(&cell(settings)).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+/// Where a kernel can't, the kernel's own scheduler still runs it, and ours is left out by name.
+#[test]
+fn a_cell_runs_or_is_left_out_by_name() {
+    let mut engine = WithScheduler(Box::new(Sysbench::default()));
+    let stop = Stop::new();
+    let usual = cell("scheduler = \"default\"");
+    assert_eq!(engine.check(&usual).unwrap().impossible, None);
+    engine.prepare(&usual, &stop).unwrap();
+    let plain = engine.run(&usual, &stop).unwrap();
+    let mut itas = usual;
+    itas.settings.insert("scheduler".to_owned(), Setting::from("itas"));
+    match engine.check(&itas).unwrap().impossible {
+        Some(why) => {
+            let why = why.to_string();
+            assert_eq!(kernel::lacks(), Some(why.clone()));
+            assert!(why.contains("sched_ext") || why.contains("scheduler"), "{why}");
+            assert!(engine.run(&itas, &stop).is_err());
+            assert!(!plain.measures.contains_key("sibling_switch_share"));
+        }
+        None => assert_eq!(engine.run(&itas, &stop).unwrap().answer, plain.answer),
+    }
+}

@@ -1,0 +1,264 @@
+//! Cells below valgrind, whatever the engine: counted by a model, evidence tier D.
+//!
+//! ```text
+//! warm:  start, data, once, n times ─► counts ─┐
+//!        start, data, once ─────────► counts ─┴ minus ─► measures, functions
+//! cold:  without the time that goes first
+//! ```
+//!
+//! So start and end of the program are left out, and in a warm run what a first time takes for
+//! catalogs and buffers. What is run so often is the engine's to say ([`CountedProgram`]): a
+//! statement of one backend, or a cell in a worker process of ours ([`WorkerProgram`]).
+
+use std::time::Instant;
+
+use workahead_counters::instrumented::{Error, Instrumented, LABEL, Program, TIER, Valgrind};
+use workahead_machine::{EvidenceTier, Machine};
+use workahead_study::engine::{Answer, EngineError, Sample, Stop};
+use workahead_study::inside::{Command, Reply, Request};
+use workahead_study::instrument::Instrumentation;
+use workahead_study::protocol::{Protocol, Start};
+use workahead_study::watch::Watched;
+
+/// A program that does its work so many times, then ends.
+pub trait CountedProgram {
+    /// The program; with 0 it starts and ends.
+    fn program(&self, times: u64) -> Program;
+
+    /// Whether what it wrote is right.
+    ///
+    /// # Errors
+    /// When it isn't.
+    fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError>;
+}
+
+/// Runs programs under valgrind.
+pub struct ValgrindRunner {
+    valgrind: Valgrind,
+    with: Instrumentation,
+}
+
+/// How a cell is run there.
+#[derive(Debug, Clone, Copy)]
+pub struct ValgrindOptions<'a> {
+    /// The cell's caches; the method's when not given.
+    pub caches: Option<&'a str>,
+    /// Whether a time that is not counted goes first.
+    pub start: Start,
+    /// How often it is counted.
+    pub runs: u64,
+    /// What one time handles.
+    pub tuples: u64,
+}
+
+impl ValgrindRunner {
+    /// What a study asks for.
+    ///
+    /// # Errors
+    /// When there is no valgrind.
+    pub fn new(with: &Instrumentation) -> Result<Self, EngineError> {
+        Ok(Self { valgrind: Valgrind::find().map_err(failed)?, with: with.clone() })
+    }
+
+    /// How much its counts can prove.
+    #[must_use]
+    pub fn tier() -> (EvidenceTier, String) {
+        (TIER, LABEL.to_owned())
+    }
+
+    /// What counts a cell with these caches.
+    ///
+    /// # Errors
+    /// When they can't be modelled.
+    pub fn tool(&self, caches: Option<&str>) -> Result<Instrumented, EngineError> {
+        let Instrumentation { tool, caches: usual } = &self.with;
+        let caches = caches.unwrap_or(usual).to_owned();
+        let geometry = Instrumentation { tool: *tool, caches }.geometry(&Machine::here().caches);
+        Ok(Instrumented::new(*tool, geometry.map_err(failed)?))
+    }
+
+    /// One repetition.
+    ///
+    /// # Errors
+    /// When the tool or the program fails, or its answer is wrong.
+    pub fn count(
+        &self,
+        alone: &dyn CountedProgram,
+        how: ValgrindOptions<'_>,
+        stop: &Stop,
+    ) -> Result<Sample, EngineError> {
+        let tool = self.tool(how.caches)?;
+        let counted = |times| {
+            let ran = tool.run_with(&self.valgrind, &alone.program(times), stop.flag());
+            let ran = ran.map_err(failed)?;
+            alone.check(&ran.output, &ran.errors, times)?;
+            Ok::<_, EngineError>(ran.counted)
+        };
+        let before = match how.start {
+            Start::Warm => 1,
+            Start::Cold => 0,
+        };
+        let mut tries = 1;
+        let (counted, wall_s) = loop {
+            let baseline = counted(before)?;
+            let begun = Instant::now();
+            let all = counted(before + how.runs)?;
+            let wall_s = begun.elapsed().as_secs_f64();
+            match all.minus(&baseline) {
+                Ok(counted) => break (counted, wall_s),
+                // A database may tidy its files up when it is opened, once: both are counted anew.
+                Err(_) if tries < TRIES => tries += 1,
+                Err(error) => return Err(failed(error)),
+            }
+        };
+        let tuples = how.runs * how.tuples;
+        let mut measures = counted.measures();
+        for (name, total) in PER_TUPLE {
+            let value = measures.get(total).map(|total| total / tuples as f64);
+            measures.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        let functions = counted.largest_functions();
+        let watched = Watched { functions, ..Watched::default() };
+        Ok(Sample {
+            // Valgrind's time, no speed of the engine's.
+            wall_s,
+            tuples,
+            measures,
+            watched: Some(Box::new(watched)),
+            ..Sample::default()
+        })
+    }
+}
+
+/// How often a run and the one that is taken from it are counted before they are given up.
+const TRIES: u32 = 3;
+
+/// Totals, for each of what is handled.
+const PER_TUPLE: [(&str, &str); 5] = [
+    ("instructions_per_tuple", "instructions"),
+    ("data_references_per_tuple", "data_references"),
+    ("l1i_misses_per_tuple", "l1i_misses"),
+    ("l1d_misses_per_tuple", "l1d_misses"),
+    ("last_level_misses_per_tuple", "last_level_misses"),
+];
+
+/// An engine of this process, in a worker process.
+pub struct WorkerProgram {
+    command: Command,
+    request: Request,
+    expected: Answer,
+}
+
+impl WorkerProgram {
+    /// What the command is to do, as often as is counted; every run has to give this answer.
+    #[must_use]
+    pub fn new(command: &Command, mut request: Request, expected: Answer) -> Self {
+        // Servers and buffers are new in it anyhow.
+        request.cell.protocol = Protocol::default();
+        Self { command: command.clone(), request, expected }
+    }
+}
+
+impl CountedProgram for WorkerProgram {
+    fn program(&self, times: u64) -> Program {
+        let mut program = Program::new(&self.command.program, self.command.words.iter().cloned());
+        program.input = Request { runs: times, ..self.request.clone() }.to_json();
+        program
+    }
+
+    fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
+        let Some(reply) = Reply::find(&String::from_utf8_lossy(output)) else {
+            let said = errors.lines().last().unwrap_or("it says nothing");
+            return Err(EngineError::failed(format!(
+                "{} gave no answer below valgrind: {said}",
+                self.command.program.display()
+            )));
+        };
+        let expected = Reply { runs: times, answer: (times > 0).then_some(self.expected) };
+        match reply.answer {
+            Some(got) if reply != expected => {
+                Err(EngineError::WrongAnswer { got, expected: self.expected })
+            }
+            _ if reply != expected => Err(EngineError::failed(format!(
+                "it ran {} times below valgrind, not {times}",
+                reply.runs
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why an engine can't be instrumented that does not know what to run.
+#[must_use]
+pub fn no_command(engine: &str) -> EngineError {
+    EngineError::refused(format!(
+        "engine `{engine}` runs in this process, and nothing says what runs a cell of it alone: \
+         run the study by `workahead study run`"
+    ))
+}
+
+/// Why a cell can't name caches where nothing counts by them.
+#[must_use]
+pub fn no_model() -> EngineError {
+    let says = "setting `caches` is of a model: give the method `instrumented` too";
+    EngineError::refused(says)
+}
+
+fn failed(error: Error) -> EngineError {
+    match error {
+        Error::Stopped => EngineError::Stopped,
+        // What a program said last may have lines of its own.
+        other => EngineError::failed(other.to_string().replace('\n', "; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use workahead_study::cell::Cell;
+
+    use super::*;
+
+    fn inside(expected: Answer) -> WorkerProgram {
+        let command = Command { program: "/bin/workahead".into(), words: vec!["inside".into()] };
+        let cell = Cell {
+            index: 0,
+            block: 0,
+            seed: 7,
+            place: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            protocol: Protocol { start: Start::Cold, ..Protocol::default() },
+        };
+        let (engine, home) = ("native".to_owned(), "/tmp".into());
+        let request = Request { engine, cell, home, limits: None, runs: 0 };
+        WorkerProgram::new(&command, request, expected)
+    }
+
+    #[test]
+    fn the_process_is_asked_for_as_many_runs_as_are_counted() {
+        let program = inside(Answer::default()).program(3);
+        let request = Request::parse(&program.input).unwrap();
+        assert_eq!((request.runs, request.cell.protocol), (3, Protocol::default()));
+        assert_eq!(program.arguments, ["inside"]);
+    }
+
+    #[test]
+    fn another_answer_none_and_too_few_runs_are_refused() {
+        let right = Answer { rows: 2, checksum: 5 };
+        let inside = inside(right);
+        let check = |runs, answer, times| {
+            let line = Reply { runs, answer }.line();
+            inside.check(line.as_bytes(), "", times).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(2, Some(right), 2), Ok(()));
+        assert_eq!(check(0, None, 0), Ok(()));
+        let wrong = check(2, Some(Answer { rows: 2, checksum: 6 }), 2).unwrap_err();
+        assert!(wrong.contains("wrong answer"), "{wrong}");
+        for (runs, answer, times) in [(1, Some(right), 2), (2, None, 2), (0, None, 1)] {
+            assert!(check(runs, answer, times).is_err(), "{runs} {answer:?} {times}");
+        }
+        let silent = inside.check(b"", "a\nno data\n", 1).unwrap_err().to_string();
+        assert!(silent.contains("no data") && !silent.contains('\n'), "{silent}");
+    }
+}

@@ -1,0 +1,172 @@
+//! What a workload's run is told in, by the names that counters have.
+//!
+//! Per instruction, never per second: what a counter would say of the same work.
+
+use std::collections::BTreeMap;
+
+use workahead_simulator::counts::{Cause, Counts};
+use workahead_simulator::drivers::Driven;
+use workahead_simulator::hierarchy::{Found, Kind};
+use workahead_simulator::preset::Preset;
+use workahead_simulator::ticks::cycles;
+use workahead_study::engine::{Answer, Sample};
+
+use crate::cycles_lost::{self, PARTS, lost};
+
+/// What a run did, in the workload's own terms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Done {
+    /// Queries, transactions, passes: what the study counts.
+    pub(super) tuples: u64,
+    /// Instructions of all threads.
+    pub(super) instructions: u64,
+    /// What was found.
+    pub(super) answer: Answer,
+}
+
+/// A run as a sample, with `more` measures of the workload's own.
+pub(super) fn sample(
+    preset: &Preset,
+    driven: &Driven,
+    done: Done,
+    more: impl IntoIterator<Item = (String, f64)>,
+) -> Sample {
+    let seconds = |ticks| cycles(ticks) / (preset.ghz * 1e9);
+    let busy = driven.ran.threads.iter().map(|(counts, _)| counts.ticks).sum();
+    let mut measures = of(preset, driven, done);
+    measures.extend(more);
+    // Nothing is said of what did not happen.
+    measures.retain(|_, value| value.is_finite());
+    Sample {
+        wall_s: seconds(driven.ran.ticks),
+        cpu_s: Some(seconds(busy)),
+        tuples: done.tuples,
+        answer: done.answer,
+        measures,
+        ..Sample::default()
+    }
+}
+
+fn of(preset: &Preset, driven: &Driven, done: Done) -> BTreeMap<String, f64> {
+    let all = driven.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
+    let instructions = done.instructions as f64;
+    let mut said = BTreeMap::new();
+    let mut say = |name: &str, value: f64| {
+        said.insert(name.to_owned(), value);
+    };
+    mix(&all, instructions, &mut say);
+    cycles_lost::cycles_lost(&all, instructions, |_| true, &mut say);
+    misses(preset, &driven.found, instructions, &mut say);
+    say("dtlb_mpki", 1e3 * all.data_tlb_misses as f64 / instructions);
+    say("itlb_mpki", 1e3 * all.code_tlb_misses as f64 / instructions);
+    say("branch_miss_ratio", ratio(all.mispredicts, all.branches));
+    say("btb_miss_ratio", ratio(all.target_misses, all.branches));
+    say("memory_order_clears_pki", 1e3 * all.clears as f64 / instructions);
+    bus(driven, &mut say);
+    say("invalidations", cycles_lost::invalidated(&driven.found) as f64);
+    cycles_lost::states(&driven.found, &mut say);
+    each_cpu(driven, instructions, done, &mut say);
+    said
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// Instructions, what they are, and the cycles of each.
+fn mix(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
+    let of = |count: u64| count as f64 / instructions;
+    let uops = all.uops as f64;
+    say("instructions", instructions);
+    say("uops_per_instruction", uops / instructions);
+    say("load_share", of(all.loads));
+    say("store_share", of(all.stores));
+    say("branch_share", of(all.branches));
+    say("other_share", 1.0 - of(all.loads + all.stores + all.branches));
+    say("ucpi", all.cycles() / uops);
+    say("computation_ucpi", cycles(all.computation) / uops);
+    say("overlap", all.cycles() / all.non_overlapped_cycles());
+    let fetch = lost(&[Cause::Code, Cause::CodeTlb, Cause::Branch], &all.stalled);
+    let every = all.stalled.iter().sum::<u64>();
+    say("instruction_stall_cpi", cycles(fetch) / instructions);
+    say("resource_stall_cpi", cycles(every - fetch) / instructions);
+}
+
+/// Misses of each cache.
+fn misses(preset: &Preset, found: &[Found], instructions: f64, say: &mut impl FnMut(&str, f64)) {
+    let sum = |kinds: &[Kind], depth: usize| -> u64 {
+        let one = |found: &Found| {
+            kinds
+                .iter()
+                .map(|kind| found.at[*kind as usize][depth..].iter().sum::<u64>())
+                .sum::<u64>()
+        };
+        found.iter().map(one).sum()
+    };
+    let data = [Kind::Load, Kind::Store];
+    let mut say = |name: &str, kinds: &[Kind], depth: usize| {
+        let (missed, asked) = (sum(kinds, depth + 1), sum(kinds, depth));
+        say(&format!("{name}_mpki"), 1e3 * missed as f64 / instructions);
+        say(&format!("{name}_miss_ratio"), ratio(missed, asked));
+        say(&format!("{name}_apki"), 1e3 * asked as f64 / instructions);
+    };
+    say("l1d", &data, 0);
+    say("l1d_load", &[Kind::Load], 0);
+    say("l1i", &[Kind::Fetch], 0);
+    for depth in 1..cycles_lost::depths(preset) {
+        let name = format!("l{}", depth + 1);
+        say(&name, &Kind::ALL, depth);
+        say(&format!("{name}_load"), &[Kind::Load], depth);
+        say(&format!("{name}_data"), &data, depth);
+        say(&format!("{name}_code"), &[Kind::Fetch], depth);
+    }
+}
+
+/// The way to memory.
+fn bus(driven: &Driven, say: &mut impl FnMut(&str, f64)) {
+    let bus = driven.bus;
+    say("memory_latency_cycles", bus.memory_latency().unwrap_or(f64::NAN));
+    say("memory_utilisation", bus.utilisation(driven.ran.ticks).unwrap_or(f64::NAN));
+    say("dirty_miss_share", ratio(bus.dirty, bus.reads));
+    say("bus_reads", bus.reads as f64);
+    say("dirty_reads", bus.dirty as f64);
+    say("upgrades", bus.upgrades as f64);
+    say("upgrades_alone", bus.upgrades_alone as f64);
+    say("writebacks", bus.writes as f64);
+}
+
+/// What each logical CPU did: its part of the instructions, and its stalls over its own and over
+/// all instructions (S0.15: the paper doesn't say which it divides by).
+fn each_cpu(driven: &Driven, all: f64, done: Done, say: &mut impl FnMut(&str, f64)) {
+    let uops: u64 = driven.ran.cpus.iter().map(|counts| counts.uops).sum();
+    for (cpu, counts) in driven.ran.cpus.iter().enumerate() {
+        let share = ratio(counts.uops, uops);
+        let own = share * done.instructions as f64;
+        say(&format!("instructions_share_p{cpu}"), share);
+        if counts.uops == 0 {
+            continue;
+        }
+        for (name, missed) in missed(&driven.found[cpu], counts) {
+            say(&format!("{name}_p{cpu}"), 1e3 * missed as f64 / own);
+        }
+        for (causes, [_, name]) in PARTS {
+            let part = lost(causes, &counts.penalty);
+            say(&format!("{name}_p{cpu}"), cycles(part) / own);
+            say(&format!("{name}_p{cpu}_of_all"), cycles(part) / all);
+        }
+    }
+}
+
+/// What one CPU missed, by the names that it has of all.
+fn missed(found: &Found, counts: &Counts) -> [(&'static str, u64); 5] {
+    let beyond = |kinds: &[Kind], depth: usize| -> u64 {
+        kinds.iter().flat_map(|kind| &found.at[*kind as usize][depth..]).sum()
+    };
+    [
+        ("l1d_mpki", beyond(&[Kind::Load, Kind::Store], 1)),
+        ("l1i_mpki", beyond(&[Kind::Fetch], 1)),
+        ("l2_mpki", beyond(&Kind::ALL, 2)),
+        ("dtlb_mpki", counts.data_tlb_misses),
+        ("itlb_mpki", counts.code_tlb_misses),
+    ]
+}

@@ -1,0 +1,57 @@
+//! Queries as the engine runs them: their answers, and what it refuses.
+
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_study::protocol::Protocol;
+use workahead_study::setting::{Setting, Settings};
+
+use crate::engine::Modelled;
+
+fn cell(words: &str) -> Cell {
+    let setting = |word: &str| {
+        let (key, value) = word.split_once('=').unwrap();
+        let whole = value.parse().map(Setting::Integer);
+        (key.to_owned(), whole.unwrap_or_else(|_| Setting::Text(value.to_owned())))
+    };
+    let machine = "machine=p4-ht-2m inner_rows=500 warmup=0 rows=500";
+    let settings: Settings = machine.split(' ').chain(words.split(' ')).map(setting).collect();
+    let (place, protocol) = (Settings::new(), Protocol::default());
+    Cell { index: 0, block: 0, seed: 7, place, settings, protocol }
+}
+
+fn run(words: &str) -> Result<Sample, EngineError> {
+    let mut engine = Modelled::default();
+    let cell = cell(words);
+    engine.check(&cell)?;
+    engine.run(&cell, &Stop::new())
+}
+
+/// Every client's answer is that of the oracle that checks served databases.
+#[test]
+fn answers_are_the_served_databases() {
+    for workload in ["utpcc", "uss", "unj"] {
+        let sample = run(&format!("workload={workload} clients=2")).unwrap();
+        assert_eq!(sample.tuples, 2);
+        assert!(sample.answer.rows >= 2 && sample.answer.rows.is_multiple_of(2), "{workload}");
+        // Both logical CPUs did about half.
+        let share = sample.measures["instructions_share_p0"];
+        assert!((0.45..0.55).contains(&share), "{share}");
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_one_line() {
+    for (words, said) in [
+        ("workload=utpcd", "utpcc"),
+        ("workload=utpcc clints=2", "clients"),
+        ("workload=uss clients=0", "a whole number from 1 to 64"),
+        ("workload=unj probe=ahead", "in-turn"),
+        ("workload=unj probe=work-ahead clients=2", "fewer clients"),
+        ("workload=uss probe=work-ahead", "probe"),
+        ("workload=utpcc selectivity=2", "selectivity"),
+        ("workload=unj set=hardware", "only a walk's"),
+    ] {
+        let error = run(words).unwrap_err().to_string();
+        assert!(error.contains(said) && !error.contains('\n'), "{words}: {error}");
+    }
+}

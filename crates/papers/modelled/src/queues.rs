@@ -1,0 +1,339 @@
+//! Who shares the CPUs, by which scheduler, and what that came to.
+//!
+//! | key | values |
+//! |---|---|
+//! | `scheduler` | `cfs`, `eevdf`, `tas`, `itas`, `gang`, `working-set` |
+//! | `bonus_ms`, `limit` | of TAS and ITAS (50, 100); the first is also how far `working-set` looks |
+//! | `masters` | of ITAS: `one`, CPU 0; `each-cache`, the first CPU of each last cache for the others |
+//! | `latency_ms` | of fair queueing: Linux 2.6.24's, 60 on four CPUs; least slice and wake-ups go with it |
+//! | `slot_ms` | of gangs (the latency) |
+//! | `delay_max_ms` | nobody is preferred while somebody waits longer; 0, the usual, for no bound |
+//! | `time_scale` | all these times are so many times as short (1): for runs that are |
+//! | `switch_cycles` | of a change (3,000), without its misses |
+//! | `loops`, `loop_bytes` | in the background, one after the other on the CPUs (0, 1 MiB) |
+//! | `guests` | of sysbench: programs are in so many groups; 0, the usual, for a group each |
+
+use workahead_simulator::core::Processor;
+use workahead_simulator::drivers::sysbench::{Lines, background};
+use workahead_simulator::drivers::{Driven, drive_by};
+use workahead_simulator::op::Script;
+use workahead_simulator::preset::Preset;
+use workahead_simulator::run::Thread;
+use workahead_simulator::schedule::{
+    Choosing, Fair, Figures, Group, Role, Schedule, Seat, Task, Tunables, WEIGHT, Wait,
+};
+use workahead_simulator::ticks::cycles;
+use workahead_simulator::walks::{Among, Walked};
+use workahead_study::engine::EngineError;
+use workahead_workloads::random::Random;
+
+use crate::cycles_lost::depths;
+use crate::machine::ModelledMachine;
+use workahead_engines::configuration::CellConfiguration;
+
+/// Most threads of a program, and most programs.
+pub(super) const THREADS_MAX: usize = 1_000;
+
+/// Where the data of a program begin, after those of the one before.
+pub(super) const APART: u64 = 1 << 40;
+
+/// What draws of the order of arrival are for.
+const ARRIVALS: u32 = 2;
+
+/// Lines of 64 bytes.
+const LINE: u64 = 64;
+
+/// Whose a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What the run is about, and waits for.
+    Work,
+    /// Those who ask for it.
+    Client,
+    /// In the background.
+    Loop,
+}
+
+/// Tasks in the order of their arrival.
+pub(super) struct Crowd {
+    members: Vec<(Kind, Task<'static>)>,
+    lines: Vec<Lines>,
+    loop_bytes: u64,
+    /// Address spaces so far.
+    spaces: u16,
+    guests: u64,
+}
+
+/// The settings that say how CPUs are shared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sharing {
+    schedule: Schedule,
+    loops: usize,
+    loop_bytes: u64,
+    guests: u64,
+}
+
+/// What came of a crowd, with whose each task was.
+pub(crate) struct Shared {
+    pub(super) driven: Driven,
+    figures: Figures,
+    kinds: Vec<Kind>,
+    passes: f64,
+}
+
+impl Sharing {
+    pub(crate) fn read(
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+    ) -> Result<Self, EngineError> {
+        let loop_bytes = config.number("loop_bytes", 1 << 20, 64..=1 << 30)? as u64;
+        Ok(Self {
+            schedule: schedule(config, model.preset())?,
+            loops: config.number("loops", 0, 0..=THREADS_MAX)?,
+            loop_bytes,
+            guests: 0,
+        })
+    }
+
+    /// The same for programs, which may be in guests.
+    pub(super) fn read_of_programs(
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+    ) -> Result<Self, EngineError> {
+        let guests = config.number("guests", 0, 0..=THREADS_MAX)? as u64;
+        Ok(Self { guests, ..Self::read(config, model)? })
+    }
+
+    /// Loops for walks to be among, and what will be said of both.
+    pub(crate) fn among(&self, model: &ModelledMachine, working_set_bytes: u64) -> (Among, Loops) {
+        let Crowd { members, lines, loop_bytes, .. } = self.crowd(model);
+        let tasks = members.into_iter().map(|(_, task)| task).collect();
+        let schedule = self.schedule.clone();
+        (Among::Others { tasks, schedule, working_set_bytes }, Loops { lines, loop_bytes })
+    }
+
+    /// Runs work and what is beside it on a machine as it is.
+    pub(super) fn run(&self, processor: &mut Processor, crowd: Crowd, seed: u64) -> Shared {
+        let Crowd { mut members, lines, loop_bytes, .. } = crowd;
+        // Programs begin together; which of their threads is queued first is chance.
+        Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
+        let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let (driven, figures) = drive_by(processor, tasks, &self.schedule);
+        Shared { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
+    }
+
+    /// Nobody yet but the loops.
+    pub(super) fn crowd(&self, model: &ModelledMachine) -> Crowd {
+        let mut crowd = Crowd {
+            members: Vec::new(),
+            lines: Vec::new(),
+            loop_bytes: self.loop_bytes,
+            spaces: 0,
+            guests: 0,
+        };
+        for at in 0..self.loops {
+            // Behind all programs.
+            let base = (1 + (THREADS_MAX + at) as u64) * APART;
+            let (script, lines) = background(base, self.loop_bytes);
+            crowd.lines.push(lines);
+            crowd.add(Kind::Loop, [(model.cpu(at), script)], self.loop_bytes);
+        }
+        crowd.guests = self.guests;
+        crowd
+    }
+}
+
+/// What loops have touched.
+pub(crate) struct Loops {
+    lines: Vec<Lines>,
+    loop_bytes: u64,
+}
+
+impl Loops {
+    fn passes(&self) -> f64 {
+        let touched: u64 = self.lines.iter().map(|lines| lines.get()).sum();
+        (touched * LINE) as f64 / self.loop_bytes as f64
+    }
+
+    /// How so many threads of walks shared the machine with these.
+    pub(crate) fn shared(&self, walks: usize, walked: &Walked) -> Option<Shared> {
+        let kind = |at| if at < walks { Kind::Work } else { Kind::Loop };
+        Some(Shared {
+            figures: walked.figures.clone()?,
+            kinds: (0..walked.ran.threads.len()).map(kind).collect(),
+            passes: self.passes(),
+            driven: Driven {
+                ran: walked.ran.clone(),
+                found: walked.found.clone(),
+                bus: walked.bus,
+            },
+        })
+    }
+}
+
+impl Crowd {
+    /// A program in an address space of its own: where its threads run, and what each touches.
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        scripts: impl IntoIterator<Item = (usize, Box<dyn Script>)>,
+        working_set_bytes: u64,
+    ) {
+        self.spaces += 1;
+        let space = self.spaces;
+        // Loops are programs of their own, whoever is a guest.
+        let group = match self.guests {
+            0 => u64::from(space),
+            guests => 1 + u64::from(space) % guests + u64::from(u16::MAX),
+        };
+        for (cpu, script) in scripts {
+            let thread = Thread { script, space, attends: kind != Kind::Work };
+            let group = Group::new(group);
+            let task = Task { thread, cpu, weight: WEIGHT, group, working_set_bytes };
+            self.members.push((kind, task));
+        }
+    }
+}
+
+/// Milliseconds of a setting as nanoseconds of the run.
+fn nanoseconds(
+    config: &CellConfiguration<'_>,
+    key: &'static str,
+    usual: f64,
+    scale: f64,
+) -> Result<u64, EngineError> {
+    Ok((config.real(key, usual, 0.0..=1e6)? * 1e6 / scale).round() as u64)
+}
+
+fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule, EngineError> {
+    let usual = Fair::linux_2_6_24(preset.cpus());
+    let scale = config.real("time_scale", 1.0, 1.0..=1e6)?;
+    let usual_ms = usual.latency_ns as f64 / 1e6;
+    let latency_ns = nanoseconds(config, "latency_ms", usual_ms, scale)?.max(1);
+    let of = |part: u64| (latency_ns * part).div_ceil(usual.latency_ns);
+    let fair = Fair {
+        latency_ns,
+        granularity_ns: of(usual.granularity_ns),
+        wakeup_ns: of(usual.wakeup_ns),
+    };
+    let delay_max_ns = nanoseconds(config, "delay_max_ms", 0.0, scale)?;
+    Ok(Schedule {
+        fair,
+        choosing: choosing(config, preset, scale, latency_ns)?,
+        switch: config.number("switch_cycles", 3000, 0..=1_000_000)? as f64,
+        delay_max_ns: (delay_max_ns > 0).then_some(delay_max_ns),
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Named {
+    Cfs,
+    Eevdf,
+    Tas,
+    Itas,
+    Gang,
+    WorkingSet,
+}
+
+const NAMED: [(&str, Named); 6] = [
+    ("cfs", Named::Cfs),
+    ("eevdf", Named::Eevdf),
+    ("tas", Named::Tas),
+    ("itas", Named::Itas),
+    ("gang", Named::Gang),
+    ("working-set", Named::WorkingSet),
+];
+
+fn choosing(
+    config: &CellConfiguration<'_>,
+    preset: &Preset,
+    scale: f64,
+    latency_ns: u64,
+) -> Result<Choosing, EngineError> {
+    let named = config.choice("scheduler", Named::Cfs, &NAMED)?;
+    let bonus_ns = nanoseconds(config, "bonus_ms", 50.0, scale)?;
+    let limit = config.number("limit", 100, 0..=u32::MAX as usize)? as u32;
+    let slot_ns = nanoseconds(config, "slot_ms", latency_ns as f64 * scale / 1e6, scale)?;
+    let each = config.choice("masters", false, &[("one", false), ("each-cache", true)])?;
+    let tunables = Tunables { bonus_ns, limit, ..Tunables::default() };
+    Ok(match named {
+        Named::Cfs => Choosing::Fair,
+        Named::Eevdf => Choosing::Deadline,
+        Named::Tas => {
+            let seats = vec![Seat::default(); preset.cpus() as usize];
+            Choosing::Aggregating { tunables, seats }
+        }
+        Named::Itas => Choosing::Aggregating { tunables, seats: seats(preset, each) },
+        Named::Gang => Choosing::Gang { slot_ns },
+        Named::WorkingSet => Choosing::Fitting { reach_ns: bonus_ns },
+    })
+}
+
+/// A master for all CPUs, or for those of each last cache.
+fn seats(preset: &Preset, each_cache: bool) -> Vec<Seat> {
+    let last = preset.cache.last().map_or(1, |cache| cache.cores * preset.threads).max(1);
+    let of = if each_cache { last as usize } else { usize::MAX };
+    let seat = |cpu: usize| Seat {
+        role: if cpu.is_multiple_of(of) { Role::Master } else { Role::Slave },
+        channel: cpu / of,
+    };
+    (0..preset.cpus() as usize).map(seat).collect()
+}
+
+impl Shared {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Wait> {
+        let tasks = self.kinds.iter().zip(&self.figures.tasks);
+        tasks.filter(move |(one, _)| **one == kind).map(|(_, task)| task)
+    }
+
+    /// Micro-operations of what is beside the work.
+    pub(super) fn uops_beside(&self) -> u64 {
+        let kinds = self.kinds.iter().zip(&self.driven.ran.threads);
+        kinds.filter(|(kind, _)| **kind != Kind::Work).map(|(_, (counts, _))| counts.uops).sum()
+    }
+
+    /// Figures of sharing, beside those of the machine, for so many tuples.
+    pub(crate) fn measures(
+        &self,
+        preset: &Preset,
+        tuples: u64,
+    ) -> impl Iterator<Item = (&'static str, f64)> {
+        let seconds = |ticks: u64| cycles(ticks) / (preset.ghz * 1e9);
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        let ran = |kind| seconds(self.of(kind).map(|task| task.ran).sum());
+        let delay_ms = |kind| {
+            let longest = self.of(kind).map(|task| task.waited_max).max();
+            longest.map_or(f64::NAN, |longest| 1e3 * seconds(longest))
+        };
+        let Figures { switches, sibling_switches, taken, chances, co_run, grouped, .. } =
+            self.figures;
+        let threads = self.driven.ran.threads.iter();
+        let stalled = threads.flat_map(|(counts, _)| counts.stalled).sum();
+        [
+            ("switches", switches as f64),
+            ("sibling_switch_share", share(sibling_switches, switches)),
+            ("aggregations", taken as f64),
+            ("aggregation_chances", chances as f64),
+            ("aggregation_share", share(taken, chances)),
+            ("co_run_share", share(co_run, grouped)),
+            ("run_delay_max_ms", delay_ms(Kind::Work)),
+            ("loop_delay_max_ms", delay_ms(Kind::Loop)),
+            ("work_cpu_s", ran(Kind::Work)),
+            ("client_cpu_s", ran(Kind::Client)),
+            ("loop_cpu_s", ran(Kind::Loop)),
+            ("loop_passes_per_cpu_s", self.passes / ran(Kind::Loop)),
+            ("loop_passes_per_s", self.passes / seconds(self.driven.ran.ticks)),
+            ("loop_turns", self.of(Kind::Loop).map(|task| task.turns).sum::<u64>() as f64),
+            ("last_level_misses_per_tuple", share(self.missed(preset), tuples)),
+            ("stall_cycles_per_tuple", cycles(stalled) / tuples as f64),
+        ]
+        .into_iter()
+    }
+
+    /// Accesses that no cache had.
+    fn missed(&self, preset: &Preset) -> u64 {
+        let depths = depths(preset);
+        let kinds = self.driven.found.iter().flat_map(|found| &found.at);
+        kinds.flat_map(|at| &at[depths..]).sum()
+    }
+}

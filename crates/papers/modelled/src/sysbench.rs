@@ -1,0 +1,288 @@
+//! sysbench's programs on modelled machines: Yamada and Kusakabe (2010).
+//!
+//! | key | of | values |
+//! |---|---|---|
+//! | `threads` | both | of each program (1), round the CPUs |
+//! | `programs` | memory | how many, an address space each (1) |
+//! | `block_bytes`, `passes` | memory | of a block (1 MiB), of all programs (16) |
+//! | `total_bytes` | memory | instead of `passes`: what all of them pass over |
+//! | `scope`, `oper` | memory | `global` or `local`, `write` or `read` |
+//! | `between` | memory | `go-on`, `yield` or `sleep` after each pass, for `sleep_us` (100) |
+//! | `rows`, `dist` | oltp | of the table (10,000); `uniform`, `gaussian` or `special` |
+//! | `transactions`, `warmup` | oltp | of all threads (200); so many before (0) |
+//! | `client_uops` | oltp | of a client, a thread too, between two statements; 0 for none |
+//! | `sleep_us` | oltp | at the end of each transaction (0): the log's disk |
+//!
+//! How the threads share CPUs has settings of its own: [`queues`](super::queues). The programs'
+//! passes are a part of a longer run: whichever program is due does the next of them, so that a
+//! scheduler that keeps to one is not made to end it.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use workahead_simulator::core::Processor;
+use workahead_simulator::drivers::sysbench::{Memory, Oltp, Passes, Rows, Scope, Statements};
+use workahead_simulator::op::Call;
+use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
+use workahead_workloads::random::Random;
+use workahead_workloads::sysbench::Flavour;
+use workahead_workloads::sysbench::distribution::Distribution;
+
+use crate::figures::{Done, sample};
+use crate::machine::ModelledMachine;
+use crate::queues::{APART, Kind, Shared, Sharing, THREADS_MAX};
+use crate::workload::{Description, Workload};
+use workahead_engines::configuration::CellConfiguration;
+
+/// The memory program.
+pub(super) struct OfMemory;
+
+/// OLTP.
+pub(super) struct OfOltp;
+
+/// What the draws of clients are for.
+const CLIENTS: u32 = 1;
+
+/// Bytes of a row (S3.25).
+const ROW_BYTES: u64 = 190;
+
+/// What the draws of clients that warm up are for.
+const WARMUP: u32 = 3;
+
+/// Elements of sysbench 0.4, the paper's.
+const ELEMENT_BYTES: u32 = 4;
+
+const SCOPES: [(&str, Scope); 2] = [("global", Scope::Global), ("local", Scope::Local)];
+
+const DISTRIBUTIONS: [(&str, Distribution); 3] = [
+    ("uniform", Distribution::Uniform),
+    ("gaussian", Distribution::Gaussian),
+    ("special", Distribution::Special),
+];
+
+/// What happens between two passes.
+#[derive(Clone, Copy)]
+enum Between {
+    GoOn,
+    Yield,
+    Sleep,
+}
+
+const BETWEEN: [(&str, Between); 3] =
+    [("go-on", Between::GoOn), ("yield", Between::Yield), ("sleep", Between::Sleep)];
+
+/// A cell of the memory program.
+struct Blocks {
+    program: Memory,
+    passes: u64,
+    programs: usize,
+    threads: usize,
+    sharing: Sharing,
+}
+
+/// Cycles of a setting in microseconds.
+fn sleep(
+    config: &CellConfiguration<'_>,
+    model: &ModelledMachine,
+    usual: f64,
+) -> Result<Option<Call>, EngineError> {
+    let cycles = config.real("sleep_us", usual, 0.0..=1e5)? * 1e3 * model.preset().ghz;
+    Ok((cycles > 0.0).then_some(Call::Sleep { cycles: cycles as u32 }))
+}
+
+fn memory(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Blocks, EngineError> {
+    let block_bytes = config.number("block_bytes", 1 << 20, 64..=1 << 30)? as u64;
+    let then = match config.choice("between", Between::GoOn, &BETWEEN)? {
+        Between::GoOn => None,
+        Between::Yield => Some(Call::Yield),
+        Between::Sleep => sleep(config, model, 100.0)?,
+    };
+    let program = Memory {
+        base: 0,
+        block_bytes,
+        element_bytes: ELEMENT_BYTES,
+        scope: config.choice("scope", Scope::Global, &SCOPES)?,
+        writes: config.choice("oper", true, &[("write", true), ("read", false)])?,
+        then,
+    };
+    let passes = match config.has("total_bytes") {
+        true => config.number("total_bytes", 0, 64..=1 << 40)? as u64 / block_bytes,
+        false => config.number("passes", 16, 1..=1 << 30)? as u64,
+    };
+    Ok(Blocks {
+        program,
+        passes: passes.max(1),
+        programs: config.number("programs", 1, 1..=THREADS_MAX)?,
+        threads: config.number("threads", 1, 1..=THREADS_MAX)?,
+        sharing: Sharing::read_of_programs(config, model)?,
+    })
+}
+
+/// A cell of OLTP.
+struct Table {
+    oltp: Oltp,
+    distribution: Distribution,
+    warmup: u64,
+    threads: usize,
+    sharing: Sharing,
+}
+
+fn oltp(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Table, EngineError> {
+    let oltp = Oltp {
+        base: APART,
+        rows: config.number("rows", 10_000, 1..=100_000_000)? as u32,
+        row_bytes: ROW_BYTES,
+        transactions: config.number("transactions", 200, 1..=1 << 30)? as u64,
+        client_uops: config.number("client_uops", 0, 0..=1 << 20)? as u32,
+        commit: sleep(config, model, 0.0)?,
+        seed: config.seed(),
+    };
+    Ok(Table {
+        oltp,
+        distribution: config.choice("dist", Distribution::Uniform, &DISTRIBUTIONS)?,
+        warmup: config.number("warmup", 0, 0..=1 << 30)? as u64,
+        threads: config.number("threads", 1, 1..=THREADS_MAX)?,
+        sharing: Sharing::read_of_programs(config, model)?,
+    })
+}
+
+impl Table {
+    /// The rows that each thread asks for.
+    fn draws(&self, purpose: u32) -> impl Iterator<Item = Rows> {
+        let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
+        (0..self.threads as u32).map(move |thread| {
+            let mut draws = Random::new(seed, purpose, thread);
+            let row = move || distribution.row(&mut draws, rows, Flavour::V04) - 1;
+            Box::new(row) as Rows
+        })
+    }
+
+    /// Runs so many transactions.
+    fn run(
+        &self,
+        model: &ModelledMachine,
+        at: &mut Processor,
+        (transactions, purpose): (u64, u32),
+    ) -> RunResult {
+        let oltp = Oltp { transactions, ..self.oltp };
+        let (scripts, did) = oltp.threads(self.draws(purpose));
+        let mut crowd = self.sharing.crowd(model);
+        let placed = |(at, script)| (model.cpu(at), script);
+        crowd.add(
+            Kind::Work,
+            scripts.into_iter().enumerate().map(placed),
+            oltp.working_set_bytes(),
+        );
+        if oltp.client_uops > 0 {
+            let clients = (0..self.threads).map(|at| (model.cpu(at), oltp.client(at as u32)));
+            crowd.add(Kind::Client, clients, 0);
+        }
+        let shared = self.sharing.run(at, crowd, oltp.seed);
+        let did = *did.borrow();
+        RunResult { shared, did }
+    }
+}
+
+/// Transactions that were done.
+struct RunResult {
+    shared: Shared,
+    did: Statements,
+}
+
+impl Workload for OfMemory {
+    fn name(&self) -> &'static str {
+        "sysbench-memory"
+    }
+
+    fn description(&self) -> Description {
+        let code = "four micro-operations an element: the access, the addition, the loop";
+        Description { tuples: "passes", code, checked: "each pass done once" }
+    }
+
+    fn check(
+        &self,
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+    ) -> Result<Need, EngineError> {
+        memory(config, model).map(|_| Need::default())
+    }
+
+    fn run(
+        &self,
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+        _: &Stop,
+    ) -> Result<Sample, EngineError> {
+        let Blocks { program, passes, programs, threads, sharing } = memory(config, model)?;
+        let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
+        let left: Passes = Rc::new(Cell::new(passes));
+        let mut crowd = sharing.crowd(model);
+        for at in 0..programs as u64 {
+            let program = Memory { base: (1 + at) * APART, ..program };
+            let placed = |(at, script)| (model.cpu(at), script);
+            let scripts = program.threads(threads, &left).enumerate().map(placed);
+            crowd.add(Kind::Work, scripts, program.block_bytes);
+        }
+        let shared = sharing.run(&mut processor, crowd, config.seed());
+        let uops: u64 = shared.driven.ran.cpus.iter().map(|counts| counts.uops).sum();
+        let done = Done {
+            tuples: passes,
+            // An element's four are an instruction each.
+            instructions: uops,
+            answer: Answer { rows: passes, checksum: passes * program.block_bytes },
+        };
+        let bytes = program.working_set_bytes(threads) as f64;
+        Ok(told(model, &shared, done, bytes))
+    }
+}
+
+/// A run as a sample.
+fn told(model: &ModelledMachine, shared: &Shared, done: Done, working_set_bytes: f64) -> Sample {
+    let of_sharing = shared.measures(model.preset(), done.tuples);
+    let measures = of_sharing.chain([("working_set_bytes", working_set_bytes)]);
+    let measures = measures.map(|(name, value)| (name.to_owned(), value));
+    sample(model.preset(), &shared.driven, done, measures)
+}
+
+impl Workload for OfOltp {
+    fn name(&self) -> &'static str {
+        "sysbench-oltp"
+    }
+
+    fn description(&self) -> Description {
+        let checked = "each transaction done once";
+        Description { tuples: "transactions", code: Oltp::origin(), checked }
+    }
+
+    fn check(
+        &self,
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+    ) -> Result<Need, EngineError> {
+        oltp(config, model).map(|_| Need::default())
+    }
+
+    fn run(
+        &self,
+        config: &CellConfiguration<'_>,
+        model: &ModelledMachine,
+        _: &Stop,
+    ) -> Result<Sample, EngineError> {
+        let table = oltp(config, model)?;
+        let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
+        if table.warmup > 0 {
+            table.run(model, &mut processor, (table.warmup, WARMUP));
+        }
+        let ran = table.run(model, &mut processor, (table.oltp.transactions, CLIENTS));
+        let RunResult { shared, did } = ran;
+        let done = Done {
+            tuples: did.transactions,
+            instructions: did.instructions + shared.uops_beside(),
+            answer: Answer { rows: did.read + did.written, checksum: did.transactions },
+        };
+        Ok(told(model, &shared, done, table.oltp.working_set_bytes() as f64))
+    }
+}

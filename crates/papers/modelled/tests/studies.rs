@@ -1,0 +1,116 @@
+//! Every study of modelled machines that comes with the command, each of its cells run once on
+//! little data: what it names exists, and every answer is the oracle's.
+
+use std::collections::HashSet;
+
+use workahead_modelled::Modelled;
+use workahead_study::catalogue;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{Engine, EngineContext, Stop};
+use workahead_study::plan::Plan;
+use workahead_study::setting::Setting;
+use workahead_study::spec::Spec;
+
+/// The same cell of a modelled query over few rows.
+fn short(mut cell: Cell) -> Cell {
+    let clients = cell.integer("clients").unwrap_or(1).min(2);
+    let numbers = [("rows", 1000), ("inner_rows", 3000), ("queries", 1), ("clients", clients)];
+    for (key, number) in numbers {
+        cell.settings.insert(key.to_owned(), Setting::Integer(number));
+    }
+    // Checked before; it changes no answer.
+    cell.settings.remove("model.cache.L2.bytes");
+    cell
+}
+
+/// The same cell over little data: which data it is about stays, how much of it does not.
+fn little(mut cell: Cell) -> Cell {
+    let mut set = |key: &str, rows| {
+        cell.settings.insert(key.to_owned(), Setting::Integer(rows));
+    };
+    set("probe_rows", 12_000);
+    match cell.settings.get("operator").and_then(Setting::as_text) {
+        Some("heterogeneous") => {
+            cell.settings.insert("rows".to_owned(), Setting::Integer(4000));
+            cell.settings.insert("tree_rows".to_owned(), Setting::Integer(4000));
+        }
+        _ => {
+            cell.settings.insert("rows".to_owned(), Setting::Integer(4000));
+        }
+    }
+    cell.settings.remove("size");
+    cell
+}
+
+/// The same cell of modelled order entry over few rows.
+fn few_orders(mut cell: Cell) -> Cell {
+    let numbers =
+        [("transactions", 2), ("warmup", 1), ("items", 200), ("customers", 20), ("clients", 2)];
+    for (key, number) in numbers {
+        cell.settings.insert(key.to_owned(), Setting::Integer(number));
+    }
+    cell
+}
+
+/// The same cell of modelled sysbench with little to do and few to do it.
+fn few_siblings(mut cell: Cell) -> Cell {
+    let threads = cell.integer("threads").unwrap_or(1).min(8);
+    cell.settings.insert("threads".to_owned(), Setting::Integer(threads));
+    let numbers = match cell.text("workload") {
+        Some("sysbench-memory") => [("block_bytes", 1 << 14), ("total_bytes", 1 << 20)],
+        _ => [("transactions", 2), ("warmup", 1)],
+    };
+    for (key, number) in numbers {
+        cell.settings.insert(key.to_owned(), Setting::Integer(number));
+    }
+    cell
+}
+
+/// The same for a model, which takes a hundred times as long for a probe.
+fn least(cell: Cell) -> Cell {
+    match cell.text("workload") {
+        Some("order-entry") => few_orders(cell),
+        Some("sysbench-memory" | "sysbench-oltp") => few_siblings(cell),
+        Some(_) => short(cell),
+        None => {
+            let mut cell = little(cell);
+            cell.settings.insert("probe_rows".to_owned(), Setting::Integer(2000));
+            cell
+        }
+    }
+}
+
+#[test]
+fn every_cell_of_every_study_runs() {
+    let mut studies = 0;
+    for study in catalogue::all() {
+        let spec = Spec::parse(study.id, study.text).unwrap();
+        if spec.engine != "modelled" {
+            continue;
+        }
+        studies += 1;
+        let plan = Plan::new(&spec);
+        let mut engine = Modelled::open(&EngineContext::of(&plan)).unwrap();
+        // Those that differ in size only are then the same.
+        let mut seen = HashSet::new();
+        for cell in plan.cells {
+            let need = engine.check(&cell);
+            let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
+            if need.impossible.is_some() {
+                continue;
+            }
+            let cell = least(cell);
+            if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
+                continue;
+            }
+            let stop = Stop::new();
+            let ran = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
+            let sample =
+                ran.unwrap_or_else(|error| panic!("{}: {:?}: {error}", study.id, cell.settings));
+            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", study.id);
+            assert!(sample.answer.rows > 0, "{}", study.id);
+        }
+        engine.finish().unwrap();
+    }
+    assert!(studies > 0);
+}

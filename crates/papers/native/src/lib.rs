@@ -1,0 +1,73 @@
+//! The papers' operators as an engine of studies: every technique, every number of threads, on data
+//! made from a seed, every answer compared with an oracle's.
+//!
+//! ```text
+//! Cell ─► Shape (which data) ─► Operator (data in place, oracle's answer) ─┐
+//!      └► Execution (technique, threads) ──────────────────────────────────┴─► Platform ─► result
+//! ```
+//!
+//! A platform is the machine that an operator runs on. The engine `native` runs them on this one,
+//! with pinned threads; on modelled machines they are run by a crate that depends on this one and
+//! that nothing here knows.
+//!
+//! # Settings
+//! | key | values |
+//! |---|---|
+//! | `operator` | `hash_join`, `csb_tree`, `join_index`, `columnar`, `bucket`, `heterogeneous`, `interference` |
+//! | `rows`, or `size` | rows of the table; or `in-cache`, `knee`, `out-of-cache` of this machine |
+//! | `probe_rows` | rows that probe; as many as the table has, and a million at least |
+//! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
+//! | `pages` | `huge`, `small` |
+//! | `technique` | as [`Technique`](workahead_walks::technique::Technique) is written |
+//! | `threads` | `1`, `independent:N`, `bi:N`, `bi:N,split=strided` |
+//! | `set_size`, or `l2_share` | references of a work-ahead set; or the part of the second-level cache that all sets together preload |
+//! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
+//! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
+//! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
+//! | `record_bytes` | of `hash_join` and `join_index`: 64, or 32, 128, 256 |
+//! | `join`, `null_percent` | of `join_index`: `inner` or `left-outer`, and its nulls |
+//! | `references` | of `join_index`: `together`, or `apart` in stages of one each |
+//! | `hit_rate`, `load_percent` | of `bucket` |
+//! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
+//! | `tree_rows` | of `heterogeneous` |
+
+#![forbid(unsafe_code)]
+
+mod bucket;
+mod by_role;
+mod ceiling;
+mod columnar;
+pub mod engine;
+pub mod execution;
+mod hash_join;
+mod heterogeneous;
+mod instrumented;
+mod interference;
+mod join_index;
+mod merge;
+pub mod operator;
+pub mod oracle;
+pub mod prepared;
+mod record_bytes;
+pub mod run;
+pub mod shape;
+pub mod size;
+mod tree;
+mod worker_group;
+
+#[cfg(test)]
+mod tests;
+
+use engine::{NAME, Native};
+use workahead_engines::scheduler::WithScheduler;
+use workahead_study::engine::{EngineEntry, EngineRegistry};
+
+/// Adds the engine to those of a program.
+pub fn register(registry: &mut EngineRegistry) {
+    registry.register(EngineEntry {
+        name: NAME,
+        description: "walks over real memory, in this process",
+        open: |context| Ok(Box::new(WithScheduler(Box::new(Native::open(context)?)))),
+        open_worker: Some(|context| Ok(Box::new(Native::open(context)?))),
+    });
+}

@@ -1,0 +1,96 @@
+//! How large an operator's data is, in rows or beside this machine's caches.
+
+use workahead_engines::configuration::CellConfiguration;
+use workahead_machine::limits::Limits;
+use workahead_machine::machine::Machine;
+use workahead_machine::pages::Pages;
+use workahead_study::engine::EngineError;
+
+/// Rows that a table may have: positions are counted in 32 bits.
+const ROWS_MAX: usize = u32::MAX as usize - 1;
+
+/// Probes of a run at least, so that it lasts long against starting a thread.
+const PROBES_MIN: usize = 1 << 20;
+
+/// The caches that a size is named after.
+#[derive(Debug, Clone, Copy)]
+pub struct Footprint {
+    /// Of the second-level cache.
+    pub l2_bytes: usize,
+    /// Of the last-level cache.
+    pub llc_bytes: usize,
+}
+
+impl Footprint {
+    /// What was measured, or else what the system says; usual sizes where it says nothing. Measured
+    /// sizes are better: a virtual machine reports the size of a cache that others use too.
+    #[must_use]
+    pub fn of(machine: &Machine, limits: Option<&Limits>) -> Self {
+        let said = |level| machine.cache_bytes(level).map(|bytes| bytes as usize);
+        let l2_bytes = limits.and_then(Limits::l2_bytes).or_else(|| said(2));
+        let llc_bytes = limits.and_then(Limits::useful_llc_bytes).or_else(|| said(3));
+        Self { l2_bytes: l2_bytes.unwrap_or(1 << 20), llc_bytes: llc_bytes.unwrap_or(32 << 20) }
+    }
+
+    /// Bytes of a size by name. Out of cache is eight caches, and no more than memory can hold a
+    /// few of.
+    fn bytes(&self, size: Size) -> usize {
+        const OUT_OF_CACHE_MAX: usize = 1 << 30;
+        match size {
+            Size::InCache => self.l2_bytes / 2,
+            Size::Knee => self.llc_bytes,
+            Size::OutOfCache => (self.llc_bytes * 8).clamp(256 << 20, OUT_OF_CACHE_MAX),
+        }
+    }
+}
+
+/// A size by name.
+#[derive(Debug, Clone, Copy)]
+enum Size {
+    InCache,
+    Knee,
+    OutOfCache,
+}
+
+const SIZES: [(&str, Size); 3] =
+    [("in-cache", Size::InCache), ("knee", Size::Knee), ("out-of-cache", Size::OutOfCache)];
+
+/// Reads `rows`, or `size` by name: half the second-level cache, the last-level cache, eight times
+/// that, of what the probes touch at random.
+pub(crate) fn rows(
+    config: &CellConfiguration<'_>,
+    footprint: &Footprint,
+    row_bytes: usize,
+) -> Result<usize, EngineError> {
+    match (config.has("rows"), config.has("size")) {
+        (true, false) => config.number("rows", 0, 1..=ROWS_MAX),
+        (false, true) => {
+            let size = config.choice("size", Size::InCache, &SIZES)?;
+            Ok((footprint.bytes(size) / row_bytes).max(16))
+        }
+        (true, true) => {
+            Err(EngineError::refused("settings `rows` and `size` say the same: leave one out"))
+        }
+        (false, false) => Err(EngineError::refused(
+            "a size is missing: add `rows = 2_000_000` or `size = \"out-of-cache\"`",
+        )),
+    }
+}
+
+/// Reads `probe_rows`: as many as the table has rows, and a million at least, unless it says.
+pub(crate) fn probe_rows(
+    config: &CellConfiguration<'_>,
+    rows: usize,
+) -> Result<usize, EngineError> {
+    config.number("probe_rows", rows.max(PROBES_MIN), 1..=ROWS_MAX)
+}
+
+/// Reads `probes`: clustered or unclustered.
+pub(crate) fn clustered(config: &CellConfiguration<'_>) -> Result<bool, EngineError> {
+    config.choice("probes", false, &[("clustered", true), ("unclustered", false)])
+}
+
+/// Reads `pages`: huge or small.
+pub(crate) fn pages(config: &CellConfiguration<'_>) -> Result<Pages, EngineError> {
+    config.choice("pages", Pages::Huge, &[("huge", Pages::Huge), ("small", Pages::Small)])
+}

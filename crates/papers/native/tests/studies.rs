@@ -1,0 +1,116 @@
+//! Every study of this engine that comes with the command, each of its cells run once on little
+//! data: what it names exists, and every answer is the oracle's.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+
+use workahead_study::catalogue;
+use workahead_study::cell::Cell;
+use workahead_study::engine::{EngineContext, EngineRegistry, Stop};
+use workahead_study::inside::{Command, Request};
+use workahead_study::instrument::CACHES;
+use workahead_study::plan::Plan;
+use workahead_study::setting::Setting;
+use workahead_study::spec::Spec;
+
+/// The same cell over little data: which data it is about stays, how much of it does not.
+fn little(mut cell: Cell) -> Cell {
+    let mut set = |key: &str, rows| {
+        cell.settings.insert(key.to_owned(), Setting::Integer(rows));
+    };
+    set("probe_rows", 12_000);
+    match cell.settings.get("operator").and_then(Setting::as_text) {
+        Some("interference") => {}
+        Some("heterogeneous") => {
+            cell.settings.insert("rows".to_owned(), Setting::Integer(4000));
+            cell.settings.insert("tree_rows".to_owned(), Setting::Integer(4000));
+        }
+        _ => {
+            cell.settings.insert("rows".to_owned(), Setting::Integer(4000));
+        }
+    }
+    cell.settings.remove("size");
+    cell
+}
+
+/// What runs one cell alone: this program, told to run [`one_cell_alone`] and no other test.
+fn command() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
+    Command { program, words: words.map(Into::into).into() }
+}
+
+const ALONE: &str = "one_cell_alone";
+
+/// The other test starts it below valgrind, with a request on its standard input. Without one, or
+/// beside other tests, there is nothing to do.
+#[test]
+fn one_cell_alone() {
+    let mut text = Vec::new();
+    if std::env::args().any(|word| word == ALONE) {
+        io::stdin().read_to_end(&mut text).unwrap();
+    }
+    if text.is_empty() {
+        return;
+    }
+    let reply = engines().reply(&Request::parse(&text).unwrap());
+    let line = format!("\n{}\n", reply.unwrap_or_else(|error| panic!("{error}")).line());
+    io::stdout().write_all(line.as_bytes()).unwrap();
+}
+
+fn engines() -> EngineRegistry {
+    let mut engines = EngineRegistry::default();
+    workahead_native::register(&mut engines);
+    engines
+}
+
+#[test]
+fn every_cell_of_every_study_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let engines = engines();
+    let mut studies = 0;
+    for study in catalogue::all() {
+        let spec = Spec::parse(study.id, study.text).unwrap();
+        if spec.engine != "native" {
+            continue;
+        }
+        studies += 1;
+        let plan = Plan::new(&spec);
+        let context = EngineContext {
+            data_dir: home.path().to_owned(),
+            worker: Some(command()),
+            ..EngineContext::of(&plan)
+        };
+        let mut engine = engines.open(&spec.engine, &context).unwrap();
+        // Those that differ in size only are then the same.
+        let mut seen = HashSet::new();
+        for cell in plan.cells {
+            let need = engine.check(&cell);
+            let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
+            if need.impossible.is_some() {
+                continue;
+            }
+            let mut cell = little(cell);
+            if plan.instrumented.is_some() {
+                // Checked above; the same work by another model.
+                cell.settings.remove(CACHES);
+                // So is the rest of a study that this large program is started for: it takes ten
+                // seconds below valgrind before it does anything.
+                if !seen.is_empty() {
+                    continue;
+                }
+            }
+            if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
+                continue;
+            }
+            let stop = Stop::new();
+            let ran = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
+            let sample =
+                ran.unwrap_or_else(|error| panic!("{}: {:?}: {error}", study.id, cell.settings));
+            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", study.id);
+            assert!(sample.answer.rows > 0, "{}", study.id);
+        }
+        engine.finish().unwrap();
+    }
+    assert!(studies > 0);
+}
