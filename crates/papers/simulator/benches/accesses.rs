@@ -22,6 +22,10 @@ mod join;
 mod measure;
 #[path = "accesses/probing.rs"]
 mod probing;
+// A part of it is enough here.
+#[allow(dead_code, unused_imports)]
+#[path = "../tests/cachegrind/trace/mod.rs"]
+mod trace;
 #[path = "accesses/valgrind.rs"]
 mod valgrind;
 
@@ -37,11 +41,11 @@ use workahead_simulator::counts::Counts;
 use workahead_simulator::geometry::{Geometry, Sizes};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::run::{Ran, Slices, Thread, run};
-use workahead_simulator::trace::{Cachegrind, Record};
 use workahead_walks::threads::together;
 
 use join::Join;
 use probing::Probing;
+use trace::{Cachegrind, Record};
 
 /// Under the name of a case, what runs below valgrind.
 const MISSED: &str = "--missed";

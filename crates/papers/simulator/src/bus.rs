@@ -7,8 +7,8 @@
 //!
 //! Latency rises with use because requests wait for each other (Keeton et al. 1998, tables 6, 7).
 
-use crate::calendar::{Calendar, Places};
 use crate::preset::Memory;
+use crate::reservation_table::{Places, ReservationTable};
 use crate::ticks::{Ticks, cycles, ticks};
 
 /// A bus with memory behind it.
@@ -18,7 +18,7 @@ pub struct Bus {
     dirty_latency: Ticks,
     transfer: Ticks,
     message: Ticks,
-    taken: Calendar,
+    taken: ReservationTable,
     /// Requests that are not answered yet.
     requests: Places,
     /// What it did so far.
@@ -77,7 +77,7 @@ impl Bus {
             dirty_latency: ticks(memory.dirty_latency),
             transfer: ticks(memory.transfer),
             message: ticks(memory.message),
-            taken: Calendar::default(),
+            taken: ReservationTable::default(),
             requests: Places::new(memory.outstanding as usize, ticks(memory.latency)),
             counts: BusCounts::default(),
         }

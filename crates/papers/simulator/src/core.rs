@@ -22,19 +22,19 @@ mod waits;
 use std::collections::VecDeque;
 
 use crate::branches::Predictor;
-use crate::calendar::{Calendar, Places};
 use crate::counts::{Cause, Counts};
 use crate::hierarchy::Hierarchy;
-use crate::noted::Noted;
+use crate::line_history::LineHistory;
 use crate::op::{After, Op};
 use crate::prefetcher::Streams;
 use crate::preset::{Preset, Sharing};
+use crate::reservation_table::{Places, ReservationTable};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
 /// What was announced or touched, by 64 bytes. A set of 8,192 references has more than any other
 /// schedule announces.
-type Lines = Noted<{ 1 << 14 }>;
+type Lines = LineHistory<{ 1 << 14 }>;
 
 /// Which of a core's copies of a structure a thread has.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl<T: Clone> Copies<T> {
 #[derive(Debug, Clone)]
 struct Core {
     /// When the front begins operations of one of several threads.
-    front: Calendar,
+    front: ReservationTable,
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
     /// Lines on their way.

@@ -2,7 +2,7 @@
 
 use crate::cache::{Cache, Replacement, State};
 use crate::geometry::{Geometry, Impossible, Sizes};
-use crate::recent::Recent;
+use crate::lru_set::LruSet;
 
 /// A translation look-aside buffer: entries of pages, told apart by address space.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ pub(crate) struct Tlb {
 
 #[derive(Debug, Clone)]
 enum Kept {
-    Anywhere(Recent),
+    Anywhere(LruSet),
     Sets(Cache),
 }
 
@@ -31,7 +31,7 @@ impl Tlb {
             return Err(Impossible::Line(page));
         }
         let kept = match ways {
-            0 => Kept::Anywhere(Recent::new(entries as usize)),
+            0 => Kept::Anywhere(LruSet::new(entries as usize)),
             _ => Kept::Sets(Cache::new(geometry, Replacement::Lru)),
         };
         Ok(Self { kept, page_shift: page.trailing_zeros() })
@@ -42,7 +42,7 @@ impl Tlb {
     pub(crate) fn touch(&mut self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
         match &mut self.kept {
-            Kept::Anywhere(recent) => recent.touch(page),
+            Kept::Anywhere(lru_set) => lru_set.touch(page),
             Kept::Sets(cache) => {
                 let hit = cache.touch(page) != State::Invalid;
                 if !hit {
@@ -58,7 +58,7 @@ impl Tlb {
     pub(crate) fn holds(&self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
         match &self.kept {
-            Kept::Anywhere(recent) => recent.holds(page),
+            Kept::Anywhere(lru_set) => lru_set.holds(page),
             Kept::Sets(cache) => cache.peek(page) != State::Invalid,
         }
     }
@@ -66,7 +66,7 @@ impl Tlb {
     /// Forgets all: what a change of address space does where entries carry no number of it.
     pub(crate) fn clear(&mut self) {
         match &mut self.kept {
-            Kept::Anywhere(recent) => recent.clear(),
+            Kept::Anywhere(lru_set) => lru_set.clear(),
             Kept::Sets(cache) => cache.clear(),
         }
     }

@@ -6,8 +6,9 @@
 use std::hint::black_box;
 
 use workahead_simulator::op::{After, Op};
-use workahead_simulator::trace::{Kind, Record};
 use workahead_walks::random::Random;
+
+use crate::trace::{Kind, Record};
 
 /// Bytes of buckets, cells and rows: each far more than any cache of the models.
 const PART: u64 = 16 << 20;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::{Copies, Core, Cpu, Lines, Processor, Shape};
 use crate::branches::Predictor;
-use crate::calendar::{Calendar, Places};
 use crate::counts::Counts;
 use crate::hierarchy::Hierarchy;
 use crate::prefetcher::Streams;
 use crate::preset::{Holds, Preset, PresetError, Sharing, TlbSizes};
+use crate::reservation_table::{Places, ReservationTable};
 use crate::ticks::{CYCLE, Ticks, ticks};
 use crate::tlb::Tlb;
 
@@ -87,7 +87,7 @@ impl Core {
         let lines = core.outstanding / core.outstanding_sharing.parts(threads);
         let branches = preset.branches.as_ref();
         Ok(Self {
-            front: Calendar::default(),
+            front: ReservationTable::default(),
             data_tlb: tlb(&preset.tlb.data)?,
             code_tlb: preset.tlb.instructions.as_ref().map(tlb).transpose()?,
             outstanding: Copies::new(

@@ -1,6 +1,6 @@
 //! Lines on their way: whoever needs one waits for it, and asks for it no second time.
 
-use crate::noted::Noted;
+use crate::line_history::LineHistory;
 use crate::ticks::Ticks;
 
 /// Lines remembered. More than any machine has on their way by far; two that share a place are the
@@ -10,7 +10,7 @@ const PLACES: usize = 1024;
 /// When lines arrive that were asked for lately.
 #[derive(Debug, Clone)]
 pub(super) struct Fills {
-    lines: Noted<PLACES>,
+    lines: LineHistory<PLACES>,
     /// When the last of them arrives.
     latest: Ticks,
 }
@@ -18,7 +18,7 @@ pub(super) struct Fills {
 impl Fills {
     /// None, of lines of `1 << line_shift` bytes.
     pub(super) fn new(line_shift: u32) -> Self {
-        Self { lines: Noted::new(line_shift), latest: 0 }
+        Self { lines: LineHistory::new(line_shift), latest: 0 }
     }
 
     /// When the line of an address can be used that otherwise could be at `ready`.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::noted::multiplied;
+use crate::line_history::multiplied;
 use crate::op::Op;
 
 /// Bytes that keep together: what buffers are aligned to here.

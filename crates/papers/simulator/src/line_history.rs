@@ -11,14 +11,14 @@ pub(crate) const fn multiplied(key: u64) -> u64 {
 
 /// Times by line, the newer of two that share one of `PLACES`, a power of two.
 #[derive(Debug, Clone)]
-pub(crate) struct Noted<const PLACES: usize> {
+pub(crate) struct LineHistory<const PLACES: usize> {
     lines: Box<[(u64, Ticks)]>,
     line_shift: u32,
     /// Nothing was ever said: the table need not be looked at.
     is_empty: bool,
 }
 
-impl<const PLACES: usize> Noted<PLACES> {
+impl<const PLACES: usize> LineHistory<PLACES> {
     /// Nothing, of lines of `1 << line_shift` bytes.
     pub(crate) fn new(line_shift: u32) -> Self {
         const { assert!(PLACES.is_power_of_two()) };
@@ -56,12 +56,15 @@ mod tests {
 
     #[test]
     fn the_newer_of_two_is_kept() {
-        let mut noted = Noted::<2>::new(6);
-        assert_eq!(noted.when(0), None);
-        noted.note(130, 7);
-        assert_eq!((noted.when(128), noted.when(191), noted.when(192)), (Some(7), Some(7), None));
+        let mut line_history = LineHistory::<2>::new(6);
+        assert_eq!(line_history.when(0), None);
+        line_history.note(130, 7);
+        assert_eq!(
+            (line_history.when(128), line_history.when(191), line_history.when(192)),
+            (Some(7), Some(7), None)
+        );
         // Of so many lines some share its place.
-        (3..20).for_each(|line| noted.note(line * 64, 8));
-        assert_eq!((noted.when(128), noted.when(19 * 64 + 63)), (None, Some(8)));
+        (3..20).for_each(|line| line_history.note(line * 64, 8));
+        assert_eq!((line_history.when(128), line_history.when(19 * 64 + 63)), (None, Some(8)));
     }
 }

@@ -16,48 +16,44 @@
 //! prefetcher, which Intel's Memory Latency Checker turns off too: it would answer before the cache
 //! that is asked.
 
-mod chase;
-#[cfg(test)]
-mod tests;
+use workahead_simulator::preset::{Preset, PresetError};
 
-use crate::preset::{Preset, PresetError};
-
-use chase::{Chaser, STRIDE};
+use crate::chase::{Chaser, STRIDE};
 
 /// What was read back.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// Caches, nearest first, then memory.
-    pub levels: Vec<Level>,
+    pub(crate) levels: Vec<Level>,
     /// Translations; none where no footprint was too large for them.
-    pub translations: Option<Translations>,
+    pub(crate) translations: Option<Translations>,
 }
 
 /// A cache, or memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub(crate) struct Level {
     /// Cycles from a load to its use.
-    pub latency: f64,
+    pub(crate) latency: f64,
     /// Size to a thirty-second; none for memory.
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Bytes of a line of this cache or a nearer one, whichever is longer; none for memory, or
     /// where there is no step up to 512.
-    pub line: Option<u32>,
+    pub(crate) line: Option<u32>,
 }
 
 /// A buffer of translations.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Translations {
+pub(crate) struct Translations {
     /// Pages that it holds, to a thirty-second.
-    pub pages: u64,
+    pub(crate) pages: u64,
     /// Cycles that a miss adds.
-    pub cost: f64,
+    pub(crate) cost: f64,
 }
 
 impl Calibration {
     /// Cycles that a miss of a cache costs more than a hit: what Calibrator prints.
     #[must_use]
-    pub fn miss(&self, level: usize) -> Option<f64> {
+    pub(crate) fn miss(&self, level: usize) -> Option<f64> {
         Some(self.levels.get(level + 1)?.latency - self.levels.get(level)?.latency)
     }
 }
@@ -74,7 +70,7 @@ const HALVINGS: u32 = 5;
 /// The footprint that is surely in memory: more than twice the largest cache, and twice what
 /// translations reach.
 #[must_use]
-pub fn enough_for(preset: &Preset) -> u64 {
+pub(crate) fn enough_for(preset: &Preset) -> u64 {
     let largest = preset.cache.iter().map(|level| level.bytes).max().unwrap_or_default();
     let reach = u64::from(preset.tlb.data.entries) * u64::from(preset.page);
     (largest.max(reach) + 1).next_power_of_two() * 2
@@ -84,7 +80,7 @@ pub fn enough_for(preset: &Preset) -> u64 {
 ///
 /// # Errors
 /// If there can be no machine like this.
-pub fn calibrate(preset: &Preset, most: u64) -> Result<Calibration, PresetError> {
+pub(crate) fn calibrate(preset: &Preset, most: u64) -> Result<Calibration, PresetError> {
     let mut chaser = Chaser::new(preset)?;
     let footprints: Vec<u64> =
         (10..63).map(|shift| 1 << shift).take_while(|bytes| *bytes <= most).collect();

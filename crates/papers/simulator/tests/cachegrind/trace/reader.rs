@@ -13,7 +13,7 @@ const BUFFER: usize = 1 << 16;
 /// Reads a trace record by record. It ends with `None` only after a whole file: with its number of
 /// records, its checksum, and nothing after it. After an error there is nothing more.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub(crate) struct Reader<R> {
     bytes: Bytes<R>,
     header: Header,
     said: Said,
@@ -25,7 +25,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// If this is no trace, or none of this version.
-    pub fn new(from: R) -> Result<Self, TraceError> {
+    pub(crate) fn new(from: R) -> Result<Self, TraceError> {
         let mut bytes = Bytes::new(from);
         for expected in MAGIC {
             match bytes.byte("the header") {
@@ -56,7 +56,7 @@ impl<R: Read> Reader<R> {
 
     /// What is known of the whole trace.
     #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
 

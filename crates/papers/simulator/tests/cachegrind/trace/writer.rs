@@ -9,7 +9,7 @@ use super::{
 
 /// Writes a trace to anything. Without [`finish`](Self::finish) it is no whole one.
 #[derive(Debug)]
-pub struct Writer<W: Write> {
+pub(crate) struct Writer<W: Write> {
     to: BufWriter<W>,
     hasher: crc32fast::Hasher,
     at: u64,
@@ -22,7 +22,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If there are no threads or too many, a line or page is no power of two, or it can't be
     /// written.
-    pub fn new(to: W, header: &Header) -> Result<Self, TraceError> {
+    pub(crate) fn new(to: W, header: &Header) -> Result<Self, TraceError> {
         let refused = |what, value, takes: &str| TraceError::Unwritable {
             record: 0,
             what,
@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If it is of no thread of the trace, or too large, or can't be written.
-    pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
+    pub(crate) fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         self.check(record)?;
         let Record { thread, kind, address, bytes, instructions } = *record;
         let last = &mut self.said.last[usize::from(thread)][kind as usize];
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If it can't be written.
-    pub fn finish(mut self) -> Result<W, TraceError> {
+    pub(crate) fn finish(mut self) -> Result<W, TraceError> {
         let mut line = Line::default();
         line.byte(END);
         line.number(self.said.records);

@@ -21,54 +21,51 @@ mod replay;
 mod tracer;
 mod writer;
 
-#[cfg(test)]
-mod tests;
+pub(crate) use cachegrind::{Cachegrind, Misses, References};
+pub(crate) use error::TraceError;
+pub(crate) use lackey::Lackey;
+pub(crate) use reader::Reader;
+pub(crate) use replay::{Replay, check};
+pub(crate) use tracer::{Hints, header_of, records};
+pub(crate) use writer::Writer;
 
-pub use cachegrind::{Cachegrind, Misses, References};
-pub use error::TraceError;
-pub use lackey::Lackey;
-pub use reader::Reader;
-pub use replay::{Replay, Summary, check};
-pub use tracer::{Hints, header_of, records};
-pub use writer::Writer;
-
-use crate::op::{After, Op};
+use workahead_simulator::op::{After, Op};
 
 /// What a file begins with.
-const MAGIC: [u8; 8] = *b"\x89WAT\r\n\x1a\n";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89WAT\r\n\x1a\n";
 /// What this reads and writes.
-const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 /// Threads of a trace: state is kept for each, so there must be an end of them.
-pub const THREADS_MAX: u16 = 1024;
+pub(crate) const THREADS_MAX: u16 = 1024;
 /// Bits of an address: what processors translate, and no sum of address and length overflows.
-pub const ADDRESS_BITS: u32 = 56;
+pub(crate) const ADDRESS_BITS: u32 = 56;
 /// Instructions of a record: times stay far below what a tick counter holds.
-pub const INSTRUCTIONS_MAX: u32 = 1 << 24;
+pub(crate) const INSTRUCTIONS_MAX: u32 = 1 << 24;
 /// Kinds, and with them the addresses remembered of a thread.
-const KINDS: usize = 7;
+pub(crate) const KINDS: usize = 7;
 /// The tag of the end.
-const END: u8 = 7;
-const HAS_THREAD: u8 = 1 << 3;
-const HAS_BYTES: u8 = 1 << 4;
-const HAS_INSTRUCTIONS: u8 = 1 << 5;
+pub(crate) const END: u8 = 7;
+pub(crate) const HAS_THREAD: u8 = 1 << 3;
+pub(crate) const HAS_BYTES: u8 = 1 << 4;
+pub(crate) const HAS_INSTRUCTIONS: u8 = 1 << 5;
 
 /// What is known of a whole trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// Threads, numbered from 0.
-    pub threads: u16,
+    pub(crate) threads: u16,
     /// When the addresses of loads are taken to be known: traces say nothing of it.
-    pub after: After,
+    pub(crate) after: After,
     /// Bytes of a cache line of the machine that was traced.
-    pub line: Option<u32>,
+    pub(crate) line: Option<u32>,
     /// Bytes of a page of it.
-    pub page: Option<u32>,
+    pub(crate) page: Option<u32>,
 }
 
 impl Header {
     /// Of one thread whose loads wait for nothing.
     #[must_use]
-    pub const fn one_thread() -> Self {
+    pub(crate) const fn one_thread() -> Self {
         Self { threads: 1, after: After::Nothing, line: None, page: None }
     }
 }
@@ -76,7 +73,7 @@ impl Header {
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Data were read.
     Load,
     /// Data were written.
@@ -95,7 +92,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Kind; KINDS] = [
+    pub(crate) const ALL: [Kind; KINDS] = [
         Kind::Load,
         Kind::Store,
         Kind::Modify,
@@ -108,23 +105,23 @@ impl Kind {
 
 /// One thing that a thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     /// Who.
-    pub thread: u16,
+    pub(crate) thread: u16,
     /// What.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Where: below `1 << ADDRESS_BITS`.
-    pub address: u64,
+    pub(crate) address: u64,
     /// How much.
-    pub bytes: u16,
+    pub(crate) bytes: u16,
     /// Instructions without data of the thread since its record before; of `Compute`, how many
     /// there were.
-    pub instructions: u32,
+    pub(crate) instructions: u32,
 }
 
 impl Record {
     /// The operations of it, one micro-operation an instruction.
-    pub fn ops(self, after: After) -> impl Iterator<Item = Op> {
+    pub(crate) fn ops(self, after: After) -> impl Iterator<Item = Op> {
         let Self { kind, address, bytes, instructions, .. } = self;
         let before = (instructions > 0).then_some(Op::Compute { uops: instructions });
         let load = Op::Load { address, bytes, after };
@@ -172,4 +169,4 @@ const fn zag_zig(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-const AFTERS: [After; 3] = [After::Nothing, After::Load, After::Announcement];
+pub(crate) const AFTERS: [After; 3] = [After::Nothing, After::Load, After::Announcement];

@@ -5,10 +5,13 @@
 //!      └──────► cachegrind ──────────────────────────────────┴─► equal
 //! ```
 //!
-//! The program (`cachegrind.c`) runs once below each tool, so its addresses must be the same both
+//! The program (`program.c`) runs once below each tool, so its addresses must be the same both
 //! times: it has no C library and a stack of its own, and is linked to a fixed place.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod files;
+mod trace;
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -16,9 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use workahead_simulator::geometry::{Geometry, Sizes};
-use workahead_simulator::trace::{
-    Cachegrind, Header, Kind, Lackey, Misses, Reader, References, Replay, Writer, check,
-};
+
+use trace::{Cachegrind, Header, Kind, Lackey, Misses, Reader, References, Replay, Writer, check};
 
 /// Runs a command that must succeed: a C compiler and valgrind are what `cargo xtask setup` brings.
 fn run(command: &mut Command) {
@@ -37,7 +39,7 @@ fn valgrind(tool: &str, options: &[String], program: &Path) {
 
 fn compiled(folder: &Path) -> PathBuf {
     let program = folder.join("program");
-    let source = manifest_folder().join("tests/cachegrind.c");
+    let source = manifest_folder().join("tests/cachegrind/program.c");
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-nostdlib", "-static", "-no-pie", "-fno-pie", "-ffreestanding"]);
     cc.args(["-fno-stack-protector", "-fcf-protection=none", "-Wl,--build-id=none", "-o"]);

@@ -1,8 +1,11 @@
 //! A43: what the presets say is read back.
 
-use super::*;
-use crate::catalogue;
-use crate::preset::Holds;
+mod calibrate;
+mod chase;
+
+use calibrate::{Calibration, calibrate, enough_for};
+use workahead_simulator::catalogue;
+use workahead_simulator::preset::{Holds, Preset};
 
 fn read(reference: &str) -> (Preset, Calibration) {
     let preset = Preset::named(reference).unwrap();

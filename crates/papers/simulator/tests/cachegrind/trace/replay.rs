@@ -3,22 +3,22 @@
 use std::io::Read;
 
 use super::{Header, Reader, TraceError};
-use crate::op::{After, Op};
+use workahead_simulator::op::{After, Op};
 
 /// What a whole trace has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// What it says of itself.
-    pub header: Header,
+    pub(crate) header: Header,
     /// Records, by thread.
-    pub records: Vec<u64>,
+    pub(crate) records: Vec<u64>,
 }
 
 /// Reads a trace to its end: worth doing before a long run.
 ///
 /// # Errors
 /// If it is no whole trace.
-pub fn check(from: impl Read) -> Result<Summary, TraceError> {
+pub(crate) fn check(from: impl Read) -> Result<Summary, TraceError> {
     let mut reader = Reader::new(from)?;
     let header = *reader.header();
     let mut records = vec![0; usize::from(header.threads)];
@@ -30,22 +30,8 @@ pub fn check(from: impl Read) -> Result<Summary, TraceError> {
 
 /// The operations of one thread of a trace, read as they are asked for. Each thread reads the file
 /// for itself, so that none has to keep what another does.
-///
-/// ```no_run
-/// # use workahead_simulator::trace::{Replay, TraceError};
-/// # use workahead_simulator::run::Thread;
-/// # fn replay() -> Result<(), TraceError> {
-/// # let file = std::fs::File::open("a.trace").unwrap();
-/// let mut replay = Replay::new(file, 0)?;
-/// let thread = Thread { script: Box::new(&mut replay), space: 0, attends: false };
-/// // … run it …
-/// # drop(thread);
-/// replay.finish()?;
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug)]
-pub struct Replay<R> {
+pub(crate) struct Replay<R> {
     reader: Reader<R>,
     thread: u16,
     after: After,
@@ -60,7 +46,7 @@ impl<R: Read> Replay<R> {
     ///
     /// # Errors
     /// If it is no trace.
-    pub fn new(from: R, thread: u16) -> Result<Self, TraceError> {
+    pub(crate) fn new(from: R, thread: u16) -> Result<Self, TraceError> {
         let reader = Reader::new(from)?;
         let after = reader.header().after;
         Ok(Self { reader, thread, after, pending: [None; 3], failed: None })
@@ -70,7 +56,7 @@ impl<R: Read> Replay<R> {
     ///
     /// # Errors
     /// For what was wrong with it.
-    pub fn finish(self) -> Result<(), TraceError> {
+    pub(crate) fn finish(self) -> Result<(), TraceError> {
         self.failed.map_or(Ok(()), Err)
     }
 }

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use workahead_walks::traced::Traced;
 use workahead_walks::{Intent, Memory, Place};
 
-use super::*;
-use crate::geometry::{Geometry, Sizes};
+use crate::trace::*;
+use workahead_simulator::geometry::{Geometry, Sizes};
+use workahead_simulator::op::{After, Op};
 
 fn written(header: &Header, records: &[Record]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), header).unwrap();

@@ -18,7 +18,7 @@ const LINE_MAX: u64 = 4096;
 /// The records of a text, all of thread 0: lackey does not tell threads apart. Instructions without
 /// data are counted in the next record, and in one of their own at the end.
 #[derive(Debug)]
-pub struct Lackey<R> {
+pub(crate) struct Lackey<R> {
     from: R,
     /// The last line's number.
     line: u64,
@@ -30,7 +30,7 @@ pub struct Lackey<R> {
 
 impl<R: BufRead> Lackey<R> {
     /// Reads from a text.
-    pub const fn new(from: R) -> Self {
+    pub(crate) const fn new(from: R) -> Self {
         Self { from, line: 0, text: Vec::new(), is_bare: false, is_over: false }
     }
 

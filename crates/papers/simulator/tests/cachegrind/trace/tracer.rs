@@ -3,11 +3,11 @@
 use workahead_walks::traced::{Access, Kind as Traced, Trace};
 
 use super::{Header, Kind, Record, TraceError};
-use crate::op::After;
+use workahead_simulator::op::After;
 
 /// What becomes of announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hints {
+pub(crate) enum Hints {
     /// Prefetch instructions, which bring the line.
     Followed,
     /// Only the moment from which the address is known.
@@ -17,14 +17,17 @@ pub enum Hints {
 /// The header of a trace of ours: what was announced was known then, all else comes from what was
 /// loaded last. Threads are as many as the greatest number says.
 #[must_use]
-pub fn header_of(trace: &Trace) -> Header {
+pub(crate) fn header_of(trace: &Trace) -> Header {
     let threads = trace.accesses().iter().map(|access| access.thread).max().unwrap_or(0);
     let threads = threads.saturating_add(1);
     Header { threads, after: After::Announcement, line: None, page: None }
 }
 
 /// The records of a trace of ours, in its order. Reads declared to be in cache are reads.
-pub fn records(trace: &Trace, hints: Hints) -> impl Iterator<Item = Result<Record, TraceError>> {
+pub(crate) fn records(
+    trace: &Trace,
+    hints: Hints,
+) -> impl Iterator<Item = Result<Record, TraceError>> {
     let numbered = (0..).zip(trace.accesses());
     numbered.map(move |(number, access)| record(number, access, hints))
 }

@@ -1,9 +1,9 @@
 //! Loads each of which says where the next one is.
 
-use crate::core::Processor;
-use crate::op::{After, Op};
-use crate::preset::{Preset, PresetError};
-use crate::ticks::cycles;
+use workahead_simulator::core::Processor;
+use workahead_simulator::op::{After, Op};
+use workahead_simulator::preset::{Preset, PresetError};
+use workahead_simulator::ticks::cycles;
 
 /// Bytes from load to load: no cache of a preset has longer lines.
 pub(super) const STRIDE: u64 = 512;

@@ -6,14 +6,14 @@
 //!
 //! Real ones compare all entries at once. A model that did so one by one would spend its time here.
 
-use crate::noted::multiplied;
+use crate::line_history::multiplied;
 
 /// End of a chain.
 const NONE: u16 = u16::MAX;
 
 /// Up to so many keys; the one that was not used for longest leaves.
 #[derive(Debug, Clone)]
-pub(crate) struct Recent {
+pub(crate) struct LruSet {
     entries: Vec<Entry>,
     used: usize,
     newest: u16,
@@ -32,7 +32,7 @@ struct Entry {
     next: u16,
 }
 
-impl Recent {
+impl LruSet {
     /// Room for so many.
     ///
     /// # Panics
@@ -159,12 +159,12 @@ mod tests {
         fn is_a_list_with_the_newest_in_front(
             keys in proptest::collection::vec(0_u64..40, 0..400), entries in 1_usize..20,
         ) {
-            let mut recent = Recent::new(entries);
+            let mut lru_set = LruSet::new(entries);
             let mut list: Vec<u64> = Vec::new();
             for key in keys {
                 let at = list.iter().position(|held| *held == key);
-                prop_assert_eq!(recent.holds(key), at.is_some());
-                prop_assert_eq!(recent.touch(key), at.is_some());
+                prop_assert_eq!(lru_set.holds(key), at.is_some());
+                prop_assert_eq!(lru_set.touch(key), at.is_some());
                 at.map(|at| list.remove(at));
                 list.insert(0, key);
                 list.truncate(entries);
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn forgets_all() {
-        let mut recent = Recent::new(3);
-        assert!(!recent.touch(7) && recent.touch(7));
-        recent.clear();
-        assert!(!recent.holds(7) && !recent.touch(7) && recent.touch(7));
+        let mut lru_set = LruSet::new(3);
+        assert!(!lru_set.touch(7) && lru_set.touch(7));
+        lru_set.clear();
+        assert!(!lru_set.holds(7) && !lru_set.touch(7) && lru_set.touch(7));
     }
 }

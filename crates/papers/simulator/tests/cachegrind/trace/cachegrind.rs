@@ -10,46 +10,46 @@
 //! line are cut to it, so that no access has three lines (`cg_main.c`, `addEvent_Dr`).
 
 use super::{Kind, Record};
-use crate::cache::{Cache, Replacement, State};
-use crate::geometry::Geometry;
+use workahead_simulator::cache::{Cache, Replacement, State};
+use workahead_simulator::geometry::Geometry;
 
 /// What was asked for and what was missed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Misses {
+pub(crate) struct Misses {
     /// References.
-    pub references: u64,
+    pub(crate) references: u64,
     /// Of those, missed by the first level.
-    pub first: u64,
+    pub(crate) first: u64,
     /// Of those, missed by the last level.
-    pub last: u64,
+    pub(crate) last: u64,
 }
 
 /// By what was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct References {
+pub(crate) struct References {
     /// Instructions: Ir, I1mr, ILmr.
-    pub instructions: Misses,
+    pub(crate) instructions: Misses,
     /// Data read, or read and written: Dr, D1mr, DLmr.
-    pub reads: Misses,
+    pub(crate) reads: Misses,
     /// Data written: Dw, D1mw, DLmw.
-    pub writes: Misses,
+    pub(crate) writes: Misses,
 }
 
 /// Two levels of caches that count.
 #[derive(Debug, Clone)]
-pub struct Cachegrind {
+pub(crate) struct Cachegrind {
     instructions: Cache,
     data: Cache,
     last: Cache,
     line_min: u16,
     /// What was counted so far.
-    pub counts: References,
+    pub(crate) counts: References,
 }
 
 impl Cachegrind {
     /// Empty ones: of instructions, of data, and the last level.
     #[must_use]
-    pub fn new(instructions: Geometry, data: Geometry, last: Geometry) -> Self {
+    pub(crate) fn new(instructions: Geometry, data: Geometry, last: Geometry) -> Self {
         let lines = [instructions, data, last].map(Geometry::line);
         let cache = |geometry| Cache::new(geometry, Replacement::Lru);
         Self {
@@ -63,7 +63,7 @@ impl Cachegrind {
     }
 
     /// Counts what a record did; announcements and computing do nothing.
-    pub fn touch(&mut self, record: &Record) {
+    pub(crate) fn touch(&mut self, record: &Record) {
         let (nearest, counts) = match record.kind {
             Kind::Fetch => (&mut self.instructions, &mut self.counts.instructions),
             Kind::Load | Kind::Modify => (&mut self.data, &mut self.counts.reads),

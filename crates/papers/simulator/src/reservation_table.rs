@@ -19,7 +19,7 @@ const RING: usize = 2 * STRETCHES;
 
 /// What one can have at a time.
 #[derive(Debug, Clone)]
-pub(crate) struct Calendar {
+pub(crate) struct ReservationTable {
     /// From when until when it is taken, in order from `first` to `end`; those that touch are one.
     taken: Box<[(Ticks, Ticks); RING]>,
     first: usize,
@@ -30,13 +30,13 @@ pub(crate) struct Calendar {
     floor: Ticks,
 }
 
-impl Default for Calendar {
+impl Default for ReservationTable {
     fn default() -> Self {
         Self { taken: Box::new([(0, 0); RING]), first: 0, end: 0, last: Ticks::MAX, floor: 0 }
     }
 }
 
-impl Calendar {
+impl ReservationTable {
     #[inline(always)]
     const fn at(&mut self, at: usize) -> &mut (Ticks, Ticks) {
         &mut self.taken[at % RING]
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn gaps_are_used() {
-        let mut bus = Calendar::default();
+        let mut bus = ReservationTable::default();
         assert_eq!(bus.take(100, 10), 100);
         // Before it there is room for ten, but not for twenty that begin at 85.
         assert_eq!((bus.take(90, 10), bus.take(65, 20), bus.take(85, 20)), (90, 65, 110));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_is_long_past_was_all_taken() {
-        let mut bus = Calendar::default();
+        let mut bus = ReservationTable::default();
         assert!((0..1000).all(|at| bus.take(10 * at, 5) == 10 * at));
         // The last 256 are remembered, and the end of the one before them.
         assert_eq!((bus.take(0, 5), bus.take(0, 5)), (10 * 743 + 5, 10 * 744 + 5));
@@ -310,7 +310,7 @@ mod tests {
         fn stretches_never_overlap(
             asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60),
         ) {
-            let mut bus = Calendar::default();
+            let mut bus = ReservationTable::default();
             let mut ticks = vec![false; 1000];
             for (now, length) in asked {
                 let fits = |begun: &u64| !(*begun..begun + length).any(|at| ticks[at as usize]);

@@ -4,7 +4,7 @@ use std::io;
 
 /// Why a trace can't be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum TraceError {
+pub(crate) enum TraceError {
     /// The file can't be read or written.
     #[error("byte {at}: the trace can't be read or written: {source}")]
     Io {
