@@ -41,7 +41,7 @@ pub fn fill(
     let mut filled = Filled::default();
     for (index, table) in tables.iter().enumerate() {
         let begun = Instant::now();
-        let rows = rows(connection.as_mut(), table, (workload, index), stop);
+        let rows = rows(connection.as_mut(), table, workload, index, stop);
         if stop.asked() {
             return Err(Error::Stopped);
         }
@@ -70,7 +70,8 @@ pub fn fill(
 fn rows(
     connection: &mut dyn Connection,
     table: &Table,
-    (workload, index): (&dyn Workload, usize),
+    workload: &dyn Workload,
+    index: usize,
     stop: &Stop,
 ) -> Result<u64, SessionError> {
     connection.session().run(&table.create)?;

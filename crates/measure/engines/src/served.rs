@@ -90,6 +90,7 @@ use workahead_workloads::client::Workload;
 
 use background::Background;
 use configuration::Configuration;
+use crash::Restart;
 use database::{Database, Running, Seat};
 use private::Private;
 use sample::{Beside, Watch};
@@ -363,8 +364,8 @@ impl Served {
         let mut sample = match config.crash() {
             None => sample::of(database, config, workload, beside)?,
             Some(crash) => {
-                let again = (self.home.as_path(), &running);
-                crash.of(database, (config, workload), again, beside)?
+                let restart = Restart { home: &self.home, running: &running };
+                crash.of(database, config, workload, restart, beside)?
             }
         };
         sample.measures.insert("clients".to_owned(), config.clients as f64);
@@ -392,7 +393,7 @@ impl Engine for Served {
         let dialect = self.database.dialect();
         let workload = config.work.open(dialect)?;
         match &self.valgrind {
-            Some(valgrind) => instrumented::check(valgrind, &config, (workload.as_ref(), dialect))?,
+            Some(valgrind) => instrumented::check(valgrind, &config, workload.as_ref(), dialect)?,
             None if config.caches.is_some() => return Err(no_model()),
             None => {}
         }
@@ -433,7 +434,7 @@ impl Engine for Served {
         }
         let workload = self.workload(&config.work)?;
         if let Some(valgrind) = self.valgrind.take() {
-            let sample = self.count(&valgrind, (cell, &config), workload.as_ref(), stop);
+            let sample = self.count(&valgrind, cell, &config, workload.as_ref(), stop);
             self.valgrind = Some(valgrind);
             return sample;
         }

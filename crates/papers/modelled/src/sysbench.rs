@@ -165,8 +165,9 @@ impl Table {
         &self,
         model: &ModelledMachine,
         at: &mut Processor,
-        (transactions, purpose): (u64, u32),
-    ) -> RunResult {
+        transactions: u64,
+        purpose: u32,
+    ) -> OltpRun {
         let oltp = Oltp { transactions, ..self.oltp };
         let (scripts, did) = oltp.threads(self.draws(purpose));
         let mut crowd = self.sharing.crowd(model);
@@ -182,12 +183,12 @@ impl Table {
         }
         let shared = self.sharing.run(at, crowd, oltp.seed);
         let did = *did.borrow();
-        RunResult { shared, did }
+        OltpRun { shared, did }
     }
 }
 
 /// Transactions that were done.
-struct RunResult {
+struct OltpRun {
     shared: Shared,
     did: Statements,
 }
@@ -274,10 +275,10 @@ impl Workload for OfOltp {
         let table = oltp(config, model)?;
         let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
         if table.warmup > 0 {
-            table.run(model, &mut processor, (table.warmup, WARMUP));
+            table.run(model, &mut processor, table.warmup, WARMUP);
         }
-        let ran = table.run(model, &mut processor, (table.oltp.transactions, CLIENTS));
-        let RunResult { shared, did } = ran;
+        let ran = table.run(model, &mut processor, table.oltp.transactions, CLIENTS);
+        let OltpRun { shared, did } = ran;
         let done = Done {
             tuples: did.transactions,
             instructions: did.instructions + shared.uops_beside(),

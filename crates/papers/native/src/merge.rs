@@ -83,7 +83,7 @@ where
         let Output { rows, positions, written } = &mut *output;
         let mut sink = Positioned { rows: Materialise::new(rows), positions };
         let mut walk = walk_of(thread);
-        let (probed, served) = task.drive((isa, thread), &mut walk, shares, &mut sink)?;
+        let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;
         *written = sink.rows.written();
         let answer = Answer { rows: *written as u64, checksum: sink.rows.checksum() };
         Ok(Part { answer, probed, served })

@@ -153,7 +153,8 @@ struct Sides<N> {
 impl<N: Node> Index<N> {
     fn run_by<M: Platform>(
         &self,
-        (isa, search): (impl Isa, impl Search),
+        isa: impl Isa,
+        search: impl Search,
         copies: &[Sides<N>],
         outputs: &mut [PageBuffer<[u32; 2]>],
         task: &Task<'_, M>,
@@ -243,9 +244,9 @@ impl<N: Node> Data for Index<N> {
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         match (task.execution.descent.simd, Avx2::detect()) {
-            (false, _) => self.run_by((Portable, Binary), copies, outputs, &task),
-            (true, Some(isa)) => self.run_by((isa, Vector(isa)), copies, outputs, &task),
-            (true, None) => self.run_by((Portable, Vector(Portable)), copies, outputs, &task),
+            (false, _) => self.run_by(Portable, Binary, copies, outputs, &task),
+            (true, Some(isa)) => self.run_by(isa, Vector(isa), copies, outputs, &task),
+            (true, None) => self.run_by(Portable, Vector(Portable), copies, outputs, &task),
         }
     }
 }

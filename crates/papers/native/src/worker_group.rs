@@ -135,7 +135,7 @@ impl Platform for WorkerGroup {
         task.platform.parts(task.execution.threads, task.rows.clone(), |thread, shares| {
             let output = outputs[thread].lock().ok().and_then(|mut output| output.take());
             let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
-            let (probed, served) = task.drive((isa, thread), &mut walk, shares, &mut sink)?;
+            let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;
             let answer = Answer { rows: sink.written() as u64, checksum: sink.checksum() };
             Ok(Part { answer, probed, served })
         })
@@ -198,7 +198,8 @@ impl Task<'_, WorkerGroup> {
     /// A main thread's rows, share by share: how many, and what its helper did.
     pub(crate) fn drive<W: Preloadable + Clone + Send>(
         &self,
-        (isa, thread): (impl Isa, usize),
+        isa: impl Isa,
+        thread: usize,
         walk: &mut W,
         shares: &mut dyn Iterator<Item = Rows>,
         sink: &mut impl Sink<W::Hit>,

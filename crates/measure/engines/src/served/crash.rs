@@ -37,23 +37,32 @@ pub(super) struct Crash {
     pub(super) seconds: f64,
 }
 
+/// How the server is started again.
+pub(super) struct Restart<'a> {
+    /// Where its data is.
+    pub(super) home: &'a Path,
+    /// What it ran with.
+    pub(super) running: &'a Running,
+}
+
 impl Crash {
     /// Runs a cell through it.
     pub(super) fn of(
         self,
         database: &mut dyn Database,
-        (config, workload): (&Configuration, &dyn Workload),
-        (home, running): (&Path, &Running),
+        config: &Configuration,
+        workload: &dyn Workload,
+        restart: Restart<'_>,
         beside: Beside<'_>,
     ) -> Result<Sample, EngineError> {
         let Beside { clients, mut loops, stop, .. } = beside;
         let after_s = self.seconds * self.share;
         loops.begin();
         let connector = database.connector()?;
-        let before = sample::load(config, (workload, connector.as_ref()), clients.clone());
+        let before = sample::load(config, workload, connector.as_ref(), clients.clone());
         let (before, used_before) = killed(database, &before, after_s, stop)?;
         let killed = Instant::now();
-        database.serve(home, running, stop)?;
+        database.serve(restart.home, restart.running, stop)?;
         let recovery_s = killed.elapsed().as_secs_f64();
         let connector = database.connector()?;
         holds(connector.as_ref(), workload, Moment::Drained, stop)?;
@@ -61,7 +70,7 @@ impl Crash {
         let again = Again(workload);
         let mut meter = Meter::of(database);
         let left = Duration::from_secs_f64(self.seconds - after_s);
-        let load = sample::load(config, (&again, connector.as_ref()), clients);
+        let load = sample::load(config, &again, connector.as_ref(), clients);
         let load = Load { until: Until::Time(left), warmup: Duration::ZERO, ..load };
         let after = load.drive(stop, &mut |edge| meter.read(edge))?;
         match &after.end {
@@ -78,14 +87,12 @@ impl Crash {
         let Some((used, whole)) = meter.used() else {
             return Err(EngineError::failed("nothing was done after the kill"));
         };
-        let used = (
-            used_before.0.zip(used).map(|(before, after)| plus(&before, after)),
-            plus_whole(&used_before.1, whole),
-        );
+        let used = used_before.0.zip(used).map(|(before, after)| plus(&before, after));
+        let whole = plus_whole(&used_before.1, whole);
         let (per_s_before, per_s_after) = (before.per_s(), after.per_s());
         let mut driven = before.then(&after);
         driven.wall_s += recovery_s;
-        let mut sample = sample::sample(&driven, used, database.seat());
+        let mut sample = sample::sample(&driven, used, whole, database.seat());
         let mut say = |name: &str, value: f64| sample.measures.insert(name.to_owned(), value);
         say("killed_after_s", after_s);
         say("recovery_s", recovery_s);

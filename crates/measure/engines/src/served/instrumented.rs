@@ -38,7 +38,8 @@ pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<()
 pub(super) fn check(
     valgrind: &ValgrindRunner,
     config: &Configuration,
-    (workload, dialect): (&dyn Workload, Dialect),
+    workload: &dyn Workload,
+    dialect: Dialect,
 ) -> Result<(), EngineError> {
     valgrind.tool(config.caches.as_deref())?;
     let refused = refused(config).map(|what| format!("there is no {what} below valgrind"));
@@ -51,14 +52,15 @@ impl Served {
     pub(super) fn count(
         &mut self,
         valgrind: &ValgrindRunner,
-        (cell, config): (&Cell, &Configuration),
+        cell: &Cell,
+        config: &Configuration,
         workload: &dyn Workload,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let dialect = self.database.dialect();
         let statement = statement(workload, dialect).map_err(EngineError::refused)?;
-        let of = (workload, dialect);
-        let plan = sample::plan(self.database.connector()?.as_ref(), of, Explain::Planned, stop)?;
+        let connector = self.database.connector()?;
+        let plan = sample::plan(connector.as_ref(), workload, dialect, Explain::Planned, stop)?;
         let (start, caches) = (cell.protocol.start, config.caches.as_deref());
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.stands_alone() {

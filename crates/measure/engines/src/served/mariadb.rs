@@ -52,7 +52,8 @@ impl private::Server for Server {
         &mut self,
         data: &str,
         workload: &dyn Workload,
-        (options, stop): (&Options, &Stop),
+        options: &Options,
+        stop: &Stop,
     ) -> Result<Option<Filled>, EngineError> {
         if self.keeps(data)? {
             Server::restore(self, data, options, stop)?;

@@ -54,7 +54,8 @@ impl private::Server for Server {
         &mut self,
         data: &str,
         workload: &dyn Workload,
-        (_, stop): (&Options, &Stop),
+        _: &Options,
+        stop: &Stop,
     ) -> Result<Option<Filled>, EngineError> {
         let kept = keeps(self, data).map_err(|error| Error::session("look for data", error))?;
         let mut filled = None;

@@ -41,7 +41,8 @@ pub(super) trait Server: Sized {
         &mut self,
         data: &str,
         workload: &dyn Workload,
-        how: (&Options, &Stop),
+        options: &Options,
+        stop: &Stop,
     ) -> Result<Option<Filled>, EngineError>;
 
     fn target(&self) -> Target;
@@ -138,7 +139,7 @@ impl<S: Server> Database for Private<S> {
         stop: &Stop,
     ) -> Result<Option<Filled>, EngineError> {
         let (server, options) = self.serving.as_mut().ok_or_else(stopped)?;
-        server.restore(data, workload, (options, stop))
+        server.restore(data, workload, options, stop)
     }
 
     fn connector(&self) -> Result<Box<dyn Connector>, EngineError> {

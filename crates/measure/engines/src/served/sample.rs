@@ -61,7 +61,7 @@ pub(super) fn of(
     let Beside { clients, mut loops, stop, mut watch } = beside;
     let connector = database.connector()?;
     let mut meter = Meter::of(database);
-    let load = load(config, (workload, connector.as_ref()), clients);
+    let load = load(config, workload, connector.as_ref(), clients);
     let statistics = Statistics::begin(connector.as_ref());
     let target = target(database);
     let (mut collecting, mut watched) = (None, None);
@@ -99,7 +99,7 @@ pub(super) fn of(
     for (name, value) in statistics.into_iter().chain(of_work).chain(loops.measures()?) {
         say(name, value);
     }
-    let planned = plan(connector.as_ref(), (workload, database.dialect()), config.explain, stop)?;
+    let planned = plan(connector.as_ref(), workload, database.dialect(), config.explain, stop)?;
     if let Some((plan, planning_ms)) = planned {
         say("planning_ms", planning_ms);
         sample.plan = Some(plan);
@@ -132,7 +132,8 @@ fn target(database: &dyn Database) -> CollectionTarget {
 /// What a cell's clients do, all of it.
 pub(super) fn load<'a>(
     config: &Configuration,
-    (workload, connector): (&'a dyn Workload, &'a dyn Connector),
+    workload: &'a dyn Workload,
+    connector: &'a dyn Connector,
     cpus: Option<CpuSet>,
 ) -> Load<'a> {
     Load {
@@ -154,7 +155,8 @@ pub(super) fn load<'a>(
 /// operators, where that is asked for.
 pub(super) fn plan(
     connector: &dyn Connector,
-    (workload, dialect): (&dyn Workload, Dialect),
+    workload: &dyn Workload,
+    dialect: Dialect,
     how: Explain,
     stop: &Stop,
 ) -> Result<Option<(PlanText, f64)>, EngineError> {
@@ -218,12 +220,13 @@ impl Meter {
     fn sample(&self, driven: &Driven) -> Result<Sample, EngineError> {
         let used = self.used().filter(|_| driven.wall_s > 0.0);
         let nothing = || EngineError::failed("no transaction was done in the time");
-        Ok(sample(driven, used.ok_or_else(nothing)?, self.seat))
+        let (used, whole) = used.ok_or_else(nothing)?;
+        Ok(sample(driven, used, whole, self.seat))
     }
 }
 
 /// Both in figures.
-pub(super) fn sample(driven: &Driven, (used, whole): (Option<Used>, Whole), seat: Seat) -> Sample {
+pub(super) fn sample(driven: &Driven, used: Option<Used>, whole: Whole, seat: Seat) -> Sample {
     let mut measures = clients(driven);
     let mut say = |name: &str, value: f64| {
         measures.insert(name.to_owned(), value);

@@ -121,7 +121,7 @@ impl Served {
         self.bring_back(trial, stop)?;
         let workload = self.workload(&trial.work)?;
         let (connector, cpus) = (self.database.connector()?, self.client_cpus(trial));
-        let load = sample::load(trial, (workload.as_ref(), connector.as_ref()), cpus);
+        let load = sample::load(trial, workload.as_ref(), connector.as_ref(), cpus);
         let driven = Load { until: Until::Time(TRIAL), ..load }.drive(stop, &mut |_| {})?;
         match &driven.end {
             End::Done => Ok(driven),

@@ -219,7 +219,7 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     }
     let started = match (launch.cpus, launch.policy) {
         (None, Policy::Other) => command.spawn(),
-        (cpus, policy) => spawn_as((cpus, policy), &mut command)?,
+        (cpus, policy) => spawn_as(cpus, policy, &mut command)?,
     };
     let child = started.map_err(|source| Error::system("start", &launch.program, source))?;
     Ok((log, child))
@@ -228,7 +228,8 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
 /// A process inherits CPUs and policy of the thread that starts it: one of its own starts it, and
 /// ends.
 fn spawn_as(
-    (cpus, policy): (Option<&CpuSet>, Policy),
+    cpus: Option<&CpuSet>,
+    policy: Policy,
     command: &mut Command,
 ) -> Result<std::io::Result<Child>, Error> {
     let spawn = || {
