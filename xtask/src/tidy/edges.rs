@@ -46,11 +46,7 @@ const HOUSE: [House; 21] = [
         never: ENGINES,
     },
     // The papers: published figures and verdicts. The crates that measure know none of it.
-    House {
-        name: "reproduce",
-        may_use: &["study", "counters", "report"],
-        never: ENGINES,
-    },
+    House { name: "reproduce", may_use: &["study", "counters", "report"], never: ENGINES },
     // Engines of the papers: nothing below them knows that they are there.
     House {
         name: "native",

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::{DISTRICTS, Tables, order_key};
+use super::options::DISTRICTS;
+use super::tables::{Tables, order_key};
 use super::world::{CUSTOMERS, ITEMS, LAST_ORDERS, NAMES, OPEN, ORDERS, STOCK, World};
 
 /// A condition that does not hold.

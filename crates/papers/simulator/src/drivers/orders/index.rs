@@ -12,19 +12,10 @@
 
 use super::footprint::{INSERT, NODE, SPLIT};
 use super::latch::{At, Mode};
+use super::options::Index;
 use super::session::Session;
 use super::space::{follow, read, write, writes};
 use super::tree::{NODE_BYTES, NODES, Path, Place};
-
-/// How trees are shared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Index {
-    /// By latches.
-    #[default]
-    Latched,
-    /// By versions: readers write nothing.
-    LockFree,
-}
 
 impl Session {
     /// The RID of a key.

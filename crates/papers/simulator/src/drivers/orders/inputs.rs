@@ -2,8 +2,7 @@
 
 use workahead_walks::random::Random;
 
-use super::Sizes;
-use super::tables::DISTRICTS;
+use super::options::{DISTRICTS, Sizes};
 
 /// Constants of the non-uniform choices (clause 2.1.6): any will do.
 const CONSTANTS: [u32; 3] = [123, 259, 4211];

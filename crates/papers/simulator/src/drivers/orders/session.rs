@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::footprint::{FOOTPRINT, SWITCH};
-use super::index::Index;
+use super::options::Index;
 use super::space::{read, write};
 use super::world::World;
 use crate::drivers::code::Execution;

@@ -5,11 +5,8 @@
 
 use workahead_walks::random::Random;
 
-use super::Sizes;
+use super::options::{DISTRICTS, Sizes};
 use super::space::{PAGE_BYTES, Space};
-
-/// Districts of a warehouse.
-pub(super) const DISTRICTS: u32 = 10;
 
 /// Bytes at the beginning of a page that are no row's.
 const HEADER_BYTES: u64 = 64;

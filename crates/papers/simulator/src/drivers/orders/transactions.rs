@@ -10,10 +10,10 @@ use workahead_walks::random::Random;
 use super::footprint::{BEGIN, COMMIT, PROCEDURE, RECEIVE, REPLY};
 use super::inputs::{Wanted, Who, customer, here, wanted, who};
 use super::locks::Row;
+use super::options::{DISTRICTS, Options, Sizes, Work};
 use super::session::Session;
-use super::tables::{DISTRICTS, Line, Name, Order, order_key};
+use super::tables::{Line, Name, Order, order_key};
 use super::world::{CUSTOMERS, ITEMS, LAST_ORDERS, NAMES, OPEN, ORDERS, PROBED, STOCK, World};
-use super::{Options, Sizes, Work};
 use crate::op::Op;
 
 /// Operations of a probe's transaction.

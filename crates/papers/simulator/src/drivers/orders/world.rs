@@ -5,11 +5,11 @@ use std::rc::Rc;
 use super::buffer::Buffer;
 use super::latch::{At, Latch, Mode};
 use super::locks::Locks;
+use super::options::{Options, Work};
 use super::session::HEAP_BYTES;
 use super::space::Space;
 use super::tables::{Order, Tables, order_key};
 use super::tree::Tree;
-use super::{Options, Work};
 use crate::drivers::orders::footprint::{FOOTPRINT, STATEMENTS};
 use crate::ticks::Ticks;
 
