@@ -8,6 +8,7 @@
 //! ```
 
 mod dbmbench;
+mod number;
 mod order_entry;
 mod sql;
 mod sysbench;
@@ -57,9 +58,6 @@ const KINDS: [(&str, Kind); 5] = [
     ("tpch", Kind::Tpch),
     ("sql", Kind::Sql),
 ];
-
-/// Most rows of a table: numbers of 32 bits.
-const ROWS_MAX: usize = u32::MAX as usize;
 
 /// Transactions that are run where nothing is said: sysbench's own `--max-requests` is ten times
 /// that, for a machine of 2004.
@@ -139,13 +137,4 @@ impl Work {
             _ => Vec::new(),
         }
     }
-}
-
-/// A number of something, as the workloads have it.
-fn number(
-    config: &CellConfiguration<'_>,
-    key: &'static str,
-    usual: u32,
-) -> Result<u32, EngineError> {
-    Ok(config.number(key, usual as usize, 1..=ROWS_MAX)? as u32)
 }

@@ -3,7 +3,7 @@
 use workahead_study::engine::EngineError;
 use workahead_workloads::dbmbench::{Bounds, Form, Options, Plan, Query};
 
-use super::number;
+use super::number::number;
 use crate::configuration::CellConfiguration;
 
 pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {

@@ -5,7 +5,7 @@ use workahead_workloads::order_entry::{
     Isolation, Kind, Mix, Options, Pauses, Population, Scaling, nopm,
 };
 
-use super::number;
+use super::number::number;
 use crate::configuration::CellConfiguration;
 use crate::load::Driven;
 

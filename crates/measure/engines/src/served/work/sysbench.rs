@@ -5,7 +5,7 @@ use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
 use workahead_workloads::sysbench::oltp::{Options, Script};
 
-use super::number;
+use super::number::number;
 use crate::configuration::CellConfiguration;
 use crate::sysbench::FORMS;
 
