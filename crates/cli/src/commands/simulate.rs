@@ -244,7 +244,8 @@ fn setting(value: &str) -> Setting {
 }
 
 fn text(outcome: &Modelled) -> String {
-    let words = outcome.settings.get("workload").and_then(|workload| modelled::description(workload));
+    let words =
+        outcome.settings.get("workload").and_then(|workload| modelled::description(workload));
     let (noun, checked) =
         words.map_or(("probes", "as an oracle says"), |words| (words.tuples, words.checked));
     let rate = match words {
