@@ -84,7 +84,8 @@ fn of_package(tree: &Tree, package: &str, owners: &HashMap<&str, Owners>) -> Vec
         for (index, line) in code.lines().enumerate() {
             let Some((kind, name)) = public(line) else { continue };
             let outside = owners.get(name).is_some_and(|owners| *owners != Owners::One(&source));
-            if !outside && !(TYPES.contains(&kind) && mentioned.contains(name)) {
+            let inside = TYPES.contains(&kind) && mentioned.contains(name);
+            if !outside && !inside {
                 let says = format!("nothing outside of its crate names `{name}`: `pub(crate)`");
                 findings.push(Finding::at(file, index + 1, says));
             }
