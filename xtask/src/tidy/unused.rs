@@ -31,7 +31,7 @@ const STILL: &[(&str, usize)] = &[
     ("policy", 3),
     ("reproduce", 8),
     ("scheduler", 3),
-    ("simulator", 19),
+    ("simulator", 16),
     ("study", 16),
     ("workloads", 8),
 ];
