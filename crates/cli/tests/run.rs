@@ -83,7 +83,9 @@ fn a_run_leaves_its_log_parquet_and_report() {
         assert!(said.contains(word), "`{word}` is not in: {said}");
     }
     let files = process::names(&place.path("workahead-results/tiny"));
-    assert_eq!(files, ["observations.jsonl", "observations.parquet", "report.html", "run.json"]);
+    let written =
+        ["findings.json", "observations.jsonl", "observations.parquet", "report.html", "run.json"];
+    assert_eq!(files, written);
     let dir = "workahead-results/tiny";
     let seen = lines(&place, dir);
     assert_eq!(visits(&seen).len(), 12);

@@ -144,7 +144,7 @@ fn bad_input_is_one_line() {
         (vec!["sql", count, "--table", "t=none.parquet"], 1, "none.parquet"),
         (vec!["sql", count, "--table", "t=bad.parquet"], 1, "bad.parquet"),
         (vec!["sql", "select sum(length(text)) from t", "--table", "t=broken.parquet"], 1, "error"),
-        (vec!["sql", count, "--table", "t=a.dat"], 1, "known by its name"),
+        (vec!["sql", count, "--table", "t=a.dat"], 1, "unknown file type"),
         (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
         (vec!["sql", "select 1", "--set", "workahead.strategy"], 2, "--set NAME=VALUE"),
         (vec!["sql", "select 1", "--set", "workahead.strategy=guess"], 2, "guess"),

@@ -61,7 +61,7 @@ const HOUSE: [House; 21] = [
     // Re-rendering never re-runs: report can't reach what runs.
     House { name: "report", may_use: &["study", "counters", "machine"], never: ENGINES },
     // Python's libraries are known by their interface alone.
-    House { name: "python", may_use: &["join", "machine", "study"], never: ENGINES },
+    House { name: "python", may_use: &["join", "machine"], never: ENGINES },
     House { name: "python-sql", may_use: &["python", "sql"], never: &["ballista"] },
     House {
         name: "cli",

@@ -37,7 +37,7 @@ NOTES = [
 
 
 class Engine:
-    """A process that joins when it is asked to."""
+    """A process that joins on request."""
 
     def __init__(self, name, command):
         environment = {**os.environ, "PYTHONPATH": f"{HERE}:{PEERS}"}

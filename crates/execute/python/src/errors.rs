@@ -6,41 +6,40 @@
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
 use workahead_join::JoinError;
-use workahead_study::error::StudyError;
 
-/// A call can't be done.
+/// A call has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The call asks for something that can't be.
+    /// An argument is invalid.
     #[error("{0}")]
     WrongUse(String),
     /// The join refuses.
     #[error(transparent)]
     Join(#[from] JoinError),
-    /// Whoever gives the batches of an input failed.
+    /// The producer of an input's batches failed.
     #[error("the {name} can't be read: {source}")]
     Input {
         /// Which one.
         name: String,
-        /// What it said.
+        /// The producer's error.
         source: ArrowError,
     },
-    /// A result column can't be put together.
+    /// A result column can't be assembled.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
     /// A result is read once.
     #[error("this result was read already: join again, or keep it with .to_pyarrow()")]
     Taken,
-    /// Nobody wants the rest.
+    /// The reader was closed before the end.
     #[error("the join was stopped")]
     Stopped,
-    /// A thread can't be had.
+    /// The system refuses to start a thread.
     #[error("can't start a thread: {0}")]
     Thread(std::io::Error),
     /// The memory limit was reached.
     #[error("{0}")]
     Memory(String),
-    /// Whatever else a query met.
+    /// Any other error of a query.
     #[error("{0}")]
     Query(String),
     /// A defect of ours.
@@ -49,10 +48,7 @@ pub enum Error {
     /// The machine's limits can't be measured.
     #[error(transparent)]
     Machine(#[from] workahead_machine::Error),
-    /// A directory of results can't be read.
-    #[error(transparent)]
-    Study(#[from] StudyError),
-    /// Facts that have no form as JSON.
+    /// Facts that can't be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
@@ -78,7 +74,7 @@ impl Error {
         }
     }
 
-    /// The causes joined by `: `, each said once, on one line.
+    /// The causes joined by `: `, without repetitions, on one line.
     pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         let mut cause: Option<&dyn std::error::Error> = Some(self);

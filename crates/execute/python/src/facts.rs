@@ -1,4 +1,4 @@
-//! What a join is worth knowing of, under the names that `workahead join --json` gives it.
+//! Facts of a join, under the names that `workahead join --json` gives them.
 
 use serde_json::json;
 use workahead_join::{JoinTable, ProbeMetrics};

@@ -1,7 +1,7 @@
 //! The probe side on its way to the one thread that probes, which is the reader's own.
 //!
 //! ```text
-//! driver ── morsels, gathered into bursts ──► a channel of one burst ──► reader: probes, reads on
+//! driver ── batches, gathered into bursts ──► a channel of one burst ──► reader: probes, reads on
 //! ```
 //!
 //! To wake a thread and be woken costs about as much as probing 3,000 rows (36 µs, virtual Intel
@@ -16,11 +16,11 @@ use std::vec;
 use arrow_array::RecordBatch;
 use workahead_join::{JoinTable, Outputs, Progress, Reservation, sliced_bytes};
 
+use crate::batches::InputBatches;
 use crate::errors::Error;
 use crate::facts;
 use crate::joining::next_of;
-use crate::morsels::Morsels;
-use crate::presented::Presented;
+use crate::output_naming::OutputNaming;
 use crate::running::{Driver, Notes, Waited};
 
 /// Bursts that wait for the reader.
@@ -29,7 +29,7 @@ const WAITING: usize = 1;
 const BURST_BYTES: usize = 16 << 20;
 /// Of a limit of memory, the share that a burst may have: three are on their way.
 const BURST_SHARE: usize = 32;
-/// A producer that takes its time is not waited for.
+/// How long a burst waits for a slow producer.
 const BURST_TIME: Duration = Duration::from_millis(1);
 
 /// Batches, at least one; none when there are no more.
@@ -56,9 +56,9 @@ pub(crate) fn channel(limit: Option<usize>) -> (Feed, Fed) {
 
 impl Feed {
     /// Gives everything, up to its end or an error.
-    pub(crate) fn all(&self, driver: &Driver, morsels: &Morsels) -> Result<(), Error> {
+    pub(crate) fn all(&self, driver: &Driver, batches: &InputBatches) -> Result<(), Error> {
         loop {
-            let (burst, end) = self.burst(driver, morsels);
+            let (burst, end) = self.burst(driver, batches);
             if !burst.is_empty() {
                 self.give(Ok(Some(burst)))?;
             }
@@ -68,15 +68,15 @@ impl Feed {
         }
     }
 
-    /// What is there already, and how the input ended if it did.
+    /// The batches that are available now, and how the input ended if it did.
     fn burst(
         &self,
         driver: &Driver,
-        morsels: &Morsels,
+        batches: &InputBatches,
     ) -> (Vec<RecordBatch>, Option<Result<(), Error>>) {
         let (mut burst, mut bytes, begun) = (Vec::new(), 0, Instant::now());
         while bytes < self.burst_bytes && begun.elapsed() < BURST_TIME {
-            match next_of(driver, morsels) {
+            match next_of(driver, batches) {
                 Ok(Some(batch)) => {
                     bytes += sliced_bytes(&batch);
                     burst.push(batch);
@@ -94,7 +94,7 @@ impl Feed {
 }
 
 impl Fed {
-    /// The next batch, which is not waited for longer than so.
+    /// The next batch, waiting at most this long.
     fn next(&mut self, at_most: Duration) -> Result<Poll<Option<RecordBatch>>, Error> {
         if let Some(batch) = self.burst.next() {
             return Ok(Poll::Ready(Some(batch)));
@@ -106,7 +106,7 @@ impl Fed {
             }
             Err(RecvTimeoutError::Timeout) => Ok(Poll::Pending),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(Error::Defect("the probe side ended without saying so".to_owned()))
+                Err(Error::Defect("the probe side ended without an end mark".to_owned()))
             }
         }
     }
@@ -117,9 +117,9 @@ pub(crate) struct Reading {
     pub(crate) table: Arc<JoinTable>,
     pub(crate) outputs: Outputs,
     pub(crate) fed: Fed,
-    pub(crate) presented: Presented,
+    pub(crate) naming: OutputNaming,
     pub(crate) notes: Notes,
-    /// For what is on its way.
+    /// Memory of the batches on their way.
     pub(crate) beside: Reservation,
 }
 
@@ -127,11 +127,11 @@ impl Reading {
     /// The next piece of work.
     pub(crate) fn advance(&mut self, at_most: Duration) -> Result<Waited, Error> {
         Ok(match self.outputs.advance(|| self.fed.next(at_most))? {
-            Progress::Output(output) => Waited::Batch(self.presented.batch(&output)?),
+            Progress::Output(output) => Waited::Batch(self.naming.batch(&output)?),
             Progress::Working => Waited::Longer,
             Progress::Done => {
                 self.beside.free();
-                self.notes.say(facts::of(&self.table, self.outputs.metrics()));
+                self.notes.set(facts::of(&self.table, self.outputs.metrics()));
                 Waited::End
             }
         })

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! driver ── build side ──► table ──┬─ worker ──┐
-//!                                  └─ worker ──┴─► a bounded channel ──► who wants the next batch
-//! with one thread:          table, probe side ─► a bounded channel ──► … who probes
+//!                                  └─ worker ──┴─► a bounded channel ──► reader
+//! with one thread:          table, probe side ─► a bounded channel ──► reader, which probes
 //! ```
 //!
 //! Neither the probe side nor the result is ever in memory as a whole.
@@ -16,29 +16,29 @@ use workahead_join::{
     limited_batch_rows,
 };
 
+use crate::batches::InputBatches;
 use crate::errors::Error;
 use crate::facts;
 use crate::feeding::{self, Reading};
-use crate::morsels::Morsels;
-use crate::presented::Presented;
+use crate::output_naming::OutputNaming;
 use crate::running::{Driver, Work};
 
 /// Batches that wait for a reader, for each thread.
 const WAITING: usize = 2;
-/// Rows of a probe morsel: enough that taking one costs nothing, few enough that threads end
+/// Rows of a probe batch: enough that taking one costs nothing, few enough that threads end
 /// together.
 const PROBE_ROWS: usize = 1 << 16;
-/// Rows of a build morsel where memory has no limit.
+/// Rows of a build batch where memory has no limit.
 const BUILD_ROWS: usize = 1 << 20;
 /// Of a limit, the share for batches that wait and for what the allocator holds beside what is
 /// asked of it.
 const BESIDE_SHARE: usize = 4;
 
-/// Everything a join needs to begin.
+/// Everything a join needs to start.
 pub(crate) struct Plan {
     pub(crate) join: HashJoin,
     pub(crate) build_side: Side,
-    pub(crate) presented: Presented,
+    pub(crate) naming: OutputNaming,
     pub(crate) build: Box<dyn RecordBatchReader + Send>,
     pub(crate) probe: Box<dyn RecordBatchReader + Send>,
     pub(crate) pool: Arc<Pool>,
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What is to be done.
+    /// The join as work for a driver.
     pub(crate) fn work(self) -> Work {
         let waiting = self.threads * WAITING;
         Work { waiting, run: Box::new(move |driver| join(driver, self)) }
@@ -55,13 +55,13 @@ impl Plan {
 }
 
 fn join(driver: &Driver, plan: Plan) -> Result<(), Error> {
-    let Plan { join, build_side, presented, build, probe, pool, threads, ordered } = plan;
+    let Plan { join, build_side, naming, build, probe, pool, threads, ordered } = plan;
     let mut beside = Reservation::new(pool.clone());
     let limit = pool.limit();
     beside.grow(limit.map_or(0, |limit| limit / BESIDE_SHARE)).map_err(limit_error)?;
     let rows = |unlimited| limit.map_or(unlimited, limited_batch_rows);
-    let build_morsels = Morsels::new(build_side, build, rows(BUILD_ROWS));
-    let table = Arc::new(build_table(driver, &join, &build_morsels)?);
+    let build_batches = InputBatches::new(build_side, build, rows(BUILD_ROWS));
+    let table = Arc::new(build_table(driver, &join, &build_batches)?);
     if ordered && table.spills() {
         return Err(Error::WrongUse(
             "an order can't be kept where memory is too small for the build side: leave \
@@ -69,37 +69,44 @@ fn join(driver: &Driver, plan: Plan) -> Result<(), Error> {
                 .to_owned(),
         ));
     }
-    driver.notes().say(facts::of(&table, ProbeMetrics::default()));
-    let morsels = Morsels::new(build_side.other(), probe, rows(PROBE_ROWS));
+    driver.notes().set(facts::of(&table, ProbeMetrics::default()));
+    let batches = InputBatches::new(build_side.other(), probe, rows(PROBE_ROWS));
     if threads == 1 {
         let (feed, fed) = feeding::channel(limit);
         let (outputs, notes) = (Outputs::new(&table), driver.notes().clone());
-        let mut reading = Reading { table, outputs, fed, presented, notes, beside };
+        let mut reading = Reading { table, outputs, fed, naming, notes, beside };
         driver.hand_over(Box::new(move |at_most| reading.advance(at_most)))?;
-        return feed.all(driver, &morsels);
+        return feed.all(driver, &batches);
     }
-    let morsels = &morsels;
-    let worker = |_| Probing { driver, morsels, presented: &presented };
+    let batches = &batches;
+    let worker = |_| Probing { driver, batches, naming: &naming };
     let workers = (0..threads).map(worker).collect();
     let (_, metrics) = workahead_join::run(&table, workers)?;
-    driver.notes().say(facts::of(&table, metrics));
+    driver.notes().set(facts::of(&table, metrics));
     Ok(())
 }
 
-fn build_table(driver: &Driver, join: &HashJoin, morsels: &Morsels) -> Result<JoinTable, Error> {
+fn build_table(
+    driver: &Driver,
+    join: &HashJoin,
+    batches: &InputBatches,
+) -> Result<JoinTable, Error> {
     let mut build = join.build();
-    while let Some(batch) = next_of(driver, morsels)? {
+    while let Some(batch) = next_of(driver, batches)? {
         build.push(batch)?;
     }
     Ok(build.finish()?)
 }
 
-/// The next morsel, unless nobody wants it any more.
-pub(crate) fn next_of(driver: &Driver, morsels: &Morsels) -> Result<Option<RecordBatch>, Error> {
+/// The next batch, unless the reader was closed.
+pub(crate) fn next_of(
+    driver: &Driver,
+    batches: &InputBatches,
+) -> Result<Option<RecordBatch>, Error> {
     if driver.is_stopped() {
         return Err(Error::Stopped);
     }
-    morsels.next()
+    batches.next()
 }
 
 fn limit_error(error: workahead_join::MemoryError) -> Error {
@@ -109,19 +116,19 @@ fn limit_error(error: workahead_join::MemoryError) -> Error {
 /// One of several probing threads.
 struct Probing<'a> {
     driver: &'a Driver,
-    morsels: &'a Morsels,
-    presented: &'a Presented,
+    batches: &'a InputBatches,
+    naming: &'a OutputNaming,
 }
 
 impl Worker for Probing<'_> {
     type Error = Error;
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        next_of(self.driver, self.morsels)
+        next_of(self.driver, self.batches)
     }
 
     fn take(&mut self, output: RecordBatch) -> Result<(), Error> {
-        let batch = self.presented.batch(&output)?;
+        let batch = self.naming.batch(&output)?;
         self.driver.send(batch)
     }
 }

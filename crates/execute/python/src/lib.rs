@@ -1,4 +1,4 @@
-//! Workahead's joins, and what it knows of machines and studies, for Python.
+//! Workahead's joins, and the facts of the machine, for Python.
 //!
 //! ```text
 //! python/workahead/*.py   names, defaults, docstrings    ──►  this module, `workahead._workahead`
@@ -6,24 +6,23 @@
 //! ```
 //!
 //! Both sides are streamed, no value is converted, and the interpreter is free while threads join.
-//! What a wheel of its own would do alike (`crates/execute/python-sql`) is public: inputs, results,
-//! errors. Deliberately absent: nothing here knows any of those libraries; they are told by
+//! What the second wheel (`crates/execute/python-sql`) shares is public: inputs, results, errors.
+//! Deliberately absent: any knowledge of those libraries; they are recognised by
 //! `__arrow_c_stream__` alone.
 
 #![forbid(unsafe_code)]
 
+mod batches;
 pub mod errors;
 mod facts;
 mod feeding;
 pub mod input;
 mod joining;
 mod machine;
-mod morsels;
 mod options;
-mod presented;
+mod output_naming;
 pub mod reader;
 pub mod running;
-mod study;
 
 use pyo3::prelude::*;
 use workahead_join::Side;
@@ -37,7 +36,7 @@ fn join(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, options: Options) -> 
     let left = options::reader(left, Side::Left)?;
     let right = options::reader(right, Side::Right)?;
     let plan = options.plan(left, right)?;
-    Ok(Joined::new(plan.presented.schema().clone(), plan.work()))
+    Ok(Joined::new(plan.naming.schema().clone(), plan.work()))
 }
 
 /// Bytes of a size in words: `300MB`.
@@ -46,13 +45,12 @@ fn memory_bytes(text: &str) -> PyResult<usize> {
     Ok(options::bytes(text)?)
 }
 
-/// What `import workahead` finds its work in.
+/// The native module of `import workahead`.
 #[pymodule]
 fn _workahead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Joined>()?;
     module.add_class::<reader::Batch>()?;
-    module.add_class::<study::StudyResults>()?;
     module.add_function(wrap_pyfunction!(join, module)?)?;
     module.add_function(wrap_pyfunction!(memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(machine::machine, module)?)?;

@@ -11,7 +11,7 @@ use workahead_machine::limits::{Budget, Limits, Store};
 
 use crate::errors::Error;
 
-/// How long nobody looks whether Ctrl-C was pressed.
+/// How often a pending Ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
 /// What this computer is.
@@ -33,8 +33,8 @@ pub(crate) fn kept_limits(py: Python<'_>) -> PyResult<Option<String>> {
 #[pyfunction]
 pub(crate) fn measured_limits(py: Python<'_>, quick: bool) -> PyResult<String> {
     let stop = Arc::new(AtomicBool::new(false));
-    let told = stop.clone();
-    let measuring = thread::Builder::new().spawn(move || measured(quick, &told));
+    let stopped = stop.clone();
+    let measuring = thread::Builder::new().spawn(move || measured(quick, &stopped));
     let measuring = measuring.map_err(Error::Thread)?;
     let mut interrupted = Ok(());
     while !measuring.is_finished() {

@@ -15,9 +15,9 @@ use workahead_machine::{Machine, allocator};
 use crate::errors::Error;
 use crate::input;
 use crate::joining::Plan;
-use crate::presented::Presented;
+use crate::output_naming::OutputNaming;
 
-/// More than any machine has logical CPUs; above it a number is a slip of the hand.
+/// More than any machine has logical CPUs; a number above it is a mistake.
 const THREADS_MAX: usize = 4096;
 /// Row numbers of a batch have 32 bits, of which one is a mark.
 const BATCH_ROWS_MAX: usize = 1 << 31;
@@ -27,7 +27,7 @@ const BATCH_ROWS_MAX: usize = 1 << 31;
 const KEPT_BYTES: usize = 256 << 20;
 static KEPT_PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEPT_BYTES));
 
-/// What `_join.py` passes on: names and numbers, nothing decided yet.
+/// The arguments as `_join.py` passes them on: names and numbers, not yet checked.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -87,22 +87,22 @@ impl Options {
             None => join.with_page_pool(KEPT_PAGES.clone()),
             Some(_) => self.spilling(join)?,
         };
-        let presented = match self.coalesce {
-            true => Presented::coalesced(&join, &self.on)?,
-            false => Presented::plain(&join),
+        let naming = match self.coalesce {
+            true => OutputNaming::coalesced(&join, &self.on)?,
+            false => OutputNaming::plain(&join),
         };
-        let presented = match &self.select {
-            Some(names) => presented.selected(names)?,
-            None => presented,
+        let naming = match &self.select {
+            Some(names) => naming.selected(names)?,
+            None => naming,
         };
-        let (join, presented) = presented.of(join)?;
+        let (join, naming) = naming.of(join)?;
         let join = self.with_batch_rows(join)?;
         let (build, probe) = match build_side {
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
         let ordered = ordered.is_some();
-        Ok(Plan { join, build_side, presented, build, probe, pool, threads, ordered })
+        Ok(Plan { join, build_side, naming, build, probe, pool, threads, ordered })
     }
 
     /// With files for what does not fit.
@@ -113,7 +113,7 @@ impl Options {
         Ok(join.with_spill(directory.map_err(|error| Error::Join(error.into()))?))
     }
 
-    /// As long as was asked for, or by the caches; in little memory shorter.
+    /// The requested length, or one by the caches, shorter within a memory limit.
     fn with_batch_rows(&self, join: HashJoin) -> Result<HashJoin, Error> {
         match (self.batch_rows, self.memory_limit) {
             (Some(rows @ 1..=BATCH_ROWS_MAX), _) => Ok(join.with_batch_rows(rows)),
@@ -159,7 +159,7 @@ fn side(name: &str) -> Result<Side, Error> {
     }
 }
 
-/// Refuses a key that a side has not, by the side's name.
+/// Refuses a key that a side does not have, naming the side.
 fn known(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Error> {
     if schema.index_of(name).is_ok() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A result as Python has it: a stream of batches, made while it is read.
+//! A result in Python: a stream of batches, computed while it is read.
 //!
 //! ```text
 //! Joined ─┬─ __next__ ─► Batch ─► __arrow_c_array__        waits detached, looks for signals
@@ -22,7 +22,7 @@ use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_
 use crate::errors::Error;
 use crate::running::{Running, Waited, Work};
 
-/// How long nobody looks whether Ctrl-C was pressed.
+/// How often a pending Ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Work, from before its begin to its end.
@@ -238,7 +238,7 @@ impl Iterator for Export {
         let next = Python::try_attach(|py| {
             self.shared.next(py, self.reader).map_err(|error| said(py, &error))
         });
-        // No interpreter: it is being taken down, and nobody reads on.
+        // No interpreter: it is shutting down, and the consumer will not read on.
         match next? {
             Ok(batch) => batch.map(|batch| Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
             Err(text) => Some(Err(ArrowError::ExternalError(text.into()))),

@@ -1,13 +1,13 @@
 //! Work in threads of its own, and what has come out of it so far.
 //!
 //! ```text
-//! driver ─┬─ batches ──► a bounded channel ──► who wants the next batch
-//!         └─ or a way to make them ─────────► who wants the next batch, and makes it
+//! driver ─┬─ batches ──► a bounded channel ──► reader
+//!         └─ or a closure that makes them ──► reader, which calls it
 //! ```
 //!
-//! The channel holds a few batches: who reads slowly slows the work down. Where one thread is to
-//! work, the reader's does, and the driver only gives it what to work on: a batch is then in the
-//! cache of who reads it, and it takes the memory of the one before. None of these threads is
+//! The channel holds a few batches: a slow reader slows the work down. With one thread the reader's
+//! own does the work, and the driver only feeds it: a batch is then in the reader's cache, and it
+//! reuses the memory of the one before. None of these threads is
 //! attached to Python; producers in Python attach when they are called, and never on the reader's
 //! thread, where Ctrl-C would be theirs.
 
@@ -24,22 +24,21 @@ use pyo3::prelude::*;
 
 use crate::errors::Error;
 
-/// Threads that were told to stop are waited for so long: one may be in a producer that takes its
-/// time.
+/// How long stopping waits for the threads: one may be inside a slow producer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does the work, giving batches to the driver.
 type Run = dyn FnOnce(&Driver) -> Result<(), Error> + Send;
 
-/// What is to be done, on a thread of its own.
+/// Work for a thread of its own.
 pub struct Work {
     /// Batches that may wait for a reader.
     pub waiting: usize,
-    /// How.
+    /// The work itself.
     pub run: Box<Run>,
 }
 
-/// What waiting came to.
+/// The outcome of waiting.
 pub enum Waited {
     /// Rows of the result.
     Batch(RecordBatch),
@@ -49,8 +48,8 @@ pub enum Waited {
     End,
 }
 
-/// Work left to whoever reads: a bounded piece at each call, which waits no longer than so, and is
-/// made detached from Python.
+/// Work that the reader's thread does: a bounded piece at each call, which waits at most the given
+/// time, detached from Python.
 pub type Rest = Box<dyn FnMut(Duration) -> Result<Waited, Error> + Send>;
 
 /// What a driver gives.
@@ -75,7 +74,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Begins.
+    /// Starts the driver's thread.
     pub(crate) fn start(work: Work) -> Result<Self, Error> {
         let (sender, outputs) = sync_channel(work.waiting);
         let (ending, ended) = sync_channel::<()>(1);
@@ -93,7 +92,7 @@ impl Running {
         Ok(Self { source, stop, notes, ended: Mutex::new(ended) })
     }
 
-    /// Waits for the next batch, not longer than so. To be called detached from Python.
+    /// Waits for the next batch, at most this long. To be called detached from Python.
     pub(crate) fn wait(&mut self, at_most: Duration) -> Result<Waited, Error> {
         let outputs = match &mut self.source {
             None => return Err(Error::Stopped),
@@ -112,40 +111,40 @@ impl Running {
         }
     }
 
-    /// What is known of the work so far, as JSON.
+    /// Facts of the work so far, as JSON.
     pub(crate) fn facts(&self) -> Option<String> {
-        self.notes.said()
+        self.notes.get()
     }
 
     /// Ends the threads at their next batch, and waits for that. To be called detached.
     pub(crate) fn stop(&mut self) {
-        self.tell();
+        self.signal();
         wait_for_the_end(&self.ended);
     }
 
-    fn tell(&mut self) {
+    fn signal(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // A thread that waits for room in the channel is told by this.
+        // Closing the channel wakes a thread that waits for room in it.
         self.source = None;
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.tell();
-        // Whoever drops this may be attached to Python, and a producer waits for just that. No
-        // interpreter, no waiting: it is being taken down.
+        self.signal();
+        // The thread that drops this may be attached to Python, and a producer may wait for the
+        // interpreter. Without an interpreter there is no waiting: it is shutting down.
         let ended = &self.ended;
         Python::try_attach(|py| py.detach(|| wait_for_the_end(ended)));
     }
 }
 
-/// A driver that is done closes its side: to be told nothing is the answer.
+/// A driver that has ended closes its side of the channel, which ends the wait.
 fn wait_for_the_end(ended: &Mutex<Receiver<()>>) {
     let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE);
 }
 
-/// The thread that does the work, or begins and ends those that do.
+/// The thread that does the work, or starts and joins those that do.
 pub struct Driver {
     sender: SyncSender<Result<Output, Error>>,
     stop: Arc<AtomicBool>,
@@ -156,12 +155,12 @@ impl Driver {
     fn drive(self, work: Work) {
         match guarded(|| (work.run)(&self)) {
             Ok(()) | Err(Error::Stopped) => {}
-            // Nobody may be there to hear it.
+            // The reader may be gone.
             Err(error) => drop(self.sender.send(Err(error))),
         }
     }
 
-    /// Whether nobody wants the rest.
+    /// Whether the reader was closed.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -170,7 +169,7 @@ impl Driver {
     /// Gives a batch to the reader, once there is room.
     ///
     /// # Errors
-    /// When nobody wants it any more.
+    /// When the reader was closed.
     pub fn send(&self, batch: RecordBatch) -> Result<(), Error> {
         self.give(Output::Batch(batch))
     }
@@ -178,7 +177,7 @@ impl Driver {
     /// Leaves it to the reader to make the rest.
     ///
     /// # Errors
-    /// When nobody wants it any more.
+    /// When the reader was closed.
     pub fn hand_over(&self, rest: Rest) -> Result<(), Error> {
         self.give(Output::Rest(rest))
     }
@@ -187,24 +186,24 @@ impl Driver {
         self.sender.send(Ok(output)).map_err(|_| Error::Stopped)
     }
 
-    /// Where to say what is known so far.
+    /// Facts of the work so far.
     #[must_use]
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 }
 
-/// What is known of the work so far: an object of JSON.
+/// Facts of the work so far, as a JSON object.
 #[derive(Clone, Default)]
 pub struct Notes(Arc<Mutex<Option<String>>>);
 
 impl Notes {
-    /// In the place of what was said before.
-    pub fn say(&self, facts: String) {
+    /// Replaces the facts.
+    pub fn set(&self, facts: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
     }
 
-    fn said(&self) -> Option<String> {
+    fn get(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -215,7 +214,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     done.unwrap_or_else(|panic| Err(Error::Defect(words(panic.as_ref()))))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()

@@ -26,7 +26,7 @@ def sides(draw: st.DrawFn, name: str) -> pa.Table:
 
 
 def cut(table: pa.Table, rows: int) -> pa.RecordBatchReader:
-    """In batches of so many rows, each a view into one of more."""
+    """In batches of `rows` rows, each a view into a larger one."""
     batches = [table.slice(start, rows) for start in range(0, table.num_rows, rows)]
     batches = [batch for some in batches for batch in some.combine_chunks().to_batches()]
     return pa.RecordBatchReader.from_batches(table.schema, iter(batches))

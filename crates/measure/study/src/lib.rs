@@ -23,6 +23,7 @@ pub mod engine;
 pub mod error;
 pub mod estimate;
 pub mod file;
+pub mod findings;
 pub mod fingerprint;
 mod hash;
 pub mod inside;

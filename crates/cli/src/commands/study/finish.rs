@@ -8,8 +8,8 @@ use serde::Serialize;
 use workahead_reproduce::functions;
 use workahead_study::results::{Finding, Results};
 use workahead_study::runner::End;
-use workahead_study::table;
 use workahead_study::verdict::Verdict;
+use workahead_study::{findings, table};
 
 use super::summary;
 use crate::output;
@@ -43,6 +43,7 @@ struct Facts<'a> {
 /// Ends a run that would have taken longer than it may.
 pub(crate) fn cut_short(dir: &Path, exceeded: &str) -> anyhow::Result<ExitCode> {
     let results = Results::load(dir)?;
+    write_data(dir, &results)?;
     let (kept, all) = (results.observations.len(), results.plan.samples());
     bail!(
         "{exceeded}: {kept} of {all} samples kept, `workahead study resume {}` continues",
@@ -54,6 +55,7 @@ pub(crate) fn cut_short(dir: &Path, exceeded: &str) -> anyhow::Result<ExitCode> 
 pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode> {
     let results = Results::load(dir)?;
     if end == End::Stopped {
+        write_data(dir, &results)?;
         let kept = results.observations.len();
         bail!(
             "interrupted, {kept} of {} samples kept: `workahead study resume {}` continues",
@@ -73,9 +75,15 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
 
 /// Writes what is made from the observations.
 pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
-    let parquet = table::write(dir, results)?;
+    let parquet = write_data(dir, results)?;
     let report = workahead_report::write(dir, results, &functions::sections(results))?;
     Ok(Written { dir: dir.to_owned(), parquet, report })
+}
+
+/// What other programs read, also of a run that is not complete. Returns the observations' path.
+fn write_data(dir: &Path, results: &Results) -> anyhow::Result<PathBuf> {
+    findings::write(dir, results)?;
+    Ok(table::write(dir, results)?)
 }
 
 /// The last lines.

@@ -18,9 +18,10 @@ from ._errors import (
     WorkaheadError,
     WrongUseError,
 )
-from ._facts import Study, limits, machine, study
 from ._join import Reader, join
+from ._machine import limits, machine
 from ._sql import sql
+from ._study import Study, study
 from ._workahead import Batch, __version__
 
 __all__ = [

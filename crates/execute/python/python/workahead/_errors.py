@@ -18,4 +18,4 @@ class SpillError(WorkaheadError, OSError):
 
 
 class InputError(WorkaheadError, RuntimeError):
-    """An input could not be read: whoever gives its batches has failed."""
+    """An input could not be read: its producer failed."""

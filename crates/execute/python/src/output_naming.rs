@@ -1,10 +1,11 @@
-//! The columns that come out, as Python's users know them: a key that both sides call the same is
-//! one column.
+//! Columns of the output and their names, by the conventions of data frame libraries: a key with
+//! the same name on both sides is one column.
 //!
 //! ```text
-//! the join's:    left…, right…            both keys, clashing names with a suffix
-//! presented:     inner, left   the left key       right   the right key, in the left one's place
-//!                full          whichever is there
+//! the join's columns    left…, right…   both keys, equal names with a suffix
+//! the output's key      inner, left     the left key
+//!                       right           the right key, in the position of the left one
+//!                       full            the left key, or the right one where that is null
 //! ```
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use workahead_join::{HashJoin, JoinError, JoinType, Side};
 
 use crate::errors::Error;
 
-/// One column: where it is among the join's.
+/// One output column, by the positions of the join's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
     One(usize),
@@ -24,22 +25,22 @@ enum Pick {
     Either(usize, usize),
 }
 
-/// A form for the join's batches.
+/// Which of the join's columns come out, and under which names.
 #[derive(Debug, Clone)]
-pub(crate) struct Presented {
+pub(crate) struct OutputNaming {
     schema: SchemaRef,
     picks: Vec<Pick>,
 }
 
-impl Presented {
-    /// All columns of a join as they are.
+impl OutputNaming {
+    /// All columns of a join, unchanged.
     pub(crate) fn plain(join: &HashJoin) -> Self {
         let schema = join.schema();
         let picks = (0..schema.fields().len()).map(Pick::One).collect();
         Self { schema, picks }
     }
 
-    /// With one column for each pair of keys, if the join shows both sides.
+    /// With one column for each two equal keys, if both sides' columns come out.
     pub(crate) fn coalesced(join: &HashJoin, on: &[(String, String)]) -> Result<Self, Error> {
         let join_type = join.join_type();
         if !(join_type.shows(Side::Left) && join_type.shows(Side::Right)) {
@@ -54,7 +55,7 @@ impl Presented {
             keys.push((left_key?, first + right_key?));
         }
         let all = join.schema();
-        let mut presented = Self { schema: all.clone(), picks: Vec::new() };
+        let mut naming = Self { schema: all.clone(), picks: Vec::new() };
         let mut fields: Vec<FieldRef> = Vec::new();
         for (column, field) in all.fields().iter().enumerate() {
             if keys.iter().any(|&(_, right)| right == column) {
@@ -62,15 +63,17 @@ impl Presented {
             }
             let (pick, field) = match keys.iter().find(|&&(left, _)| left == column) {
                 Some(&(_, right)) => {
-                    one_key(join_type, (column, field), (right, all.field(right)))?
+                    let left = Key { column, field };
+                    let right = Key { column: right, field: &all.fields()[right] };
+                    one_key(join_type, &left, &right)?
                 }
                 None => (Pick::One(column), field.clone()),
             };
-            presented.picks.push(pick);
+            naming.picks.push(pick);
             fields.push(field);
         }
         let schema = Schema::new_with_metadata(fields, all.metadata().clone());
-        Ok(Self { schema: Arc::new(schema), ..presented })
+        Ok(Self { schema: Arc::new(schema), ..naming })
     }
 
     /// Only some of the columns, in that order.
@@ -87,7 +90,7 @@ impl Presented {
         Ok(Self { schema: Arc::new(self.schema.project(&columns)?), picks })
     }
 
-    /// The join with only the columns that are needed, and the form for its batches.
+    /// The join with only the columns that are needed, and the naming of its output.
     pub(crate) fn of(self, join: HashJoin) -> Result<(HashJoin, Self), JoinError> {
         let mut needed = Vec::new();
         let mut place = |column| match needed.iter().position(|&other| other == column) {
@@ -105,12 +108,13 @@ impl Presented {
         Ok((join.with_projection(needed)?, Self { picks, ..self }))
     }
 
-    /// What comes out.
+    /// Of every batch of the output.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// A batch of the join in this form: columns are shared, only a full join's keys are made.
+    /// The output's batch for one of the join: columns are shared, only a full join's keys are
+    /// computed.
     pub(crate) fn batch(&self, joined: &RecordBatch) -> Result<RecordBatch, Error> {
         let columns = self.picks.iter().map(|pick| match *pick {
             Pick::One(column) => Ok(joined.column(column).clone()),
@@ -122,29 +126,35 @@ impl Presented {
     }
 }
 
-/// The column for a pair of keys, called as the left one.
+/// A key column of the join.
+struct Key<'a> {
+    column: usize,
+    field: &'a FieldRef,
+}
+
+/// The column for two equal keys, with the left one's name.
 fn one_key(
     join_type: JoinType,
-    (left, left_field): (usize, &FieldRef),
-    (right, right_field): (usize, &arrow_schema::Field),
+    left: &Key<'_>,
+    right: &Key<'_>,
 ) -> Result<(Pick, FieldRef), Error> {
-    let name = left_field.name();
+    let name = left.field.name();
     match join_type {
         JoinType::Right => {
-            let field = right_field.clone().with_name(name);
-            Ok((Pick::One(right), Arc::new(field)))
+            let field = right.field.as_ref().clone().with_name(name);
+            Ok((Pick::One(right.column), Arc::new(field)))
         }
-        JoinType::Full if left_field.data_type() == right_field.data_type() => {
-            Ok((Pick::Either(left, right), left_field.clone()))
+        JoinType::Full if left.field.data_type() == right.field.data_type() => {
+            Ok((Pick::Either(left.column, right.column), left.field.clone()))
         }
         JoinType::Full => Err(Error::WrongUse(format!(
             "the keys {name:?} ({}) and {:?} ({}) can't be one column: cast one of them, or give \
              coalesce=False for both",
-            left_field.data_type(),
-            right_field.name(),
-            right_field.data_type(),
+            left.field.data_type(),
+            right.field.name(),
+            right.field.data_type(),
         ))),
-        _ => Ok((Pick::One(left), left_field.clone())),
+        _ => Ok((Pick::One(left.column), left.field.clone())),
     }
 }
 

@@ -1,8 +1,8 @@
-//! One side of a join: the batches of whoever has them, cut and handed out one at a time.
+//! One side of a join: the batches of a producer, cut to a size and handed out one at a time.
 //!
 //! ```text
-//! pyarrow, Polars, … ──__arrow_c_stream__──► reader ──┬─ morsel ─► thread 0
-//!                             (one at a time)         └─ morsel ─► thread 1
+//! pyarrow, Polars, … ──__arrow_c_stream__──► reader ──┬─ batch ─► thread 0
+//!                             (one at a time)         └─ batch ─► thread 1
 //! ```
 //!
 //! A table is often one batch of many million rows: in pieces, all threads have work, and a limit
@@ -16,7 +16,7 @@ use workahead_join::Side;
 use crate::errors::Error;
 
 /// A stream of batches of a side.
-pub(crate) struct Morsels {
+pub(crate) struct InputBatches {
     side: Side,
     rows: usize,
     source: Mutex<Source>,
@@ -24,15 +24,15 @@ pub(crate) struct Morsels {
 
 /// Where the next ones come from.
 struct Source {
-    /// Gone at the end: whoever gives the batches may hold memory for them.
+    /// Dropped at the end: the producer may hold memory for its batches.
     reader: Option<Box<dyn RecordBatchReader + Send>>,
-    /// Of the batch before.
+    /// What is left of the batch before.
     rest: Option<RecordBatch>,
 }
 
-impl Morsels {
-    /// Batches of at most so many rows. To be read by threads that are not attached to Python:
-    /// a producer may have to wait for that.
+impl InputBatches {
+    /// Batches of at most `rows` rows. To be read by threads that are not attached to Python:
+    /// a producer may have to wait for the interpreter.
     pub(crate) fn new(side: Side, reader: Box<dyn RecordBatchReader + Send>, rows: usize) -> Self {
         let source = Mutex::new(Source { reader: Some(reader), rest: None });
         Self { side, rows: rows.max(1), source }
