@@ -87,8 +87,7 @@ impl Client {
         }
     }
 
-    /// Counts the executors, for whoever is about to ask something and will
-    /// [`watch`](Counted::watch) over the answer.
+    /// Counts the executors before a query whose answer will be [watched](Counted::watch).
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -111,20 +110,20 @@ impl Client {
         Ok(joins)
     }
 
-    /// Has the cluster drop a query whose rows nobody reads.
+    /// Cancels a query whose rows are not read any more.
     ///
     /// # Errors
-    /// When the scheduler can't be told.
+    /// When the scheduler can't be reached.
     pub fn cancel(&self, answer: &Answer) -> Result<(), ClusterError> {
         let Some(job_id) = job(answer.plan()) else { return Ok(()) };
         self.ask(async |mut scheduler| scheduler.cancel_job(CancelJobParams { job_id }).await)?;
         Ok(())
     }
 
-    /// Tells the scheduler that an executor is no more, so that it need not find out.
+    /// Reports to the scheduler that an executor has ended, before its heartbeat is missed.
     ///
     /// # Errors
-    /// When the scheduler can't be told.
+    /// When the scheduler can't be reached.
     pub fn executor_lost(&self, name: &str, reason: &str) -> Result<(), ClusterError> {
         let lost =
             ExecutorStoppedParams { executor_id: name.to_owned(), reason: reason.to_owned() };

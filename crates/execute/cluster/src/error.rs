@@ -10,7 +10,7 @@ use workahead_sql::session::SessionError;
 
 use crate::Address;
 
-/// A cluster can't do what it was asked to.
+/// A cluster or its client has failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
@@ -22,23 +22,23 @@ pub enum ClusterError {
         /// What was given.
         text: String,
     },
-    /// Nobody answers there.
+    /// No scheduler answers there.
     #[error("no scheduler answers at {address}: {source}; is `workahead cluster` running there?")]
     Unreachable {
         /// Where it was looked for.
         address: Address,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody else answers there.
+    /// Another program answers there.
     #[error(
-        "{address} is no scheduler of Ballista 55: give the line that `workahead cluster` prints"
+        "{address} is not a scheduler of Ballista 55: give the line that `workahead cluster` prints"
     )]
     NotAScheduler {
         /// Where it was looked for.
         address: Address,
     },
-    /// Nobody would do the work.
+    /// The cluster has no executors.
     #[error("the cluster at {address} has no executors: start it again")]
     NoExecutors {
         /// Its scheduler.
@@ -52,7 +52,7 @@ pub enum ClusterError {
         /// Its scheduler.
         address: Address,
     },
-    /// The scheduler was there, and is no more.
+    /// The scheduler has ended.
     #[error(
         "the scheduler at {address} has gone in the middle of a query: start the cluster again"
     )]
@@ -63,9 +63,9 @@ pub enum ClusterError {
     /// A port is taken, or not for us.
     #[error("can't listen on {address}: {source}; choose another port, or 0 for any that is free")]
     Listen {
-        /// What was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory can't be written to.
@@ -73,7 +73,7 @@ pub enum ClusterError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Less memory than tasks.

@@ -45,11 +45,11 @@ pub struct ExecutorOptions {
     pub heartbeat: Duration,
 }
 
-/// Runs an executor until it is told to leave. `ready` is called with its name once the scheduler
+/// Runs an executor until it is stopped. `ready` is called with its name once the scheduler
 /// has it.
 ///
 /// # Errors
-/// When the scheduler can't be reached, a directory or port can't be had, or a service ends.
+/// When the scheduler can't be reached, a directory or port is unavailable, or a service ends.
 pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(), ClusterError> {
     let slots = options.slots.get();
     if options.memory_limit / slots < TASK_BYTES_MIN {
@@ -82,7 +82,7 @@ pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(
         ready(&name);
         running.await
     });
-    // Tasks that still run are of nobody's query any more.
+    // Tasks that still run belong to no query.
     runtime.shutdown_background();
     ended.map_err(|error| ClusterError::stopped("executor", error))
 }

@@ -1,9 +1,9 @@
 //! Ballista's queries, and the clients that wait for them.
 //!
-//! A client that is told the state of its query learns the query's name from it, and Ballista tells
-//! nothing before the end: until then the query can't be cancelled. Here the first state is told as
-//! soon as there is a plan. And a query whose client has gone would run on: it is known here, by
-//! the closed end of what its states go through.
+//! A client learns its query's name from the query's first state, and Ballista sends none before
+//! the end: until then the query can't be cancelled. Here the first state is sent as soon as there
+//! is a plan. And a query whose client has gone would run on: here it is detected by the closed
+//! channel of its states.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ impl Jobs {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queries that are not over, and nobody waits for; each is named once.
+    /// Running queries without a client; each is returned once.
     pub(crate) fn abandoned(&self) -> Vec<JobId> {
         let mut clients = self.clients();
         let gone = clients.extract_if(|_, client| client.is_closed());

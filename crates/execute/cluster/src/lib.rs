@@ -9,7 +9,7 @@
 //!
 //! Ballista's adaptive planner replaces the rules of a session, so a rule that swaps joins never
 //! runs there. What it can't replace is who executes a stage: [`Engine`] puts our joins into every
-//! stage that an executor receives, whoever planned it.
+//! stage that an executor receives, by any planner.
 
 #![forbid(unsafe_code)]
 

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_and_somebody_else_are_told_apart() {
+    fn no_answer_and_another_program_are_distinguished() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::new("127.0.0.1", listener.local_addr().unwrap().port());
         let other = std::thread::spawn(move || {

@@ -32,7 +32,7 @@ const MESSAGE_BYTES_MAX: u32 = 256 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a query's files stay after its end: clients are still reading the last stage's.
 const FILES_S: u64 = 60;
-/// How long it is remembered: counts are asked for after the rows.
+/// How long a finished query is remembered: its counts are requested after the rows.
 const JOBS_S: u64 = 300;
 
 /// How a scheduler is.

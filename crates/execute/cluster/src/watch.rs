@@ -2,8 +2,8 @@
 //!
 //! Ballista takes up what a dead executor left behind, but not always: its adaptive planner can
 //! lose the stage that a remade file belongs to, and then the query waits for ever. Its rows come
-//! when the last stage is done and not before, so whoever waits can begin anew without harm: an
-//! answer is given up as soon as the scheduler counts fewer executors than before it was asked.
+//! when the last stage is done and not before, so a query can be run again without harm: an
+//! answer is given up as soon as the scheduler counts fewer executors than before the query.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -17,8 +17,8 @@ use crate::{Address, ClusterError, probe};
 /// A question of some hundred bytes, beside a query.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The executors that there were before a query was asked for. Counted any later, one that was lost
-/// in between would not be missed.
+/// The number of executors before a query. Counted later, an executor that was lost in between
+/// would not be missed.
 #[derive(Debug, Clone)]
 pub struct Counted {
     address: Address,
@@ -31,7 +31,7 @@ impl Counted {
         Ok(Self { address, executors })
     }
 
-    /// One that does not answer is no reason to begin anew: there is nobody to ask.
+    /// A scheduler that does not answer is not a reason to start again.
     fn are_fewer(&self) -> bool {
         probe::executors(&self.address).is_ok_and(|executors| executors < self.executors)
     }

@@ -1,8 +1,8 @@
-//! The build side: read to its end, made into a table, and shared by whoever probes it.
+//! The build side: read to its end, made into a table, and shared by the streams that probe it.
 //!
-//! With `CollectLeft` there is one table for all partitions of the probe side: whichever of them is
-//! polled drives it, and the last to be done lets it go. With `Partitioned` each partition has its
-//! own.
+//! With `CollectLeft` there is one table for all partitions of the probe side: the partition that
+//! is polled drives the build, and the last one to end drops the table. With `Partitioned` each
+//! partition has its own.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use workahead_join::{HashJoin, JoinTable, Side};
 
-use crate::announcement::Reporter;
+use crate::dynamic_filter::BuildContribution;
 use crate::error::from_join;
 use crate::keys::KeyCollector;
-use crate::measured::Race;
 use crate::metrics::JoinMetrics;
+use crate::runtime_build_side::RuntimeBuildSide;
 use crate::translation::Translation;
 
 /// A table, and the metrics of the partition that built it.
@@ -29,48 +29,48 @@ pub(crate) struct Built {
 }
 
 impl Drop for Built {
-    /// Nobody probes it any more.
+    /// The last prober has ended.
     fn drop(&mut self) {
         self.metrics.close_table(&self.table);
     }
 }
 
-/// A table that is being made, for any number of waiters.
+/// A table that is being built, for any number of waiters.
 pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
 
-/// What may be built.
-pub(crate) enum Inputs {
-    /// The left side.
-    Planned(SendableRecordBatchStream),
-    /// The side that is found to have fewer rows; who is told of the other.
-    Measured(Box<Race>, oneshot::Sender<SendableRecordBatchStream>),
+/// The input of a build.
+pub(crate) enum BuildInput {
+    /// The left side, as planned.
+    Left(SendableRecordBatchStream),
+    /// The side that turns out to have fewer rows; the other one is sent to the prober.
+    Smaller(Box<RuntimeBuildSide>, oneshot::Sender<SendableRecordBatchStream>),
 }
 
-impl Inputs {
-    /// The side that is built, and its rows.
+impl BuildInput {
+    /// The build side, and its rows.
     async fn choose(self) -> Result<(Side, SendableRecordBatchStream)> {
         match self {
-            Self::Planned(left) => Ok((Side::Left, left)),
-            Self::Measured(race, told) => {
-                let raced = race.run().await?;
-                // Nobody listens when the join has been given up.
-                let _ = told.send(raced.probe);
-                Ok((raced.built, raced.build))
+            Self::Left(left) => Ok((Side::Left, left)),
+            Self::Smaller(sides, prober) => {
+                let chosen = sides.choose().await?;
+                // The receiver is gone when the join has been cancelled.
+                let _ = prober.send(chosen.probe);
+                Ok((chosen.build_side, chosen.build))
             }
         }
     }
 }
 
-/// What a build needs.
+/// A build before it starts.
 pub(crate) struct Build {
-    pub(crate) inputs: Inputs,
+    pub(crate) input: BuildInput,
     pub(crate) translation: Arc<Translation>,
     /// The join with this session's options and memory.
     pub(crate) join: HashJoin,
-    /// How many streams will probe the table and say that they are done.
+    /// Number of streams that will probe the table.
     pub(crate) probers: usize,
-    /// Who is told of the keys.
-    pub(crate) reporter: Option<Reporter>,
+    /// Where the keys go, if a dynamic filter is read.
+    pub(crate) contribution: Option<BuildContribution>,
     pub(crate) metrics: JoinMetrics,
 }
 
@@ -81,18 +81,18 @@ impl Build {
     }
 
     async fn run(self) -> Result<Built> {
-        if let Some(reporter) = &self.reporter {
-            reporter.start();
+        if let Some(contribution) = &self.contribution {
+            contribution.start();
         }
-        let (built, mut rows) = self.inputs.choose().await?;
+        let (built, mut rows) = self.input.choose().await?;
         let mut side = self.join.with_build_side(built).build();
         let translation = Arc::clone(&self.translation);
         let (input, build_time) = (translation.of_side(built), self.metrics.build_time.clone());
-        // The filter is for the right side, of the left one's keys. Dropped, nothing is told.
-        let reporter = self.reporter.filter(|_| built == Side::Left);
-        let mut collector = match &reporter {
-            Some(reporter) => {
-                Some(KeyCollector::new(&input.keys, &input.schema, reporter.limits())?)
+        // The filter is for the right side, of the left one's keys. Dropped, it stays empty.
+        let contribution = self.contribution.filter(|_| built == Side::Left);
+        let mut collector = match &contribution {
+            Some(contribution) => {
+                Some(KeyCollector::new(&input.keys, &input.schema, contribution.limits())?)
             }
             None => None,
         };
@@ -117,16 +117,16 @@ impl Build {
         self.metrics.strategy.add(table.choice().strategy.name());
         self.metrics.design.add(table.choice().design.name());
         self.metrics.build_side.add(built.name());
-        if let (Some(reporter), Some(collector)) = (&reporter, collector) {
-            // How many keys a table has does not count those in files.
+        if let (Some(contribution), Some(collector)) = (&contribution, collector) {
+            // The table's number of keys leaves out those in spill files.
             let keys = if table.spills() { usize::MAX } else { table.keys() };
-            reporter.report(collector.finish(keys)?)?;
+            contribution.complete(collector.finish(keys)?)?;
         }
         Ok(Built { table: Arc::new(table), metrics: self.metrics.clone() })
     }
 }
 
-/// A stream of no batches, in place of one that is no longer needed.
+/// An empty stream, in place of one that is no longer needed.
 pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStream {
     use datafusion_physical_plan::EmptyRecordBatchStream;
     Box::pin(EmptyRecordBatchStream::new(like.schema()))
@@ -134,34 +134,55 @@ pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStre
 
 /// The one table of `CollectLeft`.
 #[derive(Default)]
-pub(crate) struct OneTable {
-    state: Mutex<(Option<SharedTable>, usize)>,
+pub(crate) struct CollectedTable {
+    state: Mutex<Collected>,
 }
 
-impl OneTable {
-    /// The table, started by whoever asks first.
+#[derive(Default)]
+struct Collected {
+    table: Option<SharedTable>,
+    /// Probers that have ended.
+    ended: usize,
+}
+
+impl CollectedTable {
+    /// The table, started by the first caller.
     pub(crate) fn get(&self, start: impl FnOnce() -> Result<SharedTable>) -> Result<SharedTable> {
         let mut state = self.state.lock();
-        if let Some(table) = &state.0 {
+        if let Some(table) = &state.table {
             return Ok(table.clone());
         }
         let table = start()?;
-        *state = (Some(table.clone()), 0);
+        *state = Collected { table: Some(table.clone()), ended: 0 };
         Ok(table)
     }
 
-    /// One of so many probers is done: with the last of them the table's memory goes.
-    pub(crate) fn done(&self, probers: usize) {
-        let mut state = self.state.lock();
-        state.1 += 1;
-        if state.1 == probers {
-            *state = (None, 0);
-        }
+    /// One of `probers` streams over the table.
+    pub(crate) fn prober(table: &Arc<Self>, probers: usize) -> CollectedProber {
+        CollectedProber { table: Arc::clone(table), probers }
     }
 }
 
-impl std::fmt::Debug for OneTable {
+impl std::fmt::Debug for CollectedTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OneTable").field("done", &self.state.lock().1).finish_non_exhaustive()
+        let ended = self.state.lock().ended;
+        f.debug_struct("CollectedTable").field("ended", &ended).finish_non_exhaustive()
+    }
+}
+
+/// One of the streams that probe a collected table.
+pub(crate) struct CollectedProber {
+    table: Arc<CollectedTable>,
+    probers: usize,
+}
+
+impl CollectedProber {
+    /// Ends the stream's use of the table; the last one frees its memory.
+    pub(crate) fn end(self) {
+        let mut state = self.table.state.lock();
+        state.ended += 1;
+        if state.ended == self.probers {
+            *state = Collected::default();
+        }
     }
 }

@@ -20,7 +20,7 @@ use datafusion_proto::physical_plan::{
 };
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
-use crate::node::{hash_join, over};
+use crate::plan::{as_hash_join, with_inputs};
 use crate::{Choices, Settings, SidewaysFilterExec, WorkaheadJoinExec};
 
 /// What our bytes begin with; the number is that of the format.
@@ -83,8 +83,9 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         let (choices, node) = told(ours)?;
         let node = PhysicalPlanNode::try_decode(node)?;
         let context = PhysicalPlanDecodeContext::new(context, self);
-        let plan = over(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
-        let plan = hash_join(plan)
+        let plan =
+            with_inputs(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
+        let plan = as_hash_join(plan)
             .ok_or_else(|| internal_datafusion_err!("the bytes of a join hold another node"))?;
         Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?.with_choices(choices)))
     }
@@ -104,7 +105,7 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         };
         let empty = |input: &Arc<dyn ExecutionPlan>| Arc::new(EmptyExec::new(input.schema())) as _;
         let inputs = ours.children().into_iter().map(empty).collect();
-        let plan = over(Arc::clone(ours.planned()) as _, inputs)?;
+        let plan = with_inputs(Arc::clone(ours.planned()) as _, inputs)?;
         bytes.extend_from_slice(MARK);
         bytes.extend_from_slice(ours.choices().words().as_bytes());
         bytes.push(b'\n');

@@ -1,10 +1,10 @@
-//! Errors on their way through the join and back.
+//! Errors of DataFusion and of the join, converted into each other.
 
 use arrow::error::ArrowError;
 use datafusion_common::error::DataFusionError;
 use workahead_join::{JoinError, SpillError};
 
-/// An error of the engine, to be carried through the join.
+/// An error of DataFusion, to be carried through the join.
 pub(crate) fn into_arrow(error: DataFusionError) -> ArrowError {
     match error {
         DataFusionError::ArrowError(error, _) => *error,
@@ -12,7 +12,7 @@ pub(crate) fn into_arrow(error: DataFusionError) -> ArrowError {
     }
 }
 
-/// An error of the join. One of the engine's that was carried through it comes out as it went in.
+/// An error of the join. A DataFusion error that was carried through the join is unchanged.
 pub(crate) fn from_join(error: JoinError) -> DataFusionError {
     match error {
         JoinError::Limit(_)

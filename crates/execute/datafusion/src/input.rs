@@ -1,11 +1,11 @@
-//! One side of a join as the join gets it: the columns that are needed, and keys that are computed.
+//! One side's batches in the form that the join takes: the needed columns, and computed keys.
 //!
 //! ```text
-//! child's batch   a  b  c  d          join on b = …, c + 1 = …; d goes out
+//! child's batch   a  b  c  d          join on b = …, c + 1 = …; d is in the output
 //! join's batch       b     d  c+1
 //! ```
 //!
-//! A column that nobody reads again is not held in the build side's memory.
+//! Columns that are not read again take no memory of the build side.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Input {
         Ok(Self { columns, computed, keys: positions, schema })
     }
 
-    /// Where a column of the child is, if it was asked for.
+    /// The position of a column of the child, if it is needed.
     pub(crate) fn position(&self, column: usize) -> Option<usize> {
         self.columns.binary_search(&column).ok()
     }

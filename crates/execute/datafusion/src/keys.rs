@@ -1,5 +1,4 @@
-//! What the build side's keys are like, for the probe side's scan: their bounds, and if they are
-//! few, their values.
+//! The build side's keys, for the dynamic filter: their bounds, and if they are few, their values.
 
 use std::sync::Arc;
 
@@ -12,11 +11,11 @@ use datafusion_common::error::Result;
 use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 
-/// Values of a list by which rows are dropped, at least. Each row is asked by a hash; a scan would
-/// ask each row group's bounds by each value.
+/// The least length limit of a list by which rows are dropped. Each row is looked up by a hash; a
+/// scan compares each row group's bounds with each value.
 const ROWS_LIST: usize = 1024;
 
-/// How many values may go into a list.
+/// Limits of a list of values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListLimits {
     bytes: usize,
@@ -45,7 +44,7 @@ pub(crate) struct Bounds {
     pub(crate) max: ScalarValue,
 }
 
-/// What is known of one complete build side, or of several.
+/// The keys of one complete build side, or of several.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyReport {
     pub(crate) rows: usize,
@@ -137,7 +136,7 @@ impl KeyCollector {
 }
 
 impl KeyReport {
-    /// What is known of two build sides together, for sides that were both complete.
+    /// The keys of two build sides together, for sides that were both complete.
     pub(crate) fn and(self, other: Self, limits: ListLimits) -> Result<Self> {
         if self.rows == 0 {
             return Ok(other);

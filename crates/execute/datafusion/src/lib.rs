@@ -12,27 +12,28 @@
 //!
 //! The join itself is [`workahead_join`]; this crate is the translation. A planned
 //! [`HashJoinExec`](datafusion_physical_plan::joins::HashJoinExec) stays inside our node as its
-//! *description*: properties, statistics and push-down are DataFusion's own words about the same
-//! join, so that they can't drift apart. What is ours is the execution, the metrics, and when the
+//! *description*: properties, statistics and push-down are computed by DataFusion's own code, so
+//! that they can't drift apart. What is ours is the execution, the metrics, and when the
 //! dynamic filter is filled.
 
 #![forbid(unsafe_code)]
 
-mod announcement;
 mod build;
 #[cfg(feature = "proto")]
 mod codec;
+mod dynamic_filter;
 mod error;
 mod input;
 mod keys;
-mod measured;
 mod memory;
 mod metrics;
 mod node;
 mod options;
-mod passes;
+mod plan;
+mod pushdown_mapping;
 mod residual;
 mod rule;
+mod runtime_build_side;
 mod sideways;
 mod sideways_filter;
 mod sort_merge;

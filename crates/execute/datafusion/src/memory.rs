@@ -1,7 +1,6 @@
-//! DataFusion's memory pool and temporary directories, for the join to use as its own.
+//! DataFusion's memory pool and temporary directories, in the form that the join takes them.
 //!
-//! A join that must keep the probe side's order can't spill, because what was spilled comes last.
-//! Where there is no order, or no limit, nothing is lost by it.
+//! A join that must keep the probe side's order can't spill, because spilled rows come last.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -56,27 +55,26 @@ impl MemoryPool for Memory {
     }
 }
 
-/// How many tables of one join are there, each with its share of the memory.
+/// The number of tables of one join, each with an equal share of the memory.
 ///
-/// Partitions that are joined each on its own, at the same time, would leave it to chance who is
-/// short: whichever began first would take all, and none can make room for another. Elsewhere, in a
-/// task of a cluster, one partition is all there is.
+/// Partitions are joined independently and at the same time: the first to start would take all
+/// memory, and none can make room for another. In a task of a cluster there is one partition only.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables(Arc<AtomicUsize>);
 
 impl Tables {
-    /// The memory of one more.
+    /// The share of one more table.
     pub(crate) fn share(&self, memory: Arc<Memory>) -> Arc<dyn MemoryPool> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Arc::new(Share { memory, tables: self.clone(), used: AtomicUsize::new(0) })
     }
 }
 
-/// Of a limit, what a join leaves to the exchanges that feed it: they hold batches on their way,
-/// and DataFusion's come to no end when two of them are short at once (apache/datafusion#24883).
+/// One part in this many of a limit is left to the exchanges that feed the join: they hold batches
+/// on their way, and DataFusion's block each other when two run short (apache/datafusion#24883).
 const BESIDE_SHARE: usize = 4;
 
-/// What one table may take: an equal part, as many as there are now.
+/// One table's share: the limit divided by the current number of tables.
 #[derive(Debug)]
 struct Share {
     memory: Arc<Memory>,
@@ -117,14 +115,14 @@ impl Drop for Share {
     }
 }
 
-/// Most bytes that joins leave behind for the next ones.
+/// Most bytes of pages that are kept for later joins.
 const KEEP_BYTES: usize = 512 << 20;
 
-/// What tables and columns lie on. A query has many joins, and the first touch of fresh memory can
+/// The pages of tables and columns. A query has many joins, and the first touch of fresh memory can
 /// cost more than any of them.
 static PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEEP_BYTES));
 
-/// Pages of joins before, unless memory has a limit: what is idle is not charged to anybody.
+/// Pages of earlier joins, unless memory has a limit: idle pages are not charged to any consumer.
 pub(crate) fn page_pool(context: &TaskContext) -> Option<PagePool> {
     let limit = context.memory_pool().memory_limit();
     (!matches!(limit, MemoryLimit::Finite(_))).then(|| PAGES.clone())

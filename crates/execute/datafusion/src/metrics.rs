@@ -1,4 +1,4 @@
-//! What a join counts: DataFusion's names where it has one, and what only we know.
+//! Metrics of a join: DataFusion's names where it has one, and our own.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -77,7 +77,7 @@ impl JoinMetrics {
         }
     }
 
-    /// Adds what a table came to, once: it is the same for all that probe it.
+    /// Adds a table's figures, once: all its probers share them.
     pub(crate) fn close_table(&self, table: &JoinTable) {
         let spilled = table.spill_metrics();
         self.spill_count.add(spilled.files as usize);
@@ -86,21 +86,21 @@ impl JoinMetrics {
         self.build_mem_used.set_max(table.peak_memory_bytes());
     }
 
-    /// Adds what a prober did.
+    /// Adds a prober's figures.
     pub(crate) fn add(&self, done: ProbeMetrics, join_type: JoinType) {
         let (probed, matched) = (done.probe_rows as usize, done.matched_rows as usize);
         self.probe_hit_rate.add_part(matched);
         self.probe_hit_rate.add_total(probed);
-        let alone = match join_type {
+        let unmatched = match join_type {
             JoinType::Inner | JoinType::Left => 0,
             JoinType::Right | JoinType::Full => probed - matched,
             _ => return,
         };
-        self.avg_fanout.add_part(done.output_rows as usize - alone);
+        self.avg_fanout.add_part(done.output_rows as usize - unmatched);
         self.avg_fanout.add_total(matched);
     }
 
-    /// Adds the work to the time that every operator has. Once, when a stream is over.
+    /// Adds build and probe time to the operator's compute time. Once, at the end of a stream.
     pub(crate) fn close(&self) {
         self.baseline.elapsed_compute().add(&self.build_time);
         self.baseline.elapsed_compute().add(&self.join_time);
@@ -108,7 +108,7 @@ impl JoinMetrics {
     }
 }
 
-/// A metric that is a word; several when partitions differ.
+/// A metric whose value is a name; several names when partitions differ.
 #[derive(Debug, Default)]
 pub(crate) struct Words(Mutex<BTreeSet<String>>);
 
@@ -143,7 +143,7 @@ impl CustomMetricValue for Words {
     }
 
     fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
-        // Never two locks at a time: the other may be this one.
+        // Never two locks at a time: the other metric may be this one.
         let other = other.as_any().downcast_ref::<Self>().map(|other| other.0.lock().clone());
         other.is_some_and(|words| *self.0.lock() == words)
     }

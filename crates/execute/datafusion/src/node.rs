@@ -10,9 +10,7 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Statistics, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::make_cooperative;
-use datafusion_physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion_physical_plan::expressions::DynamicFilterPhysicalExpr;
 use datafusion_physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
@@ -30,19 +28,21 @@ use futures::FutureExt;
 use tokio::sync::oneshot;
 use workahead_join::{HashJoin, MemoryPool, Order, limited_batch_rows};
 
-use crate::announcement::{Announcement, Reporter};
-use crate::build::{Build, Inputs, OneTable, SharedTable};
+use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
+use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
-use crate::measured::Race;
 use crate::memory::{Memory, Tables, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
 use crate::options::{BuildFrom, Choices, Settings};
+use crate::plan::{as_hash_join, with_inputs};
+use crate::runtime_build_side::RuntimeBuildSide;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::stream::{JoinStream, Probe};
 use crate::translation::Translation;
 
-/// What `EXPLAIN` says of DataFusion's own node, and of ours instead.
-const NAMES: (&str, &str) = ("HashJoinExec", "WorkaheadJoinExec");
+/// The name of DataFusion's own node in `EXPLAIN`, and ours in its place.
+const STOCK_NAME: &str = "HashJoinExec";
+const NAME: &str = "WorkaheadJoinExec";
 
 /// A hash join done by Workahead.
 ///
@@ -54,8 +54,8 @@ pub struct WorkaheadJoinExec {
     translation: Arc<Translation>,
     settings: Settings,
     choices: Choices,
-    table: Arc<OneTable>,
-    announcement: OnceLock<Arc<Announcement>>,
+    table: Arc<CollectedTable>,
+    dynamic_filter: OnceLock<Arc<DynamicFilterAccumulator>>,
     tables: Tables,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -64,7 +64,7 @@ impl WorkaheadJoinExec {
     /// In place of a planned hash join.
     ///
     /// # Errors
-    /// When the join is one that Workahead can't do, with the reason: leave it as it is.
+    /// When the join is not supported, with the reason: leave it to DataFusion.
     pub fn try_new(plan: Arc<HashJoinExec>, settings: Settings) -> Result<Self> {
         let translation = Arc::new(Translation::of(&plan)?);
         Ok(Self {
@@ -73,29 +73,29 @@ impl WorkaheadJoinExec {
             settings,
             choices: Choices::default(),
             table: Arc::default(),
-            announcement: OnceLock::new(),
+            dynamic_filter: OnceLock::new(),
             tables: Tables::default(),
             metrics: ExecutionPlanMetricsSet::new(),
         })
     }
 
-    /// The same, told how to go about it.
+    /// The same with other options.
     #[must_use]
     pub fn with_choices(self, choices: Choices) -> Self {
         Self { choices, ..self }
     }
 
-    /// What it was told.
+    /// The options of this join.
     #[must_use]
     pub fn choices(&self) -> Choices {
         self.choices
     }
 
-    /// Whether the side that is built is only known when both are read: never where one table is
-    /// probed by several streams, or an order of the right side is promised, or `NOT IN` of a null
-    /// has to see one side whole before the other.
+    /// Whether the build side is chosen at run time: never where one table is probed by several
+    /// streams, or an order of the right side is promised, or `NOT IN` of a null has to see one
+    /// whole side before the other.
     #[must_use]
-    pub fn measures(&self) -> bool {
+    pub fn chooses_build_side(&self) -> bool {
         self.choices.build_from == BuildFrom::Measured
             && matches!(self.mode(), PartitionMode::CollectLeft | PartitionMode::Partitioned)
             && self.probers() == 1
@@ -103,18 +103,18 @@ impl WorkaheadJoinExec {
             && self.plan.right().output_ordering().is_none()
     }
 
-    /// The join in DataFusion's words.
+    /// DataFusion's description of the join.
     #[must_use]
     pub fn planned(&self) -> &Arc<HashJoinExec> {
         &self.plan
     }
 
-    /// A plan that DataFusion made of ours, ours again.
-    fn again(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(join) = hash_join(Arc::clone(&plan)) else { return Ok(plan) };
-        let mut again = Self::try_new(join, self.settings)?.with_choices(self.choices);
-        again.metrics = self.metrics.clone();
-        Ok(Arc::new(again))
+    /// Our node for a plan that DataFusion has derived from our description.
+    fn rewrap(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Ok(plan) };
+        let mut node = Self::try_new(join, self.settings)?.with_choices(self.choices);
+        node.metrics = self.metrics.clone();
+        Ok(Arc::new(node))
     }
 
     fn planned_dyn(&self) -> Arc<dyn ExecutionPlan> {
@@ -142,7 +142,7 @@ impl WorkaheadJoinExec {
         }
     }
 
-    /// How many tables are built in all.
+    /// Number of tables that are built in all.
     fn builds(&self) -> usize {
         match self.mode() {
             PartitionMode::CollectLeft => 1,
@@ -150,7 +150,7 @@ impl WorkaheadJoinExec {
         }
     }
 
-    /// How many streams probe one table.
+    /// Number of streams that probe one table.
     fn probers(&self) -> usize {
         match self.mode() {
             PartitionMode::CollectLeft => self.plan.right().output_partitioning().partition_count(),
@@ -158,23 +158,27 @@ impl WorkaheadJoinExec {
         }
     }
 
-    /// Where the keys are announced, if anybody below the probe side listens.
-    fn announcement(&self, context: &TaskContext) -> Result<Option<Arc<Announcement>>> {
+    /// The accumulator of the dynamic filter, if a node of the probe side reads it.
+    fn dynamic_filter(
+        &self,
+        context: &TaskContext,
+    ) -> Result<Option<Arc<DynamicFilterAccumulator>>> {
         let Some(filter) = self.plan.dynamic_expressions_produced().pop() else { return Ok(None) };
         let Some(id) = filter.expression_id() else { return Ok(None) };
         let limits = ListLimits::of(context.session_config().options());
-        let limits = match listener(self.plan.right(), id)? {
-            Listener::Nobody => return Ok(None),
-            Listener::Scan => limits,
-            Listener::Sideways => limits.for_rows(),
+        let limits = match filter_reader(self.plan.right(), id)? {
+            FilterReader::None => return Ok(None),
+            FilterReader::Scan => limits,
+            FilterReader::SidewaysFilter => limits.for_rows(),
         };
         let filter = filter as Arc<dyn Any + Send + Sync>;
         let Ok(filter) = filter.downcast::<DynamicFilterPhysicalExpr>() else { return Ok(None) };
-        let new = || Arc::new(Announcement::new(&self.plan, filter, self.builds(), limits));
-        Ok(Some(Arc::clone(self.announcement.get_or_init(new))))
+        let builds = self.builds();
+        let new = || DynamicFilterAccumulator::new(&self.plan, filter, builds, limits);
+        Ok(Some(Arc::clone(self.dynamic_filter.get_or_init(|| Arc::new(new())))))
     }
 
-    /// The join as this session wants it.
+    /// The join with this session's memory, batch length and options.
     fn join(&self, name: String, context: &TaskContext) -> Result<HashJoin> {
         let config = context.session_config().options();
         // The promise of an order is worth something only where there is one.
@@ -208,98 +212,92 @@ impl WorkaheadJoinExec {
         })
     }
 
-    /// The table of a partition, or the one of all.
-    fn start(&self, of: &Partition<'_>, inputs: Inputs) -> Result<SharedTable> {
+    /// Starts the build of a partition's table, or of the one for all partitions.
+    fn start(&self, of: &Partition<'_>, input: BuildInput) -> Result<SharedTable> {
         let name = match self.mode() {
             PartitionMode::CollectLeft => "WorkaheadJoin".to_owned(),
             _ => format!("WorkaheadJoin[{}]", of.build),
         };
-        let reporter =
-            of.announcement.map(|announcement| Reporter::new(Arc::clone(announcement), of.build));
+        let filter = of.dynamic_filter;
+        let contribution =
+            filter.map(|filter| BuildContribution::new(Arc::clone(filter), of.build));
         let build = Build {
-            inputs,
+            input,
             translation: Arc::clone(&self.translation),
             join: self.join(name, of.context)?,
             probers: self.probers(),
-            reporter,
+            contribution,
             metrics: of.metrics.clone(),
         };
         Ok(build.start())
     }
 
-    /// A table of one of both sides, and the stream of the other.
-    fn measured(&self, of: &Partition<'_>) -> Result<(SharedTable, SendableRecordBatchStream)> {
+    /// The table of the side that turns out to have fewer rows, and the stream of the other one.
+    fn build_smaller(
+        &self,
+        of: &Partition<'_>,
+    ) -> Result<(SharedTable, SendableRecordBatchStream)> {
         let side = |side: &Arc<dyn ExecutionPlan>| side.execute(of.build, Arc::clone(of.context));
         let (left, right) = (side(self.plan.left())?, side(self.plan.right())?);
         let schema = right.schema();
-        let (told, other) = oneshot::channel::<SendableRecordBatchStream>();
-        let race = Box::new(Race::new(left, right, of.context));
-        // Asked when the table is there, and then it is told.
-        let other = other.map(|other| other.unwrap_or_else(|_| unreachable!("told before")));
-        let other = RecordBatchStreamAdapter::new(schema, other.flatten_stream());
-        Ok((self.start(of, Inputs::Measured(race, told))?, Box::pin(other)))
+        let (sender, probe) = oneshot::channel::<SendableRecordBatchStream>();
+        let sides = Box::new(RuntimeBuildSide::new(left, right, of.context));
+        // Polled only once the table is built, and the probe side is sent before that.
+        let probe = probe.map(|probe| probe.unwrap_or_else(|_| unreachable!("sent before")));
+        let probe = RecordBatchStreamAdapter::new(schema, probe.flatten_stream());
+        Ok((self.start(of, BuildInput::Smaller(sides, sender))?, Box::pin(probe)))
     }
 }
 
-/// What is done for a table in one partition.
+/// One partition's part in a table.
 struct Partition<'a> {
     /// The table's number.
     build: usize,
     context: &'a Arc<TaskContext>,
-    announcement: Option<&'a Arc<Announcement>>,
+    dynamic_filter: Option<&'a Arc<DynamicFilterAccumulator>>,
     metrics: &'a JoinMetrics,
 }
 
-/// The plan as a hash join, if it is one.
-pub(crate) fn hash_join(plan: Arc<dyn ExecutionPlan>) -> Option<Arc<HashJoinExec>> {
-    (plan as Arc<dyn Any + Send + Sync>).downcast().ok()
-}
-
-/// A plan of the same node over other inputs.
-pub(crate) fn over(
-    plan: Arc<dyn ExecutionPlan>,
-    inputs: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-}
-
-/// Who reads a dynamic filter.
+/// The kind of node that reads a dynamic filter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Listener {
-    Nobody,
-    /// To skip files and row groups.
+enum FilterReader {
+    None,
+    /// Skips files and row groups by it.
     Scan,
-    /// To drop rows.
-    Sideways,
+    /// Drops rows by it.
+    SidewaysFilter,
 }
 
-/// Who reads an expression in a plan.
-fn listener(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<Listener> {
-    let mut listener = Listener::Nobody;
+/// The reader of an expression in a plan that makes most of it.
+fn filter_reader(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<FilterReader> {
+    let mut found = FilterReader::None;
     plan.apply(|node| {
-        let reader =
-            if node.is::<SidewaysFilterExec>() { Listener::Sideways } else { Listener::Scan };
+        let reader = if node.is::<SidewaysFilterExec>() {
+            FilterReader::SidewaysFilter
+        } else {
+            FilterReader::Scan
+        };
         node.apply_expressions(&mut |root| {
             root.apply(|expression| {
                 if expression.expression_id() != Some(id) {
                     return Ok(TreeNodeRecursion::Continue);
                 }
-                listener = listener.max(reader);
+                found = found.max(reader);
                 Ok(TreeNodeRecursion::Stop)
             })
         })?;
-        Ok(match listener {
-            Listener::Sideways => TreeNodeRecursion::Stop,
-            Listener::Nobody | Listener::Scan => TreeNodeRecursion::Continue,
+        Ok(match found {
+            FilterReader::SidewaysFilter => TreeNodeRecursion::Stop,
+            FilterReader::None | FilterReader::Scan => TreeNodeRecursion::Continue,
         })
     })?;
-    Ok(listener)
+    Ok(found)
 }
 
-/// What DataFusion's node says of itself, with a name changed.
-struct Renamed<'a>(&'a HashJoinExec, DisplayFormatType);
+/// The display of DataFusion's node as a string.
+struct Description<'a>(&'a HashJoinExec, DisplayFormatType);
 
-impl fmt::Display for Renamed<'_> {
+impl fmt::Display for Description<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt_as(self.1, f)
     }
@@ -307,21 +305,25 @@ impl fmt::Display for Renamed<'_> {
 
 impl DisplayAs for WorkaheadJoinExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = Renamed(&self.plan, format).to_string();
-        match text.strip_prefix(NAMES.0) {
-            Some(rest) => write!(f, "{}{rest}", NAMES.1)?,
+        let text = Description(&self.plan, format).to_string();
+        match text.strip_prefix(STOCK_NAME) {
+            Some(rest) => write!(f, "{NAME}{rest}")?,
             None => f.write_str(&text)?,
         }
         let tree = matches!(format, DisplayFormatType::TreeRender);
-        let build_from = if self.measures() { BuildFrom::Measured } else { BuildFrom::Planned };
+        let build_from =
+            if self.chooses_build_side() { BuildFrom::Measured } else { BuildFrom::Planned };
         let mut forced = Choices { build_from, ..self.choices }.forced().into_iter();
-        forced.try_for_each(|told| if tree { writeln!(f, "{told}") } else { write!(f, ", {told}") })
+        forced.try_for_each(|option| match tree {
+            true => writeln!(f, "{option}"),
+            false => write!(f, ", {option}"),
+        })
     }
 }
 
 impl ExecutionPlan for WorkaheadJoinExec {
     fn name(&self) -> &str {
-        NAMES.1
+        NAME
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -337,7 +339,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        if self.measures() {
+        if self.chooses_build_side() {
             return vec![false; 2];
         }
         ExecutionPlan::maintains_input_order(self.plan.as_ref())
@@ -363,14 +365,14 @@ impl ExecutionPlan for WorkaheadJoinExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.again(self.planned_dyn().replace_children(children, options)?)
+        self.rewrap(self.planned_dyn().replace_children(children, options)?)
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        over(self, children)
+        with_inputs(self, children)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -385,20 +387,21 @@ impl ExecutionPlan for WorkaheadJoinExec {
     ) -> Result<SendableRecordBatchStream> {
         self.check_partitions()?;
         let metrics = JoinMetrics::new(partition, &self.metrics);
-        let announcement = self.announcement(&context)?;
-        let (collects, measures) = (self.mode() == PartitionMode::CollectLeft, self.measures());
-        let shared = collects && !measures;
+        let dynamic_filter = self.dynamic_filter(&context)?;
+        let collects = self.mode() == PartitionMode::CollectLeft;
+        let at_run_time = self.chooses_build_side();
+        let shared = collects && !at_run_time;
         let of = Partition {
             build: if collects { 0 } else { partition },
             context: &context,
-            announcement: announcement.as_ref(),
+            dynamic_filter: dynamic_filter.as_ref(),
             metrics: &metrics,
         };
-        let (table, input) = if measures {
-            self.measured(&of)?
+        let (table, input) = if at_run_time {
+            self.build_smaller(&of)?
         } else {
             let left = || self.plan.left().execute(of.build, Arc::clone(&context));
-            let start = || self.start(&of, Inputs::Planned(left()?));
+            let start = || self.start(&of, BuildInput::Left(left()?));
             let table = if shared { self.table.get(start)? } else { start()? };
             (table, self.plan.right().execute(partition, Arc::clone(&context))?)
         };
@@ -407,16 +410,16 @@ impl ExecutionPlan for WorkaheadJoinExec {
             table: Some(table),
             translation: Arc::clone(&self.translation),
             join_type: *self.plan.join_type(),
-            // One table for all is announced before it is handed out; and what is being read
-            // already does not wait.
-            announcement: announcement.filter(|_| !shared && !measures),
-            shared: shared.then(|| (Arc::clone(&self.table), self.probers())),
+            // One table for all partitions completes the filter before it is handed out, and an
+            // input that is being read already does not wait.
+            dynamic_filter: dynamic_filter.filter(|_| !shared && !at_run_time),
+            collected: shared.then(|| CollectedTable::prober(&self.table, self.probers())),
             fetch: self.plan.fetch(),
             schema: self.schema(),
             metrics,
         });
-        // A probe batch of many matches gives many batches without waiting for anything, and
-        // whoever wants the thread, or the query to end, would wait for all of them.
+        // A probe batch of many matches gives many batches without waiting for anything; other
+        // tasks of the thread, and cancellation, would wait for all of them.
         Ok(make_cooperative(Box::pin(joined)))
     }
 
@@ -445,7 +448,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let swapped = self.plan.try_swapping_with_projection(projection)?;
-        swapped.map(|plan| self.again(plan)).transpose()
+        swapped.map(|plan| self.rewrap(plan)).transpose()
     }
 
     fn gather_filters_for_pushdown(
@@ -463,9 +466,9 @@ impl ExecutionPlan for WorkaheadJoinExec {
         result: ChildPushdownResult,
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let mut told = self.plan.handle_child_pushdown_result(phase, result, config)?;
-        told.updated_node = told.updated_node.map(|plan| self.again(plan)).transpose()?;
-        Ok(told)
+        let mut result = self.plan.handle_child_pushdown_result(phase, result, config)?;
+        result.updated_node = result.updated_node.map(|plan| self.rewrap(plan)).transpose()?;
+        Ok(result)
     }
 
     fn supports_limit_pushdown(&self) -> bool {
@@ -477,6 +480,6 @@ impl ExecutionPlan for WorkaheadJoinExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        self.again(self.plan.with_fetch(limit)?).ok()
+        self.rewrap(self.plan.with_fetch(limit)?).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The part of a join's condition that is no equality.
+//! The residual predicate: the part of a join's condition that is not an equality.
 
 use std::sync::Arc;
 

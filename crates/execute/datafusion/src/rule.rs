@@ -15,7 +15,7 @@ use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::joins::PartitionMode;
 
-use crate::node::hash_join;
+use crate::plan::as_hash_join;
 use crate::{
     Choices, HashInsteadOfSortMerge, Settings, SidewaysFilters, WorkaheadJoinExec, WorkaheadOptions,
 };
@@ -35,7 +35,7 @@ pub struct WorkaheadJoins {
 }
 
 impl WorkaheadJoins {
-    /// The rule; most want [`insert_rules`].
+    /// The rule alone; [`insert_rules`] adds all of ours.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings }
@@ -46,7 +46,7 @@ impl WorkaheadJoins {
         plan: Arc<dyn ExecutionPlan>,
         choices: Choices,
     ) -> Transformed<Arc<dyn ExecutionPlan>> {
-        let Some(join) = hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
+        let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
         if *join.partition_mode() == PartitionMode::Auto {
             return Transformed::no(plan);
         }

@@ -1,5 +1,5 @@
-//! Sideways information passing: what a join knows of its keys drops rows below the joins and
-//! aggregates beneath it.
+//! Sideways information passing: a join's build keys drop rows below the joins and aggregates of
+//! its probe side.
 //!
 //! ```text
 //! join, built from 57 orders ── orders in (…) ──┐
@@ -11,11 +11,11 @@
 //!
 //! DataFusion takes a dynamic filter down to scans, which skip files and row groups. A scan of
 //! memory can't, and one of Parquet reads whole pages; then joins and aggregates in between do all
-//! their work for rows that the join above drops. Which columns of a node are which of its inputs'
-//! is found by place ([`passes`]): names repeat. Keys are plain columns on all the way, so that
-//! nothing is computed of rows that a join would have kept from it. (Beeri and Ramakrishnan, "On
-//! the power of magic", 1987; Ives and Taylor, "Sideways information passing for push-style query
-//! processing", 2008.)
+//! their work for rows that the join above drops. Columns of a node are
+//! mapped to those of its inputs by position ([`pushdown_mappings`]), since names repeat. Keys are
+//! plain columns all the way down, so that no expression sees rows that a join above it would have
+//! dropped. (Beeri and Ramakrishnan, "On the power of magic", 1987; Ives and Taylor, "Sideways
+//! information passing for push-style query processing", 2008.)
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::node::over;
-use crate::passes::passes;
+use crate::plan::with_inputs;
+use crate::pushdown_mapping::pushdown_mappings;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::{WorkaheadJoinExec, WorkaheadOptions};
 
@@ -65,14 +65,14 @@ fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPl
     let no = Ok(Transformed::no(Arc::clone(&plan)));
     let Some(join) = plan.downcast_ref::<WorkaheadJoinExec>() else { return no };
     let plain = |key: &Arc<dyn PhysicalExpr>| key.is::<Column>();
-    if join.measures() || !join.planned().on().iter().all(|(_, right)| plain(right)) {
+    if join.chooses_build_side() || !join.planned().on().iter().all(|(_, right)| plain(right)) {
         return no;
     }
     let Some(filter) = join.dynamic_expressions_produced().pop() else { return no };
     let [left, right] = join.children()[..] else { return no };
     match sink(right, &filter, Worth::Nothing)? {
         Some(right) => {
-            Ok(Transformed::yes(over(Arc::clone(&plan), vec![Arc::clone(left), right])?))
+            Ok(Transformed::yes(with_inputs(Arc::clone(&plan), vec![Arc::clone(left), right])?))
         }
         None => no,
     }
@@ -95,7 +95,7 @@ fn sink(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
     let mut sunk = false;
-    for (child, columns) in children.iter_mut().zip(passes(plan)) {
+    for (child, columns) in children.iter_mut().zip(pushdown_mappings(plan)) {
         let Some(filter) = moved(filter, child, &columns)? else { continue };
         if let Some(with) = sink(child, &filter, below(plan, worth))? {
             *child = with;
@@ -103,7 +103,7 @@ fn sink(
         }
     }
     if sunk {
-        return over(Arc::clone(plan), children).map(Some);
+        return with_inputs(Arc::clone(plan), children).map(Some);
     }
     if worth == Worth::Nothing {
         return Ok(None);

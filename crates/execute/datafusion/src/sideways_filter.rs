@@ -1,7 +1,7 @@
 //! A filter by the keys of a join further up, where it pays.
 //!
-//! It may let any row pass: the join drops those that match nothing. So there is no need to wait
-//! until the join is built, nor to go on where most rows pass.
+//! It may let any row pass, because the join drops those that match nothing. So it need not wait
+//! until the join is built, and stops testing while most rows pass.
 
 use std::fmt;
 use std::pin::Pin;
@@ -27,14 +27,14 @@ use datafusion_physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
-use crate::node::over;
+use crate::plan::with_inputs;
 
-/// Of a hundred rows, how many may pass for a batch to be filtered: the others are copied.
-const PASS_MOST: usize = 60;
-/// Batches that are not asked about after one of which more would have passed.
-const BATCHES_WITHOUT: usize = 16;
+/// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
+const PASSED_PERCENT_MAX: usize = 60;
+/// Batches that pass untested after one of which more rows passed.
+const UNTESTED_BATCHES: usize = 16;
 
-/// Drops rows that a join further up would drop, and more of them the more that pays.
+/// Drops rows that a join further up would drop, as long as it drops enough of them.
 #[derive(Debug)]
 pub struct SidewaysFilterExec {
     input: Arc<dyn ExecutionPlan>,
@@ -102,10 +102,10 @@ impl ExecutionPlan for SidewaysFilterExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        over(self, children)
+        with_inputs(self, children)
     }
 
-    /// Without the filter: the join that is run again has another one.
+    /// Without the filter: the join makes another one when it runs again.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::clone(&self.input))
     }
@@ -117,11 +117,11 @@ impl ExecutionPlan for SidewaysFilterExec {
     ) -> Result<SendableRecordBatchStream> {
         let batch_rows = context.session_config().batch_size();
         let coalescer = BatchCoalescer::new(self.schema(), batch_rows);
-        Ok(Box::pin(Sifted {
+        Ok(Box::pin(FilteredStream {
             input: self.input.execute(partition, context)?,
             filter: Arc::clone(&self.filter),
             coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
-            without: 0,
+            untested: 0,
             ended: false,
             baseline: BaselineMetrics::new(&self.metrics, partition),
             dropped: MetricBuilder::new(&self.metrics).counter("dropped_rows", partition),
@@ -145,24 +145,24 @@ impl ExecutionPlan for SidewaysFilterExec {
     }
 }
 
-/// The rows that are left.
-struct Sifted {
+/// The rows that pass.
+struct FilteredStream {
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
     /// Few rows of many batches.
     coalescer: BatchCoalescer,
-    /// Batches to come that are not asked about.
-    without: usize,
+    /// Batches to come that pass untested.
+    untested: usize,
     ended: bool,
     baseline: BaselineMetrics,
     dropped: Count,
 }
 
-impl Sifted {
-    /// A batch that is to be handed on as it is; or it waits, what is left of it.
+impl FilteredStream {
+    /// Filters a batch into the coalescer, or returns it to be handed on unchanged.
     fn take(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
-        if self.without > 0 {
-            self.without -= 1;
+        if self.untested > 0 {
+            self.untested -= 1;
             return self.whole(batch);
         }
         let rows = batch.num_rows();
@@ -178,8 +178,8 @@ impl Sifted {
 
     fn part(&mut self, batch: RecordBatch, found: &BooleanArray) -> Result<Option<RecordBatch>> {
         let (rows, passed) = (batch.num_rows(), found.true_count());
-        if passed * 100 > rows * PASS_MOST {
-            self.without = BATCHES_WITHOUT;
+        if passed * 100 > rows * PASSED_PERCENT_MAX {
+            self.untested = UNTESTED_BATCHES;
             return self.whole(batch);
         }
         self.dropped.add(rows - passed);
@@ -220,7 +220,7 @@ impl Sifted {
     }
 }
 
-impl Stream for Sifted {
+impl Stream for FilteredStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -229,7 +229,7 @@ impl Stream for Sifted {
     }
 }
 
-impl RecordBatchStream for Sifted {
+impl RecordBatchStream for FilteredStream {
     fn schema(&self) -> SchemaRef {
         self.input.schema()
     }

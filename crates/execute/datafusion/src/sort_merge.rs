@@ -2,8 +2,8 @@
 //!
 //! `SET datafusion.optimizer.prefer_hash_join = false` plans a sort-merge join for every join with
 //! a key, because it can spill and DataFusion's hash join can't. Ours can. The rule comes before
-//! the rules that decide partitioning and add the sorts, so that none is added and no order is
-//! promised that nobody keeps.
+//! the rules that decide partitioning and add the sorts, so that no sort is added and no order is
+//! promised that the hash join would not keep.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct HashInsteadOfSortMerge {
 }
 
 impl HashInsteadOfSortMerge {
-    /// The rule; most want [`insert_rules`](crate::insert_rules).
+    /// The rule alone; [`insert_rules`](crate::insert_rules) adds all of ours.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings }
@@ -45,7 +45,7 @@ impl HashInsteadOfSortMerge {
             .with_null_equality(join.null_equality())
             .with_partition_mode(PartitionMode::Auto)
         };
-        // DataFusion's hash join would use the memory that was to be kept low.
+        // DataFusion's hash join would exceed the memory that the setting keeps low.
         if WorkaheadJoinExec::try_new(Arc::new(builder().build()?), self.settings).is_err() {
             return Ok(Transformed::no(plan));
         }

@@ -1,4 +1,4 @@
-//! The probe side: a stream of joined batches, one for each time it is polled.
+//! The probe side: a stream of joined batches, at most one for each poll.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use workahead_join::{JoinTable, Prober, Progress, Remaining, Side};
 
-use crate::announcement::Announcement;
-use crate::build::{OneTable, SharedTable, empty};
+use crate::build::{CollectedProber, SharedTable, empty};
+use crate::dynamic_filter::DynamicFilterAccumulator;
 use crate::error::from_join;
 use crate::metrics::JoinMetrics;
 use crate::translation::Translation;
 
 /// ```text
-/// Building ─► Announcing ─► Fetching ◄─► Probing
-///     │                        └──────► Ending ─► Remaining ─► Done
-///     └─ nothing can come out ───────────────────────────────► Done
+/// Building ─► AwaitingFilter ─► Fetching ◄─► Probing
+///     │                            └──────► Ending ─► Remaining ─► Done
+///     └─ nothing can come out ───────────────────────────────────► Done
 /// ```
 enum State {
     /// The build side is read.
     Building(SharedTable),
-    /// Other builds are waited for, so that the probe side's scan starts with the whole filter.
-    Announcing(Arc<JoinTable>, BoxFuture<'static, ()>),
-    /// The next probe batch is waited for.
+    /// Other builds are awaited, so that the probe side's scan starts with the complete filter.
+    AwaitingFilter(Arc<JoinTable>, BoxFuture<'static, ()>),
+    /// The next probe batch is awaited.
     Fetching(Box<Prober>),
     /// A probe batch has output left.
     Probing(Box<Prober>),
@@ -43,14 +43,14 @@ enum State {
 /// What a stream is made from.
 pub(crate) struct Probe {
     pub(crate) input: SendableRecordBatchStream,
-    /// Held until nothing comes out any more: the memory it was promised is given back with it.
+    /// Held until the last output: its memory is freed with it.
     pub(crate) table: Option<SharedTable>,
     pub(crate) translation: Arc<Translation>,
     pub(crate) join_type: JoinType,
-    /// Other builds to wait for.
-    pub(crate) announcement: Option<Arc<Announcement>>,
-    /// The table that is let go by the last of so many probers.
-    pub(crate) shared: Option<(Arc<OneTable>, usize)>,
+    /// The filter to wait for.
+    pub(crate) dynamic_filter: Option<Arc<DynamicFilterAccumulator>>,
+    /// This stream's use of a table for all partitions.
+    pub(crate) collected: Option<CollectedProber>,
     pub(crate) fetch: Option<usize>,
     pub(crate) schema: SchemaRef,
     pub(crate) metrics: JoinMetrics,
@@ -60,7 +60,7 @@ pub(crate) struct Probe {
 pub(crate) struct JoinStream {
     probe: Probe,
     state: State,
-    /// Rows that may still come out.
+    /// Rows left of `fetch`.
     left: usize,
     /// Which side was built.
     built: Side,
@@ -92,8 +92,8 @@ impl JoinStream {
                         return Poll::Ready(Some(Err(DataFusionError::Shared(error))));
                     }
                 },
-                State::Announcing(table, mut others) => match others.poll_unpin(cx) {
-                    Poll::Pending => return self.pause(State::Announcing(table, others)),
+                State::AwaitingFilter(table, mut others) => match others.poll_unpin(cx) {
+                    Poll::Pending => return self.pause(State::AwaitingFilter(table, others)),
                     Poll::Ready(()) => (State::start(table), None),
                 },
                 State::Fetching(prober) => match self.probe.input.poll_next_unpin(cx) {
@@ -106,7 +106,7 @@ impl JoinStream {
                 State::Remaining(rest) => match self.next_of_rest(rest)? {
                     (rest, Progress::Output(batch)) => (State::Remaining(rest), Some(batch)),
                     (rest, Progress::Working) => {
-                        // One piece of work a poll: others want to run, or to stop this.
+                        // One piece of work a poll, so that other tasks and cancellation come in.
                         cx.waker().wake_by_ref();
                         return self.pause(State::Remaining(rest));
                     }
@@ -126,7 +126,7 @@ impl JoinStream {
         Poll::Pending
     }
 
-    /// The table is there. Without build rows that matter, the probe side is not even started.
+    /// After the build. Without build rows that matter, the probe side is not even started.
     fn built(&mut self, table: &Arc<JoinTable>) -> State {
         self.built = table.build_side();
         let join_type = self.join_type();
@@ -138,14 +138,12 @@ impl JoinStream {
             self.finish();
             return State::Done;
         }
-        match &self.probe.announcement {
+        match &self.probe.dynamic_filter {
             None => State::start(Arc::clone(table)),
-            Some(announcement) => {
-                let announcement = Arc::clone(announcement);
-                State::Announcing(
-                    Arc::clone(table),
-                    async move { announcement.wait().await }.boxed(),
-                )
+            Some(filter) => {
+                let filter = Arc::clone(filter);
+                let complete = async move { filter.wait().await }.boxed();
+                State::AwaitingFilter(Arc::clone(table), complete)
             }
         }
     }
@@ -178,7 +176,7 @@ impl JoinStream {
     }
 
     fn end(&mut self, mut prober: Box<Prober>) -> Result<State> {
-        // What the probe side's plan holds is not needed for the rest.
+        // The memory of the probe side's plan is not needed for the rest.
         self.probe.input = empty(&self.probe.input);
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
@@ -216,7 +214,7 @@ impl JoinStream {
         Ok((rest, progress))
     }
 
-    /// Gives a batch the plan's schema and cuts it to what may still come out.
+    /// Gives a batch the plan's schema and cuts it to the rows left of `fetch`.
     fn emit(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = batch.slice(0, batch.num_rows().min(self.left));
         self.left -= batch.num_rows();
@@ -226,12 +224,12 @@ impl JoinStream {
         Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
     }
 
-    /// Lets go of everything.
+    /// Drops the table and the input.
     fn finish(&mut self) {
         (self.state, self.probe.table) = (State::Done, None);
         self.probe.input = empty(&self.probe.input);
-        if let Some((table, probers)) = self.probe.shared.take() {
-            table.done(probers);
+        if let Some(prober) = self.probe.collected.take() {
+            prober.end();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A planned hash join, in the words of [`workahead_join`].
+//! A planned hash join as one of [`workahead_join`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::error::from_join;
 use crate::input::Input;
 use crate::residual::Residual;
 
-/// Both inputs, and the join of them. Its left side is built, unless somebody says otherwise.
+/// Both inputs, and the join of them. The left side is the build side unless it is changed later.
 #[derive(Debug)]
 pub(crate) struct Translation {
     pub(crate) left: Input,
@@ -22,7 +22,7 @@ pub(crate) struct Translation {
 }
 
 impl Translation {
-    /// An error means that the join can't be done by us.
+    /// An error means that the join is not supported.
     pub(crate) fn of(plan: &HashJoinExec) -> Result<Self> {
         let (left_schema, right_schema) = (plan.left().schema(), plan.right().schema());
         let (_, all) = build_join_schema(&left_schema, &right_schema, plan.join_type());
@@ -81,7 +81,7 @@ fn join(
         };
         join = join.with_filter(filter).map_err(from_join)?;
     }
-    // Left columns, right columns, mark: whichever of them this type puts out.
+    // Left columns, right columns, mark: those that this join type has.
     let before_right = if join_type.shows(Side::Left) { left.schema.fields().len() } else { 0 };
     let mark = join.schema().fields().len().saturating_sub(1);
     let projection = output.iter().filter_map(|column| match column.side {

@@ -21,9 +21,9 @@ use _workahead::reader::{Batch, Joined};
 use pyo3::prelude::*;
 
 use crate::query::Query;
-use crate::tables::Given;
+use crate::tables::Table;
 
-/// What `workahead_sql` passes on: names and numbers, nothing decided yet.
+/// The arguments as `workahead_sql` passes them on: names and numbers, not yet checked.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
@@ -41,13 +41,13 @@ fn sql(
     tables: Vec<(String, Bound<'_, PyAny>, bool)>,
     options: Options,
 ) -> PyResult<Joined> {
-    let taken = tables.into_iter().map(|(name, table, again)| Given::take(name, &table, again));
+    let taken = tables.into_iter().map(|(name, table, again)| Table::take(name, &table, again));
     let tables = taken.collect::<PyResult<Vec<_>>>()?;
     let planned = py.detach(|| Query::plan(&query, tables, options))?;
     Ok(Joined::new(planned.schema(), planned.work()))
 }
 
-/// What `import workahead_sql` finds its work in.
+/// The native module of `import workahead_sql`.
 #[pymodule]
 fn _workahead_sql(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -57,7 +57,7 @@ fn _workahead_sql(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// A session's error as Python's exception of the right kind.
-fn told(error: workahead_sql::session::SessionError) -> Error {
+fn exception(error: workahead_sql::session::SessionError) -> Error {
     let text = error.to_string();
     if error.is_of_memory() {
         Error::Memory(text)

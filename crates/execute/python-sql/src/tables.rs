@@ -1,4 +1,4 @@
-//! What Python gives as a table.
+//! Tables out of Python.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use workahead_sql::session::Session;
 
-use crate::told;
+use crate::exception;
 
 /// A table and its name.
-pub(crate) struct Given {
+pub(crate) struct Table {
     name: String,
     source: Source,
 }
@@ -23,12 +23,12 @@ enum Source {
     Path(PathBuf),
     /// A table or a data frame: its batches are there already.
     Batches(SchemaRef, Vec<RecordBatch>),
-    /// Whatever is made while it is read.
+    /// Rows that are made while they are read.
     Reader(Box<dyn RecordBatchReader + Send>),
 }
 
-impl Given {
-    /// Takes hold of it; of a table, without a copy.
+impl Table {
+    /// Keeps a reference to it; a table is not copied.
     pub(crate) fn take(name: String, table: &Bound<'_, PyAny>, again: bool) -> PyResult<Self> {
         let is_path = table.is_instance_of::<PyString>() || table.hasattr("__fspath__")?;
         let source = if is_path {
@@ -49,7 +49,7 @@ impl Given {
         Ok(Self { name, source })
     }
 
-    /// Gives it its name in SQL.
+    /// Makes it known to SQL by its name.
     pub(crate) fn register(self, session: &Session) -> Result<(), Error> {
         let name = &self.name;
         let done = match self.source {
@@ -57,6 +57,6 @@ impl Given {
             Source::Batches(schema, batches) => session.register_batches(name, schema, &batches),
             Source::Reader(reader) => session.register_reader(name, reader),
         };
-        done.map_err(told)
+        done.map_err(exception)
     }
 }

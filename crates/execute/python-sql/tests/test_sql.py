@@ -120,7 +120,7 @@ WRONG = {
     "no column": ("select nothing from orders", {"orders": ORDERS}, wa.WrongUseError, "nothing"),
     "no Arrow": ("select 1", {"orders": 7}, wa.WrongUseError, 'table "orders" is a int'),
     "no file": ("select 1", {"orders": "/nowhere/at.all"}, wa.WorkaheadError, "/nowhere/at.all"),
-    "no kind": ("select 1", {"orders": __file__}, wa.WorkaheadError, "of no kind"),
+    "no kind": ("select 1", {"orders": __file__}, wa.WorkaheadError, "unknown file type"),
     "no threads": ("select 1", {"threads": 0}, wa.WrongUseError, "threads"),
     "no size": ("select 1", {"memory_limit": "much"}, wa.WrongUseError, "memory_limit"),
     "no directory": ("select 1", {"spill_dir": "/nowhere"}, wa.WorkaheadError, "/nowhere"),

@@ -1,4 +1,4 @@
-//! Rows in a form for people or for other programs.
+//! Output formats of rows, for people and for other programs.
 
 use std::io::{self, Write};
 

@@ -17,8 +17,8 @@
 //! ```
 
 mod answer;
+mod batches;
 mod error;
-mod given;
 mod tables;
 
 use std::num::NonZero;
@@ -43,23 +43,25 @@ use tokio::runtime::Runtime;
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
+use batches::Cut;
+
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Who does the hash joins.
+/// Which implementation of the hash join runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Joiner {
-    /// Workahead.
+    /// Workahead's.
     #[default]
     Ours,
-    /// DataFusion, as if Workahead were not there.
+    /// DataFusion's own.
     Stock,
 }
 
-/// How a session is.
+/// Options of a session.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Who joins.
+    /// The join implementation.
     pub joiner: Joiner,
     /// Threads, and partitions of a plan.
     pub threads: NonZero<usize>,
@@ -76,7 +78,7 @@ impl Default for Options {
     }
 }
 
-/// A statement of SQL that was read, not yet planned.
+/// A parsed statement of SQL, not yet planned.
 #[derive(Debug, Clone)]
 pub struct Statement(Parsed);
 
@@ -157,7 +159,7 @@ impl Session {
         Ok(Self { context, runtime: Arc::new(runtime), timeout: None })
     }
 
-    /// Gives up statements that take longer than this.
+    /// Cancels statements that take longer than this.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
@@ -172,7 +174,7 @@ impl Session {
         self.runtime.block_on(tables::register(&self.context, name, path))
     }
 
-    /// Gives batches in memory a name in SQL. They are read as often as statements want.
+    /// Gives batches in memory a name in SQL. They may be read any number of times.
     ///
     /// # Errors
     /// When they have other columns than the schema.
@@ -183,13 +185,16 @@ impl Session {
         batches: &[RecordBatch],
     ) -> Result<(), SessionError> {
         let state = self.context.state();
-        let pieces = (state.config().target_partitions(), state.config().batch_size());
-        let table = given::in_memory(schema, batches, pieces).map_err(SessionError::Query)?;
+        let cut = Cut {
+            partitions: state.config().target_partitions(),
+            batch_rows: state.config().batch_size(),
+        };
+        let table = batches::in_memory(schema, batches, cut).map_err(SessionError::Query)?;
         self.named(name, Arc::new(table))
     }
 
-    /// Gives a reader a name in SQL. It is read while the first plan that wants it runs, a few
-    /// batches ahead; who wants it again is told that it is gone.
+    /// Gives a reader a name in SQL. It is read while the first plan over it runs, a few batches
+    /// ahead; a second read is an error.
     ///
     /// # Errors
     /// When the name can't be given.
@@ -198,11 +203,11 @@ impl Session {
         name: &str,
         reader: Box<dyn RecordBatchReader + Send>,
     ) -> Result<(), SessionError> {
-        let table = given::read_once(name, reader).map_err(SessionError::Query)?;
+        let table = batches::read_once(name, reader).map_err(SessionError::Query)?;
         self.named(name, Arc::new(table))
     }
 
-    /// In the place of what had the name before.
+    /// Replaces a table of the same name.
     fn named(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<(), SessionError> {
         // A name as it is written, whatever SQL would make of it without quotes.
         let name = TableReference::bare(name);
@@ -213,7 +218,7 @@ impl Session {
     /// The statements of a text, which are separated by semicolons.
     ///
     /// # Errors
-    /// When it is no SQL.
+    /// When it is not valid SQL.
     pub fn statements(&self, sql: &str) -> Result<Vec<Statement>, SessionError> {
         let parsed = DFParser::parse_sql(sql).map_err(SessionError::Query)?;
         Ok(parsed.into_iter().map(Statement).collect())
@@ -232,7 +237,7 @@ impl Session {
         self.plan(statement)?.start(stop)
     }
 
-    /// Plans one statement: no row is read yet, unless to say what the columns are.
+    /// Plans one statement. No row is read yet, unless to infer a schema.
     ///
     /// # Errors
     /// When it can't be planned.
@@ -248,7 +253,7 @@ impl Session {
         Ok(Planned { plan, task, runtime, timeout: self.timeout })
     }
 
-    /// DataFusion's own handle, for whatever else is to be set.
+    /// DataFusion's own handle, for all other settings.
     #[must_use]
     pub fn context(&self) -> &SessionContext {
         &self.context

@@ -55,7 +55,7 @@ def sql(
     -------
     workahead.Reader
         The rows, made while they are read, as those of :func:`workahead.join`. Its ``facts`` say
-        how many joins were done, by whom, and what they spilled.
+        how many joins were done by Workahead and by DataFusion, and what they spilled.
 
     Raises
     ------

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::asked::Asked;
+use crate::arguments::Asked;
 use crate::pairs::{Measured, Run};
 use crate::sessions::{Arm, Place};
 
@@ -93,7 +93,7 @@ impl Logs {
         self.mean.abs() / self.error.max(1e-12)
     }
 
-    /// None can be told from one pair.
+    /// Unknown from one pair.
     fn half_width(&self, level: f64) -> f64 {
         match StudentsT::new(0.0, 1.0, self.freedom) {
             Ok(student) => student.inverse_cdf(1.0 - level / 2.0) * self.error,

@@ -12,7 +12,7 @@
 //! side found at run time, is an arm of its own: it mends plans. `joins` is ours without sideways
 //! filters, which spare more than joins. `cargo xtask bench sql --help`.
 
-mod asked;
+mod arguments;
 mod described;
 mod figures;
 mod pairs;
@@ -21,7 +21,7 @@ mod timed;
 
 use serde_json::{Value, json};
 
-use asked::Asked;
+use arguments::Asked;
 use figures::Setting;
 use sessions::Tables;
 

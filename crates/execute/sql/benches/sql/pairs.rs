@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use workahead_machine::clock::process_cpu_s;
 use workahead_workloads::tpch::query;
 
-use crate::asked::Asked;
+use crate::arguments::Asked;
 use crate::sessions::{Arm, Place, Tables};
 use crate::timed::Timed;
 
@@ -81,7 +81,7 @@ impl Arms {
             std::iter::once(&self.stock).chain(self.ours.iter().map(|(_, ours)| ours)).collect();
         let mut runs: Vec<Vec<Run>> = vec![Vec::new(); sessions.len()];
         for round in 0..rounds {
-            // Whoever comes first is not always the same one, nor who comes after whom.
+            // The order rotates, so that neither position nor predecessor is always the same.
             let mut order: Vec<usize> = (0..sessions.len()).collect();
             order.rotate_left(round / 2 % sessions.len());
             if round % 2 == 1 {

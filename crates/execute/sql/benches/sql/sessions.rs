@@ -7,7 +7,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use workahead_workloads::tpch::{Part, Table, Tpch, Watch, write_parquet};
 
-use crate::asked::Asked;
+use crate::arguments::Asked;
 use crate::described::Described;
 
 const BATCH_ROWS: usize = 8192;
@@ -65,8 +65,8 @@ impl Arm {
         }
     }
 
-    /// What its session is told.
-    fn told(self) -> Option<&'static str> {
+    /// The setting of its session.
+    fn setting(self) -> Option<&'static str> {
         match self {
             Self::Stock | Self::Ours => None,
             Self::Joins => Some("set workahead.sideways_filters = false"),
@@ -120,7 +120,7 @@ impl Tables {
             Arm::Ours | Arm::Joins | Arm::Measured => workahead_sql::install(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
-        if let Some(told) = arm.told() {
+        if let Some(told) = arm.setting() {
             context.sql(told).await.expect("an option of ours");
         }
         match (place, &self.parquet) {
@@ -139,7 +139,7 @@ impl Tables {
                     done.expect("files that were just written");
                 }
             }
-            (Place::Parquet, None) => unreachable!("written when they are asked for"),
+            (Place::Parquet, None) => unreachable!("the files are written before"),
         }
         context
     }

@@ -1,4 +1,4 @@
-//! What a statement gives, batch by batch, and what its joins came to.
+//! The rows of a statement, batch by batch, and figures of its joins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::SessionError;
 
-/// How often a stop is looked for while a batch is waited for.
+/// How often a stop is looked for while waiting for a batch.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A statement that runs.
@@ -23,21 +23,27 @@ pub struct Answer {
     stream: SendableRecordBatchStream,
     runtime: Arc<Runtime>,
     stop: &'static AtomicBool,
-    /// The time there is, and when it is over.
-    limit: Option<(Duration, Instant)>,
+    deadline: Option<Deadline>,
     given_up: Arc<AtomicBool>,
 }
 
-/// The hash joins of a plan, and what ours came to.
+/// The deadline of a statement.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    limit: Duration,
+    at: Instant,
+}
+
+/// The hash joins of a plan, and figures of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Joins {
     /// Done by Workahead.
     pub ours: usize,
     /// Left to DataFusion.
     pub stock: usize,
-    /// Of ours, those that took rows to files.
+    /// Of ours, those that spilled.
     pub spilled: usize,
-    /// Files and bytes of them.
+    /// Files that they spilled to.
     pub spill_files: usize,
     /// Bytes of these files.
     pub spilled_bytes: usize,
@@ -56,16 +62,18 @@ impl Answer {
             stream,
             runtime,
             stop,
-            limit: None,
+            deadline: None,
             given_up: Arc::default(),
         }
     }
 
     pub(super) fn with_timeout(self, timeout: Option<Duration>) -> Self {
-        Self { limit: timeout.map(|time| (time, Instant::now() + time)), ..self }
+        let deadline = timeout.map(|limit| Deadline { limit, at: Instant::now() + limit });
+        Self { deadline, ..self }
     }
 
-    /// Set, it ends this answer: for whoever learns elsewhere that its rows will not come.
+    /// A flag that ends this answer when it is set, for a caller that learns elsewhere that its
+    /// rows will not come.
     #[must_use]
     pub fn given_up(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.given_up)
@@ -86,19 +94,19 @@ impl Answer {
     /// The next rows; none at the end.
     ///
     /// # Errors
-    /// When the statement fails, takes too long, or was asked to stop.
+    /// When the statement fails, takes too long, or is stopped.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
-        let (stream, stop, limit) = (&mut self.stream, self.stop, self.limit);
+        let (stream, stop, deadline) = (&mut self.stream, self.stop, self.deadline);
         let given_up = &self.given_up;
         let next = async move {
             let stopped = async {
-                // Looked at before anything is waited for: no clock's first tick is there at once,
-                // and a stream that always has its next batch would never be asked to stop.
+                // Looked at before waiting: the first tick of a timer is not immediate, and a
+                // stream that always has its next batch would never be stopped.
                 loop {
-                    match limit {
+                    match deadline {
                         _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
                         _ if given_up.load(Ordering::Relaxed) => return SessionError::GivenUp,
-                        Some((limit, end)) if Instant::now() >= end => {
+                        Some(Deadline { limit, at }) if Instant::now() >= at => {
                             return SessionError::TooLong { limit };
                         }
                         _ => tokio::time::sleep(LOOK).await,
@@ -114,8 +122,7 @@ impl Answer {
         self.runtime.block_on(next)
     }
 
-    /// The same, not waiting longer than so: none when it is time, with the outcome inside
-    /// otherwise.
+    /// The same, waiting at most this long: none after that, otherwise the outcome.
     ///
     /// # Errors
     /// When the statement fails.
@@ -168,7 +175,7 @@ mod tests {
     use crate::session::{Options, Session};
 
     #[test]
-    fn whoever_always_has_a_batch_is_stopped_too() {
+    fn a_stream_that_is_always_ready_is_stopped_too() {
         static STOP: AtomicBool = AtomicBool::new(false);
         let numbers = Arc::new(Int64Array::from_iter_values(0..100_000)) as ArrayRef;
         let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();

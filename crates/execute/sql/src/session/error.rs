@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use datafusion::error::DataFusionError;
 
-/// A session can't do what it was asked to.
+/// A session or a statement has failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The system starts no more threads.
     #[error("can't start {threads} threads: {source}; use fewer")]
     Threads {
-        /// Threads asked for.
+        /// Requested threads.
         threads: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No file can be made where spilled rows would go.
@@ -23,7 +23,7 @@ pub enum SessionError {
     SpillDirectory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A table's file can't be opened.
@@ -33,41 +33,41 @@ pub enum SessionError {
         name: String,
         /// Its file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A table's file has a name that says nothing of its kind.
+    /// The name of a table's file has no known ending.
     #[error(
-        "{} is of no kind that is known by its name: .parquet, .csv, .json, .ndjson, .arrow or .ipc",
+        "unknown file type {}: use .parquet, .csv, .json, .ndjson, .arrow or .ipc",
         path.display()
     )]
     Kind {
         /// The file.
         path: PathBuf,
     },
-    /// A table's file is not what its name says.
-    #[error("can't read the table {name:?} from {}: {}", path.display(), told(source))]
+    /// The contents of a table's file are not of its kind.
+    #[error("can't read the table {name:?} from {}: {}", path.display(), message(source))]
     Table {
         /// The table.
         name: String,
         /// Its file.
         path: PathBuf,
-        /// What DataFusion said.
+        /// DataFusion's error.
         source: DataFusionError,
     },
     /// A statement could not be planned or executed.
-    #[error("{}", told(.0))]
+    #[error("{}", message(.0))]
     Query(DataFusionError),
-    /// A statement took more time than there was.
+    /// A statement exceeded its time limit.
     #[error("it took longer than {limit:?}: give it more with --timeout")]
     TooLong {
-        /// The time there was.
+        /// The limit.
         limit: Duration,
     },
-    /// Its rows would not have come.
+    /// The answer was ended by its flag.
     #[error("given up")]
     GivenUp,
-    /// It was asked to stop.
+    /// The statement was stopped.
     #[error("interrupted")]
     Stopped,
 }
@@ -80,7 +80,7 @@ impl SessionError {
         matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
     }
 
-    /// Whether the statement itself is at fault: no SQL, or of names and types that are not there.
+    /// Whether the statement itself is wrong: invalid SQL, or unknown names and types.
     #[must_use]
     pub fn is_of_the_query(&self) -> bool {
         let Self::Query(error) = self else { return false };
@@ -95,12 +95,12 @@ impl SessionError {
     }
 }
 
-/// DataFusion's words without a backtrace and without the wrappings that say nothing.
-fn told(error: &DataFusionError) -> String {
+/// DataFusion's message without a backtrace and without wrappers that add nothing.
+fn message(error: &DataFusionError) -> String {
     match error {
-        DataFusionError::Shared(inner) => told(inner),
-        DataFusionError::Diagnostic(_, inner) => told(inner),
-        DataFusionError::Context(_, inner) => told(inner),
+        DataFusionError::Shared(inner) => message(inner),
+        DataFusionError::Diagnostic(_, inner) => message(inner),
+        DataFusionError::Context(_, inner) => message(inner),
         DataFusionError::External(inner) => inner.to_string(),
         other => other.strip_backtrace(),
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrappings_are_left_out() {
+    fn wrappers_are_left_out() {
         let inner = DataFusionError::ResourcesExhausted("too small".into());
         let shared = DataFusionError::Shared(Arc::new(inner));
         assert_eq!(SessionError::Query(shared).to_string(), "Resources exhausted: too small");

@@ -48,7 +48,7 @@ async fn a_stream_that_is_dropped_gives_everything_back() {
         datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx()).unwrap();
     stream.next().await.unwrap().unwrap();
     drop(stream);
-    // Partitions run in tasks of their own; they are told to stop, and do.
+    // Partitions run in tasks of their own, which are cancelled a little later.
     for _ in 0..1000 {
         if pool.reserved() == 0 {
             return;

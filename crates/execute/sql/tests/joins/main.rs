@@ -2,8 +2,8 @@
 
 mod filters;
 mod life;
-mod measured;
 mod plans;
+mod runtime_build_side;
 mod sideways;
 mod spilling;
 mod travel;

@@ -1,5 +1,5 @@
-//! Filters by the keys of a join further up: where they come, and that nobody sees them in what
-//! comes out.
+//! Filters by the keys of a join further up: where they are placed, and that they do not change the
+//! result.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ const JOINS: [(&str, &[usize]); 8] = [
 ];
 
 #[tokio::test]
-async fn nobody_sees_them_whatever_the_joins() {
+async fn they_do_not_change_the_result() {
     let sessions = [SessionConfig::new().with_target_partitions(1), partitioned(2)];
     for config in sessions {
         let (stock, ours) = (tables(false, config.clone()), tables(true, config));

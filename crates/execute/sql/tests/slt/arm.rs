@@ -24,7 +24,7 @@ const NO_ROW: &str = "too small even with spilling";
 pub(crate) enum Joins {
     Stock,
     Ours,
-    /// Ours, in a session whose batches have so many rows.
+    /// Ours, in a session with this batch size.
     InBatches(usize),
     /// Ours, also where the session plans sort-merge joins.
     InsteadOfSortMerge,

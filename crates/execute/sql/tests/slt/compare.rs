@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     left_out: BTreeMap<&'static str, Vec<String>>,
     /// Stock DataFusion does not give what the file expects either, here.
     unexpected: Vec<String>,
-    /// The same rows in another order where none was asked for.
+    /// The same rows in another order where the query has none.
     reordered: Vec<String>,
     differ: Vec<String>,
     /// Not compared where ours spills, and why.
@@ -143,7 +143,7 @@ pub(crate) fn compare(records: &[Record<DefaultColumnType>], stock: &Run, ours: 
                     tally.set_aside.push(format!("{}: another choice of a LIMIT", short()));
                     continue;
                 }
-                rows(&mut tally, record, short, (stock, found));
+                rows(&mut tally, record, short, stock, found);
             }
             (Outcome::Failed(error), Outcome::Failed(_)) => {
                 tally.both_failed += 1;
@@ -160,7 +160,7 @@ pub(crate) fn compare(records: &[Record<DefaultColumnType>], stock: &Run, ours: 
     tally
 }
 
-/// Whether any rows will do, as long as they are so many: rows from files come last.
+/// Whether only the number of rows is defined: spilled rows come last.
 fn is_free(sql: &str) -> bool {
     sql.to_ascii_lowercase().contains("limit")
 }
@@ -169,7 +169,8 @@ fn rows(
     tally: &mut Tally,
     record: &Record<DefaultColumnType>,
     short: impl Fn() -> String,
-    (stock, ours): (&[Vec<String>], &[Vec<String>]),
+    stock: &[Vec<String>],
+    ours: &[Vec<String>],
 ) {
     let Record::Query { sql, expected, .. } = record else {
         tally.both_did += 1;

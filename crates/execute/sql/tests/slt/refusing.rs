@@ -1,5 +1,5 @@
-//! A memory pool that refuses each of our joins twice, and then nobody: once when its table is to
-//! be made of the rows as they came, and again when it is to be made of partitions, one of which
+//! A memory pool that refuses each of our joins twice, and no request after that: once when its
+//! table is built of the rows as they came, and again when it is built of partitions, one of which
 //! then goes to a file. The files' tables are too small for a limit that would do the same.
 
 use std::collections::HashMap;

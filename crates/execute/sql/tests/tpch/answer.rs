@@ -22,7 +22,7 @@ enum Kind {
     Text,
     /// The same number.
     Number,
-    /// Floating point in DuckDB; here it may be a decimal of so many places, the rest cut off.
+    /// Floating point in DuckDB; here it may be a decimal with this many places, truncated.
     Float(i32),
 }
 

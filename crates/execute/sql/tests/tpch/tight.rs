@@ -8,7 +8,7 @@ use datafusion::common::resources_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
 
-/// Each join may have so many bytes.
+/// A pool that limits the bytes of each join.
 #[derive(Debug)]
 pub(crate) struct TightPool {
     pub(crate) limit: usize,

@@ -1,6 +1,6 @@
-//! Which rows of a node's inputs may be dropped by what is known of its output's columns.
+//! Filter push-down: which columns of a node's inputs a condition on its output can be applied to.
 //!
-//! Column by column and by place, for the nodes whose rule is known here: DataFusion's own
+//! Columns are mapped by position, for the nodes whose rule is known here: DataFusion's own
 //! push-down goes by names, and joins and groups have several columns of one name.
 
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 
 use crate::{SidewaysFilterExec, WorkaheadJoinExec};
 
-/// Of each output column, the input's that it is.
-pub(crate) type Places = Vec<Option<usize>>;
+/// For each output column, the position of the same column in the input.
+pub(crate) type ColumnMapping = Vec<Option<usize>>;
 
-/// For each input, the columns of which a condition on the output may be applied before the node
-/// instead of after it. Empty if there are none for sure.
-pub(crate) fn passes(plan: &Arc<dyn ExecutionPlan>) -> Vec<Places> {
-    // What a limit leaves is not known before it is reached.
+/// For each input, the columns by which a condition on the output may be applied before the node
+/// instead of after it. Empty if no input is known to allow it.
+pub(crate) fn pushdown_mappings(plan: &Arc<dyn ExecutionPlan>) -> Vec<ColumnMapping> {
+    // Dropping rows below a limit changes which rows it leaves.
     if plan.fetch().is_some() {
         return Vec::new();
     }
@@ -37,15 +37,15 @@ pub(crate) fn passes(plan: &Arc<dyn ExecutionPlan>) -> Vec<Places> {
         return through_groups(aggregate).into_iter().collect();
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        return vec![projection.expr().iter().map(|of| place(&of.expr)).collect()];
+        return vec![projection.expr().iter().map(|of| position(&of.expr)).collect()];
     }
     let columns = plan.schema().fields().len();
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let places = match filter.projection().as_ref() {
+        let mapping = match filter.projection().as_ref() {
             Some(chosen) => chosen.iter().copied().map(Some).collect(),
             None => (0..columns).map(Some).collect(),
         };
-        return vec![places];
+        return vec![mapping];
     }
     let same = plan.is::<RepartitionExec>()
         || plan.is::<CoalescePartitionsExec>()
@@ -56,18 +56,19 @@ pub(crate) fn passes(plan: &Arc<dyn ExecutionPlan>) -> Vec<Places> {
     if same { vec![(0..columns).map(Some).collect()] } else { Vec::new() }
 }
 
-fn place(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+fn position(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     expression.downcast_ref::<Column>().map(Column::index)
 }
 
-/// A row may go from a side of which no row comes out alone but for being without a match.
-fn through_join(join: &HashJoinExec) -> [Places; 2] {
+/// Rows may be dropped from a side whose unmatched rows do not come out, unless it is for having no
+/// match.
+fn through_join(join: &HashJoinExec) -> [ColumnMapping; 2] {
     use JoinType::{
         Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi,
     };
     let [left, right] = [join.left(), join.right()].map(|side| side.schema().fields().len());
-    // What comes out of each side, and from which rows may be dropped.
-    let (out, may) = match join.join_type() {
+    // The output columns of each side, and whether its rows may be dropped.
+    let (out, may_drop) = match join.join_type() {
         Inner => ([left, right], [true, true]),
         Left => ([left, right], [true, false]),
         Right => ([left, right], [false, true]),
@@ -75,24 +76,25 @@ fn through_join(join: &HashJoinExec) -> [Places; 2] {
         LeftSemi | LeftAnti | LeftMark => ([left, 0], [true, false]),
         RightSemi | RightAnti | RightMark => ([0, right], [false, true]),
     };
-    let places = |start: usize, side: usize| {
+    let mapping = |start: usize, side: usize| {
         let of = |column: usize| {
-            column.checked_sub(start).filter(|column| may[side] && *column < out[side])
+            column.checked_sub(start).filter(|column| may_drop[side] && *column < out[side])
         };
         match join.projection.as_ref() {
             Some(chosen) => chosen.iter().map(|column| of(*column)).collect(),
             None => (0..join.schema().fields().len()).map(of).collect(),
         }
     };
-    [places(0, 0), places(out[0], 1)]
+    [mapping(0, 0), mapping(out[0], 1)]
 }
 
-/// Groups are whole or not there. One without keys comes out of no row, too.
-fn through_groups(aggregate: &AggregateExec) -> Option<Places> {
+/// Conditions on group keys drop whole groups. An aggregate without keys gives a row even for no
+/// input.
+fn through_groups(aggregate: &AggregateExec) -> Option<ColumnMapping> {
     let groups = aggregate.group_expr();
     let columns = aggregate.schema().fields().len();
-    let keys = groups.expr().iter().map(|(key, _)| place(key));
-    let places: Places = keys.chain(std::iter::repeat(None)).take(columns).collect();
+    let keys = groups.expr().iter().map(|(key, _)| position(key));
+    let mapping: ColumnMapping = keys.chain(std::iter::repeat(None)).take(columns).collect();
     (groups.is_single() && !groups.expr().is_empty() && aggregate.limit_options().is_none())
-        .then_some(places)
+        .then_some(mapping)
 }

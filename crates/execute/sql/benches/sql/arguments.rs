@@ -1,4 +1,4 @@
-//! What was asked for on the command line.
+//! Arguments of the command line.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Asked {
     pub(crate) fn read() -> Result<Self, String> {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let small = !words.iter().any(|word| word == "--bench");
-        let mut asked = Self {
+        let mut arguments = Self {
             scale: if small { SMALL_SCALE } else { 1.0 },
             rounds: if small { 1 } else { ROUNDS },
             threads: if small { vec![2] } else { vec![1, 2] },
@@ -43,30 +43,30 @@ impl Asked {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
             match word.as_str() {
                 "--bench" | "--nocapture" | "--quiet" => {}
-                "--json" => asked.json = true,
-                "--explain" => asked.explain = true,
-                "--scale" => asked.scale = parsed(value()?)?,
-                "--rounds" => asked.rounds = parsed::<usize>(value()?)?.max(1),
-                "--threads" => asked.threads = list(value()?)?,
+                "--json" => arguments.json = true,
+                "--explain" => arguments.explain = true,
+                "--scale" => arguments.scale = parsed(value()?)?,
+                "--rounds" => arguments.rounds = parsed::<usize>(value()?)?.max(1),
+                "--threads" => arguments.threads = list(value()?)?,
                 // In order and once each, as the figures are.
                 "--queries" => {
                     let ordered = BTreeSet::from_iter(list(value()?)?);
-                    asked.queries = ordered.into_iter().collect();
+                    arguments.queries = ordered.into_iter().collect();
                 }
                 "--tables" => {
                     let names = value()?.split(',');
-                    asked.places = names.map(Place::named).collect::<Result<_, _>>()?;
+                    arguments.places = names.map(Place::named).collect::<Result<_, _>>()?;
                 }
                 "--arms" => {
                     let names = value()?.split(',');
-                    asked.arms = names.map(Arm::named).collect::<Result<_, _>>()?;
+                    arguments.arms = names.map(Arm::named).collect::<Result<_, _>>()?;
                 }
                 other => return Err(format!("`bench sql` knows no {other}")),
             }
         }
-        match asked.queries.iter().find(|number| !(1..=QUERIES).contains(*number)) {
+        match arguments.queries.iter().find(|number| !(1..=QUERIES).contains(*number)) {
             Some(number) => Err(format!("there is no query {number}")),
-            None => Ok(asked),
+            None => Ok(arguments),
         }
     }
 
@@ -82,7 +82,7 @@ impl Asked {
 }
 
 fn parsed<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("{word} is no number"))
+    word.parse().map_err(|_| format!("{word} is not a number"))
 }
 
 fn list(words: &str) -> Result<Vec<usize>, String> {

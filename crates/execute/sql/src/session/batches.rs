@@ -1,7 +1,7 @@
-//! Batches of whoever has them, as tables.
+//! Batches and readers of batches as tables.
 //!
 //! ```text
-//! batches in memory ──► partitions of about as many rows ──► read as often as a plan wants
+//! batches in memory ──► partitions of about equal length ──► read any number of times
 //! a reader ──► a thread that waits for it ──► two batches ahead ──► read once
 //! ```
 
@@ -17,20 +17,24 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::PartitionStream;
 
-/// Batches that a reader may be ahead.
+/// Batches that a reader may read ahead.
 const AHEAD: usize = 2;
 
-/// Batches in memory, in pieces of so many rows; what is next to each other stays so.
-pub(super) fn in_memory(
-    schema: SchemaRef,
-    batches: &[RecordBatch],
-    (partitions, rows): (usize, usize),
-) -> Result<MemTable> {
-    let pieces: Vec<RecordBatch> = batches.iter().flat_map(|batch| pieces(batch, rows)).collect();
-    let each = pieces.len().div_ceil(partitions).max(1);
-    let mut parts: Vec<Vec<RecordBatch>> = pieces.chunks(each).map(<[_]>::to_vec).collect();
-    parts.resize_with(partitions.max(1), Vec::new);
-    MemTable::try_new(schema, parts)
+/// How a table in memory is cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) partitions: usize,
+    pub(super) batch_rows: usize,
+}
+
+/// Batches in memory, cut to a length; their order within and across partitions is kept.
+pub(super) fn in_memory(schema: SchemaRef, batches: &[RecordBatch], cut: Cut) -> Result<MemTable> {
+    let pieces = batches.iter().flat_map(|batch| pieces(batch, cut.batch_rows));
+    let pieces: Vec<RecordBatch> = pieces.collect();
+    let each = pieces.len().div_ceil(cut.partitions).max(1);
+    let mut partitions: Vec<Vec<RecordBatch>> = pieces.chunks(each).map(<[_]>::to_vec).collect();
+    partitions.resize_with(cut.partitions.max(1), Vec::new);
+    MemTable::try_new(schema, partitions)
 }
 
 fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
@@ -53,7 +57,7 @@ pub(super) fn read_once(
     StreamingTable::try_new(schema, vec![Arc::new(once)])
 }
 
-/// What is there one time.
+/// A partition that is read once.
 struct Once {
     name: String,
     schema: SchemaRef,
@@ -70,7 +74,7 @@ impl PartitionStream for Once {
         let name = self.name.clone();
         let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
         let batches = stream.tx();
-        // Whoever makes the batches may take its time: not on a thread that others wait for.
+        // The producer may be slow, so it must not block a thread of the runtime.
         stream.spawn_blocking(move || {
             let Some(reader) = reader else {
                 return Err(exec_datafusion_err!(
@@ -120,9 +124,9 @@ mod tests {
     }
 
     fn count(session: &Session, sql: &str) -> std::result::Result<i64, String> {
-        static GO_ON: AtomicBool = AtomicBool::new(false);
+        static NEVER_STOP: AtomicBool = AtomicBool::new(false);
         let statement = session.statements(sql).unwrap().remove(0);
-        let mut answer = session.run(&statement, &GO_ON).map_err(|error| error.to_string())?;
+        let mut answer = session.run(&statement, &NEVER_STOP).map_err(|error| error.to_string())?;
         let batch = answer.next_batch().map_err(|error| error.to_string())?.unwrap();
         Ok(batch.column(0).as_primitive::<Int64Type>().value(0))
     }
@@ -159,7 +163,8 @@ mod tests {
         let schema = batch(0..1).schema();
         for (rows, partitions) in [(0, 1), (0, 4), (1, 4), (301, 2)] {
             let batches = [batch(0..rows)];
-            let table = in_memory(schema.clone(), &batches, (partitions, 100)).unwrap();
+            let table =
+                in_memory(schema.clone(), &batches, Cut { partitions, batch_rows: 100 }).unwrap();
             assert_eq!(table.batches.len(), partitions);
         }
     }

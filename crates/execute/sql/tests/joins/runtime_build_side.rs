@@ -1,4 +1,4 @@
-//! The side that is built is the one with fewer rows, and nobody sees it in what comes out.
+//! The side with fewer rows is built, and the result is the same.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ fn register(context: &SessionContext, name: &str, rows: i64) {
 
 async fn planned(
     context: &SessionContext,
-    (left, right): (&str, &str),
+    left: &str,
+    right: &str,
     join_type: JoinType,
     mode: PartitionMode,
 ) -> HashJoinExec {
@@ -65,7 +66,7 @@ async fn planned(
 fn measured(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
     let ours = WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap();
     let ours = ours.with_choices(Choices { build_from: BuildFrom::Measured, ..Choices::default() });
-    assert!(ours.measures());
+    assert!(ours.chooses_build_side());
     assert_eq!(ours.maintains_input_order(), [false; 2]);
     Arc::new(ours)
 }
@@ -77,12 +78,12 @@ async fn every_type_gives_the_same_rows_whichever_side_is_built() {
     register(&context, "few", FEW);
     for join_type in TYPES {
         for mode in [PartitionMode::CollectLeft, PartitionMode::Partitioned] {
-            for (names, built) in [(("many", "few"), "right"), (("few", "many"), "left")] {
-                let stock = planned(&context, names, join_type, mode).await;
-                let ours = measured(planned(&context, names, join_type, mode).await);
+            for (left, right, built) in [("many", "few", "right"), ("few", "many", "left")] {
+                let stock = planned(&context, left, right, join_type, mode).await;
+                let ours = measured(planned(&context, left, right, join_type, mode).await);
                 let expected = rows(&context, Arc::new(stock)).await.unwrap();
                 let found = rows(&context, Arc::clone(&ours)).await.unwrap();
-                assert!(found == expected, "{join_type} {mode:?} {names:?}");
+                assert!(found == expected, "{join_type} {mode:?} {left} {right}");
                 let metrics = ours.metrics().unwrap().aggregate_by_name().to_string();
                 let told = format!("build_side={built}");
                 assert!(metrics.contains(&told), "{join_type} {mode:?}: {metrics}");
@@ -100,9 +101,9 @@ async fn what_is_held_is_charged_and_given_back() {
         register(&context, "many", MANY);
         register(&context, "few", FEW);
         let mode = PartitionMode::CollectLeft;
-        let join = planned(&context, ("many", "few"), JoinType::Inner, mode).await;
+        let join = planned(&context, "many", "few", JoinType::Inner, mode).await;
         let expected = rows(&session(false, SessionConfig::new()), Arc::new(join)).await.unwrap();
-        let join = planned(&context, ("many", "few"), JoinType::Inner, mode).await;
+        let join = planned(&context, "many", "few", JoinType::Inner, mode).await;
         let ours = measured(join);
         let found = rows(&context, Arc::clone(&ours)).await.unwrap();
         assert!(found == expected, "in {limit_bytes} bytes");
@@ -130,5 +131,5 @@ async fn one_table_for_several_streams_is_the_planned_one() {
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
     let ours = WorkaheadJoinExec::try_new(Arc::new(join), Settings::default()).unwrap();
     let choices = Choices { build_from: BuildFrom::Measured, ..Choices::default() };
-    assert!(!ours.with_choices(choices).measures());
+    assert!(!ours.with_choices(choices).chooses_build_side());
 }

@@ -1,16 +1,17 @@
-//! The dynamic filter: what the build side knows, told to the probe side's scan.
+//! The dynamic filter: the build side's keys, accumulated for the probe side's scan.
 //!
 //! ```text
-//! build 0 ─ report ─┐
-//! build 1 ─ report ─┼─ all are in ─► filter.update( lo ≤ key ≤ hi [and key in (…)] ) ─► complete
-//! build 2 ─ report ─┘
+//! build 0 ─ keys ─┐
+//! build 1 ─ keys ─┼─ all are in ─► filter.update( lo ≤ key ≤ hi [and key in (…)] ) ─► complete
+//! build 2 ─ keys ─┘
 //! ```
 //!
 //! A filter made from some of the builds would drop rows that match the others, so it is filled
-//! once, when every build is complete. A build that failed or was dropped is *unknown*, and nothing
-//! is told then (a sibling that waits must not wait for ever: apache/datafusion PR #21666). The
-//! union of all partitions' bounds is told and not one filter for each, because a scan can prune
-//! row groups and pages with `lo ≤ key ≤ hi`, and not with a CASE over a hash.
+//! once, when every build is complete. A build that failed or was dropped is *unknown*, and the
+//! filter stays empty then (a partition that waits must not wait for ever: apache/datafusion PR
+//! #21666). The filter has the union of all partitions' bounds and not one condition for each,
+//! because a scan can prune row groups and pages with `lo ≤ key ≤ hi`, and not with a CASE over a
+//! hash.
 
 use std::sync::Arc;
 
@@ -28,20 +29,20 @@ use tokio::sync::Notify;
 
 use crate::keys::{Bounds, KeyReport, ListLimits};
 
-/// Whose null keys the filter must let pass.
+/// Which null keys the filter must let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nulls {
-    /// They match nothing.
+    /// None: they match nothing.
     Dropped,
-    /// They match the build side's.
+    /// All, where the build side has null keys: they match each other.
     AsBuilt,
-    /// The join has to see them: `NOT IN` of a null is unknown.
+    /// All: `NOT IN` of a null is unknown, and the join has to see it.
     Kept,
 }
 
-/// Reports of all builds of one join, and the filter that is made of them.
+/// The key reports of all builds of one join, and the filter that is made of them.
 #[derive(Debug)]
-pub(crate) struct Announcement {
+pub(crate) struct DynamicFilterAccumulator {
     filter: Arc<DynamicFilterPhysicalExpr>,
     /// The probe side's keys.
     keys: Vec<Arc<dyn PhysicalExpr>>,
@@ -54,7 +55,7 @@ pub(crate) struct Announcement {
 
 #[derive(Debug)]
 struct State {
-    /// Builds that have not started, and those that have not reported.
+    /// Builds that have not started, and those that have not contributed.
     idle: Vec<bool>,
     missing: Vec<bool>,
     /// Of those that have; none when one of them is unknown.
@@ -62,8 +63,8 @@ struct State {
     complete: bool,
 }
 
-impl Announcement {
-    /// For so many builds.
+impl DynamicFilterAccumulator {
+    /// For a number of builds.
     pub(crate) fn new(
         join: &HashJoinExec,
         filter: Arc<DynamicFilterPhysicalExpr>,
@@ -91,8 +92,9 @@ impl Announcement {
         }
     }
 
-    /// Says what a build found; none if it will never be complete. The first word counts.
-    pub(crate) fn report(&self, build: usize, report: Option<KeyReport>) -> Result<()> {
+    /// Adds a build's keys; `None` if the build will never be complete. Only the first call for a
+    /// build counts.
+    fn add(&self, build: usize, report: Option<KeyReport>) -> Result<()> {
         let known = {
             let mut state = self.state.lock();
             if !std::mem::take(&mut state.missing[build]) {
@@ -114,9 +116,9 @@ impl Announcement {
         filled
     }
 
-    /// Waits until every build has reported, so that a scan that starts later has the filter. For
-    /// a build that has not even started nobody waits: whoever takes one partition after the other
-    /// would wait for ever.
+    /// Waits until every build has contributed, so that a scan that starts later has the filter.
+    /// Builds that have not started are not waited for: a consumer that reads one partition after
+    /// the other would wait for ever.
     pub(crate) async fn wait(&self) {
         loop {
             let notified = self.complete.notified();
@@ -199,39 +201,39 @@ fn binary(
     Arc::new(BinaryExpr::new(left, operator, right))
 }
 
-/// One build's duty to report: dropped without a report, the build is unknown.
+/// One build's contribution to the filter: dropped without keys, the build is unknown.
 #[derive(Debug)]
-pub(crate) struct Reporter {
-    announcement: Arc<Announcement>,
+pub(crate) struct BuildContribution {
+    filter: Arc<DynamicFilterAccumulator>,
     build: usize,
 }
 
-impl Reporter {
+impl BuildContribution {
     /// For a build.
-    pub(crate) fn new(announcement: Arc<Announcement>, build: usize) -> Self {
-        Self { announcement, build }
+    pub(crate) fn new(filter: Arc<DynamicFilterAccumulator>, build: usize) -> Self {
+        Self { filter, build }
     }
 
-    /// How many keys may be listed.
+    /// The most keys that may be listed.
     pub(crate) fn limits(&self) -> ListLimits {
-        self.announcement.limits
+        self.filter.limits
     }
 
-    /// Says that the build has started: somebody drives it on.
+    /// Marks the build as started: it is polled from now on.
     pub(crate) fn start(&self) {
-        self.announcement.state.lock().idle[self.build] = false;
+        self.filter.state.lock().idle[self.build] = false;
     }
 
-    /// The build is complete.
-    pub(crate) fn report(&self, report: KeyReport) -> Result<()> {
-        self.announcement.report(self.build, Some(report))
+    /// Adds the keys of the complete build.
+    pub(crate) fn complete(&self, keys: KeyReport) -> Result<()> {
+        self.filter.add(self.build, Some(keys))
     }
 }
 
-impl Drop for Reporter {
+impl Drop for BuildContribution {
     fn drop(&mut self) {
-        // After a report this is not heard; before it, nothing is filled that could fail.
-        let unknown = self.announcement.report(self.build, None);
+        // After `complete` this has no effect; before it, no filter is filled that could fail.
+        let unknown = self.filter.add(self.build, None);
         debug_assert!(unknown.is_ok(), "an unknown build fills no filter");
     }
 }
