@@ -10,6 +10,7 @@ mod bench;
 mod checkout;
 mod counts;
 mod deny;
+mod features;
 mod fuzz;
 mod guest;
 mod hook;
@@ -42,6 +43,7 @@ usage: cargo xtask COMMAND
   wheels [core] [sql]   wheels for others, x86-64 and aarch64, in target/wheels (sql: with
                         DataFusion, an hour on two CPUs)
   tidy                  the rules of the house: edges, lengths, unsafe leaves, ledger …
+  features              whether adding a feature of the command would build DataFusion again
   ledger [PREFIX]       the papers' rows and where each stands: all by pillar, or one by one
   pages [book | commands [PAGE]]
                         the book of docs/ in target/pages, links checked; every command in it and in
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         ["python"] => Ok(python::run(&workspace)),
         ["wheels", names @ ..] => wheels::run(&workspace, names),
         ["tidy"] => tidy::run(&workspace),
+        ["features"] => features::run(&workspace),
         ["ledger"] => ledger::summary(&workspace),
         ["ledger", prefix] => ledger::list(&workspace, prefix),
         ["pages", words @ ..] => pages::run(&workspace, words),

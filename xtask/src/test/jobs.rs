@@ -12,7 +12,7 @@ use crate::counts::Counts;
 use crate::packages::Packages;
 use crate::stage::{Outcome, Stage, spelled};
 use crate::workspace::{Workspace, succeed};
-use crate::{deny, fuzz, guest, pages, proofs, python, setup, tidy};
+use crate::{deny, features, fuzz, guest, pages, proofs, python, setup, tidy};
 
 /// One line of `cargo xtask test --list`.
 pub(crate) struct Listed {
@@ -77,7 +77,7 @@ const USUAL: Depth = Depth::Usual;
 const ALL: Depth = Depth::All;
 
 /// In the order in which they are run: quick ones first, and the default build before the whole.
-pub(crate) const STAGES: [Listed; 19] = [
+pub(crate) const STAGES: [Listed; 20] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
         let depth = context.options.depth;
         Ok(vec![Stage::check("setup", || setup::run(depth))])
@@ -94,6 +94,10 @@ pub(crate) const STAGES: [Listed; 19] = [
     Listed::new("licences", "licences and sources of all dependencies", |context| {
         Ok(vec![Stage::check("licences", || deny::check(context.workspace))])
     }),
+    Listed::new("features", "adding a feature does not build DataFusion again", |context| {
+        Ok(vec![Stage::check("features", || features::run(context.workspace))])
+    })
+    .all(),
     Listed::new("xtask", "lints and tests of these tasks", tasks),
     Listed::new("clippy", "lints of the default build", |context| clippy(context, Build::Usual))
         .of_packages(),
