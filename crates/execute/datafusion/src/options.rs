@@ -155,11 +155,13 @@ impl Choices {
     }
 
     /// All of them as words.
+    #[cfg(any(test, feature = "proto"))]
     pub(crate) fn words(self) -> String {
         [self.strategy.name(), self.design.name(), self.build_from.name()].join(" ")
     }
 
     /// Reads [`words`](Self::words).
+    #[cfg(any(test, feature = "proto"))]
     pub(crate) fn of_words(words: &str) -> Result<Self> {
         let words: Vec<&str> = words.split(' ').collect();
         let [strategy, design, build_side] = words[..] else {
