@@ -3,7 +3,7 @@
     fuzz_joins.py --workahead PROGRAM --seconds N --seed S [--case N]
 
 Each case draws two inputs (key types, nulls, duplicates, skew), a type of join, perhaps a filter,
-and then several ways of doing the very same join: either build side, strategies, threads, memory
+and then several ways of doing the very same join: either build side, designs, threads, memory
 limits that make it spill, formats of files. Every result must be DuckDB's, as a multiset of rows.
 A case that fails is made smaller row by row, and printed with its seed.
 
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 TYPES = ["inner", "left", "right", "full", "left-semi", "right-semi", "left-anti", "right-anti",
          "left-mark", "right-mark"]
-STRATEGIES = ["auto", "sequential", "distance", "amac", "groups", "rounds", "vectors"]
+DESIGNS = ["auto", "buckets", "dense", "bloom"]
 LIMITS = ["9MB", "14MB", "20MB"]
 
 WORDS = ["", "a", "b", "ab", "abc", "a b", "aB", "%", "_", "é", "a text longer than a view holds",
@@ -187,7 +187,7 @@ class Case:
         r = self.random
         for way in range(4):
             words = ["--build-side", ["left", "right"][way % 2],
-                     "--strategy", r.choice(STRATEGIES), "--threads", str(r.randrange(1, 4))]
+                     "--design", r.choice(DESIGNS), "--threads", str(r.randrange(1, 4))]
             if r.random() < (0.8 if self.large else 0.1):
                 words += ["--memory-limit", r.choice(LIMITS)]
             yield words, [r.choice(["parquet", "parquet", "arrow", "arrows"]) for _ in range(3)]

@@ -154,11 +154,11 @@ fn answers_are_a_single_processs_and_the_joins_are_ours() {
     // Settings in SQL reach the executors, and what their joins counted comes back.
     let orders = format!("o={}/orders.parquet", data());
     let lines = format!("l={}/lineitem.parquet", data());
-    let explain = "set workahead.strategy = 'sequential'; explain analyze \
+    let explain = "set workahead.design = 'buckets'; explain analyze \
                    select count(*) from o join l on o_orderkey = l_orderkey";
     let shown = place.run(&cluster.sql(&[explain, "--table", &orders, "--table", &lines]));
     let shown = text(&shown.stdout);
-    assert!(shown.contains("strategy=sequential") && shown.contains("table_bytes"), "{shown}");
+    assert!(shown.contains("design=buckets") && shown.contains("table_bytes"), "{shown}");
 }
 
 #[test]

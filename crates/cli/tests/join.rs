@@ -57,17 +57,16 @@ fn joined(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn every_strategy_and_side_joins_alike() {
+fn every_design_and_side_joins_alike() {
     let (place, expected) = two_files();
-    for strategy in ["auto", "sequential", "distance", "amac", "groups", "rounds", "vectors"] {
+    for design in ["auto", "buckets", "dense", "bloom"] {
         for side in ["auto", "left", "right"] {
-            let with = ["--strategy", strategy, "--build-side", side, "--threads", "3"];
+            let with = ["--design", design, "--build-side", side, "--threads", "3"];
             let facts = place.json(&join(&[&with[..], &["--out", "out.parquet"]].concat()));
-            assert_eq!(facts["rows"], expected.len(), "{strategy} {side}");
-            assert_eq!(facts["strategy_asked"], strategy);
-            assert_ne!(facts["strategy"], "auto");
+            assert_eq!(facts["rows"], expected.len(), "{design} {side}");
+            assert_ne!(facts["design"], "auto");
             assert_eq!(facts["build_side"], if side == "right" { "right" } else { "left" });
-            assert!(joined(&read(&place.path("out.parquet"))) == expected, "{strategy} {side}");
+            assert!(joined(&read(&place.path("out.parquet"))) == expected, "{design} {side}");
             assert_eq!(place.json(&join(&with))["rows"], expected.len(), "counted");
         }
     }
@@ -85,7 +84,7 @@ fn facts_are_for_programs_and_for_people() {
     assert_eq!(facts["build_keys"], 4500);
     assert_eq!(facts["probe_rows"], 20_000);
     assert_eq!(facts["threads"], 2);
-    assert!(facts["strategy_why"].as_str().unwrap().contains("L2"));
+    assert!(facts["table_cache"].as_str().unwrap().contains("L2"));
     assert!(facts["out"].is_null() && facts["out_bytes"].is_null());
     let output = place.run(&join(&["--out", "out.parquet"]));
     let said = text(&output.stdout);
@@ -167,7 +166,7 @@ fn wrong_use_is_status_2_and_one_line() {
         (on("id=text"), "the keys \"id\" (Int64) and \"text\" (Utf8) can't be equal: cast"),
         (on("id="), "write --on LEFT=RIGHT"),
         (on("a=b=c"), "write --on LEFT=RIGHT"),
-        (join(&["--strategy", "fast"]), "there is no strategy \"fast\": choose from auto"),
+        (join(&["--design", "fast"]), "there is no design \"fast\": choose from auto"),
         (join(&["--build-side", "both"]), "auto, left, right"),
         (join(&["--threads", "0"]), "give a number from 1 to 4096"),
         (join(&["--threads", "1000000"]), "give a number from 1 to 4096"),

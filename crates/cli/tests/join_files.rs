@@ -160,33 +160,27 @@ fn write_column(place: &Place, name: &str, of: impl Fn(i64) -> i64) {
 }
 
 #[test]
-fn explain_foresees_the_design_and_the_strategy_that_are_taken() {
+fn explain_foresees_the_design_that_is_taken() {
     let place = Place::new();
     write_column(&place, "close.parquet", |row| 5000 - row * 2);
     write_column(&place, "apart.parquet", |row| row << 40);
     write_column(&place, "right.parquet", |row| row);
     let close = "a place for each of the 5,999 integers between the lowest and the highest key";
     let bloom = "a Bloom filter before them if at most 15 of 100 probes are found to hit";
-    for (left, more, design, strategy, why) in [
-        ("close.parquet", &[][..], "dense", "vectors", close),
-        ("close.parquet", &["--design", "buckets"], "buckets", "vectors", "as asked"),
-        ("close.parquet", &["--design", "bloom"], "bloom", "vectors", "as asked"),
-        ("close.parquet", &["--strategy", "amac"], "buckets", "amac", "amac walks buckets"),
-        ("apart.parquet", &[], "buckets", "vectors", bloom),
+    for (left, more, design, why) in [
+        ("close.parquet", &[][..], "dense", close),
+        ("close.parquet", &["--design", "buckets"], "buckets", "as asked"),
+        ("close.parquet", &["--design", "bloom"], "bloom", "as asked"),
+        ("apart.parquet", &[], "buckets", bloom),
     ] {
         let files = ["join", "--left", left, "--right", "right.parquet", "--build-side", "left"];
         let words = [&files[..], &["--on", "id"], more].concat();
         let (foreseen, came) =
             (place.json(&[&words[..], &["--explain"]].concat()), place.json(&words));
-        assert_eq!(
-            (&foreseen["design"], &foreseen["strategy"]),
-            (&design.into(), &strategy.into())
-        );
-        assert_eq!((&came["design"], &came["strategy"]), (&design.into(), &strategy.into()));
+        assert_eq!((&foreseen["design"], &came["design"]), (&design.into(), &design.into()));
         assert!(foreseen["design_why"].as_str().unwrap().contains(why), "{foreseen}");
         let told = text(&place.run(&[&words[..], &["--explain"]].concat()).stdout);
         assert!(told.contains(&format!("\n  design    {design}: ")), "{told}");
-        assert!(told.contains(&format!("\n  strategy  {strategy}: ")), "{told}");
     }
 }
 

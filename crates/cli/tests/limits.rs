@@ -131,7 +131,7 @@ fn a_join_is_held_against_what_is_kept() {
     assert!((number(&limit["fraction"]) / fraction - 1.0).abs() < 1e-9);
     let caches = (kept.l2_bytes(), kept.useful_llc_bytes());
     if let (Some(_), Some(_)) = caches {
-        let why = json["strategy_why"].as_str().expect("words");
+        let why = json["table_cache"].as_str().expect("words");
         assert!(why.contains("measured"), "{why}");
     }
 }

@@ -95,13 +95,13 @@ fn plans_and_several_statements_are_sql_too() {
     };
     let explain = format!("explain analyze {JOIN}");
     let plan = shown(&explain, &[]);
-    assert!(plan.contains("WorkaheadJoinExec") && plan.contains("strategy="), "{plan}");
+    assert!(plan.contains("WorkaheadJoinExec") && plan.contains("design="), "{plan}");
     assert!(shown(&explain, &["--stock"]).contains("HashJoinExec"));
-    let two = "set workahead.strategy = 'sequential'; explain analyze select * from l join r on \
+    let two = "set workahead.design = 'buckets'; explain analyze select * from l join r on \
                l.id = r.ref";
-    assert!(shown(two, &[]).contains("strategy=sequential"));
-    let told = shown(&explain, &["--set", "workahead.strategy=sequential"]);
-    assert!(told.contains("strategy=sequential"), "{told}");
+    assert!(shown(two, &[]).contains("design=buckets"));
+    let told = shown(&explain, &["--set", "workahead.design=buckets"]);
+    assert!(told.contains("design=buckets"), "{told}");
     fs::write(place.path("two.sql"), two).unwrap();
     let facts = place.json(&[&["sql", "-f", "two.sql"][..], &TABLES].concat());
     assert_eq!(facts["statements"].as_array().map(Vec::len), Some(2));
@@ -146,8 +146,8 @@ fn bad_input_is_one_line() {
         (vec!["sql", "select sum(length(text)) from t", "--table", "t=broken.parquet"], 1, "error"),
         (vec!["sql", count, "--table", "t=a.dat"], 1, "unknown file type"),
         (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
-        (vec!["sql", "select 1", "--set", "workahead.strategy"], 2, "--set NAME=VALUE"),
-        (vec!["sql", "select 1", "--set", "workahead.strategy=guess"], 2, "guess"),
+        (vec!["sql", "select 1", "--set", "workahead.design"], 2, "--set NAME=VALUE"),
+        (vec!["sql", "select 1", "--set", "workahead.design=guess"], 2, "guess"),
         (vec!["sql", "select 1", "--set", "no.such\"'=it's"], 2, "namespace"),
         (vec!["sql", count], 2, "t"),
         (vec!["sql", "selct 1"], 2, "selct"),

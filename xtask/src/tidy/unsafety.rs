@@ -29,10 +29,6 @@ const LEAVES: &[(&str, &str)] = &[
         "calls code compiled for instructions that were found",
     ),
     ("crates/execute/walks/src/memory.rs", "the prefetch instruction is an intrinsic"),
-    (
-        "crates/execute/walks/src/radix/stream.rs",
-        "stores whole lines past the caches, and fences them",
-    ),
     ("crates/execute/walks/src/record/layout.rs", "rows of records are bytes without padding"),
     ("crates/execute/walks/src/tree/compare.rs", "compares the keys of a node in vector registers"),
     ("crates/execute/walks/src/work_ahead/direct.rs", "calls the helper's load"),

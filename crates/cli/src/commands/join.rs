@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_join::{Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side, Strategy};
+use workahead_join::{Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -105,11 +105,8 @@ pub(crate) struct Args {
     /// The side that goes into the table; auto takes the one with fewer rows
     #[arg(long, value_name = "SIDE", value_enum, default_value_t = Asked::Auto)]
     build_side: Asked,
-    /// How keys are looked up: auto, vectors, sequential, distance, amac, groups, rounds
-    #[arg(long, value_name = "NAME", default_value_t = Strategy::Auto)]
-    strategy: Strategy,
     /// How keys are kept: auto, buckets, dense (a place for every integer of their range), bloom (a
-    /// filter before buckets), radix (buckets, many probe rows sorted by part of the table)
+    /// filter before buckets)
     #[arg(long, value_name = "NAME", default_value_t = Design::Auto)]
     design: Design,
     #[command(flatten)]
@@ -147,7 +144,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_null_equality(args.null_equality())
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
-        .with_strategy(args.strategy)
         .with_design(args.design)
         .with_caches(Caches::of(&bounds.machine, bounds.limits.as_ref()))
         .with_memory(budget.pool.clone())
@@ -169,7 +165,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         out_format: args.out_format,
         join_type: args.join_type,
         filter: args.filter,
-        asked: args.strategy,
         design: args.design,
         sides,
         start,

@@ -44,9 +44,9 @@ Examples:
   workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      by `workahead cluster`
 
 Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
-the end of the file's name, or a directory of Parquet files. SET workahead.strategy = 'distance',
-say, changes how keys are looked up, SET workahead.design = 'buckets' how they are kept, and
-SET workahead.build_side = 'measured' lets each join find out which side is the smaller one;
+the end of the file's name, or a directory of Parquet files. SET workahead.design = 'buckets',
+say, changes how keys are kept, and SET workahead.build_side = 'measured' lets each join find out
+which side is the smaller one;
 SET datafusion.… whatever DataFusion lets be set; --set NAME=VALUE does the same from outside.
 With --json the facts are printed, and rows go into --out or are only counted.";
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// A file and what it is called in SQL; repeat for several
     #[arg(long = "table", value_name = "NAME=FILE")]
     tables: Vec<String>,
-    /// An option for all statements, as SET has it: workahead.strategy=distance; repeat for several
+    /// An option for all statements, as SET has it: workahead.design=buckets; repeat for several
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Leave the joins to DataFusion

@@ -1,8 +1,8 @@
 //! One task of a stage, whose counts Ballista can send.
 //!
 //! Ballista's wire has no place for a metric that is a word, and on meeting one it leaves out what
-//! all operators of the task counted. Our joins have three (strategy, design, build side): each is
-//! sent as a count by the name of the word, `strategy=amac` being 1.
+//! all operators of the task counted. Our joins have two (design, build side): each is sent
+//! as a count by the name of the word, `design=buckets` being 1.
 
 use std::fmt;
 use std::sync::Arc;
@@ -115,6 +115,6 @@ mod tests {
         let sent: OperatorMetricsSet = sendable(&metrics).try_into().unwrap();
         assert_eq!(sent.metrics.len(), metrics.iter().count());
         let text = sendable(&metrics).to_string();
-        assert!(text.contains("strategy=") && text.contains("design="), "{text}");
+        assert!(text.contains("design=") && text.contains("build_side="), "{text}");
     }
 }

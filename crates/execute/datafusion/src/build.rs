@@ -114,7 +114,6 @@ impl Build {
         table.expect_probers(self.probers);
         self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
-        self.metrics.strategy.add(table.choice().strategy.name());
         self.metrics.design.add(table.choice().design.name());
         self.metrics.build_side.add(built.name());
         if let (Some(contribution), Some(collector)) = (&contribution, collector) {

@@ -32,7 +32,6 @@ pub(crate) struct JoinMetrics {
     pub(crate) avg_fanout: RatioMetrics,
     /// Bytes that probes touch.
     pub(crate) table_bytes: Gauge,
-    pub(crate) strategy: Arc<Words>,
     pub(crate) design: Arc<Words>,
     pub(crate) build_side: Arc<Words>,
     pub(crate) spill_count: Count,
@@ -68,7 +67,6 @@ impl JoinMetrics {
             probe_hit_rate: ratio("probe_hit_rate"),
             avg_fanout: ratio("avg_fanout"),
             table_bytes: MetricBuilder::new(set).gauge("table_bytes", partition),
-            strategy: words("strategy"),
             design: words("design"),
             build_side: words("build_side"),
             spill_count: MetricBuilder::new(set).spill_count(partition),

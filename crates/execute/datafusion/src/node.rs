@@ -26,7 +26,7 @@ use datafusion_physical_plan::{
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
-use workahead_join::{HashJoin, MemoryPool, Order, limited_batch_rows};
+use workahead_join::{HashJoin, MemoryPool, limited_batch_rows};
 
 use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
 use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
@@ -196,10 +196,8 @@ impl WorkaheadJoinExec {
         let join = self.translation.join.clone();
         let join = join
             .with_batch_rows(rows)
-            .with_strategy(self.choices.strategy)
             .with_design(self.choices.design)
             .with_caches(self.settings.caches)
-            .with_probe_order(if ordered { Order::Kept } else { Order::Any })
             .with_probers(self.probers())
             .with_memory(memory);
         let join = match page_pool(context) {

@@ -1,4 +1,4 @@
-//! What can be set: by the session in SQL (`SET workahead.strategy = 'distance'`), and by the
+//! What can be set: by the session in SQL (`SET workahead.design = 'buckets'`), and by the
 //! program that knows the machine.
 
 use std::any::Any;
@@ -10,7 +10,7 @@ use datafusion_common::config::{
 };
 use datafusion_common::config_namespace;
 use datafusion_common::error::{DataFusionError, Result};
-use workahead_join::{Caches, Design, Strategy};
+use workahead_join::{Caches, Design};
 
 config_namespace! {
     /// Options under `workahead.` in SQL.
@@ -20,9 +20,7 @@ config_namespace! {
         /// Whether sort-merge joins become hash joins: for sessions that planned them only to
         /// keep memory low.
         pub replace_sort_merge_joins: bool, default = false
-        /// How rows are looked up: auto, sequential, distance, amac, groups, rounds or vectors.
-        pub strategy: String, default = "auto".to_owned()
-        /// How the build side's keys are kept: auto, buckets, dense, bloom or radix.
+        /// How the build side's keys are kept: auto, buckets, dense or bloom.
         pub design: String, default = "auto".to_owned()
         /// Which side is built: the planned one, or the one measured to have fewer rows.
         pub build_side: String, default = "planned".to_owned()
@@ -83,10 +81,9 @@ impl WorkaheadOptions {
 
     /// What the joins of a plan are told.
     pub(crate) fn choices(&self) -> Result<Choices> {
-        let strategy = self.strategy.parse().map_err(refused)?;
         let design = self.design.parse().map_err(refused)?;
         let build_from = self.build_side.parse().map_err(refused)?;
-        Ok(Choices { strategy, design, build_from })
+        Ok(Choices { design, build_from })
     }
 }
 
@@ -134,8 +131,6 @@ impl FromStr for BuildFrom {
 /// with the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// How rows are looked up.
-    pub strategy: Strategy,
     /// How keys are kept.
     pub design: Design,
     /// Which side is built.
@@ -146,7 +141,6 @@ impl Choices {
     /// Those that are not left to the join, as `EXPLAIN` shows them.
     pub(crate) fn forced(self) -> Vec<String> {
         let all = [
-            (self.strategy != Strategy::Auto, "strategy", self.strategy.name()),
             (self.design != Design::Auto, "design", self.design.name()),
             (self.build_from != BuildFrom::Planned, "build_side", self.build_from.name()),
         ];
@@ -157,18 +151,17 @@ impl Choices {
     /// All of them as words.
     #[cfg(any(test, feature = "proto"))]
     pub(crate) fn words(self) -> String {
-        [self.strategy.name(), self.design.name(), self.build_from.name()].join(" ")
+        [self.design.name(), self.build_from.name()].join(" ")
     }
 
     /// Reads [`words`](Self::words).
     #[cfg(any(test, feature = "proto"))]
     pub(crate) fn of_words(words: &str) -> Result<Self> {
         let words: Vec<&str> = words.split(' ').collect();
-        let [strategy, design, build_side] = words[..] else {
+        let [design, build_side] = words[..] else {
             return Err(refused(format!("{words:?} are not what a join is told")));
         };
         let options = WorkaheadOptions {
-            strategy: strategy.to_owned(),
             design: design.to_owned(),
             build_side: build_side.to_owned(),
             ..Default::default()
@@ -180,7 +173,7 @@ impl Choices {
 /// What the program knows of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The caches by which a strategy is chosen.
+    /// The caches by which batches, tables and filters are sized.
     pub caches: Caches,
 }
 
@@ -198,26 +191,25 @@ mod tests {
     fn options_are_listed_by_the_names_that_set_them() {
         let mut options = ConfigOptions::new();
         options.extensions.insert(WorkaheadOptions::default());
-        options.set("workahead.strategy", "amac").unwrap();
+        options.set("workahead.design", "bloom").unwrap();
         let mut others = ConfigOptions::new();
         others.extensions.insert(WorkaheadOptions::default());
         for entry in options.entries().iter().filter(|entry| entry.key.starts_with("workahead.")) {
             others.set(&entry.key, entry.value.as_deref().unwrap()).unwrap();
         }
-        assert_eq!(WorkaheadOptions::of(&others).strategy, "amac");
+        assert_eq!(WorkaheadOptions::of(&others).design, "bloom");
     }
 
     #[test]
     fn unknown_names_are_refused_with_the_list() {
-        let of = |strategy: &str, design: &str, build_side: &str| {
-            let [strategy, design, build_side] = [strategy, design, build_side].map(str::to_owned);
-            let options = WorkaheadOptions { strategy, design, build_side, ..Default::default() };
+        let of = |design: &str, build_side: &str| {
+            let [design, build_side] = [design, build_side].map(str::to_owned);
+            let options = WorkaheadOptions { design, build_side, ..Default::default() };
             options.choices().unwrap_err().to_string()
         };
         for (error, named, listed) in [
-            (of("fast", "auto", "planned"), "\"fast\"", "distance"),
-            (of("auto", "tree", "planned"), "\"tree\"", "dense, bloom"),
-            (of("auto", "auto", "smaller"), "\"smaller\"", "planned, measured"),
+            (of("tree", "planned"), "\"tree\"", "dense, bloom"),
+            (of("auto", "smaller"), "\"smaller\"", "planned, measured"),
         ] {
             assert!(error.contains(named) && error.contains(listed), "{error}");
         }
@@ -225,16 +217,11 @@ mod tests {
 
     #[test]
     fn words_are_read_back() {
-        let [strategy, design] = [Strategy::Amac.name(), Design::Bloom.name()];
         for build_from in [BuildFrom::Planned, BuildFrom::Measured] {
-            let choices = Choices {
-                strategy: strategy.parse().unwrap(),
-                design: design.parse().unwrap(),
-                build_from,
-            };
+            let choices = Choices { design: Design::Bloom, build_from };
             assert_eq!(Choices::of_words(&choices.words()).unwrap(), choices);
         }
-        assert!(Choices::of_words("auto auto").is_err());
+        assert!(Choices::of_words("auto auto planned").is_err());
         assert!(Choices::default().forced().is_empty());
     }
 }

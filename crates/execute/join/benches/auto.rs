@@ -1,5 +1,5 @@
 //! Auto against everything it could have chosen: sizes of the table × share of probes that hit ×
-//! widths of the build side × kinds of keys; every design and strategy forced, in turns with Auto.
+//! widths of the build side × kinds of keys; every design forced, in turns with Auto.
 //!
 //! A cell is a whole join, build and probe, all output columns made and added up. Cells in which
 //! Auto comes out more than 15 % behind the best are measured once more before they count, with
@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::RecordBatch;
 use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
-use workahead_join::{Caches, Design, HashJoin, JoinType, Prober, Side, Strategy};
+use workahead_join::{Caches, Design, HashJoin, JoinType, Prober, Side};
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
 use workahead_machine::pages::Pool;
@@ -106,13 +106,10 @@ impl Inputs {
 }
 
 /// What Auto is held against.
-fn forced(keys: Keys) -> Vec<(String, Strategy, Design)> {
-    let mut forced: Vec<_> = [Strategy::Vectors, Strategy::Distance, Strategy::Amac]
-        .map(|strategy| (format!("buckets, {strategy}"), strategy, Design::Buckets))
-        .into();
-    forced.push(("bloom".to_owned(), Strategy::Vectors, Design::Bloom));
+fn forced(keys: Keys) -> Vec<Design> {
+    let mut forced = vec![Design::Buckets, Design::Bloom];
     if keys != Keys::Spread {
-        forced.push(("dense".to_owned(), Strategy::Vectors, Design::Dense));
+        forced.push(Design::Dense);
     }
     forced
 }
@@ -141,17 +138,16 @@ fn measured(
     // Whoever is the first would pay for pages that the pool does not have yet.
     inputs.joined(&auto);
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
-    for (name, strategy, design) in forced(keys).into_iter().filter(|(name, ..)| wanted(name)) {
-        let join = join.clone().with_strategy(strategy).with_design(design);
-        cases.push(Case::new(name, move |_: &mut ()| inputs.joined(&join)));
+    for design in forced(keys).into_iter().filter(|design| wanted(design.name())) {
+        let join = join.clone().with_design(design);
+        cases.push(Case::new(design.name(), move |_: &mut ()| inputs.joined(&join)));
     }
     in_turns(arguments, rounds, &cases, &mut ())
 }
 
 fn main() {
     let arguments = Arguments::read();
-    let mut report =
-        Report::new(&arguments, "Auto against every design and strategy it could choose");
+    let mut report = Report::new(&arguments, "Auto against every design it could choose");
     let sizes = if arguments.small {
         vec![(1 << 16, 20_000)]
     } else {

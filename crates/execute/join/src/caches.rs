@@ -3,6 +3,8 @@
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
 
+use crate::shown::Bytes;
+
 /// The caches a choice is made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caches {
@@ -53,6 +55,20 @@ impl Caches {
         measured.or_else(|| Self::reported(machine)).unwrap_or(Self::ASSUMED)
     }
 
+    /// Which cache a table of so many bytes fits in, in words.
+    #[must_use]
+    pub fn place_of(&self, table_bytes: usize) -> String {
+        let (l2, llc) = (Bytes(self.l2_bytes), Bytes(self.llc_bytes));
+        let from = self.source.name();
+        if table_bytes <= self.l2_bytes {
+            format!("fits in L2 ({l2} {from})")
+        } else if table_bytes <= self.llc_bytes {
+            format!("exceeds L2 ({l2} {from}), fits in the last-level cache")
+        } else {
+            format!("exceeds the last-level cache ({llc} {from})")
+        }
+    }
+
     fn measured(machine: &Machine, limits: &Limits) -> Option<Self> {
         Some(Self {
             l2_bytes: limits.l2_bytes()?,
@@ -82,5 +98,22 @@ impl Caches {
         let allowed = machine.allowed_cpus();
         let l2 = machine.caches.iter().filter(|cache| cache.holds_data() && cache.level == 2);
         l2.map(|cache| cache.cpus.intersection(allowed).len()).max().unwrap_or(1).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_table_is_shown_with_the_sizes_that_were_compared() {
+        let caches = Caches { source: CachesSource::Measured, ..Caches::ASSUMED };
+        for (bytes, place) in [
+            (500 << 10, "fits in L2 (1.0 MiB measured)"),
+            (20 << 20, "exceeds L2 (1.0 MiB measured), fits in the last-level cache"),
+            (4 << 30, "exceeds the last-level cache (32 MiB measured)"),
+        ] {
+            assert_eq!(caches.place_of(bytes), place);
+        }
     }
 }

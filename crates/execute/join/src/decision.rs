@@ -6,10 +6,9 @@
 
 use workahead_walks::direct;
 
-use crate::Design;
-use crate::design::Planned;
 use crate::fill::Span;
 use crate::keys::MappingKind;
+use crate::{Choice, Design};
 
 /// What a table will be like.
 #[derive(Debug, Clone)]
@@ -22,9 +21,8 @@ pub(crate) struct Decision {
     pub(crate) distinct: usize,
     /// How many entries the table should have room for.
     pub(crate) entries: usize,
-    pub(crate) design: Planned,
-    /// Whether there is memory for more than one row after the other: for scattering rows, or for
-    /// several threads.
+    pub(crate) design: Choice,
+    /// Whether there is memory for building by parts, or by several threads.
     pub(crate) spreads: bool,
 }
 

@@ -19,8 +19,8 @@ use std::str::FromStr;
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::direct;
 
-use crate::strategy::{Bytes, Count};
-use crate::{Choice, HashJoin, Order, Strategy};
+use crate::HashJoin;
+use crate::shown::{Bytes, Count};
 
 /// How the build side's keys are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -35,11 +35,6 @@ pub enum Design {
     Dense,
     /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
     Bloom,
-    /// Buckets that are asked part by part: probe rows are sorted by part first, many at a time
-    /// where [`run`](crate::run) holds them; a [`Prober`](crate::Prober) sorts each batch for
-    /// itself. Only buckets where a hash must be compared, an order was promised, or memory is
-    /// limited. Never of itself: it pays for next to no join that puts columns out.
-    Radix,
 }
 
 /// A name that is no design.
@@ -59,7 +54,7 @@ pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
 
 impl Design {
     /// All of them, [`Auto`](Self::Auto) first.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom, Self::Radix];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
 
     /// Its name on the command line and in results.
     #[must_use]
@@ -69,7 +64,6 @@ impl Design {
             Self::Buckets => "buckets",
             Self::Dense => "dense",
             Self::Bloom => "bloom",
-            Self::Radix => "radix",
         }
     }
 
@@ -79,11 +73,11 @@ impl Design {
 
     /// The design for keys of so many different values; their range if they are integers. Where
     /// memory is limited no table is larger than buckets.
-    fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Planned {
+    fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Choice {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
-            Self::Buckets | Self::Bloom | Self::Radix => {
-                return Planned { design: self, why: "as asked".into() };
+            Self::Buckets | Self::Bloom => {
+                return Choice { design: self, why: "as asked".into() };
             }
             // Parts of the rows may have the range of all: only what buckets take is sure to do.
             _ if limited => buckets,
@@ -91,12 +85,12 @@ impl Design {
             Self::Auto => buckets.saturating_mul(DENSE_MOST),
         };
         let Some(span) = span else {
-            return Planned { design: Self::Buckets, why: NO_INTEGERS.into() };
+            return Choice { design: Self::Buckets, why: NO_INTEGERS.into() };
         };
         let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
         match direct::Table::bytes_for(span) {
             Some(dense) if dense <= most && self == Self::Dense => {
-                Planned { design: self, why: "as asked".into() }
+                Choice { design: self, why: "as asked".into() }
             }
             Some(dense) if dense <= most => {
                 let dense = Bytes(dense);
@@ -104,7 +98,7 @@ impl Design {
                     "a place for each of the {places} integers between the lowest and the highest \
                      key is {dense}, where buckets take {buckets}"
                 );
-                Planned { design: Self::Dense, why }
+                Choice { design: Self::Dense, why }
             }
             Some(dense) => {
                 let dense = Bytes(dense);
@@ -112,11 +106,11 @@ impl Design {
                     "{buckets}, where a place for each of the {places} integers between the lowest \
                      and the highest key would be {dense}"
                 );
-                Planned { design: Self::Buckets, why }
+                Choice { design: Self::Buckets, why }
             }
             None => {
                 let why = format!("{buckets}; the keys lie too far apart for a place each");
-                Planned { design: Self::Buckets, why }
+                Choice { design: Self::Buckets, why }
             }
         }
     }
@@ -124,51 +118,33 @@ impl Design {
 
 impl HashJoin {
     /// The design of a table for so many different keys; the range of their words if they are not
-    /// hashes. Only buckets can be walked.
-    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Planned {
-        let walks = !matches!(self.strategy, Strategy::Auto | Strategy::Vectors);
-        if walks && self.design == Design::Auto {
-            let why = format!("{} walks buckets", self.strategy);
-            return Planned { design: Design::Buckets, why };
-        }
+    /// hashes.
+    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Choice {
         self.design.choose(entries, span, self.memory.limit().is_some())
-    }
-
-    /// The strategy for a table of a design and so many bytes. A design may leave no other strategy
-    /// than one; hashed keys no filter before them, and neither they, an order nor a limit parts.
-    pub(crate) fn chosen(&self, table_bytes: usize, planned: Planned, hashed: bool) -> Choice {
-        let Planned { design, why } = planned;
-        let choice = self.strategy.choose(table_bytes, self.caches);
-        let mut choice = Choice { design, design_why: why, ..choice };
-        if self.order == Order::Kept && !choice.strategy.keeps_order() {
-            choice.why =
-                format!("{} was asked for, which loses the probe's order", choice.strategy);
-            choice.strategy = Strategy::Distance;
-        }
-        if design == Design::Dense && choice.strategy != Strategy::Vectors {
-            choice.why = format!("{} was asked for, which walks buckets", choice.strategy);
-            choice.strategy = Strategy::Vectors;
-        }
-        let refused = match design {
-            Design::Bloom | Design::Radix if hashed => Some("keys are hashed"),
-            Design::Radix if self.order == Order::Kept => Some("the probe's order is to be kept"),
-            Design::Radix if self.memory.limit().is_some() => Some("memory is limited"),
-            _ => None,
-        };
-        if let Some(why) = refused {
-            choice.design_why = format!("{design} was asked for, but {why}");
-            choice.design = Design::Buckets;
-        }
-        choice
     }
 }
 
 /// A design, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Planned {
-    /// Not [`Design::Auto`].
-    pub(crate) design: Design,
-    pub(crate) why: String,
+pub struct Choice {
+    /// Not [`Design::Auto`]; [`Design::Bloom`] only where it was asked for, as `Auto` finds out
+    /// later whether it pays.
+    pub design: Design,
+    /// In words, with the sizes compared.
+    pub why: String,
+}
+
+impl Choice {
+    /// The same where keys may be hashed, which leaves no filter before them.
+    pub(crate) fn unless_hashed(self, hashed: bool) -> Self {
+        match self.design {
+            Design::Bloom if hashed => {
+                let why = "bloom was asked for, but keys are hashed".to_owned();
+                Self { design: Design::Buckets, why }
+            }
+            _ => self,
+        }
+    }
 }
 
 impl fmt::Display for Design {
@@ -199,7 +175,7 @@ mod tests {
     }
 
     /// Where memory is not limited.
-    fn free(design: Design, entries: usize, span: Option<u64>) -> Planned {
+    fn free(design: Design, entries: usize, span: Option<u64>) -> Choice {
         design.choose(entries, span, false)
     }
 
@@ -231,6 +207,5 @@ mod tests {
         assert_eq!(free(Design::Dense, 1_000_000, None).design, Design::Buckets);
         assert_eq!(free(Design::Buckets, 100, Some(99)).design, Design::Buckets);
         assert_eq!(free(Design::Bloom, 100, None).design, Design::Bloom);
-        assert_eq!(free(Design::Radix, 100, Some(99)).design, Design::Radix);
     }
 }

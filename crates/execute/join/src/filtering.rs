@@ -115,7 +115,7 @@ impl Filtering {
         match join.design {
             Design::Auto if join.filter.is_some() => return None,
             Design::Auto | Design::Bloom => {}
-            Design::Buckets | Design::Dense | Design::Radix => return None,
+            Design::Buckets | Design::Dense => return None,
         }
         let far = table_bytes > join.caches.llc_bytes;
         Some(if far { FAR_HITS_MOST } else { NEAR_HITS_MOST })

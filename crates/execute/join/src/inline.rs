@@ -131,12 +131,12 @@ mod tests {
     };
     use arrow_select::concat::concat_batches;
 
-    use crate::{HashJoin, JoinType, Prober, Strategy};
+    use crate::{HashJoin, JoinType, Prober};
 
-    fn joined(build: &RecordBatch, probe: &RecordBatch, strategy: Strategy) -> RecordBatch {
+    fn joined(build: &RecordBatch, probe: &RecordBatch) -> RecordBatch {
         let (left, right) = (build.schema(), probe.schema());
         let join = HashJoin::by_names(left, right, &[("key", "key")], JoinType::Inner).unwrap();
-        let mut side = join.with_strategy(strategy).with_batch_rows(77).build();
+        let mut side = join.with_batch_rows(77).build();
         side.push(build.slice(0, build.num_rows() / 2)).unwrap();
         side.push(build.slice(build.num_rows() / 2, build.num_rows().div_ceil(2))).unwrap();
         let table = Arc::new(side.finish().unwrap());
@@ -177,20 +177,8 @@ mod tests {
             let two = one.clone().into_iter().chain([("b", keys.clone())]);
             let build = RecordBatch::try_from_iter(one).unwrap();
             let wide = RecordBatch::try_from_iter(two).unwrap();
-            for strategy in Strategy::ALL {
-                let expected = joined(&wide, &probe, Strategy::Sequential);
-                let expected = expected.project(&[0, 1, 3]).unwrap();
-                let mut found = joined(&build, &probe, strategy);
-                if !strategy.keeps_order() {
-                    let key = found.column(2);
-                    let key = key.as_any().downcast_ref::<Int64Array>().unwrap();
-                    let mut order: Vec<u32> = (0..found.num_rows() as u32).collect();
-                    order.sort_unstable_by_key(|row| key.value(*row as usize));
-                    let order = arrow_array::UInt32Array::from(order);
-                    found = arrow_select::take::take_record_batch(&found, &order).unwrap();
-                }
-                assert_eq!(found.columns(), expected.columns(), "{strategy}");
-            }
+            let expected = joined(&wide, &probe).project(&[0, 1, 3]).unwrap();
+            assert_eq!(joined(&build, &probe).columns(), expected.columns());
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::{Pages, Pool as PagePool, Supply};
 
+use crate::SpillDirectory;
 use crate::build_side::BuildSide;
 use crate::join_type::{Alone, Emits};
 use crate::keys::{self, Mapping, MappingKind, Reader};
 use crate::layout::{Layout, Source};
-use crate::{Caches, Design, Filter, JoinError, JoinType, NullEquality, Strategy};
-use crate::{MemoryPool, Pool, SpillDirectory};
+use crate::{Caches, Design, Filter, JoinError, JoinType, MemoryPool, NullEquality, Pool};
 
 /// A side of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,20 +41,12 @@ impl Side {
     }
 }
 
-/// In which order rows come out of a prober.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Order {
-    /// In whichever is fastest.
-    #[default]
-    Any,
-    /// In that of the probe side. Rows of the build side alone still come last.
-    Kept,
-}
-
 /// A hash join of two inputs where their keys are equal.
 ///
 /// The output has the columns of the left input, then of the right; of only one side for semi and
-/// anti joins; of one side and a Boolean `mark` for mark joins.
+/// anti joins; of one side and a Boolean `mark` for mark joins. The rows of a prober come in the
+/// order of the probe side, and build rows without a match last, unless the join
+/// [spills](Self::with_spill): [`Prober::spills`](crate::Prober::spills).
 #[derive(Debug, Clone)]
 pub struct HashJoin {
     left: SchemaRef,
@@ -68,13 +60,11 @@ pub struct HashJoin {
     projection: Option<Vec<usize>>,
     pub(crate) layout: Layout,
     pub(crate) build_side: Side,
-    pub(crate) strategy: Strategy,
     pub(crate) design: Design,
     pub(crate) caches: Caches,
     /// Of an output batch: as asked for, or by the caches and the columns.
     pub(crate) batch_rows: usize,
     asked_batch_rows: Option<usize>,
-    pub(crate) order: Order,
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
@@ -111,12 +101,10 @@ impl HashJoin {
             projection: None,
             layout,
             build_side: Side::Left,
-            strategy: Strategy::Auto,
             design: Design::Auto,
             caches: Caches::ASSUMED,
             batch_rows,
             asked_batch_rows: None,
-            order: Order::Any,
             pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
             spill: None,
@@ -211,13 +199,7 @@ impl HashJoin {
         Self { layout: projected.unwrap_or(unprojected), ..self }
     }
 
-    /// Looks rows up by a strategy.
-    #[must_use]
-    pub fn with_strategy(self, strategy: Strategy) -> Self {
-        Self { strategy, ..self }
-    }
-
-    /// Keeps keys in a table of a design. A strategy that walks leaves only buckets.
+    /// Keeps keys in a table of a design.
     #[must_use]
     pub fn with_design(self, design: Design) -> Self {
         Self { design, ..self }
@@ -227,6 +209,12 @@ impl HashJoin {
     #[must_use]
     pub fn with_caches(self, caches: Caches) -> Self {
         Self { caches, ..self }.sized()
+    }
+
+    /// The caches by which it chooses.
+    #[must_use]
+    pub fn caches(&self) -> Caches {
+        self.caches
     }
 
     /// Makes output batches of at most so many rows, and puts together those with much fewer. Else
@@ -255,13 +243,6 @@ impl HashJoin {
     #[must_use]
     pub fn probe_batch_rows(&self) -> usize {
         self.caches.batch_rows(self.schema_of(self.build_side.other()))
-    }
-
-    /// Promises an order of the output. A strategy that can't keep it is replaced. A join that
-    /// [spills](Self::with_spill) breaks the promise: [`Prober::spills`](crate::Prober::spills).
-    #[must_use]
-    pub fn with_probe_order(self, order: Order) -> Self {
-        Self { order, ..self }
     }
 
     /// Puts the table on pages of a kind.

@@ -14,7 +14,6 @@ use std::task::Poll;
 use arrow_array::RecordBatch;
 
 use crate::batch::pieces;
-use crate::scattering::Gathered;
 use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
 
 /// What is wanted of the rows.
@@ -38,8 +37,6 @@ pub(crate) struct Probes {
     prober: Prober,
     wanted: Wanted,
     input: Input,
-    /// Where batches are better probed several at once.
-    gathered: Option<Gathered>,
     piece_rows: usize,
     /// Of the batch before, what is still to be probed: the last piece first.
     pieces: Vec<RecordBatch>,
@@ -47,13 +44,9 @@ pub(crate) struct Probes {
 
 impl Probes {
     pub(crate) fn new(table: &Arc<JoinTable>, wanted: Wanted) -> Self {
-        let gathered = table.gathered();
-        let piece_rows = match gathered {
-            Some(_) => usize::MAX,
-            None => table.join().probe_batch_rows(),
-        };
+        let piece_rows = table.join().probe_batch_rows();
         let (prober, pieces) = (Prober::new(table.clone()), Vec::new());
-        Self { prober, wanted, input: Input::Open, gathered, piece_rows, pieces }
+        Self { prober, wanted, input: Input::Open, piece_rows, pieces }
     }
 
     /// Gives an output, probes a piece, or asks for a batch; at the end [`Progress::Done`].
@@ -75,30 +68,19 @@ impl Probes {
         }
         match self.input {
             Input::Open => match next_batch()? {
-                Poll::Ready(batch) => self.read(batch)?,
+                Poll::Ready(Some(batch)) => {
+                    self.pieces.extend(pieces(&batch, self.piece_rows));
+                    self.pieces.reverse();
+                }
+                Poll::Ready(None) => self.input = Input::Over,
                 Poll::Pending => {}
             },
             Input::Over => {
-                self.gathered = None;
                 self.input = Input::Ended(self.prober.end()?.map(Box::new));
             }
             Input::Ended(_) => return Ok(Progress::Done),
         }
         Ok(Progress::Working)
-    }
-
-    fn read(&mut self, batch: Option<RecordBatch>) -> Result<(), JoinError> {
-        if batch.is_none() {
-            self.input = Input::Over;
-        }
-        let batch = match (&mut self.gathered, batch) {
-            (None, batch) => batch,
-            (Some(gathered), None) => gathered.rest()?,
-            (Some(gathered), Some(batch)) => gathered.add(batch)?,
-        };
-        self.pieces.extend(batch.iter().flat_map(|batch| pieces(batch, self.piece_rows)));
-        self.pieces.reverse();
-        Ok(())
     }
 
     /// What was done so far.

@@ -22,23 +22,24 @@ mod vector;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use workahead_walks::schedule::Pause;
 
 use crate::filtering::Sifting;
 use crate::flags::OwnFlags;
 use crate::groups::group;
 use crate::join_type::Alone;
 use crate::keys::Keys;
-use crate::lookup::{Hits, Lookup};
+use crate::lookup::{Hit, Lookup, VECTOR};
 use crate::resident::Resident;
-use crate::{JoinError, ProbeMetrics, Strategy};
+use crate::{JoinError, ProbeMetrics};
 
 pub(crate) use pairs::Pairs;
 
-/// Hits looked up at a time: 16 KiB of them, which stay in L1 until they are expanded.
-const HITS: usize = 1024;
-/// Hits that are worth being filtered and expanded.
-const HITS_ENOUGH: usize = HITS / 2;
+/// Hits that are worth being filtered and expanded. With those of another vector they are 24 KiB,
+/// which stay in L1 until they are expanded.
+const HITS_ENOUGH: usize = VECTOR / 2;
+/// Where fewer than one key of this many hits, only the hits are compared: comparing a whole vector
+/// spares branches, and costs more than they do.
+const FEW_HIT: usize = 2;
 /// Whether pairs are looked at before they come out.
 const SIEVED: bool = true;
 const PROVEN: bool = false;
@@ -54,7 +55,10 @@ pub(crate) struct Pairing {
     done: bool,
     keys: Keys,
     sifting: Sifting,
-    hits: Hits,
+    hits: Vec<Hit>,
+    /// Whether few keys of the batch before hit, and the rows that had matched before this one.
+    few_hit: bool,
+    matched_before: u64,
     /// The next hit to expand, and how many of its rows are done.
     next_hit: usize,
     rows_done: u32,
@@ -74,13 +78,15 @@ impl Pairing {
     pub(crate) fn new() -> Self {
         Self {
             batch: None,
-            lookup: Lookup::new(Strategy::Sequential, 0),
+            lookup: Lookup::default(),
             drained: true,
             settled: true,
             done: true,
             keys: Keys::default(),
             sifting: Sifting::default(),
-            hits: Hits::up_to(HITS),
+            hits: Vec::with_capacity(HITS_ENOUGH + VECTOR),
+            few_hit: false,
+            matched_before: 0,
             next_hit: 0,
             rows_done: 0,
             found: Pairs::default(),
@@ -97,17 +103,17 @@ impl Pairing {
         assert!(self.batch.is_none(), "the batch before has output left");
         assert!(u32::try_from(batch.num_rows()).is_ok(), "a batch has at most 2³² rows");
         let start = Instant::now();
+        // Of the batch before, whose keys are still here.
+        let hits = (self.metrics.matched_rows - self.matched_before) as usize;
+        self.few_hit = hits * FEW_HIT < self.keys.words().len();
+        self.matched_before = self.metrics.matched_rows;
         let side = table.build_side().other();
         table.join.check(side, batch.schema_ref())?;
         table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
         self.sifting.sift(table, &mut self.keys, &mut self.metrics);
-        if let Some(scattering) = &table.scattering {
-            scattering.sort(&table.join, &mut self.keys, &mut self.metrics)?;
-        }
-        let lookup = std::mem::replace(&mut self.lookup, Lookup::new(Strategy::Sequential, 0));
-        self.lookup = lookup.again(table.choice.strategy, self.keys.words().len());
+        self.lookup.start(self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);
-        self.hits.found.clear();
+        self.hits.clear();
         self.found.clear();
         (self.next_hit, self.rows_done, self.merged, self.next_row) = (0, 0, 0, 0);
         if self.flags_rows(table) {
@@ -120,9 +126,7 @@ impl Pairing {
 
     /// Whether probe rows without a match are put between others.
     fn merges(table: &Resident) -> bool {
-        let emits = table.emits;
-        let outer = emits.pairs && emits.probe == Alone::Unmatched;
-        outer && table.keeps_order()
+        table.emits.pairs && table.emits.probe == Alone::Unmatched
     }
 
     /// Whether it must be known of each probe row if it has a match.
@@ -141,7 +145,7 @@ impl Pairing {
             let start = Instant::now();
             if Self::merges(table) && self.merged < self.found.len() {
                 self.merge(room);
-            } else if self.next_hit < self.hits.found.len() {
+            } else if self.next_hit < self.hits.len() {
                 self.pair(table)?;
             } else if !self.drained {
                 if !self.match_vector(table) && !self.pair_vector(table, room) {
@@ -178,7 +182,7 @@ impl Pairing {
                     continue;
                 }
                 self.drive(table);
-                let found = &self.hits.found;
+                let found = &self.hits;
                 matched += found.len() as u64;
                 if table.inside.inline.is_some() {
                     rows += found.len() as u64;
@@ -202,25 +206,25 @@ impl Pairing {
 
     /// Looks further keys up, and notes what a hit proves.
     fn drive(&mut self, table: &Resident) {
-        self.hits.found.clear();
+        self.hits.clear();
         self.next_hit = 0;
         // What follows has its price for each round: where few keys hit, several rounds make one.
         self.drained = false;
-        while !self.drained && self.hits.found.len() < HITS_ENOUGH {
-            let pause = self.lookup.drive(&table.inside.table, self.keys.words(), &mut self.hits);
-            self.drained = pause == Pause::Drained;
+        while !self.drained && self.hits.len() < HITS_ENOUGH {
+            self.lookup.hits(&table.inside.table, self.keys.words(), &mut self.hits);
+            self.drained = self.lookup.is_drained();
         }
         if table.inside.store.is_some() && !table.inside.collides {
             self.verify(table);
         }
         if !table.sieves() {
-            self.metrics.matched_rows += self.hits.found.len() as u64;
+            self.metrics.matched_rows += self.hits.len() as u64;
             if let Some(flags) = &table.flags {
-                self.hits.found.iter().for_each(|hit| flags.set(table.bit(hit.value)));
+                self.hits.iter().for_each(|hit| flags.set(table.bit(hit.value)));
             }
             if self.flags_rows(table) {
                 let Self { hits, keys, matched, .. } = self;
-                hits.found.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
+                hits.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
             }
         }
     }
@@ -229,7 +233,7 @@ impl Pairing {
     fn pair(&mut self, table: &Resident) -> Result<(), JoinError> {
         let (pairs, sieves) = (table.emits.pairs, table.sieves());
         if !pairs && !sieves {
-            self.next_hit = self.hits.found.len();
+            self.next_hit = self.hits.len();
             return Ok(());
         }
         let room = table.join.batch_rows;

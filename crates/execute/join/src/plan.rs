@@ -31,7 +31,7 @@ pub struct Plan {
     pub payload_bytes: usize,
     /// The most memory at a time: building, then every prober with a batch.
     pub peak_bytes: usize,
-    /// The table's design and the strategy, and why.
+    /// The table's design, and why.
     pub choice: Choice,
 }
 
@@ -92,11 +92,11 @@ impl HashJoin {
         needs.table_bytes = dense.unwrap_or(0);
         let prober = Probed { rows: PROBED_ROWS, row_bytes }.bytes(self, row_bytes);
         let peak_bytes = payload_bytes + needs.bytes() + self.probers * prober;
-        let mut choice = self.chosen(table_bytes, planned, hashed);
+        let mut choice = planned.unless_hashed(hashed);
         if let (Design::Buckets, false, Some(hits)) =
             (choice.design, hashed, Filtering::hits_most(self, table_bytes))
         {
-            choice.design_why += &format!(
+            choice.why += &format!(
                 "; a Bloom filter before them if at most {hits} of 100 probes are found to hit"
             );
         }
@@ -177,7 +177,7 @@ mod tests {
             near(plan.table_bytes, table.table_bytes());
             near(plan.peak_bytes, pool.most());
             let (choice, came) = (&plan.choice, table.choice());
-            assert_eq!((choice.design, choice.strategy), (came.design, came.strategy), "{on:?}");
+            assert_eq!(choice.design, came.design, "{on:?}");
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
             (&["page", "line"], &[last, 99], "where a place for each of the 10,000,000 integers"),
         ] {
             let (plan, ..) = both(on, spans, Design::Auto);
-            assert!(plan.choice.design_why.contains(says), "{}", plan.choice.design_why);
+            assert!(plan.choice.why.contains(says), "{}", plan.choice.why);
         }
     }
 }

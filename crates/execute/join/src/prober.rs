@@ -20,7 +20,6 @@ use crate::gather;
 use crate::join_type::Alone;
 use crate::pairing::Pairing;
 use crate::resident::Resident;
-use crate::scattering::Scattering;
 use crate::spill::ProbeFiles;
 use crate::{HashJoin, JoinError, JoinTable, Remaining, Reservation};
 
@@ -59,8 +58,6 @@ pub struct ProbeMetrics {
     pub matched_rows: u64,
     /// Of the probe side, those asked of a filter before the table.
     pub sifted_rows: u64,
-    /// Of the probe side, those sorted by part of the table.
-    pub scattered_rows: u64,
     /// Rows of the result.
     pub output_rows: u64,
     /// Reading keys and looking them up.
@@ -81,7 +78,6 @@ impl ProbeMetrics {
             probe_rows: self.probe_rows + other.probe_rows,
             matched_rows: self.matched_rows + other.matched_rows,
             sifted_rows: self.sifted_rows + other.sifted_rows,
-            scattered_rows: self.scattered_rows + other.scattered_rows,
             output_rows: self.output_rows + other.output_rows,
             lookup_time: self.lookup_time + other.lookup_time,
             gather_time: self.gather_time + other.gather_time,
@@ -142,8 +138,8 @@ impl Prober {
             resident.facts.probe(batch.num_rows(), nulls);
         }
         self.pairing.metrics.probe_rows += batch.num_rows() as u64;
-        // Matches are noted by their places in the batch, and scattered rows are many on purpose.
-        let whole = resident.emits.probe == Alone::Noted || resident.scattering.is_some();
+        // Matches are noted by their places in the batch.
+        let whole = resident.emits.probe == Alone::Noted;
         let rows = if whole { usize::MAX } else { self.table.piece_rows(&batch) };
         self.pieces = pieces(&batch, rows).collect();
         self.pieces.reverse();
@@ -182,8 +178,7 @@ impl Prober {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
         let probed = Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        let scattered = resident.scattering.as_ref().map_or(0, |_| Scattering::bytes(rows));
-        probed.bytes(&resident.join, resident.row_bytes()) + routed + scattered
+        probed.bytes(&resident.join, resident.row_bytes()) + routed
     }
 
     /// The next output batch, `None` when the probe batch is finished. Batches with few rows are

@@ -7,7 +7,6 @@ use workahead_walks::walk::Row;
 
 use crate::chunks::Chunks;
 use crate::context::Facts;
-use crate::design::Planned;
 use crate::entries::Entries;
 use crate::filtering::Filtering;
 use crate::flags::Flags;
@@ -17,8 +16,7 @@ use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
 use crate::keys::store::KeyStore;
 use crate::layout::Source;
-use crate::scattering::Scattering;
-use crate::{Choice, Design, HashJoin, Reservation, Side};
+use crate::{Choice, HashJoin, Reservation, Side};
 
 /// How many build rows there are of each kind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,7 +51,7 @@ pub(crate) struct Inside {
     pub(crate) chunks: Chunks,
     /// If entries hold values, not rows.
     pub(crate) inline: Option<Inline>,
-    pub(crate) design: Planned,
+    pub(crate) design: Choice,
     pub(crate) mapping: Mapping,
 }
 
@@ -66,8 +64,6 @@ pub(crate) struct Resident {
     pub(crate) choice: Choice,
     /// If words may be asked of a filter first.
     pub(crate) filtering: Option<Filtering>,
-    /// If the probe side is sorted by parts of the table.
-    pub(crate) scattering: Option<Scattering>,
     pub(crate) rows: Rows,
     /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
     /// at, a bit a row; else one for the row of a key and, after those of all rows, one for the
@@ -91,20 +87,13 @@ impl Resident {
         let sieves = inside.collides || join.filter.is_some();
         let group_bits = if sieves { 0 } else { inside.groups.len() };
         let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
-        let store_bytes = inside.store.as_ref().map_or(0, KeyStore::bytes);
-        let probed_bytes = inside.table.bytes() + inside.groups.bytes() + store_bytes;
         let hashed = inside.store.is_some();
-        let mut choice = join.chosen(probed_bytes, inside.design.clone(), hashed);
+        let choice = inside.design.clone().unless_hashed(hashed);
         // A word that is a hash is looked up with what it is a hash of.
         let filtering = match inside.table.buckets() {
             Some(table) if !hashed => Filtering::of(&join, table),
             _ => None,
         };
-        let radix = inside.table.buckets().filter(|_| choice.design == Design::Radix);
-        let scattering = radix.map(|table| Scattering::of(&join, table));
-        if let Some(scattering) = &scattering {
-            choice.design_why = scattering.why();
-        }
         let payload_bytes = inside.chunks.bytes();
         Self {
             join,
@@ -113,18 +102,12 @@ impl Resident {
             pair_sources,
             choice,
             filtering,
-            scattering,
             rows,
             flags,
             facts,
             payload_bytes,
             memory,
         }
-    }
-
-    /// Whether hits come in the order of the probe rows.
-    pub(crate) fn keeps_order(&self) -> bool {
-        self.choice.strategy.keeps_order() && self.scattering.is_none()
     }
 
     /// Whether a hit does not prove a pair: each must be looked at.

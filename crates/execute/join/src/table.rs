@@ -8,7 +8,6 @@ use arrow_array::RecordBatch;
 
 use crate::context::Context;
 use crate::resident::Resident;
-use crate::scattering::Gathered;
 use crate::spill::{AllKept, Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
 use crate::{Choice, HashJoin, JoinError, MemoryPool, Reservation, Side, SpillMetrics};
 
@@ -132,13 +131,6 @@ impl JoinTable {
         lock(&self.resident).clone()
     }
 
-    /// What holds batches for a prober, if they are to be looked up in another order than theirs.
-    pub(crate) fn gathered(&self) -> Option<Gathered> {
-        let resident = self.resident()?;
-        let scattering = resident.scattering.as_ref()?;
-        Some(scattering.gathered(&resident.join, self.context.reservation()))
-    }
-
     /// The part in memory, out of the table.
     pub(crate) fn take_resident(&self) -> Option<Arc<Resident>> {
         lock(&self.room).free();
@@ -227,7 +219,7 @@ impl JoinTable {
         self.facts.payload_bytes
     }
 
-    /// The strategy, and why.
+    /// The table's design, and why.
     #[must_use]
     pub fn choice(&self) -> &Choice {
         &self.facts.choice

@@ -1,4 +1,4 @@
-//! Every strategy against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
+//! Every design against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
 //! threads.
 
 mod dealing;
@@ -6,7 +6,6 @@ mod edges;
 mod every_join;
 mod inputs;
 mod kinds;
-mod radix;
 mod spilled;
 
 use std::collections::HashMap;
@@ -24,7 +23,6 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::*;
-use crate::Strategy;
 
 /// A key of any integer type, as the integer it is.
 type Key = Option<i128>;
@@ -216,11 +214,10 @@ proptest! {
         let side = if build_left { Side::Left } else { Side::Right };
         let expected = oracle(&left, &right);
         let (left_batches, right_batches) = (left.batches(), right.batches());
-        for (strategy, design) in forced() {
+        for design in Design::ALL {
             let schemas = (left_batches[0].schema(), right_batches[0].schema());
             let join = HashJoin::by_names(schemas.0, schemas.1, &[("key", "key")], JoinType::Inner)
                 .unwrap()
-                .with_strategy(strategy)
                 .with_design(design)
                 .with_build_side(side)
                 .with_batch_rows(batch_rows);
@@ -233,19 +230,13 @@ proptest! {
             let sizes = 1..=batch_rows;
             prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
             let found = pairs(&outputs, &left, &right);
-            prop_assert_eq!(&found, &expected, "{} {}", strategy, design);
+            prop_assert_eq!(&found, &expected, "{}", design);
             let mut counter = Prober::new(table.clone());
             let counted: u64 =
                 probe_batches.iter().map(|batch| counter.count(batch).unwrap()).sum();
-            prop_assert_eq!(counted as usize, expected.len(), "{} {}", strategy, design);
+            prop_assert_eq!(counted as usize, expected.len(), "{}", design);
         }
     }
-}
-
-/// Every strategy, and every design by vectors.
-fn forced() -> impl Iterator<Item = (Strategy, Design)> {
-    let designs = Design::ALL.into_iter().map(|design| (Strategy::Vectors, design));
-    Strategy::ALL.into_iter().map(|strategy| (strategy, Design::Auto)).chain(designs)
 }
 
 fn numbered(keys: impl Iterator<Item = i128>, batch_rows: usize) -> Rows {
@@ -258,18 +249,18 @@ fn join_of(left: &Rows, right: &Rows) -> HashJoin {
 }
 
 #[test]
-fn large_sides_in_every_strategy() {
+fn large_sides_in_every_design() {
     // Sixteen rows a key, a hot key, misses, more than one vector and more than one batch.
     let left = numbered((0..20_000).map(|i| if i % 50 == 0 { -5 } else { i % 1250 }), 3000);
     let right = numbered((0..9000).map(|i| if i == 4000 { -5 } else { i * 7 % 2500 }), 1024);
     let expected = oracle(&left, &right);
     assert!(expected.len() > 50_000);
-    for (strategy, design) in forced() {
-        let join = join_of(&left, &right).with_strategy(strategy).with_design(design);
+    for design in Design::ALL {
+        let join = join_of(&left, &right).with_design(design);
         let table = build(&join, left.batches());
         assert_eq!((table.rows(), table.keys()), (20_000, 1251 - 25));
         let outputs = probe(&table, &right.batches(), 2);
-        assert!(pairs(&outputs, &left, &right) == expected, "{strategy} {design}");
+        assert!(pairs(&outputs, &left, &right) == expected, "{design}");
     }
 }
 

@@ -78,7 +78,7 @@ def test_a_table_is_read_as_often_as_wanted_and_a_reader_once():
 def test_several_statements_give_the_last_ones_rows():
     text = "create table bob as select * from orders where name = 'Bob'; select id from bob"
     assert wa.sql(text, orders=ORDERS).to_pyarrow().to_pydict() == {"id": [2]}
-    text = "set workahead.strategy = 'amac'; " + JOINED
+    text = "set workahead.design = 'buckets'; " + JOINED
     assert wa.sql(text, orders=ORDERS, lines=LINES).to_pyarrow().to_pydict() == EXPECTED
 
 

@@ -10,10 +10,8 @@ pub(crate) fn of(table: &JoinTable, metrics: ProbeMetrics) -> String {
     let facts = json!({
         "type": table.join().join_type().name(),
         "rows": metrics.output_rows,
-        "strategy": choice.strategy.name(),
-        "strategy_why": choice.why,
         "design": choice.design.name(),
-        "design_why": choice.design_why,
+        "design_why": choice.why,
         "build_side": table.build_side().name(),
         "build_rows": table.given_rows(),
         "build_keys": table.keys(),

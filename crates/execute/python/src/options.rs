@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use arrow_array::RecordBatchReader;
 use pyo3::prelude::*;
 use workahead_join::{
-    Caches, HashJoin, JoinType, NullEquality, Order, PagePool, Pool, Side, SpillDirectory,
+    Caches, HashJoin, JoinType, NullEquality, PagePool, Pool, Side, SpillDirectory,
     limited_batch_rows,
 };
 use workahead_machine::limits::Store;
@@ -40,7 +40,6 @@ pub(crate) struct Options {
     null_aware: bool,
     build_side: String,
     maintain_order: Option<String>,
-    strategy: String,
     design: String,
     threads: Option<usize>,
     batch_rows: Option<usize>,
@@ -72,16 +71,12 @@ impl Options {
             .with_build_side(build_side)
             .with_null_equality(self.null_equality())
             .with_suffix(&self.suffix)
-            .with_strategy(self.strategy.parse().map_err(wrong)?)
             .with_design(self.design.parse().map_err(wrong)?)
             .with_caches(caches())
             .with_memory(pool.clone())
             .with_probers(threads);
         if self.null_aware {
             join = join.with_null_aware()?;
-        }
-        if ordered.is_some() {
-            join = join.with_probe_order(Order::Kept);
         }
         let join = match self.memory_limit {
             None => join.with_page_pool(KEPT_PAGES.clone()),

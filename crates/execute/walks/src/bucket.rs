@@ -39,7 +39,6 @@ pub mod probe;
 pub mod select;
 #[cfg(test)]
 mod tests;
-mod window;
 
 pub use build::Build;
 pub use compare::Compare;
@@ -47,7 +46,6 @@ pub use group::{Group, Grouping};
 pub use output::{Batch, Output};
 pub use parts::Parts;
 pub use probe::{Every, First, Matches, Probe};
-pub use window::Window;
 
 use bytemuck::{Pod, Zeroable};
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages, Supply};

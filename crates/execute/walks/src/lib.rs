@@ -26,7 +26,6 @@ pub mod join_index;
 pub mod materialise;
 pub mod memory;
 pub mod place;
-pub mod radix;
 pub mod random;
 pub mod record;
 pub mod schedule;

@@ -2,7 +2,7 @@
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_join::{Design, Foreseen, HashJoin, Plan, Strategy};
+use workahead_join::{Design, Foreseen, HashJoin, Plan};
 
 use super::input::Input;
 use super::outcome::Outcome;
@@ -21,9 +21,8 @@ pub(crate) struct Explained {
     filter: Option<String>,
     design: &'static str,
     design_why: String,
-    strategy: &'static str,
-    strategy_why: String,
     table_bytes: Option<usize>,
+    table_cache: Option<String>,
     payload_bytes: usize,
     peak_memory_bytes: Option<usize>,
     memory_limit_bytes: Option<usize>,
@@ -48,9 +47,9 @@ impl Explained {
             key_spans: build_keys.iter().map(|key| build.span(key)).collect(),
         };
         let Plan { keys, table_bytes, payload_bytes, peak_bytes, choice } = join.plan(&foreseen);
-        let (design, design_why, strategy_why) = match rows {
-            Some(_) => (choice.design, choice.design_why, choice.why),
-            None => later(outcome),
+        let (design, design_why) = match rows {
+            Some(_) => (choice.design, choice.why),
+            None => (outcome.design, later(outcome.design).to_owned()),
         };
         let limit = outcome.budget.limit();
         let schema = join.schema();
@@ -65,9 +64,8 @@ impl Explained {
             filter: outcome.filter.clone(),
             design: design.name(),
             design_why,
-            strategy: choice.strategy.name(),
-            strategy_why,
             table_bytes: rows.map(|_| table_bytes),
+            table_cache: rows.map(|_| join.caches().place_of(table_bytes)),
             payload_bytes,
             peak_memory_bytes: rows.map(|_| peak_bytes),
             memory_limit_bytes: limit,
@@ -101,18 +99,19 @@ impl Explained {
             (Some(peak), None, _) => format!("{} foreseen, unlimited", bytes(peak)),
             (None, None, _) => "unlimited".to_owned(),
         };
-        let table = match self.table_bytes {
-            Some(table) => {
-                format!("{}, beside {} of rows", bytes(table), bytes(self.payload_bytes))
+        let table = match (self.table_bytes, &self.table_cache) {
+            (Some(table), Some(cache)) => {
+                let payload = bytes(self.payload_bytes);
+                format!("{}, beside {payload} of rows; {cache}", bytes(table))
             }
-            None => "not known in front".to_owned(),
+            _ => "not known in front".to_owned(),
         };
         let filter = self.filter.as_ref().map_or(String::new(), |text| {
             format!("\n  filter    {text}: evaluated on pairs whose keys are equal")
         });
         format!(
             "{} join, not run\n  build     {}, {}: {}\n  probe     {}, {} thread{}\n  \
-             keys      {}{filter}\n  design    {}: {}\n  strategy  {}: {}\n  \
+             keys      {}{filter}\n  design    {}: {}\n  \
              table     {table}\n  memory    {memory}\n  columns   {}",
             self.join_type,
             self.build_side,
@@ -124,25 +123,18 @@ impl Explained {
             self.keys,
             self.design,
             self.design_why,
-            self.strategy,
-            self.strategy_why,
             self.columns.join(", "),
         )
     }
 }
 
-/// What is known of a table when not even its rows are: its design, why, and why a strategy.
-fn later(outcome: &Outcome<'_>) -> (Design, String, String) {
-    let design_why = match outcome.design {
+/// What is known of a table's design when not even its rows are.
+fn later(design: Design) -> &'static str {
+    match design {
         Design::Auto => {
             "decided when all keys are read: a place for each integer of their range if that is \
              smaller than buckets"
         }
         _ => "as asked, if the keys allow it",
-    };
-    let strategy_why = match outcome.asked {
-        Strategy::Auto => "a lookup is one line: a loop without decisions wins at every size",
-        _ => "as asked",
-    };
-    (outcome.design, design_why.to_owned(), strategy_why.to_owned())
+    }
 }

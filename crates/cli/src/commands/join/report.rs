@@ -37,19 +37,16 @@ pub(crate) struct Facts {
     write_seconds: f64,
     spill_seconds: f64,
     threads: usize,
-    strategy: &'static str,
-    strategy_asked: &'static str,
-    strategy_why: String,
     design: &'static str,
     design_why: String,
     sifted_rows: u64,
-    scattered_rows: u64,
     build_side: &'static str,
     build_side_why: String,
     build_file: PathBuf,
     build_rows: u64,
     build_keys: usize,
     table_bytes: usize,
+    table_cache: String,
     payload_bytes: usize,
     probe_file: PathBuf,
     probe_rows: u64,
@@ -88,19 +85,16 @@ impl Facts {
             write_seconds: phases.write.as_secs_f64(),
             spill_seconds: phases.spill.as_secs_f64(),
             threads: outcome.threads.get(),
-            strategy: choice.strategy.name(),
-            strategy_asked: outcome.asked.name(),
-            strategy_why: choice.why,
             design: choice.design.name(),
-            design_why: choice.design_why,
+            design_why: choice.why,
             sifted_rows: metrics.sifted_rows,
-            scattered_rows: metrics.scattered_rows,
             build_side: outcome.sides.build.name(),
             build_side_why: outcome.sides.why,
             build_file: build.path().to_owned(),
             build_rows: table.given_rows() as u64,
             build_keys: table.keys(),
             table_bytes: table.table_bytes(),
+            table_cache: table.join().caches().place_of(table.table_bytes()),
             payload_bytes: table.payload_bytes(),
             probe_file: PathBuf::new(),
             probe_rows: metrics.probe_rows,
@@ -141,8 +135,7 @@ pub(crate) fn print(facts: &Facts, json: bool) -> anyhow::Result<()> {
 }
 
 fn told(facts: &Facts) -> String {
-    let Facts { seconds, threads, strategy, strategy_why, build_side, build_side_why, .. } = facts;
-    let Facts { design, design_why, .. } = facts;
+    let Facts { seconds, threads, design, design_why, build_side, build_side_why, .. } = facts;
     let rows = HumanCount(facts.rows);
     let (keys, build_rows) = (HumanCount(facts.build_keys as u64), HumanCount(facts.build_rows));
     let table = HumanBytes(facts.table_bytes as u64);
@@ -160,13 +153,13 @@ fn told(facts: &Facts) -> String {
     };
     let mut text = format!(
         "{rows} rows in {seconds:.3} s, {threads} thread{}\n  \
-         strategy  {strategy}: {strategy_why}\n  \
          design    {design}: {design_why}\n  \
          build     {build_side}: {build_side_why}\n  \
-         table     {keys} keys of {build_rows} rows, {table}\n  \
+         table     {keys} keys of {build_rows} rows, {table}: {}\n  \
          time      {}\n  \
          lookups   {lookups:.1} million per second; {limit}",
         if *threads == 1 { "" } else { "s" },
+        facts.table_cache,
         times(facts),
     );
     if let Some(limit) = facts.memory_limit_bytes {

@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
     pub(crate) sums: Vec<(String, i64)>,
     /// Time by phase, summed over threads.
     pub(crate) phases: Vec<(&'static str, Duration)>,
-    /// The strategy, and why.
+    /// The table's design, and why.
     pub(crate) choice: String,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn run(sides: &Sides, threads: usize, form: Form) -> Outcome {
     let name_of = |column: usize| schema.field(column).name().clone();
     let sums = columns.iter().enumerate().map(|(place, column)| (name_of(*column), sum_of(place)));
     let sums = sums.collect();
-    let choice = format!("{}: {}", table.choice().strategy, table.choice().why);
+    let choice = format!("{}: {}", table.choice().design, table.choice().why);
     drop(table);
     Outcome {
         count: workers.iter().map(|worker| worker.rows).sum(),

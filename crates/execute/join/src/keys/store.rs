@@ -81,6 +81,11 @@ impl KeyStore {
         memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
     }
 
+    /// Whether any key has bytes behind its words.
+    pub(crate) fn holds_long(&self) -> bool {
+        !self.long.is_empty()
+    }
+
     /// Announces the bytes of a long key, whose words have arrived.
     #[inline]
     pub(crate) fn fetch_long(&self, row: Row) {
@@ -94,16 +99,17 @@ impl KeyStore {
     }
 
     /// Of what was found of other keys from `first` on, as rows, keeps the rows with equal keys.
+    /// None of the own keys is [long](Self::holds_long).
     pub(crate) fn confirm(&self, answers: &mut Answers, others: &Parts, first: usize) {
         if self.words.is_empty() {
             return;
         }
+        debug_assert!(self.long.is_empty(), "long keys are compared hit by hit");
         match self.width {
-            // Where no key is long, equal words are equal keys; the other side's long ones have
-            // words like no short one.
-            1 if self.long.is_empty() => self.confirm_words::<1>(answers, others, first),
-            2 if self.long.is_empty() => self.confirm_words::<2>(answers, others, first),
-            3 if self.long.is_empty() => self.confirm_words::<3>(answers, others, first),
+            // Equal words are equal keys; the other side's long ones have words like no short one.
+            1 => self.confirm_words::<1>(answers, others, first),
+            2 => self.confirm_words::<2>(answers, others, first),
+            3 => self.confirm_words::<3>(answers, others, first),
             _ => answers.confirm(
                 |row| self.fetch(row as Row),
                 |at, row| self.equals(row as Row, others, first + at),

@@ -85,16 +85,6 @@ impl Keys {
         self.words.extend_from_slice(survivors.keys());
     }
 
-    /// The same words in another order, and the row of each.
-    pub(crate) fn reorder(&mut self, words: &[u64], rows: &[Row]) {
-        self.lent = None;
-        self.words.clear();
-        self.words.extend_from_slice(words);
-        let own = self.rows.get_or_insert_default();
-        own.clear();
-        own.extend_from_slice(rows);
-    }
-
     /// Notes which rows have a key.
     pub(super) fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
         let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {

@@ -24,7 +24,7 @@ impl Pairing {
             (_, None) => hit.value as Row,
             (_, Some(start)) => groups[start],
         };
-        let found = &mut self.hits.found;
+        let found = &mut self.hits;
         let mut memory = Prefetching::<ToL1>::default();
         let mut kept = 0;
         for at in 0..found.len() {
@@ -62,13 +62,13 @@ impl Pairing {
         // One match is enough for a row that comes out alone, unless build rows need theirs.
         let once = SIEVED && !table.emits.pairs && table.flags.is_none();
         let mut memory = Prefetching::<ToL1>::default();
-        while let Some(hit) = self.hits.found.get(self.next_hit) {
+        while let Some(hit) = self.hits.get(self.next_hit) {
             let left = room - to.len();
             if left == 0 {
                 return;
             }
             if !groups.is_empty()
-                && let Some(ahead) = self.hits.found.get(self.next_hit + GROUPS_AHEAD)
+                && let Some(ahead) = self.hits.get(self.next_hit + GROUPS_AHEAD)
                 && let (_, Some(start)) = group(ahead.value)
             {
                 memory.fetch(Place::of(&groups[start]), Intent::Read);

@@ -10,36 +10,38 @@ use crate::keys::Keys;
 use crate::lookup::{Lookup, VECTOR};
 use crate::resident::Resident;
 
-/// Looks up the next keys, at most so many: the first one, and what became of each. `None` where
-/// the strategy knows only hits, or what a hash proves is not known from its value.
+/// Looks up the next keys, at most so many: the first one, and what became of each.
 fn vector<'l>(
     lookup: &'l mut Lookup,
     keys: &Keys,
     table: &Resident,
     most: usize,
-) -> Option<(Row, &'l mut Answers)> {
-    let store = table.inside.store.as_ref();
-    if store.is_some() && !table.inside.groups.is_empty() {
-        return None;
-    }
-    let (first, answers) = lookup.vector(&table.inside.table, keys.words(), most)?;
-    if let Some(store) = store {
+) -> (Row, &'l mut Answers) {
+    let (first, answers) = lookup.vector(&table.inside.table, keys.words(), most);
+    if let Some(store) = &table.inside.store {
         store.confirm(answers, &keys.parts, first as usize);
     }
-    Some((first, answers))
+    (first, answers)
 }
 
 impl Pairing {
+    /// Whether the keys of hits are compared, one by one, and not those of all of a vector: with
+    /// the first of several rows; with a long text, which is a second line behind the key's and is
+    /// announced on its own; and where few keys hit.
+    fn compares_hits(&self, table: &Resident) -> bool {
+        let unique = table.inside.groups.is_empty();
+        table.inside.store.as_ref().is_some_and(|s| s.holds_long() || !unique || self.few_hit)
+    }
+
     /// Notes which of the next rows have a match, where that is all there is to know of the probe
     /// side. False where it is not so.
     pub(super) fn match_vector(&mut self, table: &Resident) -> bool {
         let only_matches = !table.emits.pairs && table.flags.is_none();
-        if table.sieves() || !only_matches || self.keys.rows().is_some() {
+        let by_hits = table.sieves() || self.compares_hits(table);
+        if by_hits || !only_matches || self.keys.rows().is_some() {
             return false;
         }
-        let Some((first, answers)) = vector(&mut self.lookup, &self.keys, table, VECTOR) else {
-            return false;
-        };
+        let (first, answers) = vector(&mut self.lookup, &self.keys, table, VECTOR);
         self.metrics.matched_rows += answers.hits() as u64;
         self.matched.set_words(first as usize, answers.found());
         self.drained = self.lookup.is_drained();
@@ -49,11 +51,11 @@ impl Pairing {
     /// How many of the next keys are found, where that is all there is to count.
     pub(super) fn count_vector(&mut self, table: &Resident) -> Option<u64> {
         let once = table.inside.groups.is_empty() || !table.emits.pairs;
-        if !once || table.flags.is_some() {
+        if !once || table.flags.is_some() || self.compares_hits(table) {
             return None;
         }
         let most = table.join.batch_rows;
-        let (_, answers) = vector(&mut self.lookup, &self.keys, table, most)?;
+        let (_, answers) = vector(&mut self.lookup, &self.keys, table, most);
         let hits = answers.hits() as u64;
         self.metrics.matched_rows += hits;
         self.drained = self.lookup.is_drained();
@@ -64,16 +66,15 @@ impl Pairing {
     /// vector of lookups gives is all there is to know. False where it is not so.
     pub(super) fn pair_vector(&mut self, table: &Resident, room: usize) -> bool {
         let unique = table.inside.groups.is_empty();
-        let flags = table.sieves() || table.emits.probe == Alone::Noted;
+        let by_hits = table.sieves() || self.compares_hits(table);
+        let flags = table.emits.probe == Alone::Noted;
         // Rows without a word, which a filter may have dropped, are no pairs of an inner join.
         let all = self.keys.rows().is_none() || table.emits.probe == Alone::Never;
-        if !unique || !table.emits.pairs || flags || !all {
+        if by_hits || !unique || !table.emits.pairs || flags || !all {
             return false;
         }
         let most = room - self.out.len();
-        let Some((first, answers)) = vector(&mut self.lookup, &self.keys, table, most) else {
-            return false;
-        };
+        let (first, answers) = vector(&mut self.lookup, &self.keys, table, most);
         let (hits, start) = (answers.hits(), self.out.probe.len());
         self.metrics.matched_rows += hits as u64;
         let inline = table.inside.inline.is_some();

@@ -1,5 +1,5 @@
 //! Every join against nested loops: random types of keys, nulls, duplicates, batch sizes, both
-//! build sides, every type of join, null equality, filters, strategies, hashes that collide.
+//! build sides, every type of join, null equality, filters, designs, hashes that collide.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -16,7 +16,6 @@ use proptest::strategy::Strategy as Generate;
 use super::InMemory;
 use super::inputs::{Input, Joined, Question, oracle, wanted};
 use super::kinds::{ALONE, FAMILIES, VALUES};
-use crate::Strategy;
 use crate::*;
 
 /// Wants pairs by the numbers of their rows.
@@ -47,9 +46,7 @@ pub(super) struct How {
     pub(super) nulls_equal: bool,
     pub(super) null_aware: bool,
     pub(super) filtered: bool,
-    pub(super) strategy: Strategy,
     pub(super) design: Design,
-    pub(super) order: Order,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
     /// Whether the table is built as one that does not fit the cache.
@@ -70,9 +67,7 @@ impl How {
             .unwrap()
             .with_null_equality(nulls)
             .with_build_side(self.build)
-            .with_strategy(self.strategy)
             .with_design(self.design)
-            .with_probe_order(self.order)
             .with_batch_rows(self.batch_rows)
             .with_probers(self.probers);
         if self.scattered {
@@ -165,7 +160,7 @@ fn check(left: &Input, right: &Input, how: &How) -> Result<(), TestCaseError> {
     prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
     let mut found: Vec<_> =
         outputs.iter().flat_map(|output| joined(output, how, left, right)).collect();
-    if how.order == Order::Kept && how.probers == 1 {
+    if how.probers == 1 {
         let row = |joined: &Joined| match how.build {
             Side::Left => joined.1,
             Side::Right => joined.0,
@@ -238,25 +233,20 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
 }
 
 pub(super) fn hows() -> impl Generate<Value = How> {
-    let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 5]>(), 0..4_u8);
-    // Strategies that walk leave no choice of a design.
-    let strategy = prop::sample::select(&Strategy::ALL[..]);
-    let strategy = prop_oneof![Just(Strategy::Vectors), strategy];
-    let strategy = (strategy, prop::sample::select(&Design::ALL[..]));
+    let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
+    let design = prop::sample::select(&Design::ALL[..]);
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
     let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
-    (join, strategy, batch_rows, 1..4_usize, hash_mask).prop_map(
-        |((join_type, flags, aware), (strategy, design), batch_rows, probers, hash_mask)| {
-            let [left, nulls_equal, filtered, kept, scattered] = flags;
+    (join, design, batch_rows, 1..4_usize, hash_mask).prop_map(
+        |((join_type, flags, aware), design, batch_rows, probers, hash_mask)| {
+            let [left, nulls_equal, filtered, scattered] = flags;
             How {
                 join_type,
                 build: if left { Side::Left } else { Side::Right },
                 nulls_equal,
                 null_aware: aware == 0,
                 filtered,
-                strategy,
                 design,
-                order: if kept { Order::Kept } else { Order::Any },
                 batch_rows,
                 probers,
                 scattered,
@@ -299,7 +289,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
     rows.extend(vec![vec![None, None]; 20]);
     rows.push(vec![Some(2), None]);
     for build in [Side::Left, Side::Right] {
-        for strategy in Strategy::ALL {
+        for design in Design::ALL {
             for batch_rows in [1, 7, 49] {
                 let right = input("d8 i64", rows.clone(), batch_rows);
                 let how = How {
@@ -308,9 +298,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
                     nulls_equal: true,
                     null_aware: false,
                     filtered: false,
-                    strategy,
-                    design: Design::ALL[batch_rows % Design::ALL.len()],
-                    order: Order::Kept,
+                    design,
                     batch_rows: 2,
                     probers: 2,
                     scattered: batch_rows == 7,
@@ -346,9 +334,7 @@ fn every_kind_in_every_join() {
                     nulls_equal: turn % 3 == 0,
                     null_aware: turn % 5 == 0,
                     filtered: turn % 4 == 0,
-                    strategy: Strategy::ALL[turn % Strategy::ALL.len()],
                     design: Design::ALL[turn % Design::ALL.len()],
-                    order: if turn % 7 < 3 { Order::Kept } else { Order::Any },
                     batch_rows: 5,
                     probers: 1,
                     scattered: turn % 13 < 6,
@@ -380,10 +366,9 @@ fn null_aware_joins_know_what_is_unknown() {
                 .into_iter()
                 .flat_map(|join_type| [Side::Left, Side::Right].map(|side| (join_type, side)))
             {
-                let designs = Design::ALL.map(|design| (u64::MAX, Strategy::Vectors, design));
-                let hashed = (0, Strategy::Distance, Design::Auto);
-                for (hash_mask, strategy, design) in designs.into_iter().chain([hashed]) {
-                    let how = How { join_type, build, hash_mask, strategy, design, ..PLAIN };
+                let designs = Design::ALL.map(|design| (u64::MAX, design));
+                for (hash_mask, design) in designs.into_iter().chain([(0, Design::Auto)]) {
+                    let how = How { join_type, build, hash_mask, design, ..PLAIN };
                     let how = How { null_aware: true, ..how };
                     check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
                 }
@@ -422,9 +407,7 @@ pub(super) const PLAIN: How = How {
     nulls_equal: false,
     null_aware: false,
     filtered: false,
-    strategy: Strategy::Distance,
     design: Design::Auto,
-    order: Order::Kept,
     batch_rows: 8192,
     probers: 1,
     scattered: false,

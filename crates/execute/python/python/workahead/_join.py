@@ -60,7 +60,6 @@ def join(
     null_aware: bool = False,
     build_side: str = "auto",
     maintain_order: str | None = None,
-    strategy: str = "auto",
     design: str = "auto",
     threads: int | None = None,
     batch_rows: int | None = None,
@@ -106,11 +105,8 @@ def join(
         ``left`` or ``right``: rows come in the order of that side, those of the other side alone
         at the end. It costs all threads but one, and excludes spilling. By default the order is
         any, and differs from run to run if there are several threads.
-    strategy
-        How keys are looked up: ``auto``, ``vectors``, ``sequential``, ``distance``, ``amac``,
-        ``groups``, ``rounds``.
     design
-        How keys are kept: ``auto``, ``buckets``, ``dense``, ``bloom``, ``radix``.
+        How keys are kept: ``auto``, ``buckets``, ``dense``, ``bloom``.
     threads
         By default one for every CPU that this process may use.
     batch_rows
@@ -162,7 +158,6 @@ def join(
         "null_aware": null_aware,
         "build_side": _smaller(left, right) if build_side == "auto" else build_side,
         "maintain_order": maintain_order,
-        "strategy": strategy,
         "design": design,
         "threads": _count("threads", threads),
         "batch_rows": _count("batch_rows", batch_rows),
@@ -224,7 +219,7 @@ class Reader:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """What is known of the join: rows, table, strategy and why, memory, spilling.
+        """What is known of the join: rows, table, its design and why, memory, spilling.
 
         ``None`` before the table is built; final when everything is read. The names are those of
         ``workahead join --json``: ``…_bytes`` are bytes, ``…_seconds`` seconds (``…_cpu_seconds``

@@ -66,7 +66,7 @@ async fn every_metric_of_stock_is_there_with_the_same_rows() {
             assert!(told[1].1.contains(name), "{name} is not in {:?}", told[1].1);
         }
     }
-    assert!(told[1].2.contains("strategy=") && !told[1].2.contains("strategy=none"));
+    assert!(told[1].2.contains("design=") && !told[1].2.contains("design=none"));
 }
 
 fn find(
@@ -114,13 +114,13 @@ async fn a_limit_in_the_join_ends_it() {
 }
 
 #[tokio::test]
-async fn a_wrong_strategy_is_one_clear_error() {
+async fn a_wrong_design_is_one_clear_error() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
-    context.sql("set workahead.strategy = 'fast'").await.unwrap();
+    context.sql("set workahead.design = 'fast'").await.unwrap();
     let frame = context.sql("select 1 from l join r on l.a = r.b").await.unwrap();
     let error = frame.create_physical_plan().await.unwrap_err().to_string();
-    assert!(error.contains("there is no strategy \"fast\": choose from"), "{error}");
+    assert!(error.contains("there is no design \"fast\": choose from"), "{error}");
 }
 
 #[tokio::test]
@@ -129,18 +129,18 @@ async fn what_a_join_is_told_is_shown_and_done() {
     register_sides(&context);
     let sql = "select l.said, r.said from l join r on l.a = r.b";
     let expected = rows(&context, plan(&context, sql).await).await.unwrap();
-    let told = [("strategy", "amac"), ("design", "buckets"), ("build_side", "measured")];
+    let told = [("design", "buckets"), ("build_side", "measured")];
     for (option, name) in told {
         context.sql(&format!("set workahead.{option} = '{name}'")).await.unwrap();
     }
     let plan = plan(&context, sql).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
-    assert!(text.contains(", strategy=amac, design=buckets, build_side=measured"), "{text}");
+    assert!(text.contains(", design=buckets, build_side=measured"), "{text}");
     let tree = displayable(plan.as_ref()).tree_render().to_string();
     assert!(tree.contains("design") && tree.contains("buckets"), "{tree}");
     assert_eq!(rows(&context, plan.clone()).await.unwrap(), expected);
     let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
-    for word in ["strategy=amac", "design=buckets", "build_side=left"] {
+    for word in ["design=buckets", "build_side=left"] {
         assert!(metrics.contains(word), "{metrics}");
     }
 }

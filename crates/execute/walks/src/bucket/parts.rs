@@ -67,49 +67,17 @@ impl Parts {
     /// # Errors
     /// When there can be no such table.
     pub fn of(entries: usize, load: Load, part_bytes: usize) -> Result<Self, TableError> {
-        Self::at_most(PARTS_MAX, entries, load, part_bytes)
-    }
-
-    /// The same, cut into at most a given number of parts.
-    ///
-    /// # Errors
-    /// As [`Parts::of`].
-    pub(crate) fn at_most(
-        parts: usize,
-        entries: usize,
-        load: Load,
-        part_bytes: usize,
-    ) -> Result<Self, TableError> {
         let too_large = TableError::TooLarge { entries, load };
         let homes = Table::homes_for(entries, load).ok_or(too_large)?;
-        let least = (homes + SPARE_BUCKETS).div_ceil(parts);
+        let least = (homes + SPARE_BUCKETS).div_ceil(PARTS_MAX);
         let buckets = (part_bytes / size_of::<Bucket>()).max(least).max(REACH);
         // A power of two, rounded down unless the parts were too many.
         let shift = buckets.ilog2() + u32::from(buckets == least && !least.is_power_of_two());
         Ok(Self { homes: homes as u32, shift })
     }
 
-    /// Of an existing table that is probed part by part: about `part_bytes` each, unless that were
-    /// too many parts.
-    #[must_use]
-    pub fn over(table: &Table, part_bytes: usize) -> Self {
-        let least = table.buckets.len().div_ceil(PARTS_MAX).next_power_of_two().ilog2();
-        let buckets = (part_bytes / size_of::<Bucket>()).max(1);
-        Self { homes: table.homes, shift: buckets.ilog2().max(least) }
-    }
-
     fn buckets(self) -> usize {
         self.homes as usize + SPARE_BUCKETS
-    }
-
-    /// Buckets of a part.
-    pub(super) fn part_buckets(self) -> usize {
-        1 << self.shift
-    }
-
-    /// Buckets that keys other than zero call home.
-    pub(super) fn homes(self) -> u32 {
-        self.homes
     }
 
     /// How many there are.

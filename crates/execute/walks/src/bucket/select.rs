@@ -33,24 +33,7 @@ pub fn look_up<I: Compare, M: Memory>(
     memory: &mut M,
     answers: &mut Answers,
 ) {
-    let homes = table.homes;
-    let within = Within::new(
-        &table.buckets,
-        #[inline(always)]
-        |key| home(homes, key),
-    );
-    look_up_in(within, isa, keys, memory, answers);
-}
-
-/// The same in buckets that may be some of a table's.
-#[inline(always)]
-pub(super) fn look_up_in<I: Compare, M: Memory>(
-    within: Within<'_, impl Fn(u64) -> u32 + Copy>,
-    isa: I,
-    keys: &[u64],
-    memory: &mut M,
-    answers: &mut Answers,
-) {
+    let within = Within { buckets: &table.buckets, homes: table.homes };
     let blocks = Blocks::of(keys);
     let count = blocks.count();
     let (found, values) = answers.begin(keys.len());
@@ -86,23 +69,17 @@ pub(super) fn look_up_in<I: Compare, M: Memory>(
 
 /// A table as the loop has it in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Within<'t, H> {
+struct Within<'t> {
     buckets: &'t [Bucket],
-    home: H,
+    homes: u32,
 }
 
-impl<'t, H: Fn(u64) -> u32 + Copy> Within<'t, H> {
-    /// Buckets, and where a key starts: not in the last, whatever the key, as blocks are filled up
-    /// with zeros.
-    #[inline(always)]
-    pub(super) fn new(buckets: &'t [Bucket], home: H) -> Self {
-        Self { buckets, home }
-    }
-
-    /// Where a key starts, announced.
+impl Within<'_> {
+    /// Where a key starts, announced: not in the last bucket, whatever the key, as blocks are
+    /// filled up with zeros.
     #[inline(always)]
     fn announce<M: Memory>(self, key: u64, memory: &mut M) -> u32 {
-        let at = (self.home)(key);
+        let at = home(self.homes, key);
         memory.fetch(Place::of(&self.buckets[at as usize]), Intent::Read);
         at
     }

@@ -1,4 +1,4 @@
-//! Techniques as text: what a study file and `--strategy` write.
+//! Techniques as text: as study files write them.
 
 use std::fmt;
 use std::str::FromStr;
