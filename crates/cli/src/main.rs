@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod counting;
 mod engines;
 mod errors;
 mod interrupt;

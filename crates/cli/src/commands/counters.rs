@@ -1,13 +1,13 @@
 //! `workahead counters`: what can be counted here, what something does, where its time goes.
 
-pub(crate) mod beside;
 mod list;
 mod out;
 mod papers;
 mod profile;
+mod render;
+pub(crate) mod side_by_side;
 mod stat;
-mod told;
-mod whom;
+mod target;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use workahead_counters::evidence::Evidence;
 use workahead_machine::caches::CacheKind;
 use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::limits::siblings::{Seen, Source};
@@ -14,7 +15,6 @@ use workahead_machine::topology::{CoreKind, Smt};
 use workahead_machine::virtualisation::VirtualKind;
 use workahead_machine::{Machine, Sysroot};
 
-use crate::counting::{self, Tried};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -41,11 +41,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         let is_this = args.root.is_none();
         let limits = is_this.then(|| Store::of_user().load(&machine)).flatten();
         let probed = limits.as_ref().map(|limits| &limits.siblings);
-        let tried = match is_this {
-            true => counting::tried(&machine),
-            false => Tried::not(&machine),
+        let evidence = match is_this {
+            true => Evidence::by_trial(&machine),
+            false => Evidence::published(&machine),
         };
-        output::text(&description(&machine, probed, &tried))?;
+        output::text(&description(&machine, probed, &evidence))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 const UNKNOWN: &str = "unknown";
 
 /// Lines of a label and what is known under it.
-fn description(machine: &Machine, probed: Option<&Siblings>, tried: &Tried) -> String {
+fn description(machine: &Machine, probed: Option<&Siblings>, evidence: &Evidence) -> String {
     let lines = [
         ("Processor", vec![processor(machine)]),
         ("Machine", vec![reality(machine)]),
@@ -64,8 +64,8 @@ fn description(machine: &Machine, probed: Option<&Siblings>, tried: &Tried) -> S
         ("TLB (data)", tlb(machine)),
         ("Memory", vec![memory(machine)]),
         ("Huge pages", vec![huge_pages(machine)]),
-        ("Counters", counters(machine, tried)),
-        ("Evidence tier", vec![format!("{:?}", tried.tier)]),
+        ("Counters", counters(machine, evidence)),
+        ("Evidence tier", vec![format!("{:?}", evidence.tier)]),
     ];
     let mut text = String::new();
     for (label, values) in lines {
@@ -227,10 +227,12 @@ fn huge_pages(machine: &Machine) -> String {
     }
 }
 
-fn counters(machine: &Machine, tried: &Tried) -> Vec<String> {
+fn counters(machine: &Machine, evidence: &Evidence) -> Vec<String> {
     let counters = &machine.counters;
     let mut lines = match counters.state {
-        CounterState::Present => vec![format!("{}; {}", counters.sources.join(", "), tried.reason)],
+        CounterState::Present => {
+            vec![format!("{}; {}", counters.sources.join(", "), evidence.reason)]
+        }
         _ => vec![format!("none: {}", counters.reason)],
     };
     if counters.watchdog {

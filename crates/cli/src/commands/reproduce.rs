@@ -8,7 +8,7 @@
 //! the same command goes on where it was interrupted.
 
 mod one;
-mod told;
+mod render;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,16 +20,17 @@ use workahead_reproduce::page::{Parts, Reproduction, State, Study};
 use workahead_reproduce::paper::{PAPERS, Paper};
 use workahead_reproduce::tables;
 use workahead_reproduce::verdicts::{self, StudyRun};
+use workahead_study::engine::Stop;
 use workahead_study::error::StudyError;
+use workahead_study::record::Host;
 use workahead_study::spec::Spec;
 use workahead_study::watch::Watch;
-use workahead_study::{directory, file};
+use workahead_study::{directory, file, host};
 
-use super::study::chosen::Kept;
-use super::study::host;
-use super::study::limits::Asked;
+use super::study::arguments::DataArguments;
+use super::study::limits::LimitsArguments;
 use crate::errors::WrongUse;
-use crate::output;
+use crate::{interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +39,7 @@ Examples:
   workahead reproduce zhou --out results --json
   workahead reproduce keeton --tier E           on modelled machines alone, on any computer
 
-What was interrupted goes on when the same command is given again; what is there is taken.";
+Run the same command again to resume; finished results are reused.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,9 +62,9 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    kept: Kept,
+    data: DataArguments,
     #[command(flatten)]
-    limits: Asked,
+    limits: LimitsArguments,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -105,8 +106,8 @@ const PAGE: &str = "reproduce.html";
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.paper else {
         match args.json {
-            true => output::json(&told::listed())?,
-            false => output::text(&told::list())?,
+            true => output::json(&render::listed())?,
+            false => output::text(&render::list())?,
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -121,17 +122,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| directory_of(paper, &args));
     let machine = Machine::here();
     let everything = Watch { counters: vec![ALL.to_owned()], ..Watch::default() };
-    let here = host::host(&machine, &everything, None)?;
+    let here = host::of(&machine, &everything, None);
     let mut ran: Vec<(StudyRun, State)> = Vec::new();
-    let stop = host::stop()?;
+    let stop = Stop::from(interrupt::listen()?);
     for id in studies(paper, &args)? {
-        ran.push(one::study(id, &args, &out, (&here, &stop))?);
+        ran.push(one::study(id, &args, &out, &here, &stop)?);
         if stop.asked() {
-            let again = told::command(&args, &out);
+            let again = render::command(&args, &out);
             bail!("interrupted, everything measured is kept: `{again}` continues");
         }
     }
-    finish(paper, &args, &out, ((here.name, here.tier), ran))
+    finish(paper, &args, &out, here, ran)
 }
 
 /// The studies that are asked for.
@@ -175,14 +176,15 @@ fn finish(
     paper: Paper,
     args: &Args,
     out: &Path,
-    ((machine, tier), ran): ((String, String), Vec<(StudyRun, State)>),
+    here: Host,
+    ran: Vec<(StudyRun, State)>,
 ) -> anyhow::Result<ExitCode> {
     let studies: Vec<Study> = ran.iter().map(|(ran, state)| study(ran, *state)).collect();
     let ran: Vec<StudyRun> = ran.into_iter().map(|(ran, _)| ran).collect();
     let tables = paper.published().map(|published| tables::of_paper(published, &ran));
     let (machine, tier) = match args.tier {
         Some(Tier::Modelled) => ("Modelled machines".to_owned(), None),
-        _ => (machine, Some(tier)),
+        _ => (here.name, Some(here.tier)),
     };
     let reproduction = Reproduction::new(Parts {
         paper,
@@ -202,7 +204,7 @@ fn finish(
     file::write_whole(&page, reproduction.html()?.as_bytes())?;
     match args.json {
         true => output::json(&reproduction)?,
-        false => output::text(&told::text(&reproduction, &page))?,
+        false => output::text(&render::text(&reproduction, &page))?,
     }
     let failed: Vec<&Study> =
         reproduction.studies.iter().filter(|study| study.state == State::Failed).collect();

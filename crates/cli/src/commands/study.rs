@@ -8,22 +8,21 @@
 //! compare               two directories: compare.html
 //! ```
 
-pub(crate) mod begun;
-pub(crate) mod chosen;
+pub(crate) mod arguments;
 mod compare;
 pub(crate) mod duration;
 pub(crate) mod finish;
-pub(crate) mod host;
-mod inside;
 pub(crate) mod limits;
 mod list;
 mod plan;
-mod progress;
+pub(crate) mod progress;
 mod report;
-pub(crate) mod resume;
-pub(crate) mod run;
+mod resume;
+mod run;
+pub(crate) mod run_session;
 mod show;
 pub(crate) mod summary;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -56,7 +55,7 @@ enum Command {
     Compare(compare::Args),
     /// One cell in this process: what is started below valgrind
     #[command(hide = true)]
-    Inside(inside::Args),
+    Inside(worker::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -68,7 +67,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Resume(args) => resume::run(args),
         Command::Report(args) => report::run(args),
         Command::Compare(args) => compare::run(args),
-        Command::Inside(args) => inside::run(args),
+        Command::Inside(args) => worker::run(args),
     };
     result.map_err(blame)
 }

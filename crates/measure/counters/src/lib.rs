@@ -22,6 +22,7 @@ pub mod accounts;
 pub mod counter;
 pub mod cycles;
 pub mod event;
+pub mod evidence;
 pub mod formula;
 pub mod group;
 pub mod held;

@@ -103,6 +103,33 @@ pub enum StudyError {
         /// Ours.
         expected: String,
     },
+    /// The run was begun on another engine, or another version of it.
+    #[error(
+        "{path} was begun on {begun}, and this is {found}: results of both are not mixed, run the \
+         study anew with --out"
+    )]
+    OtherEngine {
+        /// The directory.
+        path: PathBuf,
+        /// The engine that began it.
+        begun: String,
+        /// This one.
+        found: String,
+    },
+    /// The run was begun on another machine.
+    #[error(
+        "{path} was begun on another machine or other settings ({host}): run the study anew with \
+         --out"
+    )]
+    OtherMachine {
+        /// The directory.
+        path: PathBuf,
+        /// The machine that began it.
+        host: String,
+    },
+    /// The caches of a model are unknown here.
+    #[error(transparent)]
+    Model(#[from] workahead_counters::instrumented::Error),
     /// A file of a result cannot be understood.
     #[error("{path}, line {line}: {message}; run the study anew with --force")]
     Damaged {

@@ -20,7 +20,7 @@ use workahead_counters::instrumented;
 use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
-use crate::engine::Need;
+use crate::engine::{EngineContext, Need};
 use crate::instrument::{Instrumentation, Model, model};
 use crate::method::Order;
 use crate::protocol::{PROTOCOL, Protocol, Start};
@@ -128,6 +128,16 @@ impl Plan {
         let impossible = needs.iter().enumerate().filter(|(_, need)| need.impossible.is_some());
         self.skipped = impossible.map(|(index, _)| index).collect();
         self
+    }
+
+    /// What the plan asks of the engine that runs it.
+    #[must_use]
+    pub fn engine_context(&self) -> EngineContext {
+        EngineContext {
+            watch: self.watch.clone(),
+            instrumentation: self.instrumented.clone(),
+            ..EngineContext::default()
+        }
     }
 
     /// The cache models that its cells are counted by, each once; none where nothing is. `caches`

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use workahead_modelled::Modelled;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineContext, Stop};
+use workahead_study::engine::{Engine, Stop};
 use workahead_study::plan::Plan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
@@ -90,7 +90,7 @@ fn every_cell_of_every_study_runs() {
         }
         studies += 1;
         let plan = Plan::new(&spec);
-        let mut engine = Modelled::open(&EngineContext::of(&plan)).unwrap();
+        let mut engine = Modelled::open(&plan.engine_context()).unwrap();
         // Those that differ in size only are then the same.
         let mut seen = HashSet::new();
         for cell in plan.cells {

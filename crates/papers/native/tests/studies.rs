@@ -79,7 +79,7 @@ fn every_cell_of_every_study_runs() {
         let context = EngineContext {
             data_dir: home.path().to_owned(),
             worker: Some(command()),
-            ..EngineContext::of(&plan)
+            ..plan.engine_context()
         };
         let mut engine = engines.open(&spec.engine, &context).unwrap();
         // Those that differ in size only are then the same.

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use workahead_study::file;
 
-use super::whom;
+use super::target;
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -31,11 +31,11 @@ impl Out {
     }
 
     /// Text for people, ending with one newline.
-    pub(crate) fn text(&self, text: &str, whom: &whom::Asked) -> anyhow::Result<()> {
+    pub(crate) fn text(&self, text: &str, target: &target::TargetArguments) -> anyhow::Result<()> {
         let text = format!("{}\n", text.trim_end_matches('\n'));
         match self.file() {
             Some(path) => Ok(file::write_whole(path, text.as_bytes())?),
-            None if self.out.is_none() && whom.is_command() => {
+            None if self.out.is_none() && target.is_command() => {
                 // If standard error is closed nobody wants them.
                 let _ = io::stderr().lock().write_all(text.as_bytes());
                 Ok(())
@@ -45,9 +45,13 @@ impl Out {
     }
 
     /// One value as indented JSON, for programs.
-    pub(crate) fn json(&self, value: &impl Serialize, whom: &whom::Asked) -> anyhow::Result<()> {
+    pub(crate) fn json(
+        &self,
+        value: &impl Serialize,
+        target: &target::TargetArguments,
+    ) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value);
-        self.text(&text.context("can't write the result as JSON")?, whom)
+        self.text(&text.context("can't write the result as JSON")?, target)
     }
 }
 

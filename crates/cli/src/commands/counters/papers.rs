@@ -10,7 +10,7 @@ use workahead_reproduce::published::{
 };
 
 use super::super::study::summary;
-use super::told;
+use super::render;
 use crate::errors::WrongUse;
 use crate::output;
 
@@ -120,8 +120,8 @@ fn of_paper(of: &OfPaper) -> String {
         table.add_row([
             derived.row.to_owned(),
             prints.clone().unwrap_or_default(),
-            told::figure(derived.ours),
-            difference.map(told::signed).unwrap_or_default(),
+            render::figure(derived.ours),
+            difference.map(render::signed).unwrap_or_default(),
             verdict(derived).to_owned(),
             // Last, as it may be longer than a line.
             derived.says.clone(),

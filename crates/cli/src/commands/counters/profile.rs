@@ -11,7 +11,7 @@ use workahead_counters::table::Table;
 use workahead_study::file;
 
 use super::out::{self, Out};
-use super::{told, whom};
+use super::{render, target};
 use crate::errors::WrongUse;
 use crate::interrupt;
 
@@ -34,7 +34,7 @@ fn frequencies() -> clap::builder::RangedI64ValueParser<u32> {
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: whom::Asked,
+    target: target::TargetArguments,
     /// Samples a second of each CPU's time
     #[arg(long, short = 'F', value_name = "HZ", default_value_t = 99, value_parser = frequencies())]
     frequency: u32,
@@ -65,18 +65,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     args.out.check()?;
     let stop = interrupt::listen()?;
-    let mut subject = args.whom.subject()?;
+    let mut subject = args.target.subject()?;
     let whom = match &subject {
-        whom::Subject::Command(held) => Whom::Trees(vec![held.id()]),
-        whom::Subject::Process(pid) => Whom::Trees(vec![*pid]),
-        whom::Subject::Group(_) | whom::Subject::Machine => {
+        target::Subject::Command(held) => Whom::Trees(vec![held.id()]),
+        target::Subject::Process(pid) => Whom::Trees(vec![*pid]),
+        target::Subject::Group(_) | target::Subject::Machine => {
             return Err(WrongUse::error(
                 "a profile is of a command or a process: give it after `--` or by --pid",
             ));
         }
     };
     let running = Sampler::begin(&whom, &options)?;
-    let end = subject.attend(args.whom.seconds(), stop)?;
+    let end = subject.attend(args.target.seconds(), stop)?;
     let profile = running.end();
     drop(subject);
     if profile.samples == 0 {
@@ -90,11 +90,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.json {
         true => {
             let facts = Facts { profile: &profile, unresolved: profile.unresolved() };
-            args.out.json(&facts, &args.whom)?;
+            args.out.json(&facts, &args.target)?;
         }
-        false => args.out.text(&told::profile(&profile, args.top), &args.whom)?,
+        false => args.out.text(&render::profile(&profile, args.top), &args.target)?,
     }
-    Ok(told::status(end, &args.whom))
+    Ok(render::status(end, &args.target))
 }
 
 #[derive(Serialize)]

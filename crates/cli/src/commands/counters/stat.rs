@@ -21,8 +21,8 @@ use workahead_reproduce::tables::{PaperTable, StreamFigures, fill};
 use workahead_study::file;
 
 use super::out::{self, Out};
-use super::whom::{End, Subject};
-use super::{beside, told, whom};
+use super::target::{End, Subject};
+use super::{render, side_by_side, target};
 use crate::errors::WrongUse;
 use crate::interrupt;
 
@@ -36,8 +36,8 @@ Examples:
   workahead counters stat --recorded minute.jsonl --tables
 
 Where the events do not fit the counters at once they take turns, a slot each. A slot in which
-another program had the counters is thrown away and counted, never extrapolated; every value is told
-for the instructions of its own slot.
+another program had the counters is thrown away and counted, never extrapolated; every value is
+normalised by the instructions of its own slot.
 
 A command keeps standard output for itself: its figures go to standard error, or where -o says. Its
 exit status is passed on, 128 and the signal's number where one ended it. When the time given is
@@ -50,14 +50,14 @@ const USUAL: &str = "cpi";
 /// A slot that lasts as long as what is counted, where nothing takes turns.
 const WHOLE_S: f64 = 1e9;
 
-/// What says how to count, and whom: nothing to a recording.
+/// Arguments that say what to count and how: a recording takes none of them.
 const LIVE: [&str; 8] = ["record", "command", "pid", "cgroup", "all", "seconds", "sides", "slot"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: whom::Asked,
+    target: target::TargetArguments,
     /// Groups of metrics, by comma; `all` is every one [default: cpi, or all that was recorded]
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     metrics: Vec<String>,
@@ -112,7 +112,7 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         file::write_whole(path, &bytes)?;
     }
     show(&args, &stream)?;
-    Ok(told::status(end, &args.whom))
+    Ok(render::status(end, &args.target))
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
@@ -142,7 +142,7 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
         Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0, spare: 0 };
     let mut counter =
         Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine);
-    let mut subject = args.whom.subject()?;
+    let mut subject = args.target.subject()?;
     let takes_turns = counter.header().groups.len() > 1;
     if !takes_turns {
         counter = counter.fitted(WHOLE_S);
@@ -150,7 +150,7 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
     let whom = counted(&subject, &machine, takes_turns || args.per_cpu);
     let running = counter.begin(0, whom, Box::new(Live)).context("no thread to count on")?;
     running.begun();
-    let end = subject.attend(args.whom.seconds(), stop)?;
+    let end = subject.attend(args.target.seconds(), stop)?;
     Ok((running.end(), end))
 }
 
@@ -191,10 +191,10 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
     };
     if !args.json {
         let text = match args.tables {
-            true => beside::tables(stream, published::keeton(), &tables),
-            false => told::stat(stream, &metrics, args.per_cpu),
+            true => side_by_side::tables(stream, published::keeton(), &tables),
+            false => render::stat(stream, &metrics, args.per_cpu),
         };
-        return args.out.text(&text, &args.whom);
+        return args.out.text(&text, &args.target);
     }
     let facts = Facts {
         machine: &stream.header.machine,
@@ -207,5 +207,5 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         metrics: &metrics.values,
         tables,
     };
-    args.out.json(&facts, &args.whom)
+    args.out.json(&facts, &args.target)
 }

@@ -12,9 +12,9 @@ use workahead_study::results::Results;
 use workahead_study::spec::Spec;
 use workahead_study::{catalogue, directory, verdict};
 
-use super::super::study::begun::{Begun, Ground};
 use super::super::study::duration::Allowed;
-use super::super::study::{chosen, finish, resume, run};
+use super::super::study::run_session::{RunSession, Session};
+use super::super::study::{arguments, finish, progress};
 use super::Args;
 
 /// The study as it comes with the command.
@@ -33,18 +33,19 @@ pub(super) fn study(
     id: &str,
     args: &Args,
     out: &Path,
-    (host, stop): (&Host, &Stop),
+    host: &Host,
+    stop: &Stop,
 ) -> anyhow::Result<(StudyRun, State)> {
-    let asked = asked(id, args)?;
-    let ledger = asked.ledger.iter().chain(asked.paper.iter().map(|claim| &claim.row));
+    let requested = requested(id, args)?;
+    let ledger = requested.ledger.iter().chain(requested.paper.iter().map(|claim| &claim.row));
     let ledger: Vec<String> = ledger.cloned().collect();
-    let (study, modelled) = (id.to_owned(), asked.is_modelled());
+    let (study, modelled) = (id.to_owned(), requested.is_modelled());
     let ended = |outcome, state| Ok((StudyRun { study, outcome, ledger, modelled }, state));
-    if let Some(missing) = verdict::missing(&asked.needs, host) {
+    if let Some(missing) = verdict::missing(&requested.needs, host) {
         return ended(Err(missing), State::Skipped);
     }
     let dir = out.join(folder(id));
-    match at(&asked, args, &dir, stop) {
+    match at(&requested, args, &dir, stop) {
         Ok((results, state)) => ended(Ok(results), state),
         Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
         // Refused before anything was begun: an engine that is not here, too little memory.
@@ -55,64 +56,60 @@ pub(super) fn study(
     }
 }
 
-/// The study with the scale and the repetitions that were asked for.
-fn asked(id: &str, args: &Args) -> anyhow::Result<Spec> {
-    let mut asked = spec(id)?;
-    if let Some(scale) = args.scale.as_ref().filter(|scale| asked.scales.contains(scale)) {
-        asked = Spec::parse_scaled(id, &asked.text, scale)?;
+/// The study with the scale and the repetitions that were given.
+fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
+    let mut requested = spec(id)?;
+    if let Some(scale) = args.scale.as_ref().filter(|scale| requested.scales.contains(scale)) {
+        requested = Spec::parse_scaled(id, &requested.text, scale)?;
     }
     if let Some(repetitions) = args.repetitions {
-        asked.method.repetitions = repetitions;
+        requested.method.repetitions = repetitions;
     }
-    Ok(asked)
+    Ok(requested)
 }
 
-fn at(asked: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Results, State)> {
+fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Results, State)> {
     if dir.join(record::FILE).exists() && !args.force {
         let results = Results::load(dir)?;
-        check_same(asked, &results.record, dir)?;
+        check_same(requested, &results.record, dir)?;
         if results.is_complete() {
             return Ok((results, State::Taken));
         }
-        let begun = resume::continued(dir, ground(args, stop), |spec| Ok(chosen::opener(spec)))?;
-        return go_on(begun, args, dir);
+        let session = Session::resume(dir, |spec| Ok(arguments::setup(spec, &args.data)))?;
+        return finished(session, args, stop);
     }
     let claim = |_: &Spec| match args.force {
-        true => Ok(directory::claim_replacing(dir)?),
-        false => Ok(directory::claim(dir)?),
+        true => directory::claim_replacing(dir),
+        false => directory::claim(dir),
     };
-    let wanted = (asked.clone(), args.repetitions);
-    go_on(run::begin(wanted, chosen::opener(asked), ground(args, stop), claim)?, args, dir)
+    let setup = arguments::setup(requested, &args.data);
+    let session = Session::begin(requested.clone(), args.repetitions, setup, claim)?;
+    progress::opening(&session, args.json);
+    finished(session, args, stop)
 }
 
-fn ground(args: &Args, stop: &Stop) -> Ground {
-    Ground {
-        home: args.kept.directory(),
-        stop: stop.clone(),
-        duration: Allowed::ANY,
-        json: args.json,
-    }
+/// Runs what a session lacks and writes its report.
+fn finished(session: Session, args: &Args, stop: &Stop) -> anyhow::Result<(Results, State)> {
+    let dir = session.dir.clone();
+    let running = RunSession { session, stop: stop.clone(), duration: Allowed::ANY };
+    running.samples(args.limits)?;
+    let results = Results::load(&dir)?;
+    finish::write(&dir, &results).context("can't write the report")?;
+    Ok((results, State::Run))
 }
 
 /// Results of another scale are another experiment.
-fn check_same(asked: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()> {
+fn check_same(requested: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()> {
     let own =
         |scale: &Option<String>| scale.clone().unwrap_or_else(|| "the study's own".to_owned());
     let remedy = "choose another --out, or --force to run it again";
     let at = dir.display();
-    if found.study != asked.id {
+    if found.study != requested.id {
         return Err(anyhow!("{at} holds a result of {}: {remedy}", found.study));
     }
-    if found.scale != asked.scale {
-        let (is, wanted) = (own(&found.scale), own(&asked.scale));
+    if found.scale != requested.scale {
+        let (is, wanted) = (own(&found.scale), own(&requested.scale));
         return Err(anyhow!("{at} was run at scale {is}, not {wanted}: {remedy}"));
     }
     Ok(())
-}
-
-fn go_on(begun: Begun, args: &Args, dir: &Path) -> anyhow::Result<(Results, State)> {
-    begun.samples(args.limits)?;
-    let results = Results::load(dir)?;
-    finish::write(dir, &results).context("can't write the report")?;
-    Ok((results, State::Run))
 }

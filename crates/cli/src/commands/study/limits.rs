@@ -10,15 +10,15 @@ use workahead_study::engine::Stop;
 use crate::progress;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Asked {
+pub(crate) struct LimitsArguments {
     /// Go on without the machine's measured limits: the report's bars then have no limit line
     #[arg(long)]
     no_limits: bool,
 }
 
-impl Asked {
+impl LimitsArguments {
     /// The limits saved for this machine; measured now, in about half a minute, when there are
-    /// none. `None` when they are not wanted or can't be had, which is said and costs no sample.
+    /// none. `None` when they are not wanted or unavailable, which is reported and costs no sample.
     ///
     /// # Errors
     /// When the user asked to stop.

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use serde::Serialize;
 use workahead_study::engine::Need;
 use workahead_study::method::Order;
+use workahead_study::needs;
 use workahead_study::plan::Plan;
 use workahead_study::protocol::Start;
+use workahead_study::session::CheckedPlan;
 use workahead_study::setting::{Settings, one_line};
 use workahead_study::spec::Spec;
-use workahead_study::{fingerprint, needs};
 
-use super::chosen::{self, Chosen, Kept};
+use super::arguments::{self, DataArguments, StudyArguments};
 use super::summary;
 use crate::output;
 
@@ -21,7 +22,7 @@ use crate::output;
 #[command(after_help = "Example:\n  workahead study plan quick --scale small")]
 pub(crate) struct Args {
     #[command(flatten)]
-    chosen: Chosen,
+    study: StudyArguments,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -50,13 +51,9 @@ struct Round {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let spec = args.chosen.spec()?;
-    let plan = Plan::new(&spec);
-    let usual = Kept::default().directory();
-    let engine = chosen::opener(&spec)(&chosen::context(&plan, &usual))?;
-    let needs = needs::of(&plan, engine.as_ref())?;
-    let fingerprint = fingerprint::of(&plan, engine.as_ref());
-    let plan = plan.skipping(&needs);
+    let spec = args.study.spec()?;
+    let setup = arguments::setup(&spec, &DataArguments::default());
+    let CheckedPlan { plan, needs, fingerprint, .. } = CheckedPlan::new(&spec, &setup)?;
     let facts = Facts {
         scale: &spec.scale,
         engine: &spec.engine,

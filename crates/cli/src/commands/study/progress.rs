@@ -1,7 +1,6 @@
 //! How far a run is: a bar on a terminal, one opening line anywhere else.
 
 use std::io::Write;
-use std::path::Path;
 
 use indicatif::ProgressBar;
 use workahead_study::error::StudyError;
@@ -11,13 +10,15 @@ use workahead_study::runner::{End, Event};
 use workahead_study::spec::Spec;
 use workahead_study::verdict;
 
+use super::run_session::Session;
 use super::summary;
 
 /// Says on standard error what begins, so that a log is not silent for minutes.
-pub(crate) fn opening(spec: &Spec, plan: &Plan, dir: &Path, json: bool) {
+pub(crate) fn opening(session: &Session, json: bool) {
     if json {
         return;
     }
+    let Session { spec, plan, dir, .. } = session;
     let scale = spec.scale.as_ref().map(|s| format!(" at scale {s}")).unwrap_or_default();
     let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
     let (cells, samples) = (plan.cells.len(), plan.samples());

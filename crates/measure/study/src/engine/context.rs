@@ -7,7 +7,6 @@ use workahead_machine::limits::Limits;
 use super::EngineError;
 use crate::inside::Command;
 use crate::instrument::Instrumentation;
-use crate::plan::Plan;
 use crate::watch::Watch;
 
 /// Everything that an engine is given, once, when it is opened.
@@ -41,16 +40,6 @@ impl Default for EngineContext {
 }
 
 impl EngineContext {
-    /// What a run plan asks for.
-    #[must_use]
-    pub fn of(plan: &Plan) -> Self {
-        Self {
-            watch: plan.watch.clone(),
-            instrumentation: plan.instrumented.clone(),
-            ..Self::default()
-        }
-    }
-
     /// Refuses instrumentation, for an engine that can't be run under a tool.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Whom a command counts: one that it starts, a process, a control group, all of the machine.
+//! What is counted: a command that is started, a process, a control group, all of the machine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Asked {
+pub(crate) struct TargetArguments {
     /// A process that already runs, with all that it starts
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
@@ -44,7 +44,7 @@ pub(crate) enum End {
     Exited(ExitStatus),
     /// The time that was given is over, or the process is.
     Over,
-    /// We were asked to stop.
+    /// A request to stop.
     Interrupted,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Subject {
     Machine,
 }
 
-impl Asked {
+impl TargetArguments {
     /// Who it is; a command is started and waits.
     pub(crate) fn subject(&self) -> anyhow::Result<Subject> {
         if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
@@ -81,7 +81,7 @@ impl Asked {
                 started => Ok(Subject::Command(started?)),
             },
             (_, _, false, true) => Err(WrongUse::error(
-                "whom to count? give a command after `--`, or --pid, --cgroup or --all",
+                "nothing to count: give a command after `--`, or --pid, --cgroup or --all",
             )),
         }
     }

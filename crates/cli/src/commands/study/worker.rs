@@ -1,4 +1,4 @@
-//! `workahead study inside`: one cell of an engine in this process, so many times, then the end.
+//! `workahead study inside`: one cell of an engine in this process, as often as requested.
 //! Studies start it below valgrind; nobody else needs it, so help does not name it.
 
 use std::io::Read;

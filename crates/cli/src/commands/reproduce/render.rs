@@ -7,7 +7,7 @@ use serde::Serialize;
 use workahead_reproduce::page::{Reproduction, TableSection};
 use workahead_reproduce::verdicts::Row;
 
-use super::super::counters::beside;
+use super::super::counters::side_by_side;
 use super::super::study::summary;
 use super::{Args, papers};
 
@@ -118,7 +118,7 @@ fn section(section: &TableSection) -> String {
         false => verdicts.join("; "),
     };
     let modelled = if *modelled { "modelled, " } else { "" };
-    format!("{}\n  {modelled}tier {tier}; {verdicts}\n\n", beside::whole(table))
+    format!("{}\n  {modelled}tier {tier}; {verdicts}\n\n", side_by_side::whole(table))
 }
 
 /// The command that goes on.

@@ -1,4 +1,4 @@
-//! Which study, at which scale, how often: the arguments that `plan` and `run` share.
+//! Arguments that commands of studies share: which study, on which server, where data is kept.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use workahead_engines::attach::{Access, Target};
 use workahead_study::catalogue;
-use workahead_study::engine::{Engine, EngineContext};
-use workahead_study::plan::Plan;
+use workahead_study::session::{Opener, Setup};
 use workahead_study::spec::Spec;
 
-use super::inside;
+use super::worker;
 use crate::engines;
 use crate::errors::WrongUse;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Chosen {
+pub(crate) struct StudyArguments {
     /// Id of a study (`workahead study list`), or a file ending in .toml
     pub(crate) study: String,
     /// Apply one of the study's scales, e.g. small
@@ -26,8 +25,8 @@ pub(crate) struct Chosen {
     pub(crate) repetitions: Option<u32>,
 }
 
-impl Chosen {
-    /// Reads the study and applies what was chosen.
+impl StudyArguments {
+    /// Reads the study and applies scale and repetitions.
     pub(crate) fn spec(&self) -> anyhow::Result<Spec> {
         let (id, text) = catalogue::find(&self.study)?;
         let mut spec = Spec::parse(&id, &text)?;
@@ -45,7 +44,7 @@ impl Chosen {
 
 /// Where a study's server is, when it is not to be started.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Attached {
+pub(crate) struct ServerArguments {
     /// Run on a server that already runs, only reading: postgres://USER@HOST/DATABASE or mysql://…,
     /// the password there or in WORKAHEAD_PASSWORD
     #[arg(long, value_name = "URL")]
@@ -55,49 +54,45 @@ pub(crate) struct Attached {
     allow_writes: bool,
 }
 
-impl Attached {
-    /// What opens the engine that a study names, there or here.
-    pub(crate) fn opener(&self, spec: &Spec) -> anyhow::Result<Opener> {
-        let Some(url) = &self.attach else { return Ok(opener(spec)) };
+impl ServerArguments {
+    /// What a session of the study is opened with, there or here.
+    pub(crate) fn setup(
+        &self,
+        spec: &Spec,
+        data: &DataArguments,
+    ) -> anyhow::Result<Setup<anyhow::Error>> {
+        let Some(url) = &self.attach else { return Ok(setup(spec, data)) };
         let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
         let target =
             Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
         let target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
         let (engine, id) = (spec.engine.clone(), spec.id.clone());
-        Ok(Box::new(move |context| {
+        let open: Opener<anyhow::Error> = Box::new(move |context| {
             workahead_engines::attached(&engine, target.clone(), access, context)
                 .with_context(|| format!("study `{id}`"))
-        }))
+        });
+        Ok(Setup { open, ..setup(spec, data) })
     }
 }
 
-/// Opens the engine of one study: before anything is run, to check it, and again when the machine's
-/// limits are known.
-pub(crate) type Opener = Box<dyn Fn(&EngineContext) -> anyhow::Result<Box<dyn Engine>>>;
-
-/// What opens the engine that a study names.
-pub(crate) fn opener(spec: &Spec) -> Opener {
+/// What a session of the study is opened with: an engine of the registry.
+pub(crate) fn setup(spec: &Spec, data: &DataArguments) -> Setup<anyhow::Error> {
     let (engine, id) = (spec.engine.clone(), spec.id.clone());
-    Box::new(move |context| {
+    let open: Opener<anyhow::Error> = Box::new(move |context| {
         engines::registry().open(&engine, context).with_context(|| format!("study `{id}`"))
-    })
-}
-
-/// What the engine of a run plan is opened with, its limits aside.
-pub(crate) fn context(plan: &Plan, data_dir: &Path) -> EngineContext {
-    let (data_dir, worker) = (data_dir.to_owned(), inside::command());
-    EngineContext { data_dir, worker, ..EngineContext::of(plan) }
+    });
+    Setup { open, data_dir: data.directory(), worker: worker::command() }
 }
 
 /// Where servers keep their data.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Kept {
+pub(crate) struct DataArguments {
     /// Where private servers keep their data between runs [default: /var/tmp/workahead-UID]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
 
-impl Kept {
+impl DataArguments {
     /// Not below the home directory: servers that root starts run as another user, who may not
     /// enter it. Not in memory either, as /tmp may be.
     pub(crate) fn directory(&self) -> PathBuf {

@@ -10,7 +10,7 @@ use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_counters::stream::Stream;
 
 use super::super::study::summary;
-use super::whom::{self, End};
+use super::target::{self, End};
 
 /// A shell tells a death by a signal as this and the signal's number.
 const BY_SIGNAL: i32 = 128;
@@ -20,12 +20,12 @@ const INTERRUPT: i32 = 2;
 
 /// The status of a command that was counted, as `time` passes it on and a shell tells it; one that
 /// we had to stop was interrupted. Where no command was counted there is nothing to fail any more.
-pub(crate) fn status(end: End, whom: &whom::Asked) -> ExitCode {
+pub(crate) fn status(end: End, target: &target::TargetArguments) -> ExitCode {
     let code = match end {
         End::Exited(status) => {
             status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(1)
         }
-        End::Interrupted if whom.is_command() => BY_SIGNAL + INTERRUPT,
+        End::Interrupted if target.is_command() => BY_SIGNAL + INTERRUPT,
         End::Interrupted | End::Over => 0,
     };
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
@@ -203,7 +203,7 @@ pub(crate) fn profile(profile: &Profile, top: usize) -> String {
         Clock::Cycles => "by cycles".to_owned(),
         Clock::CpuClock => {
             "by the CPU's timer, as there are no cycles to count: kernel functions that hold \
-             interrupts off are blamed on whoever lets them in again"
+             interrupts off are attributed to the function that re-enables them"
                 .to_owned()
         }
         Clock::Event(name) => format!("by {name}"),

@@ -7,12 +7,12 @@ use workahead_reproduce::published::Paper;
 use workahead_reproduce::tables::{Cell, PaperTable, Row};
 
 use super::super::study::summary;
-use super::told;
+use super::render;
 
 /// All tables; of those that nothing here corresponds to, only why.
 pub(crate) fn tables(stream: &Stream, paper: &Paper, tables: &[PaperTable]) -> String {
     let legend = format!("{}, {}\neach column: as printed, then ours", paper.name(), paper.title());
-    let mut parts = vec![told::head(stream), legend];
+    let mut parts = vec![render::head(stream), legend];
     parts.extend(tables.iter().map(|filled| match filled.has_ours() {
         true => table(filled),
         false => format!("{}\n  nothing of ours{}", head(filled), notes(filled)),
@@ -47,8 +47,8 @@ fn table(filled: &PaperTable) -> String {
 
 fn line(row: &Row) -> Vec<String> {
     let ours = |cell: &Cell| match (cell.ours, cell.noisy) {
-        (Some(value), true) => format!("{} ~", told::figure(value)),
-        (Some(value), false) => told::figure(value),
+        (Some(value), true) => format!("{} ~", render::figure(value)),
+        (Some(value), false) => render::figure(value),
         (None, _) => "–".to_owned(),
     };
     let both = |cell: &Cell| [cell.paper.clone().unwrap_or_default(), ours(cell)];

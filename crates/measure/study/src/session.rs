@@ -1,0 +1,234 @@
+//! A run of a study from beginning to end, in the one order in which everything is checked before
+//! anything is written.
+//!
+//! ```text
+//!  begin   spec ─► run plan ─► engine ─► needs ─► memory ─► directory ─► run.json ─┐
+//!                    cells     opened    per cell  fits?     claimed               │
+//!  resume  run.json ─► spec ─► run plan ─► engine: the same one, on this machine? ─┤
+//!                                                                                  ▼
+//!                      run ◄─ needs, memory again ◄─ engine opened with limits ◄─ limits
+//! ```
+//!
+//! The caller decides which engine is opened, which directory is claimed, and how limits are
+//! measured; this is the order in which it is called.
+
+use std::path::{Path, PathBuf};
+
+use workahead_machine::Machine;
+use workahead_machine::limits::Limits;
+
+use crate::engine::{Engine, EngineContext, Need, Stop};
+use crate::error::StudyError;
+use crate::inside::Command;
+use crate::observation::Observation;
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::runner::{self, End, Event, Job};
+use crate::spec::Spec;
+use crate::{fingerprint, host, log, needs};
+
+/// Opens the engine of a study: to check it, and again when the machine's limits are known.
+pub type Opener<E> = Box<dyn Fn(&EngineContext) -> Result<Box<dyn Engine>, E>>;
+
+/// What a session is opened with.
+pub struct Setup<E> {
+    /// Opens the engine.
+    pub open: Opener<E>,
+    /// Directory in which engines keep data between runs.
+    pub data_dir: PathBuf,
+    /// Command that runs one cell in a process of its own.
+    pub worker: Option<Command>,
+}
+
+/// A run plan that its engine has accepted; nothing is written yet.
+pub struct CheckedPlan {
+    /// The cells; those that can't be run here are skipped.
+    pub plan: Plan,
+    /// What each cell needs, in the plan's order.
+    pub needs: Vec<Need>,
+    /// The plan's fingerprint on this engine.
+    pub fingerprint: String,
+    engine: Box<dyn Engine>,
+    context: EngineContext,
+}
+
+/// A run whose directory and record are in place.
+pub struct Session<E> {
+    /// The result directory.
+    pub dir: PathBuf,
+    /// What is run, on what.
+    pub record: Record,
+    /// The study.
+    pub spec: Spec,
+    /// Its cells.
+    pub plan: Plan,
+    engine: Box<dyn Engine>,
+    open: Opener<E>,
+    context: EngineContext,
+    machine: Machine,
+}
+
+impl<E> Setup<E> {
+    /// Opens the engine for a run plan.
+    fn opened(&self, plan: &Plan) -> Result<(Box<dyn Engine>, EngineContext), E> {
+        let context = EngineContext {
+            data_dir: self.data_dir.clone(),
+            worker: self.worker.clone(),
+            ..plan.engine_context()
+        };
+        Ok(((self.open)(&context)?, context))
+    }
+}
+
+impl CheckedPlan {
+    /// The run plan of a study, every cell checked by its engine.
+    ///
+    /// # Errors
+    /// When the engine can't be opened, or refuses a cell.
+    pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedPlan, E> {
+        let plan = Plan::new(spec);
+        let (engine, context) = setup.opened(&plan)?;
+        let needs = needs::of(&plan, engine.as_ref())?;
+        let fingerprint = fingerprint::of(&plan, engine.as_ref());
+        Ok(CheckedPlan { plan: plan.skipping(&needs), needs, fingerprint, engine, context })
+    }
+}
+
+impl<E: From<StudyError>> Session<E> {
+    /// Begins a run in a directory that is claimed last. `repetitions` is recorded where it is in
+    /// place of the study's own.
+    ///
+    /// # Errors
+    /// When the engine refuses the study, memory does not suffice, or the directory can't be
+    /// claimed or written.
+    pub fn begin(
+        spec: Spec,
+        repetitions: Option<u32>,
+        setup: Setup<E>,
+        claim: impl FnOnce(&Spec) -> Result<PathBuf, StudyError>,
+    ) -> Result<Session<E>, E> {
+        let CheckedPlan { plan, needs, fingerprint, engine, context } =
+            CheckedPlan::new(&spec, &setup)?;
+        let machine = Machine::here();
+        let models = plan.models(&machine.caches).map_err(StudyError::from)?;
+        needs::fit(&spec, &needs, host::available_bytes(&machine))?;
+        let dir = claim(&spec)?;
+        let record = Record {
+            study: spec.id.clone(),
+            plan: fingerprint,
+            scale: spec.scale.clone(),
+            repetitions,
+            seed: spec.seed,
+            engine: engine.name().to_owned(),
+            engine_version: engine.version(),
+            command_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ms: runner::unix_ms(),
+            host: host::of(&machine, &plan.watch, engine.tier()),
+            limits: None,
+            models,
+            needs,
+            text: spec.text.clone(),
+        };
+        record.save(&dir)?;
+        Ok(Session { dir, record, spec, plan, engine, open: setup.open, context, machine })
+    }
+
+    /// Continues a run, if it is this machine, engine and study that began it.
+    ///
+    /// # Errors
+    /// When it is not, or as [`begin`](Self::begin).
+    pub fn resume(
+        dir: &Path,
+        setup: impl FnOnce(&Spec) -> Result<Setup<E>, E>,
+    ) -> Result<Session<E>, E> {
+        let record = Record::load(dir)?;
+        let spec = record.spec()?;
+        let plan = Plan::new(&spec).skipping(&record.needs);
+        let setup = setup(&spec)?;
+        let (engine, context) = setup.opened(&plan)?;
+        let machine = Machine::here();
+        same_run(dir, &record, &plan, engine.as_ref())?;
+        if machine.fingerprint() != record.host.fingerprint {
+            let (path, host) = (dir.to_owned(), record.host.name);
+            return Err(StudyError::OtherMachine { path, host }.into());
+        }
+        let needs = needs::of(&plan, engine.as_ref())?;
+        needs::fit(&spec, &needs, host::available_bytes(&machine))?;
+        let dir = dir.to_owned();
+        Ok(Session { dir, record, spec, plan, engine, open: setup.open, context, machine })
+    }
+
+    /// Opens the engine again with the machine's limits: those of the record, so that a resumed run
+    /// keeps its sizes, or else what `measure` gives.
+    ///
+    /// # Errors
+    /// When limits can't be measured, or as [`begin`](Self::begin).
+    pub fn learn_limits(
+        &mut self,
+        measure: impl FnOnce(&Machine) -> Result<Option<Limits>, E>,
+    ) -> Result<(), E> {
+        let limits = match &self.record.limits {
+            Some(limits) => serde_json::from_value::<Limits>(limits.clone()).ok(),
+            // Samples without limits are not joined by samples that know them.
+            None if self.has_samples() => None,
+            None => measure(&self.machine)?,
+        };
+        let Some(limits) = limits else { return Ok(()) };
+        self.record.host.siblings = host::has_siblings(&self.machine, Some(&limits));
+        self.context.limits = Some(limits.clone());
+        self.engine = (self.open)(&self.context)?;
+        let needs = needs::of(&self.plan, self.engine.as_ref())?;
+        needs::fit(&self.spec, &needs, host::available_bytes(&self.machine))?;
+        self.plan = self.plan.clone().skipping(&needs);
+        self.record.needs = needs;
+        if self.record.limits.is_none() {
+            let limits = serde_json::to_value(&limits).expect("limits have only text keys");
+            self.record.limits = Some(limits);
+        }
+        Ok(self.record.save(&self.dir)?)
+    }
+
+    /// What the log holds already.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn kept(&self) -> Result<Vec<Observation>, StudyError> {
+        log::read(&self.dir, &self.record.plan, &self.plan)
+    }
+
+    /// Runs what the log lacks.
+    ///
+    /// # Errors
+    /// When the log can't be written, or the engine fails outside of a sample.
+    pub fn run(
+        mut self,
+        stop: &Stop,
+        observe: &mut dyn FnMut(Event<'_>),
+    ) -> Result<End, StudyError> {
+        let job = Job { plan: &self.plan, fingerprint: &self.record.plan, dir: &self.dir };
+        runner::run(job, self.engine.as_mut(), stop, observe)
+    }
+
+    fn has_samples(&self) -> bool {
+        std::fs::metadata(self.dir.join(log::FILE)).is_ok_and(|log| log.len() > 0)
+    }
+}
+
+/// Refuses to mix results of two engines or two plans.
+fn same_run(
+    dir: &Path,
+    record: &Record,
+    plan: &Plan,
+    engine: &dyn Engine,
+) -> Result<(), StudyError> {
+    let (path, found) = (dir.to_owned(), engine.version());
+    if found != record.engine_version {
+        let begun = record.engine_version.clone();
+        return Err(StudyError::OtherEngine { path, begun, found });
+    }
+    let expected = fingerprint::of(plan, engine);
+    if expected != record.plan {
+        return Err(StudyError::OtherPlan { path, found: record.plan.clone(), expected });
+    }
+    Ok(())
+}
