@@ -17,7 +17,7 @@ use crate::source::{CountError, Counting, Reading, Source, Target};
 #[derive(Debug, Clone)]
 pub struct Accounts {
     root: Sysroot,
-    /// Remembers whom it has seen, by the tree's first process.
+    /// Remembers the processes it has seen, by the tree's first process.
     trees: BTreeMap<u32, Tree>,
 }
 

@@ -8,7 +8,7 @@
 //!                                └ none at all: software events only, and why
 //! ```
 
-mod tried;
+mod trial;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use crate::stream::{Group, Header, LeftOut, Stream};
 use crate::table::Table;
 use crate::whom::Whom;
 
-use tried::Tried;
+use trial::Trial;
 
 /// What is to be counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,11 +66,11 @@ impl Counter {
         machine: &Machine,
     ) -> Self {
         let (tried, lacks) = match table {
-            Some(table) => match Tried::of(choice, table, source) {
+            Some(table) => match Trial::of(choice, table, source) {
                 Ok(tried) => (tried, None),
-                Err(error) => (Tried::default(), Some(error.to_string())),
+                Err(error) => (Trial::default(), Some(error.to_string())),
             },
-            None => (Tried::default(), Some("no table of events for this processor".to_owned())),
+            None => (Trial::default(), Some("no table of events for this processor".to_owned())),
         };
         let with = |events: &Vec<Event>, privilege: &Privilege| Group {
             events: events.clone(),
@@ -153,7 +153,7 @@ impl Counter {
     /// Counts from now on, on a thread of its own, beginning with the `first` slot of all.
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// If no thread can be started.
     pub fn begin(
         &self,
         first: u64,
@@ -223,7 +223,7 @@ impl Running {
     }
 }
 
-/// Says to a rotation that it is over, at once; and to whoever waits for it that it counts.
+/// Tells a rotation to end at once, and a waiting caller that it has begun to count.
 #[derive(Debug, Default)]
 struct Over {
     state: Mutex<State>,

@@ -21,7 +21,7 @@ mod profile;
 mod reduce;
 mod stalls;
 
-pub use crate::absent::{Absent, Value, counted, missing, ratio};
+pub use crate::unavailable::{Unavailable, Value, counted, missing, ratio};
 pub use breakdown::{Breakdown, mix_by_time, time_share};
 pub use computation::{Reciprocals, computation_cpi, computation_ucpi};
 pub use memory::{

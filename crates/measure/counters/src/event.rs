@@ -1,4 +1,4 @@
-//! Events: what can be counted, and how the kernel is asked for it (perf_event_open(2)).
+//! Events: what can be counted, and how the kernel names it (perf_event_open(2)).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Event {
     /// The vendor's name: `MEM_LOAD_RETIRED.L2_MISS`; the kernel's for software events.
     pub name: String,
-    /// How the kernel is asked for it.
+    /// How the kernel names it.
     pub code: Code,
     /// Which of a core's counters can count it.
     pub place: Place,
 }
 
-/// How the kernel is asked for an event.
+/// How the kernel names an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {

@@ -8,8 +8,9 @@
 //!   1000 * MEM_LOAD_RETIRED.L2_MISS / INST_RETIRED.ANY
 //! ```
 //!
-//! A value is a number that was counted, or [`Absent`](crate::cycles::Absent) with the reason: a
-//! formula never makes a zero out of an event that nobody counted, and never a NaN or an infinity.
+//! A value is a number that was counted, or [`Unavailable`](crate::cycles::Unavailable) with the
+//! reason: a formula never makes a zero out of an event that was not counted, and never a NaN or an
+//! infinity.
 //!
 //! Counts grow with the time that is counted; metrics must not. So every formula of a table is
 //! homogeneous of degree 0 in the counts: doubling all of them changes nothing. That is decided by

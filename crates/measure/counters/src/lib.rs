@@ -17,7 +17,6 @@
 
 #![forbid(unsafe_code)]
 
-mod absent;
 pub mod accounts;
 pub mod counter;
 pub mod cycles;
@@ -25,7 +24,6 @@ pub mod event;
 pub mod evidence;
 pub mod formula;
 pub mod group;
-pub mod held;
 pub mod instrumented;
 pub mod live;
 pub mod metric;
@@ -35,10 +33,12 @@ mod nearest;
 pub mod penalties;
 pub mod profile;
 pub mod rates;
-pub mod recorded;
+pub mod replay;
 pub mod rotation;
 pub mod siblings;
 pub mod source;
+pub mod stopped_child;
 pub mod stream;
 pub mod table;
+mod unavailable;
 pub mod whom;

@@ -76,7 +76,7 @@ fn order(group: &[Event]) -> Vec<usize> {
     order
 }
 
-/// Whom a group counts, as builders want it.
+/// What a group counts, as builders want it.
 struct Aim<'a> {
     privilege: Privilege,
     target: &'a Target,

@@ -103,7 +103,7 @@ pub enum MetricError {
     /// No such metric.
     #[error("no metric is called `{given}`: {remedy}")]
     UnknownMetric {
-        /// What was asked for.
+        /// The requested name.
         given: String,
         /// The nearest name, or all of them.
         remedy: String,
@@ -111,7 +111,7 @@ pub enum MetricError {
     /// No such group of metrics.
     #[error("no group of metrics is called `{given}`: {remedy}")]
     UnknownGroup {
-        /// What was asked for.
+        /// The requested name.
         given: String,
         /// The nearest name, or all of them.
         remedy: String,

@@ -43,7 +43,7 @@ pub struct Valued {
     pub noisy: bool,
 }
 
-/// Whose work, in the order in which it is told.
+/// Whose work, in the order of display.
 pub const PRIVILEGES: [Privilege; 3] = [Privilege::User, Privilege::Kernel, Privilege::Both];
 
 impl Metrics {

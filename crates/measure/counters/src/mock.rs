@@ -1,4 +1,4 @@
-//! A source that counts what it is told and fails where it is told: for tests of those who count.
+//! A source whose counts and failures a test chooses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -80,7 +80,7 @@ impl Mock {
         Self { per_s, clock: clock.clone(), ..Self::default() }
     }
 
-    /// What was asked for, in order: names, privilege, target.
+    /// Requests in order: names, privilege, target.
     #[must_use]
     pub fn asked(&self) -> Vec<(Vec<String>, Privilege, Target)> {
         self.state().asked.clone()

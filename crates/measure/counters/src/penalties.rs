@@ -38,7 +38,7 @@ const BRANCH_CYCLES: f64 = 15.0;
 /// A footprint that every first-level cache holds.
 const L1_BYTES: usize = 16 << 10;
 
-/// A footprint of so many times the last level is nearly all misses.
+/// A footprint of this many times the last level is nearly all misses.
 const BEYOND: usize = 8;
 
 impl Penalties {
@@ -60,7 +60,7 @@ impl Penalties {
         })
     }
 
-    /// The bar of Keeton's figure 8 for a run at so many cycles a nanosecond.
+    /// The bar of Keeton's figure 8 for a run at a given number of cycles per nanosecond.
     #[must_use]
     pub fn non_overlapped(
         &self,

@@ -43,7 +43,7 @@ pub enum Clock {
     Cycles,
     /// Nanoseconds by the CPU's timer, where no cycles are counted. A sample falls where the
     /// timer's interrupt is let in, so parts of the kernel that hold interrupts off are blamed on
-    /// the place that lets them in again.
+    /// the function that re-enables them.
     CpuClock,
     /// Any other event, by its name.
     Event(String),

@@ -118,7 +118,7 @@ impl Seen {
     }
 }
 
-/// The trimmed mean, and the plain one of so few slots that nothing can be dropped.
+/// The trimmed mean, and the plain one where there are too few slots to drop any.
 fn trimmed(values: &[f64]) -> Option<Reduced> {
     reduce(values, Rule::Trimmed).or_else(|_| reduce(values, Rule::Plain)).ok()
 }

@@ -175,7 +175,7 @@ fn fault(reading: &Reading) -> Option<Spoilt> {
     let Reading { enabled_ns, running_ns, values } = reading;
     let short_ns = enabled_ns.saturating_sub(*running_ns) as f64;
     match () {
-        // Whoever is counted was not there at all: nothing was missed.
+        // The target was not there at all: nothing was missed.
         () if *enabled_ns == 0 => None,
         () if *running_ns == 0 => Some(Spoilt::NeverRan),
         () if short_ns > *enabled_ns as f64 * ABSENT_MAX => Some(Spoilt::Multiplexed),

@@ -40,7 +40,7 @@ pub struct Sibling {
 /// The series of a stream, H0 first; a single one where no two CPUs of a core ran.
 ///
 /// # Errors
-/// Why nothing can be told by logical CPU, in one line.
+/// Why there are no figures by logical CPU, in one line.
 pub fn siblings(
     stream: &Stream,
     metrics: &Metrics,

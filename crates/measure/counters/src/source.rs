@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Privilege};
 
-/// Whom to count.
+/// What to count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -24,7 +24,7 @@ pub enum Target {
         /// The logical CPU.
         cpu: u32,
     },
-    /// A logical CPU, whoever runs there.
+    /// A logical CPU, whatever runs there.
     Cpu(u32),
     /// A logical CPU while a control group runs there: the per-processor columns of Hassanein et
     /// al. (2008) for one server only.
@@ -129,7 +129,7 @@ pub enum CountError {
     /// The group has more events than counters (EINVAL of a group's member, ENOSPC).
     #[error("{events} events do not fit the counters of this machine at once")]
     DoesNotFit {
-        /// How many were asked for.
+        /// How many were requested.
         events: usize,
     },
     /// No more files may be open (EMFILE, ENFILE).

@@ -27,7 +27,7 @@ pub struct Stream {
 pub struct Header {
     /// The machine's table of events, if it has one of its own.
     pub table: Option<String>,
-    /// Groups of metrics that were asked for.
+    /// The requested groups of metrics.
     #[serde(default)]
     pub metrics: Vec<String>,
     /// The processor, in words.
@@ -35,7 +35,7 @@ pub struct Header {
     /// Logical CPUs that share a core, each core's in one list.
     #[serde(default)]
     pub cores: Vec<Vec<u32>>,
-    /// Whom was counted, in words: a control group, the threads of a server, all of the machine.
+    /// What was counted, in words: a control group, the threads of a server, all of the machine.
     pub whom: String,
     /// How it came to be, where no machine was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Header {
     /// Why there is no hardware event in the groups, or why counting ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Events that were asked for and are in no group, each with the reason.
+    /// Requested events that are in no group, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }

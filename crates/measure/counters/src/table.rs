@@ -9,7 +9,7 @@
 //!
 //! A table is data with its source and licence beside it. Reading one checks it: a formula uses
 //! events of the table only, and of one source; it is a ratio; and every metric of the
-//! [catalogue](crate::metric) has a formula or a reason. So whoever holds a table can ask it for
+//! [catalogue](crate::metric) has a formula or a reason. So a table can be queried for
 //! any metric. What the kernel counts itself (`software`) belongs to every table.
 
 mod check;
@@ -114,7 +114,7 @@ pub enum TableError {
     /// No table has this name.
     #[error("no table of counters is called `{given}`: {remedy}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         given: String,
         /// The nearest name, or all of them.
         remedy: String,
@@ -122,7 +122,7 @@ pub enum TableError {
     /// The text is no TOML, or of another form.
     #[error("the table is not of the form of a table: {0}")]
     Form(String),
-    /// An event can't be asked for like this.
+    /// The kernel has no such encoding of an event.
     #[error("table `{table}`, event `{event}`: {why}")]
     Event {
         /// The table.

@@ -19,7 +19,7 @@ use workahead_counters::metric::{self, Unit};
 use workahead_counters::metrics::Metrics;
 use workahead_counters::mock::Virtual;
 use workahead_counters::rates::Rates;
-use workahead_counters::recorded::Recorded;
+use workahead_counters::replay::Replay;
 use workahead_counters::rotation::Rotation;
 use workahead_counters::stream::{Slot, Spoilt, Stream};
 use workahead_counters::table::{Definition, Table};
@@ -50,7 +50,7 @@ fn played(model: &Model) -> Stream {
     let rotation =
         Rotation { groups: header.groups.clone(), slot_s: header.slot_s, seed: model.seed };
     let window_s = header.slot_s * slots.len() as f64;
-    let mut source = Recorded::new(Stream { header: header.clone(), slots });
+    let mut source = Replay::new(Stream { header: header.clone(), slots });
     let mut whom = whom::Machine { cpus: model.cpus() };
     let mut again: Vec<Slot> = Vec::new();
     let mut keep = |slot| again.push(slot);

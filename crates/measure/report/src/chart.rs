@@ -7,7 +7,7 @@
 //! Heat    a table with a number in every cell, coloured by its distance from 1
 //! Stacked parts of a whole, and the whole as it was measured
 //! Ratios  bars from 1, to both sides, each with its interval
-//! flame   who called whom, as wide as the share of samples
+//! flame   callers below callees, as wide as the share of samples
 //! ```
 //! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is
 //! left out and said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`]

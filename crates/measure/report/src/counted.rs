@@ -35,7 +35,7 @@ use table::Table;
 pub(crate) struct Counted {
     /// Sentences that stand over all figures: how they came to be, where no machine was counted.
     pub(crate) constructed: Vec<String>,
-    /// Whom was counted, on what.
+    /// What was counted, on what machine.
     pub(crate) whom: Vec<String>,
     pub(crate) pairs: Vec<Pair>,
     /// Why bars or parts of them are not drawn, or are not quite what they are called.
@@ -83,7 +83,7 @@ struct OfCell<'a> {
     cell: &'a Cell,
     stream: Stream,
     metrics: Metrics,
-    /// Whose work has a value, in the order in which it is told.
+    /// Whose work has a value, in the order of display.
     sides: Vec<Privilege>,
 }
 

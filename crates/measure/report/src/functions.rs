@@ -163,7 +163,7 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
 }
 
 impl OfCell {
-    /// Of a profile; `stacks` is the one that the flame graph is drawn from, in so many bytes.
+    /// Of a profile; `stacks` is the one that the flame graph is drawn from, in this many bytes.
     pub(crate) fn of(
         name: String,
         profile: &Profile,
@@ -261,7 +261,7 @@ fn caveats(profile: &Profile) -> Vec<String> {
     if profile.clock == Clock::CpuClock {
         told.push(
             "A sample falls where the timer’s interrupt is let in: parts of the kernel that hold \
-             interrupts off are blamed on the place that lets them in again."
+             interrupts off are attributed to the function that re-enables them."
                 .to_owned(),
         );
     }

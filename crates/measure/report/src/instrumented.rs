@@ -121,7 +121,7 @@ fn rest(totals: Counts, rows: &[Function]) -> Counts {
     })
 }
 
-/// A dash where there is none to be told.
+/// A dash where there is none.
 fn share(own: i64, whole: i64) -> String {
     match own >= 0 && whole > 0 {
         true => number::percent(own as f64 / whole as f64),

@@ -136,7 +136,7 @@ pub fn render_comparison(
     template::comparison(&compare::Page::of(before, after, compared))
 }
 
-/// The unit that both results of a comparison are told in.
+/// The unit of both results of a comparison.
 pub fn comparison_unit(before: &Results, after: &Results) -> Unit {
     compare::unit(before, after)
 }

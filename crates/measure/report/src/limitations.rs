@@ -83,7 +83,7 @@ fn of_watch(view: &View<'_>) -> Vec<String> {
         let counts = view.results.counts(cell.index);
         constructed.extend(counts.and_then(|counts| counts.header.constructed));
     }
-    // The machine's own reason has been told.
+    // The machine's own reason stands above.
     reasons.remove(&view.results.record.host.tier_reason);
     let everywhere = view.cells().len() - view.results.plan.skipped.len();
     let sentence = |(reason, labels): (String, Vec<String>)| {

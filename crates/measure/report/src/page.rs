@@ -41,7 +41,7 @@ pub(crate) struct Page {
     pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Unit of the table's first figure.
-    /// Whether times are the engine's own; below a tool that counts there are none to be told.
+    /// Whether times are the engine's own; there are none for cells that run below a tool.
     pub(crate) is_timed: bool,
     pub(crate) unit: String,
     pub(crate) groups: Vec<rows::Group>,

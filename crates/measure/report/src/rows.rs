@@ -44,7 +44,7 @@ pub(crate) struct Row {
     pub(crate) extras: Vec<String>,
     pub(crate) limit: String,
     pub(crate) samples: String,
-    /// Why this machine can't run it, and no figure is to be had; empty elsewhere.
+    /// Why this machine can't run it; empty elsewhere.
     pub(crate) absent: String,
     /// Whether all samples' answers were right.
     pub(crate) is_checked: bool,

@@ -20,7 +20,7 @@ pub(crate) struct View<'a> {
     pub(crate) results: &'a Results,
     /// One per cell, in the plan's order.
     pub(crate) findings: Vec<Finding>,
-    /// What throughputs are told in.
+    /// The unit of throughputs.
     throughput: Unit,
 }
 

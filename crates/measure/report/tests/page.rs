@@ -240,7 +240,7 @@ fn what_could_not_be_watched() {
         &format!("Not all that the study asks for was watched, {lacks}. Evidence tier C"),
         "by the CPU’s timer, as no cycles are counted here",
         "Counted: the threads of a server on AMD EPYC 7713.",
-        "blamed on the place that lets them in again",
+        "attributed to the function that re-enables them",
     ] {
         let words = words.replace('\'', "&#x27;");
         assert!(html.contains(&words), "{words} is not on the page");

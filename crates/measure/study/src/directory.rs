@@ -48,7 +48,7 @@ pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
     Err(write(parent)(source))
 }
 
-/// The directory that was asked for; one that already holds a result is refused.
+/// The given directory; one that already holds a result is refused.
 pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
     if path.join(record::FILE).exists() || path.join(log::FILE).exists() {
         return Err(StudyError::Exists { path: path.to_owned() });
@@ -56,7 +56,7 @@ pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
     claim_replacing(path)
 }
 
-/// The directory that was asked for, whatever result it holds. Only files of a result are removed.
+/// The given directory, whatever result it holds. Only files of a result are removed.
 pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     let write = |source| StudyError::Write { path: path.to_owned(), source };
     if log::is_busy(path) {

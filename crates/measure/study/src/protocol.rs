@@ -22,7 +22,7 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// Whether nothing was asked for.
+    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Protocol::default()
     }

@@ -113,7 +113,7 @@ impl Results {
         mean(&self.values(cell, measure), self.spec.method.mean)
     }
 
-    /// What its throughputs are told in.
+    /// The unit of its throughputs.
     pub fn unit(&self) -> Unit {
         let values = self.plan.cells.iter().filter_map(|cell| self.value(cell.index, THROUGHPUT));
         Unit::of(&self.spec.method.tuples, values)

@@ -27,7 +27,7 @@ pub struct Spec {
     pub text: String,
     /// One line.
     pub title: String,
-    /// What is asked.
+    /// The question that it answers.
     pub question: String,
     /// Which engine runs it.
     pub engine: String,

@@ -1,7 +1,7 @@
 //! An engine without a machine, for tests here and in the crates that show results.
 //!
 //! Its time is a pure function of the cell, the repetition and a seed, so a test can say by hand
-//! what must be found; it can be told to stop, fail or answer wrongly at a chosen visit.
+//! what must be found; a test can make it stop, fail or answer wrongly at a chosen visit.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -36,7 +36,7 @@ pub const SAME: f64 = 1.05;
 /// The least ratio that a model is believed to tell from 1.
 ///
 /// A default: the model's latencies are calibrated within 2 %, and no difference of its outcomes
-/// that is smaller can be told from one of its inputs.
+/// that is smaller can be distinguished from one of its inputs.
 pub const RESOLVED: f64 = 1.02;
 
 /// The three words.

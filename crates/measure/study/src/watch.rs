@@ -41,7 +41,7 @@ pub struct Watched {
     /// Which functions the instructions are of, where they were counted by a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Functions>,
-    /// Why something that was asked for is not there.
+    /// Why something requested is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
 }

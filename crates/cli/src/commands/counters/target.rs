@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use workahead_counters::held::Held;
 use workahead_counters::source::CountError;
+use workahead_counters::stopped_child::StoppedChild;
 
 use crate::errors::WrongUse;
 
@@ -50,7 +50,7 @@ pub(crate) enum End {
 
 /// Who it is.
 pub(crate) enum Subject {
-    Command(Held),
+    Command(StoppedChild),
     Process(u32),
     Group(PathBuf),
     Machine,
@@ -76,7 +76,7 @@ impl TargetArguments {
             }
             (_, Some(group), ..) => Ok(Subject::Group(group.clone())),
             (_, _, true, _) => Ok(Subject::Machine),
-            (_, _, _, false) => match Held::start(&self.command) {
+            (_, _, _, false) => match StoppedChild::start(&self.command) {
                 Err(CountError::NoProgram(says)) => Err(WrongUse::error(says)),
                 started => Ok(Subject::Command(started?)),
             },

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::absent::{self, Absent, Value, ratio};
+use crate::unavailable::{self, Unavailable, Value, ratio};
 
 /// Cycles per instruction or per µop, in three parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl Breakdown {
     /// # Errors
     /// If a part is absent or below zero.
     pub fn computed(&self) -> Value {
-        Ok(absent::sound("computation", self.computation.clone()?)? + self.stalls()?)
+        Ok(unavailable::sound("computation", self.computation.clone()?)? + self.stalls()?)
     }
 
     /// The two kinds of stalls together.
@@ -33,8 +33,8 @@ impl Breakdown {
     /// # Errors
     /// If one is absent or below zero.
     pub fn stalls(&self) -> Value {
-        let resource = absent::sound("resource stalls", self.resource.clone()?)?;
-        Ok(resource + absent::sound("instruction stalls", self.instruction.clone()?)?)
+        let resource = unavailable::sound("resource stalls", self.resource.clone()?)?;
+        Ok(resource + unavailable::sound("instruction stalls", self.instruction.clone()?)?)
     }
 
     /// Computed over measured, less one: -0.058 when 5.8 % of the cycles are not explained.
@@ -74,8 +74,8 @@ impl Breakdown {
 
 fn positive(uops_per_instruction: &Value) -> Value {
     const NAME: &str = "µops per instruction";
-    match absent::sound(NAME, uops_per_instruction.clone()?)? {
-        0.0 => Err(Absent::NothingToDivideBy { name: NAME.to_owned() }),
+    match unavailable::sound(NAME, uops_per_instruction.clone()?)? {
+        0.0 => Err(Unavailable::NothingToDivideBy { name: NAME.to_owned() }),
         uops => Ok(uops),
     }
 }
@@ -87,7 +87,7 @@ fn positive(uops_per_instruction: &Value) -> Value {
 /// # Errors
 /// If an input is absent, a CPI is zero, or the share is none.
 pub fn mix_by_time(user_share: &Value, cpi_user: &Value, cpi_kernel: &Value) -> Value {
-    let share = absent::share("share of time in user mode", user_share.clone()?)?;
+    let share = unavailable::share("share of time in user mode", user_share.clone()?)?;
     let user = ratio(&Ok(share), cpi_user, "user CPI")?;
     let kernel = ratio(&Ok(1.0 - share), cpi_kernel, "kernel CPI")?;
     Ok(1.0 / (user + kernel))
@@ -104,7 +104,7 @@ pub fn time_share(cpi: &Value, cpi_user: &Value, cpi_kernel: &Value) -> Value {
     let above = ipc(cpi, "overall CPI")? - kernel;
     let apart = ipc(cpi_user, "user CPI")? - kernel;
     let found = ratio(&Ok(above), &Ok(apart), "the difference of both CPIs")?;
-    absent::share("share of time in user mode", found)
+    unavailable::share("share of time in user mode", found)
 }
 
 #[cfg(test)]

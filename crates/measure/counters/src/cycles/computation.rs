@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::memory::SHARES_TOLERANCE;
-use crate::absent::{self, Absent, Value};
+use crate::unavailable::{self, Unavailable, Value};
 
 /// How exactly 1/3 is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,14 +38,14 @@ impl Reciprocals {
 pub fn computation_ucpi(uop_shares: &[f64], reciprocals: Reciprocals) -> Value {
     const NAME: &str = "µops by retire width";
     if uop_shares.is_empty() {
-        return Err(Absent::NoWidths { name: NAME.to_owned() });
+        return Err(Unavailable::NoWidths { name: NAME.to_owned() });
     }
     for &of_width in uop_shares {
-        absent::share(NAME, of_width)?;
+        unavailable::share(NAME, of_width)?;
     }
     let sum: f64 = uop_shares.iter().sum();
     if (sum - 1.0).abs() > SHARES_TOLERANCE {
-        return Err(Absent::NotAWhole { name: NAME.to_owned(), sum });
+        return Err(Unavailable::NotAWhole { name: NAME.to_owned(), sum });
     }
     Ok(uop_shares.iter().zip(1..).map(|(share, width)| share * reciprocals.of(width)).sum())
 }
@@ -55,8 +55,8 @@ pub fn computation_ucpi(uop_shares: &[f64], reciprocals: Reciprocals) -> Value {
 /// # Errors
 /// If an input is absent or below zero.
 pub fn computation_cpi(ucpi: &Value, uops_per_instruction: &Value) -> Value {
-    let uops = absent::sound("µops per instruction", uops_per_instruction.clone()?)?;
-    Ok(absent::sound("computation per µop", ucpi.clone()?)? * uops)
+    let uops = unavailable::sound("µops per instruction", uops_per_instruction.clone()?)?;
+    Ok(unavailable::sound("computation per µop", ucpi.clone()?)? * uops)
 }
 
 #[cfg(test)]

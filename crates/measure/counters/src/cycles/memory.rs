@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::absent::{self, Absent, Value, ratio};
+use crate::unavailable::{self, Unavailable, Value, ratio};
 
 /// How far shares of one whole may be from it: half a per cent, for shares that were rounded or
 /// counted in different slots. Table 9's row that adds up to 99.0 % is beyond it.
@@ -31,13 +31,13 @@ impl LineStates {
     ///
     /// # Errors
     /// If there were none, or a count can't be.
-    pub fn shares(self) -> Result<LineStates, Absent> {
+    pub fn shares(self) -> Result<LineStates, Unavailable> {
         for (state, count) in self.named() {
-            absent::sound(state, count)?;
+            unavailable::sound(state, count)?;
         }
         let all = self.sum();
         if all == 0.0 {
-            return Err(Absent::NothingToDivideBy { name: "accesses".to_owned() });
+            return Err(Unavailable::NothingToDivideBy { name: "accesses".to_owned() });
         }
         Ok(LineStates {
             modified: self.modified / all,
@@ -51,13 +51,13 @@ impl LineStates {
     ///
     /// # Errors
     /// If they do not, or one is no share.
-    pub fn checked(self) -> Result<LineStates, Absent> {
+    pub fn checked(self) -> Result<LineStates, Unavailable> {
         for (state, share) in self.named() {
-            absent::share(state, share)?;
+            unavailable::share(state, share)?;
         }
         match self.sum() {
             sum if (sum - 1.0).abs() <= SHARES_TOLERANCE => Ok(self),
-            sum => Err(Absent::NotAWhole { name: "line states".to_owned(), sum }),
+            sum => Err(Unavailable::NotAWhole { name: "line states".to_owned(), sum }),
         }
     }
 
@@ -100,7 +100,7 @@ impl LineStates {
 /// # Errors
 /// If an input is absent, there were no misses, or fewer than dirty ones.
 pub fn dirty_share(dirty_misses: &Value, misses: &Value) -> Value {
-    absent::share("dirty share of misses", ratio(dirty_misses, misses, "misses")?)
+    unavailable::share("dirty share of misses", ratio(dirty_misses, misses, "misses")?)
 }
 
 /// Mean latency of reads from memory, in cycles of the clock that counted the occupancy: the sum
@@ -120,7 +120,7 @@ pub fn memory_latency_cycles(occupancy_cycles: &Value, reads: &Value) -> Value {
 /// If an input is absent, or the bus would be busy for more than all the time.
 pub fn bus_utilisation(busy_cycles: &Value, cycles: &Value) -> Value {
     let counted = ratio(busy_cycles, cycles, "bus cycles")?;
-    absent::share("bus utilisation", counted * UNCOUNTED_FACTOR)
+    unavailable::share("bus utilisation", counted * UNCOUNTED_FACTOR)
 }
 
 #[cfg(test)]

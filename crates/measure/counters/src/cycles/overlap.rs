@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::absent::{self, Value, ratio};
+use crate::unavailable::{self, Value, ratio};
 
 /// Where a penalty is from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,15 +53,15 @@ impl Component {
         origin: Origin,
     ) -> Component {
         let cpi = events_per_instruction.clone().and_then(|events| {
-            let penalty = absent::sound("penalty", penalty_cycles)?;
-            Ok(absent::sound(name, events)? * penalty)
+            let penalty = unavailable::sound("penalty", penalty_cycles)?;
+            Ok(unavailable::sound(name, events)? * penalty)
         });
         Component { name: name.to_owned(), cpi, penalty: Some((penalty_cycles, origin)) }
     }
 
     /// What is counted in cycles per instruction: computation, resource stalls.
     pub fn of_cycles(name: &str, cpi: &Value) -> Component {
-        let cpi = cpi.clone().and_then(|cpi| absent::sound(name, cpi));
+        let cpi = cpi.clone().and_then(|cpi| unavailable::sound(name, cpi));
         Component { name: name.to_owned(), cpi, penalty: None }
     }
 }

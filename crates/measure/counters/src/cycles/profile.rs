@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::absent::{self, Absent, Value, ratio};
+use crate::unavailable::{self, Unavailable, Value, ratio};
 
 /// Cycles by width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,12 +21,12 @@ impl Profile {
     ///
     /// # Errors
     /// If there is no width above 0, or a count can't be.
-    pub fn new(name: &str, cycles: &[f64]) -> Result<Profile, Absent> {
+    pub fn new(name: &str, cycles: &[f64]) -> Result<Profile, Unavailable> {
         if cycles.len() < 2 {
-            return Err(Absent::NoWidths { name: name.to_owned() });
+            return Err(Unavailable::NoWidths { name: name.to_owned() });
         }
         for &at_width in cycles {
-            absent::sound(name, at_width)?;
+            unavailable::sound(name, at_width)?;
         }
         Ok(Profile { name: name.to_owned(), cycles: cycles.to_vec() })
     }
@@ -36,7 +36,7 @@ impl Profile {
     ///
     /// # Errors
     /// If a wider count exceeds a narrower one: they are not of the same cycles.
-    pub fn of_at_least(name: &str, cycles: f64, at_least: &[f64]) -> Result<Profile, Absent> {
+    pub fn of_at_least(name: &str, cycles: f64, at_least: &[f64]) -> Result<Profile, Unavailable> {
         let wider = at_least.iter().copied().chain([0.0]);
         let narrower = [cycles].into_iter().chain(at_least.iter().copied());
         let exactly: Vec<f64> = narrower.zip(wider).map(|(this, next)| this - next).collect();
@@ -47,7 +47,7 @@ impl Profile {
     ///
     /// # Errors
     /// If there were no cycles.
-    pub fn cycle_shares(&self) -> Result<Vec<f64>, Absent> {
+    pub fn cycle_shares(&self) -> Result<Vec<f64>, Unavailable> {
         let all = Ok(self.cycles.iter().sum());
         self.cycles.iter().map(|&cycles| ratio(&Ok(cycles), &all, &self.name)).collect()
     }
@@ -56,7 +56,7 @@ impl Profile {
     ///
     /// # Errors
     /// If there were no instructions.
-    pub fn instruction_shares(&self) -> Result<Vec<f64>, Absent> {
+    pub fn instruction_shares(&self) -> Result<Vec<f64>, Unavailable> {
         let all = Ok(self.instructions());
         self.by_width().map(|at_width| ratio(&Ok(at_width), &all, &self.name)).collect()
     }

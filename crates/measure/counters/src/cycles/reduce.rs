@@ -56,7 +56,7 @@ pub enum Unreduced {
         /// How many the rule needs.
         needs: usize,
     },
-    /// One is no number.
+    /// One is not a number.
     #[error("an observation is not a finite number: count it again")]
     NotFinite,
 }

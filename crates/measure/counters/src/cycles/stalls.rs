@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::overlap::Origin;
-use crate::absent::{self, Value, ratio};
+use crate::unavailable::{self, Value, ratio};
 
 /// What a stall waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -124,11 +124,11 @@ fn charge(cpu: &LogicalCpu, penalty: &Penalty, instructions: &Value) -> Value {
         Some((_, misses)) => misses.clone()?,
         None => {
             let name = format!("{:?} misses", penalty.cause);
-            return Err(absent::missing(&name, "they were not asked for"));
+            return Err(unavailable::missing(&name, "they were not asked for"));
         }
     };
-    let cycles = absent::sound("penalty", penalty.cycles)?;
-    ratio(&Ok(absent::sound("misses", misses)? * cycles), instructions, "instructions")
+    let cycles = unavailable::sound("penalty", penalty.cycles)?;
+    ratio(&Ok(unavailable::sound("misses", misses)? * cycles), instructions, "instructions")
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn causes_not_counted_are_absent() {
         let mut siblings = [cpu(100, [1, 2, 3]), cpu(300, [4, 5, 6])];
-        siblings[0].misses[1].1 = Err(absent::missing("L1D misses", "no such event"));
+        siblings[0].misses[1].1 = Err(unavailable::missing("L1D misses", "no such event"));
         let mut penalties = penalties();
         for cause in [Dtlb, Itlb, Fetch] {
             penalties.push(Penalty { cause, ..penalties[0].clone() });
@@ -177,7 +177,7 @@ mod tests {
         assert!(stalls[0].cpi().is_err());
         // One sibling's instructions unknown: its own series is lost, and all that is relative to
         // both.
-        siblings[0].instructions = Err(absent::missing("instructions", "no such event"));
+        siblings[0].instructions = Err(unavailable::missing("instructions", "no such event"));
         let own = Stalls::of(&siblings, &penalties, Denominator::Own);
         let all = Stalls::of(&siblings, &penalties, Denominator::All);
         assert!(own[0].components[0].1.is_err() && own[1].components[0].1.is_ok());

@@ -1,7 +1,7 @@
 //! The value of a tree, or why it has none.
 
 use super::{Node, Operation};
-use crate::cycles::{Absent, Value, missing};
+use crate::cycles::{Unavailable, Value, missing};
 
 pub(super) fn value(node: &Node, count: &dyn Fn(&str) -> Option<f64>) -> Value {
     let value = match node {
@@ -11,14 +11,14 @@ pub(super) fn value(node: &Node, count: &dyn Fn(&str) -> Option<f64>) -> Value {
             let divisor = right;
             let (left, right) = (self::value(left, count)?, self::value(right, count)?);
             if *operation == Operation::Divide && right == 0.0 {
-                return Err(Absent::NothingToDivideBy { name: divisor.to_string() });
+                return Err(Unavailable::NothingToDivideBy { name: divisor.to_string() });
             }
             operation.of(left, right)
         }
     };
     match value.is_finite() {
         true => Ok(value),
-        false => Err(Absent::Impossible { name: node.to_string(), value: value.to_string() }),
+        false => Err(Unavailable::Impossible { name: node.to_string(), value: value.to_string() }),
     }
 }
 

@@ -45,7 +45,7 @@ const BYTES_MAX: u64 = i32::MAX as u64;
 const LINE_BYTES_MIN: u64 = 16;
 
 impl CacheShape {
-    /// A cache of so many bytes, ways (lines that may hold the same address) and bytes per line.
+    /// A cache of this many bytes, ways (lines that may hold the same address) and bytes per line.
     ///
     /// # Errors
     /// If valgrind would refuse it, or would silently count with another: the line is a power of

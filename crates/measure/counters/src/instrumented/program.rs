@@ -1,4 +1,4 @@
-//! The program that is counted: what to start, as whom, with what input.
+//! The program that is counted: what to start, as which user, with what input.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct Program {
     pub input: Vec<u8>,
     /// The folder it starts in; this process's own when `None`.
     pub folder: Option<PathBuf>,
-    /// Whom it runs as; ourselves when `None`. Only root may name another.
+    /// The user it runs as; ourselves when `None`. Only root may name another.
     pub user: Option<User>,
 }
 

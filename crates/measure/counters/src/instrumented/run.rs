@@ -30,7 +30,7 @@ pub struct Outcome {
 
 /// How often a running program is looked at: little beside a second of start-up.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// A program that is asked to end may put its files in order; below valgrind that takes its time.
+/// A program that gets SIGTERM may put its files in order; below valgrind that takes its time.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// What is kept of an output.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
@@ -42,7 +42,7 @@ const TAIL_BYTES: u64 = 8 << 10;
 
 impl Instrumented {
     /// Runs a program to its end and counts it. `stop` ends it early: it and all of its process
-    /// group are asked to end, and killed when they don't.
+    /// group get SIGTERM, and are killed when they don't.
     ///
     /// # Errors
     /// If there is no valgrind, the program does not start or does not end well, counts can't be

@@ -23,7 +23,7 @@ pub(super) struct Image {
     eh_frame: Option<Section>,
     eh_frame_hdr: Option<Section>,
     debug_frame: Option<Section>,
-    /// Its own dynamic symbols, only where no file can be asked for them.
+    /// Its own dynamic symbols, only where no file has them.
     symbols: Vec<(Range<u64>, String)>,
     /// Where separate debug information may lie.
     pub(super) debug_files: Vec<PathBuf>,

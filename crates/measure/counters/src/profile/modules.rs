@@ -1,4 +1,4 @@
-//! The files whose code runs, each read once whoever maps it.
+//! The files whose code runs, each read once for all processes that map it.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

@@ -15,9 +15,9 @@ use super::members::Members;
 use super::record::{self, Timed};
 use super::{Clock, Options};
 use crate::source::CountError;
-use ask::{Asked, refusal};
+use request::{Request, refusal};
 
-mod ask;
+mod request;
 
 /// The open rings.
 pub(super) struct Rings {
@@ -58,12 +58,12 @@ pub(super) const IN_TURN: [(Scope, bool); 3] =
 impl Rings {
     /// Opens rings that do not fill yet: of all CPUs, or of no thread so far.
     pub(super) fn open(options: &Options, scopes: &[(Scope, bool)]) -> Result<Self, CountError> {
-        ask::check(options)?;
+        request::check(options)?;
         let cpus = online()?;
         let mut why = CountError::Failed("nothing was tried".into());
-        for asked in ask::in_turn(&options.by) {
+        for request in request::in_turn(&options.by) {
             for (scope, sees_kernel) in scopes {
-                match Self::attempt(&asked, options, *scope, *sees_kernel, &cpus) {
+                match Self::attempt(&request, options, *scope, *sees_kernel, &cpus) {
                     Ok(rings) => return Ok(rings),
                     Err(error) => why = error,
                 }
@@ -74,14 +74,14 @@ impl Rings {
     }
 
     fn attempt(
-        asked: &Asked,
+        request: &Request,
         options: &Options,
         scope: Scope,
         sees_kernel: bool,
         cpus: &CpuSet,
     ) -> Result<Self, CountError> {
-        let clock = &asked.clock;
-        let mut builder = asked.builder(options, sees_kernel)?;
+        let clock = &request.clock;
+        let mut builder = request.builder(options, sees_kernel)?;
         let first = cpus.first().unwrap_or_default();
         // Precise samples name the instruction that missed, not one behind it; not all machines
         // and events have them.
@@ -91,9 +91,9 @@ impl Rings {
                 .map_err(|error| refusal(&error, clock))?;
         }
         let ring_bytes = match scope {
-            Scope::Cpus => ask::ring_bytes(options, 0.5),
+            Scope::Cpus => request::ring_bytes(options, 0.5),
             // A user may lock little memory, and a thread runs on one CPU at a time.
-            Scope::Threads => ask::ring_bytes(options, 0.08),
+            Scope::Threads => request::ring_bytes(options, 0.08),
         };
         let open = match scope {
             Scope::Cpus => {

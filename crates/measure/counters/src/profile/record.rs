@@ -80,7 +80,7 @@ pub(super) fn read(record: &perf_event::Record<'_>, config: &ParseConfig<Native>
     }
 }
 
-/// A sample with the fields that are asked for, in the order of perf_event_open(2). Read here and
+/// A sample with the requested fields, in the order of perf_event_open(2). Read here and
 /// not by the library, which expects registers also of threads of the kernel, and these have none.
 fn sampled(bytes: &[u8], misc: u16, with_chain: bool) -> Option<Timed> {
     let (words, _) = bytes.as_chunks::<8>();

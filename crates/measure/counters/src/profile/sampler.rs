@@ -1,4 +1,4 @@
-//! Takes samples in a thread of its own until it is told to stop.
+//! Takes samples in a thread of its own until it is stopped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -148,7 +148,7 @@ impl Watch {
 
     fn follow(&mut self) -> Result<(), CountError> {
         for pid in self.rings.follow(&self.members, self.own)? {
-            // What it mapped before it had a ring was told to nobody.
+            // What it mapped before it had a ring is in no record.
             self.spaces.insert(pid, Space::of_process(pid, &mut self.modules));
         }
         Ok(())

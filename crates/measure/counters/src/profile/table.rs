@@ -16,7 +16,7 @@ mod count;
 pub struct Profile {
     /// What a share is a share of.
     pub clock: Clock,
-    /// Samples a second of work that were asked for.
+    /// Requested samples a second of work.
     pub frequency_hz: u32,
     /// From begin to end. Nothing else is timed meanwhile.
     pub duration_s: f64,

@@ -15,11 +15,11 @@ use crate::table::{Definition, Table};
 pub enum Wanted {
     /// Time.
     Time,
-    /// Misses of the second-level cache, by loads where those are told apart.
+    /// Misses of the second-level cache, by loads where those are counted separately.
     L2Misses,
-    /// Misses of the third level, by loads where those are told apart.
+    /// Misses of the third level, by loads where those are counted separately.
     L3Misses,
-    /// Walks of the page table for data; for loads where those are told apart.
+    /// Walks of the page table for data; for loads where those are counted separately.
     DtlbMisses,
 }
 

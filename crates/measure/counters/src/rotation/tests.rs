@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::event::{Code, Event, Place, Privilege};
 use crate::mock::{Fault, Mock, Virtual};
-use crate::recorded::Recorded;
+use crate::replay::Replay;
 use crate::stream::{Header, Stream};
 use crate::whom::Machine;
 
@@ -224,7 +224,7 @@ fn a_recording_is_played_as_it_was_counted() {
     stream.write(&mut file).unwrap();
     let read = Stream::read(&mut file.as_slice()).unwrap();
     assert_eq!(read, stream);
-    let mut source = Recorded::new(read);
+    let mut source = Replay::new(read);
     let mut whom = Machine { cpus: CPUS.to_vec() };
     let mut again: Vec<Slot> = Vec::new();
     let mut clock = Virtual::until(900.0);

@@ -27,7 +27,7 @@ pub(super) enum Layout {
 pub(super) struct Raw {
     pub(super) event: u64,
     pub(super) umask: u64,
-    /// Counts cycles with at least so many.
+    /// Counts cycles with at least this many.
     pub(super) cmask: u64,
     /// Counts beginnings.
     pub(super) edge: bool,

@@ -1,6 +1,6 @@
 //! Lines over a size: one per series, with the baseline's level and the paper's points.
 //!
-//! Sizes that double lie on a doubling axis. Series are told apart by marker and dash as well as by
+//! Sizes that double lie on a doubling axis. Series differ by marker and dash as well as by
 //! colour; each is named at its last point where there is room, otherwise in a key above the
 //! drawing. The vertical axis starts at zero unless all lines keep to its upper part; then the
 //! ticks say where it starts.

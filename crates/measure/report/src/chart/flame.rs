@@ -1,4 +1,4 @@
-//! Who called whom, and for how long: a flame graph (Gregg, "The Flame Graph", CACM 2016).
+//! Callers and callees, as wide as their time: a flame graph (Gregg, "The Flame Graph", CACM 2016).
 //!
 //! ```text
 //!             ┌innermost─┐
@@ -32,7 +32,7 @@ const TYPE: f64 = 11.0;
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 24.0;
 
-/// The flame graph of a profile as one `<svg>` of at most so many bytes, or of its root alone.
+/// The flame graph of a profile as one `<svg>` of at most this many bytes, or of its root alone.
 pub(crate) fn flame(profile: &Profile, most_bytes: usize) -> String {
     let mut thinnest = THINNEST;
     loop {

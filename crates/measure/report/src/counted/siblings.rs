@@ -140,7 +140,7 @@ fn caption(side: Privilege, tier: &str) -> String {
     )
 }
 
-/// Whose work is told: that of programs, where it was counted by itself.
+/// Whose work is shown: that of programs, where it was counted by itself.
 fn side_of(of: &OfCell<'_>) -> Privilege {
     match of.sides.contains(&Privilege::User) {
         true => Privilege::User,

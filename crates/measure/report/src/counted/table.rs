@@ -129,7 +129,7 @@ fn metrics(cells: &[&OfCell<'_>]) -> Vec<&'static Metric> {
     metrics
 }
 
-/// The first group of a metric that was asked for.
+/// The first requested group of a metric.
 fn group_of<'a>(metric: &'a Metric, asked: &[String]) -> &'a str {
     let is_asked = |group: &&String| asked.iter().any(|name| name == *group || name == ALL);
     metric.groups.iter().find(is_asked).or(metric.groups.first()).map_or("", String::as_str)

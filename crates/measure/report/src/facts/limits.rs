@@ -6,7 +6,7 @@ use workahead_machine::pages::Pages;
 use super::Fact;
 use crate::{date, number, words};
 
-/// Footprints at which the latency is told, where they were measured: one for each level of
+/// Footprints at which the latency is shown, where they were measured: one for each level of
 /// memory that machines usually have.
 const TOLD_BYTES: [usize; 3] = [16 << 10, 256 << 10, 8 << 20];
 

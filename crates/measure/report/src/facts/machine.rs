@@ -57,7 +57,7 @@ fn cores(machine: &Machine) -> String {
     }
 }
 
-/// Equal caches are told once, with their number.
+/// Equal caches are listed once, with their number.
 fn caches(machine: &Machine) -> String {
     let mut kinds: BTreeMap<(u32, CacheKind, u64), usize> = BTreeMap::new();
     for cache in &machine.caches {

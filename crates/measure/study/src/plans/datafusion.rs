@@ -5,8 +5,8 @@
 //!   DataSourceExec: file_groups={1 group: [[data/t1.parquet]]}, predicate=a2@1 > 9999
 //! ```
 //!
-//! Exchanges are told by name. What a dynamic filter holds is known only while the plan runs. File
-//! names lose their directories, which are others on other machines.
+//! Exchanges are recognised by name. What a dynamic filter holds is known only while the plan runs.
+//! File names lose their directories, which are others on other machines.
 
 use super::normal::condition;
 use super::tree::{Node, Role};

@@ -20,7 +20,7 @@ pub struct Cleaned {
     pub rule: &'static str,
 }
 
-/// None out of no samples, or out of one that is no number.
+/// None out of no samples, or out of one that is not a number.
 pub(super) fn cleaned(values: &[f64]) -> Option<Cleaned> {
     let reduced = reduce(values, Rule::Tukey).ok()?;
     Some(Cleaned { mean: reduced.mean, dropped: reduced.dropped, rule: RULE })

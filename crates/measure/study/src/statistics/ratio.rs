@@ -32,7 +32,7 @@ pub enum Shown {
     Faster,
     /// Wholly below 1.
     Slower,
-    /// Includes 1, or cannot be had.
+    /// Includes 1, or is unavailable.
     NoDifference,
 }
 

@@ -70,7 +70,7 @@ fn what_is_shown() {
 }
 
 /// Certified means and deviations of the NIST Statistical Reference Datasets, "NumAcc1" to
-/// "NumAcc4": whoever sums squares in one pass gets the last ones wrong.
+/// "NumAcc4": summing squares in one pass gets the last ones wrong.
 #[test]
 fn nist_numerical_accuracy() {
     let alternating = |first: f64, one: f64, other: f64| -> Vec<f64> {

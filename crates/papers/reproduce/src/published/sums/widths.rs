@@ -44,7 +44,7 @@ fn instructions(table: Table, column: &str) -> Vec<Input> {
     (1..4).map(|width| at(table.0, &row(width), column)).collect()
 }
 
-fn profile(cycles: &[f64]) -> Result<Profile, workahead_counters::cycles::Absent> {
+fn profile(cycles: &[f64]) -> Result<Profile, workahead_counters::cycles::Unavailable> {
     Profile::new("the printed profile", cycles)
 }
 

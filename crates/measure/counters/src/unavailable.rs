@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 /// A value, or why there is none.
-pub type Value = Result<f64, Absent>;
+pub type Value = Result<f64, Unavailable>;
 
 /// Why there is no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Absent {
+pub enum Unavailable {
     /// An input was not counted.
     #[error("{name} is missing: {why}")]
     Missing {
@@ -54,8 +54,8 @@ pub fn counted(name: &str, count: Option<u64>, why: &str) -> Value {
 }
 
 /// What was not counted, and why.
-pub fn missing(name: &str, why: &str) -> Absent {
-    Absent::Missing { name: name.to_owned(), why: why.to_owned() }
+pub fn missing(name: &str, why: &str) -> Unavailable {
+    Unavailable::Missing { name: name.to_owned(), why: why.to_owned() }
 }
 
 /// One value relative to another; absent where either is, or where the denominator is zero.
@@ -65,7 +65,7 @@ pub fn missing(name: &str, why: &str) -> Absent {
 pub fn ratio(numerator: &Value, denominator: &Value, name: &str) -> Value {
     let numerator = numerator.clone()?;
     match denominator.clone()? {
-        0.0 => Err(Absent::NothingToDivideBy { name: name.to_owned() }),
+        0.0 => Err(Unavailable::NothingToDivideBy { name: name.to_owned() }),
         denominator => Ok(numerator / denominator),
     }
 }
@@ -75,7 +75,7 @@ pub(crate) fn sound(name: &str, value: f64) -> Value {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
     }
-    Err(Absent::Impossible { name: name.to_owned(), value: value.to_string() })
+    Err(Unavailable::Impossible { name: name.to_owned(), value: value.to_string() })
 }
 
 /// Only what a share can be: from 0 to 1.
@@ -83,7 +83,7 @@ pub(crate) fn share(name: &str, value: f64) -> Value {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
     }
-    Err(Absent::Impossible { name: name.to_owned(), value: value.to_string() })
+    Err(Unavailable::Impossible { name: name.to_owned(), value: value.to_string() })
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn nothing_is_relative_to_zero() {
         let nothing = ratio(&Ok(0.0), &Ok(0.0), "instructions").unwrap_err();
-        assert_eq!(nothing, Absent::NothingToDivideBy { name: "instructions".into() });
+        assert_eq!(nothing, Unavailable::NothingToDivideBy { name: "instructions".into() });
     }
 
     #[test]

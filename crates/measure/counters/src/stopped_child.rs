@@ -19,7 +19,7 @@ use crate::source::CountError;
 /// Stops the shell, then is the command.
 const SCRIPT: &str = "kill -STOP $$; exec \"$@\"";
 
-/// How long a command has to end once it was asked to: enough to write a last buffer.
+/// How long a command has to end after SIGTERM: enough to write a last buffer.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether it did.
@@ -27,12 +27,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A command that waits.
 #[derive(Debug)]
-pub struct Held {
+pub struct StoppedChild {
     child: Child,
     pid: Pid,
 }
 
-impl Held {
+impl StoppedChild {
     /// Starts a command, which then waits. Its input and outputs are ours.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Held {
 
 /// Nothing of a command that still runs is left behind, nor of what it started: asked to end, and
 /// killed when it does not. What a command that has ended left running is its own affair.
-impl Drop for Held {
+impl Drop for StoppedChild {
     fn drop(&mut self) {
         let Ok(None) = self.child.try_wait() else { return };
         let mut tree = Tree::of(self.id());
@@ -157,7 +157,7 @@ mod tests {
     fn nothing_happens_before_it_is_let_go() {
         let dir = tempfile::tempdir().unwrap();
         let made = dir.path().join("made");
-        let mut held = Held::start(&words(&["touch", made.to_str().unwrap()])).unwrap();
+        let mut held = StoppedChild::start(&words(&["touch", made.to_str().unwrap()])).unwrap();
         assert!(!made.exists() && held.ended().unwrap().is_none());
         held.go().unwrap();
         let begun = Instant::now();
@@ -173,13 +173,13 @@ mod tests {
 
     #[test]
     fn what_can_not_be_started_is_named() {
-        let says = Held::start(&words(&["no-such-program"])).unwrap_err().to_string();
+        let says = StoppedChild::start(&words(&["no-such-program"])).unwrap_err().to_string();
         assert!(says.starts_with("there is no program `no-such-program`: "), "{says}");
-        assert!(Held::start(&[]).is_err());
+        assert!(StoppedChild::start(&[]).is_err());
         let dir = tempfile::tempdir().unwrap();
         let text = dir.path().join("text");
         std::fs::write(&text, "no program").unwrap();
-        let says = Held::start(&words(&[text.to_str().unwrap()])).unwrap_err().to_string();
+        let says = StoppedChild::start(&words(&[text.to_str().unwrap()])).unwrap_err().to_string();
         assert!(says.contains("chmod +x"), "{says}");
     }
 
@@ -187,12 +187,12 @@ mod tests {
     fn what_it_started_is_gone_with_it() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
-        // The first shell waits for another that does not care to be asked.
+        // The first shell waits for another that ignores SIGTERM.
         let script = format!(
             "sh -c 'trap \"\" TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 1; done'; :",
             file.display()
         );
-        let mut held = Held::start(&words(&["sh", "-c", &script])).unwrap();
+        let mut held = StoppedChild::start(&words(&["sh", "-c", &script])).unwrap();
         held.go().unwrap();
         let begun = Instant::now();
         while !file.exists() {
@@ -201,7 +201,7 @@ mod tests {
         }
         let stubborn: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         drop(held);
-        // Killed; whoever adopts it waits for it in time.
+        // Killed; the process that adopts it reaps it.
         let running = || Tree::of(stubborn).look(&Sysroot::live()).running();
         let begun = Instant::now();
         while running() > 0 {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn one_that_is_dropped_is_gone() {
-        let held = Held::start(&words(&["sleep", "1000"])).unwrap();
+        let held = StoppedChild::start(&words(&["sleep", "1000"])).unwrap();
         let process = format!("/proc/{}", held.id());
         assert!(std::path::Path::new(&process).exists());
         drop(held);

@@ -11,14 +11,14 @@ use crate::table::Table;
 
 /// What a machine was found to count.
 #[derive(Default)]
-pub(super) struct Tried {
+pub(super) struct Trial {
     /// What is counted at the same time.
     pub(super) groups: Vec<Vec<Event>>,
     /// What of the choice is in no group.
     pub(super) left_out: Vec<LeftOut>,
 }
 
-impl Tried {
+impl Trial {
     /// Opens every group once, on this process, until all that is left can be counted.
     pub(super) fn of(
         choice: &Choice,

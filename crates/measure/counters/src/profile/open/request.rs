@@ -1,4 +1,4 @@
-//! How the kernel is asked for samples, and what its refusals mean.
+//! Requests for samples to the kernel, and what its refusals mean.
 
 use std::io;
 
@@ -11,26 +11,26 @@ use crate::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, STACK_BYTES_MAX, unwi
 use crate::source::CountError;
 
 /// What to sample by, and how the kernel knows it.
-pub(super) struct Asked {
+pub(super) struct Request {
     pub(super) clock: Clock,
     code: Option<Code>,
 }
 
 /// What to try, the best first.
-pub(super) fn in_turn(by: &By) -> Vec<Asked> {
+pub(super) fn in_turn(by: &By) -> Vec<Request> {
     match by {
         By::Time => [Clock::Cycles, Clock::CpuClock]
-            .map(|clock| Asked { clock, code: None })
+            .map(|clock| Request { clock, code: None })
             .into_iter()
             .collect(),
         By::Event(event) => {
             let clock = Clock::Event(event.name.clone());
-            vec![Asked { clock, code: Some(event.code.clone()) }]
+            vec![Request { clock, code: Some(event.code.clone()) }]
         }
     }
 }
 
-impl Asked {
+impl Request {
     /// An event with all that a sample is to hold, for nobody yet.
     pub(super) fn builder(
         &self,
@@ -107,7 +107,7 @@ pub(super) fn check(options: &Options) -> Result<(), CountError> {
     )))
 }
 
-/// The size of a ring that holds the samples of so many seconds: a power of two, as the kernel
+/// The size of a ring that holds the samples of that many seconds: a power of two, as the kernel
 /// wants.
 pub(super) fn ring_bytes(options: &Options, seconds: f64) -> usize {
     // Registers, call chain in the kernel and the rest of a sample.

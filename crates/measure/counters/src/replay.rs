@@ -9,12 +9,12 @@ use crate::stream::Stream;
 
 /// A recording that is played again.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct Replay {
     stream: Stream,
     played: BTreeMap<(usize, Option<u32>), usize>,
 }
 
-impl Recorded {
+impl Replay {
     /// Plays a recording from its beginning.
     #[must_use]
     pub fn new(stream: Stream) -> Self {
@@ -22,7 +22,7 @@ impl Recorded {
     }
 }
 
-impl Source for Recorded {
+impl Source for Replay {
     fn open(
         &mut self,
         group: &[Event],
