@@ -130,7 +130,8 @@ fn stopped_by(name: &str) -> (Place, Vec<Value>) {
     assert!(last.contains("`workahead study resume out` continues"), "{said}");
     let kept = lines(&place, "out");
     assert!(last.contains(&format!("{} of 8000 samples kept", kept.len())), "{said}");
-    assert_eq!(process::names(&place.path("out")), ["observations.jsonl", "run.json"]);
+    let written = ["findings.json", "observations.jsonl", "observations.parquet", "run.json"];
+    assert_eq!(process::names(&place.path("out")), written);
     let log = fs::read(place.path("out/observations.jsonl")).unwrap();
     assert_eq!(log.last(), Some(&b'\n'), "the last line is whole");
     (place, kept)
