@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
-use crate::{file, log, record, table};
+use crate::{file, findings, log, record, table};
 
 /// Where results go by default, below the current directory.
 pub const DEFAULT: &str = "workahead-results";
@@ -14,7 +14,7 @@ pub const DEFAULT: &str = "workahead-results";
 pub const REPORT_FILE: &str = "report.html";
 
 /// Everything a run writes, the mark of a result first.
-const FILES: [&str; 4] = [record::FILE, log::FILE, table::FILE, REPORT_FILE];
+const FILES: [&str; 5] = [record::FILE, log::FILE, table::FILE, findings::FILE, REPORT_FILE];
 
 /// More results of one study than this below `workahead-results` are time to tidy up.
 const NUMBER_MAX: u32 = 10_000;
@@ -102,12 +102,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("deep/er");
         assert_eq!(claim(&out).unwrap(), out);
-        fs::write(out.join(record::FILE), "{}").unwrap();
+        for name in FILES {
+            fs::write(out.join(name), "{}").unwrap();
+        }
         fs::write(out.join("notes.txt"), "mine").unwrap();
         let refused = claim(&out).unwrap_err().to_string();
         assert!(refused.contains("--force"), "{refused}");
         claim_replacing(&out).unwrap();
-        assert!(!out.join(record::FILE).exists());
+        assert!(FILES.iter().all(|name| !out.join(name).exists()));
         assert!(out.join("notes.txt").exists());
     }
 
