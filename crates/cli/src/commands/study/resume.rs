@@ -32,5 +32,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::from(interrupt::listen()?);
     let session = Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))?;
-    RunSession { session, stop, duration: args.duration }.to_report(args.limits, args.json)
+    RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::from(interrupt::listen()?);
     let session = Session::begin(spec, args.study.repetitions, setup, |spec| claim(&args, spec))?;
     progress::opening(&session, args.json);
-    RunSession { session, stop, duration: args.duration }.to_report(args.limits, args.json)
+    RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)
 }
 
 fn claim(args: &Args, spec: &Spec) -> Result<PathBuf, StudyError> {

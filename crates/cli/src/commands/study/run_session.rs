@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
 
 impl RunSession {
     /// Runs what is left, and writes the report.
-    pub(crate) fn to_report(self, limits: LimitsArguments, json: bool) -> anyhow::Result<ExitCode> {
+    pub(crate) fn finish(self, limits: LimitsArguments, json: bool) -> anyhow::Result<ExitCode> {
         let dir = self.session.dir.clone();
         match self.samples(limits)? {
             Outcome { end: End::Stopped, exceeded: Some(exceeded) } => {
