@@ -57,6 +57,9 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         println!("\n0 passed, 0 failed");
         return Ok(true);
     }
+    if options.takes_whole_build(&packages) {
+        options.stages.insert("setup");
+    }
     let context = Context { workspace, packages: &packages, options: &options };
     let report = run_stages(&context, words);
     println!("\n== summary\n{}", report.summary(options.slowest));

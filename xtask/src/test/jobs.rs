@@ -79,7 +79,10 @@ const ALL: Depth = Depth::All;
 /// In the order in which they are run: quick ones first, and the default build before the whole.
 pub(crate) const STAGES: [Listed; 20] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
-        let depth = context.options.depth;
+        let depth = match context.options.takes_whole_build(context.packages) {
+            true => context.options.depth.max(ALL),
+            false => context.options.depth,
+        };
         Ok(vec![Stage::check("setup", || setup::run(depth))])
     }),
     Listed::new("format", "rustfmt on all packages", |context| {

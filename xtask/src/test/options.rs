@@ -107,6 +107,12 @@ impl Options {
         Ok(())
     }
 
+    /// Whether a chosen crate is outside of the default build: its stages need clang and more.
+    pub(crate) fn takes_whole_build(&self, packages: &Packages) -> bool {
+        let chosen = |name: &String| self.packages.as_ref().is_some_and(|all| all.contains(name));
+        packages.crates().any(|package| !package.is_default && chosen(&package.name))
+    }
+
     /// Whether something less than everything is asked for.
     pub(crate) fn is_part(&self) -> bool {
         self.packages.is_some() || !self.stages.is_empty() || self.changed
@@ -142,6 +148,8 @@ mod tests {
         assert!(execute.contains("workahead-walks") && !execute.contains("workahead-sql"));
         assert!(names(&["execute", "--all"]).contains("workahead-sql"));
         assert!(names(&["sql"]).contains("workahead-sql"));
+        let whole = |words| read(words).unwrap().takes_whole_build(&ours().1);
+        assert!(whole(&["sql"]) && !whole(&["join"]) && !whole(&["--all"]) && !whole(&["docs"]));
         let options = read(&["docs", "machine", "python", "xtask"]).unwrap();
         assert_eq!(options.stages, BTreeSet::from(["docs", "python", "xtask"]));
         assert_eq!(options.packages.unwrap().len(), 1);
