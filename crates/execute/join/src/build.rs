@@ -25,7 +25,7 @@ use crate::layout;
 use crate::memory::{Charged, Held};
 use crate::needs::{Needs, WORD_BYTES, widest};
 use crate::resident::{Inside, Resident, Rows};
-use crate::{HashJoin, JoinError, MemoryError, Reservation};
+use crate::{JoinError, JoinSpec, MemoryError, Reservation};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
@@ -36,7 +36,7 @@ const WIDEST: u64 = 1 << 36;
 /// Build batches, collected.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    join: HashJoin,
+    spec: Arc<JoinSpec>,
     /// Rows with a key.
     keyed: Vec<RecordBatch>,
     /// Rows whose key matches nothing, and of them those with a null; only if they may come out.
@@ -60,10 +60,10 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// With what will be taken charged to a reservation.
-    pub(crate) fn new(join: HashJoin, memory: Reservation) -> Self {
-        let ranges = join.keys(join.build_side).ranges();
+    pub(crate) fn new(spec: Arc<JoinSpec>, memory: Reservation) -> Self {
+        let ranges = spec.keys(spec.build_side).ranges();
         Self {
-            join,
+            spec,
             keyed: Vec::new(),
             impossible: Vec::new(),
             null: Vec::new(),
@@ -120,7 +120,7 @@ impl Builder {
 
     /// Widens the range of keys that are words, until it is too wide to matter.
     fn widen(&mut self) {
-        let reader = self.join.keys(self.join.build_side);
+        let reader = self.spec.keys(self.spec.build_side);
         let identity = matches!(reader.fixed_mapping(), Some(MappingKind::Identity));
         if let (true, [range]) = (identity, &mut self.ranges[..])
             && range.span() <= WIDEST
@@ -141,7 +141,7 @@ impl Builder {
         };
         let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
         let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
-        let design = self.join.designed(entries, span.map(|span| span.width));
+        let design = self.spec.designed(entries, span.map(|span| span.width));
         Decision { kind, span, keyed, distinct, entries, design, spreads: false }
     }
 
@@ -151,15 +151,15 @@ impl Builder {
     }
 
     fn keeps_keys(&self) -> bool {
-        let mapping = self.join.keys(self.join.build_side).fixed_mapping();
+        let mapping = self.spec.keys(self.spec.build_side).fixed_mapping();
         matches!(mapping, Some(MappingKind::Hashed))
     }
 
     fn read_keys(&mut self, batch: &RecordBatch) -> Result<(), JoinError> {
-        let reader = self.join.keys(self.join.build_side);
+        let reader = self.spec.keys(self.spec.build_side);
         match reader.fixed_mapping() {
             Some(kind) => {
-                let mapping = self.join.mapping(kind);
+                let mapping = self.spec.mapping(kind);
                 reader.read(&mapping, batch, &mut self.keys)?;
             }
             None => reader.measure(batch, &mut self.keys, &mut self.ranges)?,
@@ -179,14 +179,14 @@ impl Builder {
         let mut keyed = vec![false; batch.num_rows()];
         rows.iter().for_each(|row| keyed[*row as usize] = true);
         let keyed = BooleanBuffer::from(keyed);
-        let nulls = self.join.keys(self.join.build_side).nulls(&batch);
+        let nulls = self.spec.keys(self.spec.build_side).nulls(&batch);
         let null = match &nulls {
-            Some(nulls) if self.join.null_aware => !nulls.inner(),
+            Some(nulls) if self.spec.null_aware => !nulls.inner(),
             _ => BooleanBuffer::new_unset(batch.num_rows()),
         };
         self.rows.saw_null |= null.count_set_bits() > 0;
         let impossible = &!&keyed & &!&null;
-        let emits = self.join.emits();
+        let emits = self.spec.emits();
         let comes_out = matches!(emits.build, Alone::Unmatched | Alone::Marked);
         let parts = [
             (keyed, &mut self.keyed, &mut self.rows.keyed, true),
@@ -217,7 +217,7 @@ impl Builder {
     }
 
     fn kind(&self) -> MappingKind {
-        let fixed = self.join.keys(self.join.build_side).fixed_mapping();
+        let fixed = self.spec.keys(self.spec.build_side).fixed_mapping();
         fixed
             .or_else(|| Packing::of(&self.ranges).map(MappingKind::Packed))
             .unwrap_or(MappingKind::Hashed)
@@ -243,14 +243,14 @@ impl Builder {
             widest_bytes: widest(self.batches()),
             table_bytes: decision.dense_bytes().unwrap_or(0),
             batch_rows: self.batch_rows,
-            flags: self.join.emits().build != Alone::Never,
+            flags: self.spec.emits().build != Alone::Never,
         };
         needs.bytes().saturating_sub(self.kept_bytes)
     }
 
     /// Bytes that a part of the table should have: it is filled while the rows for it stream past.
     fn part_bytes(&self) -> usize {
-        self.join.caches.l2_bytes / 4
+        self.spec.caches.l2_bytes / 4
     }
 
     /// Charges what [`finish`](Self::finish) takes beyond what it [`needs`](Self::needs) where rows
@@ -266,7 +266,7 @@ impl Builder {
                 (table, repeats + Parts::scattered_bytes(decision.keyed))
             }
         };
-        decision.spreads = table.is_some_and(|table| table > self.join.caches.l2_bytes)
+        decision.spreads = table.is_some_and(|table| table > self.spec.caches.l2_bytes)
             && self.reserve(bytes).is_ok();
     }
 
@@ -296,9 +296,9 @@ impl Builder {
         decision: Decision,
         facts: Arc<Facts>,
     ) -> Result<Resident, JoinError> {
-        let side = self.join.build_side;
-        let mut mapping = self.join.mapping(decision.kind.clone());
-        let reader = self.join.keys(side);
+        let side = self.spec.build_side;
+        let mut mapping = self.spec.mapping(decision.kind.clone());
+        let reader = self.spec.keys(side);
         let mut source = Source { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
         let mut store = None;
         if mapping.is_hashed() {
@@ -306,19 +306,19 @@ impl Builder {
                 self.kept = source.read_all(&mapping)?;
             }
             let (words, parts) = std::mem::take(&mut self.kept).into_iter().unzip();
-            store = Some(KeyStore::new(parts, &self.join.pages)?);
+            store = Some(KeyStore::new(parts, &self.spec.pages)?);
             source.kept = Some(words);
         }
-        let column = Inline::column(&self.join).filter(|_| store.is_none());
+        let column = Inline::column(&self.spec).filter(|_| store.is_none());
         let how = Filling {
             entries: decision.entries,
-            threads: if decision.spreads { self.join.probers } else { 1 },
-            pages: &self.join.pages,
+            threads: if decision.spreads { self.spec.probers } else { 1 },
+            pages: &self.spec.pages,
             part_bytes: decision.spreads.then(|| self.part_bytes()),
             piece_rows: PIECE_ROWS,
             inline: column,
         };
-        let (mut kept, schema) = (kept_columns(&self.join), self.join.schema_of(side));
+        let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
         let filled = match decision.dense_span() {
             Some(span) => source.fill_dense(&how, span, &mapping)?,
             None => source.fill(&how, &mut mapping)?,
@@ -329,18 +329,18 @@ impl Builder {
         batches.append(&mut self.null);
         let (mut table, groups, inline, collides) = match filled {
             Filled::Inline(table, inline) => {
-                (table, self.join.pages.zeroed(0)?, Some(inline), false)
+                (table, self.spec.pages.zeroed(0)?, Some(inline), false)
             }
             Filled::Grouped(mut table, repeats) => {
                 let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
-                let groups = repeats.lay_out(&mut table, &self.join.pages)?;
+                let groups = repeats.lay_out(&mut table, &self.spec.pages)?;
                 (table, groups, None, collides)
             }
         };
         if let (Some(_), Some(column)) = (&inline, column) {
             kept[column] = false;
         }
-        let mut chunks = Chunks::new(batches, schema, &kept, &self.join.pages)?;
+        let mut chunks = Chunks::new(batches, schema, &kept, &self.spec.pages)?;
         let inline = match column.filter(|_| inline.is_none() && groups.is_empty()) {
             None => inline,
             Some(column) => Inline::put(&mut table, chunks.only(column)).inspect(|_| {
@@ -349,7 +349,7 @@ impl Builder {
         };
         let design = decision.design;
         let inside = Inside { table, groups, store, collides, chunks, inline, mapping, design };
-        let mut resident = Resident::new(self.join, inside, self.rows, facts, self.memory);
+        let mut resident = Resident::new(self.spec, inside, self.rows, facts, self.memory);
         let bytes = resident.bytes();
         resident.memory.resize(bytes)?;
         Ok(resident)
@@ -357,14 +357,14 @@ impl Builder {
 }
 
 /// Which columns of the build side are gathered.
-fn kept_columns(join: &HashJoin) -> Vec<bool> {
-    let side = join.build_side;
-    let (alone, sources) = (join.emits().build != Alone::Never, join.pair_sources());
-    let filter = join.filter.as_ref();
+fn kept_columns(spec: &JoinSpec) -> Vec<bool> {
+    let side = spec.build_side;
+    let (alone, sources) = (spec.emits().build != Alone::Never, spec.pair_sources());
+    let filter = spec.filter.as_ref();
     let kept = |column| {
         sources.contains(&layout::Source::Column(side, column))
-            || (alone && join.layout.shows(side, column))
+            || (alone && spec.layout.shows(side, column))
             || filter.is_some_and(|filter| filter.reads(side, column))
     };
-    (0..join.schema_of(side).fields().len()).map(kept).collect()
+    (0..spec.schema_of(side).fields().len()).map(kept).collect()
 }

@@ -5,6 +5,7 @@
 //!   └──────────────────────────────────► finish: everything in memory
 //! ```
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -13,14 +14,14 @@ use crate::batch::pieces;
 use crate::build::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
-use crate::prober::Probed;
+use crate::needs::Probed;
 use crate::spill::{Partitions, Router, Sizes};
 use crate::table::Spilled;
-use crate::{HashJoin, JoinError, JoinTable, MemoryPool, Reservation};
+use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
 
 /// Build batches, collected.
 pub struct BuildSide {
-    join: HashJoin,
+    spec: Arc<JoinSpec>,
     context: Context,
     /// How many levels of partitions are above, and the bits of the hash they used.
     depth: u32,
@@ -44,19 +45,23 @@ enum State {
     Parted(Box<Partitions>),
 }
 
-impl BuildSide {
-    pub(crate) fn new(join: &HashJoin) -> Self {
-        Self::at(join, Context::new(join), 0, 0)
+impl HashJoin {
+    /// Starts the build side.
+    #[must_use]
+    pub fn build(&self) -> BuildSide {
+        BuildSide::at(&Arc::new(self.spec.clone()), Context::new(self), 0, 0)
     }
+}
 
+impl BuildSide {
     /// Of a partition, below so many levels that used so many bits.
-    pub(crate) fn at(join: &HashJoin, context: Context, depth: u32, bits_used: u32) -> Self {
+    pub(crate) fn at(spec: &Arc<JoinSpec>, context: Context, depth: u32, bits_used: u32) -> Self {
         let sizes = Sizes::of(context.pool.limit());
-        let state = State::Whole(Box::new(Builder::new(join.clone(), context.reservation())));
+        let state = State::Whole(Box::new(Builder::new(spec.clone(), context.reservation())));
         let reserve = context.reservation();
         let (rows, nulls, busy) = (0, false, Duration::ZERO);
         Self {
-            join: join.clone(),
+            spec: spec.clone(),
             context,
             depth,
             bits_used,
@@ -84,15 +89,15 @@ impl BuildSide {
     /// memory limit is reached and nothing may be spilled, or spilling fails.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let start = Instant::now();
-        self.join.check(self.join.build_side, batch.schema_ref())?;
+        self.spec.check(self.spec.build_side, batch.schema_ref())?;
         if batch.num_rows() > ROWS_MAX {
             let (rows, most) = (batch.num_rows(), ROWS_MAX);
             return Err(JoinError::TooManyRows { rows, most });
         }
         if batch.num_rows() > 0 {
-            let keys = self.join.keys(self.join.build_side);
-            self.nulls |= self.join.null_aware && keys.nulls(&batch).is_some();
-            for piece in pieces(&batch, self.context.piece_rows(&batch, self.join.probers)) {
+            let keys = self.spec.keys(self.spec.build_side);
+            self.nulls |= self.spec.null_aware && keys.nulls(&batch).is_some();
+            for piece in pieces(&batch, self.context.piece_rows(&batch, self.spec.probers)) {
                 self.rows += piece.num_rows();
                 self.guess(&piece);
                 self.add(piece)?;
@@ -167,12 +172,12 @@ impl BuildSide {
     /// Moves what is in memory into partitions.
     fn part(&mut self) -> Result<(), JoinError> {
         let State::Whole(builder) = &mut self.state else { return Ok(()) };
-        let (join, context) = (&self.join, &self.context);
+        let (spec, context) = (&self.spec, &self.context);
         let directory = context.spill.as_ref().expect("asked by whoever comes here");
-        let router = Router::new(join, join.build_side, self.bits_used, self.sizes.bits);
+        let router = Router::new(spec, spec.build_side, self.bits_used, self.sizes.bits);
         let mut partitions =
-            Partitions::new(join, context, directory, (router, self.depth), self.sizes);
-        let empty = Builder::new(join.clone(), context.reservation());
+            Partitions::new(spec, context, directory, (router, self.depth), self.sizes);
+        let empty = Builder::new(spec.clone(), context.reservation());
         let (batches, mut charged) = std::mem::replace(&mut **builder, empty).into_batches();
         // The first pieces come into being while no batch is gone yet.
         let lent = self.reserve.bytes() - self.sizes.writing_bytes().min(self.reserve.bytes());
@@ -200,10 +205,10 @@ impl BuildSide {
             self.context.facts.build(self.rows, self.nulls);
         }
         let decision = self.reserve_table()?;
-        let Self { join, context, depth, bits_used, sizes, state, reserve, .. } = self;
+        let Self { spec, context, depth, bits_used, sizes, state, reserve, .. } = self;
         let (probed, rows, busy) = (self.probed, self.rows, self.busy);
         // Below the first level, each pair is joined by one thread.
-        let probers = if depth == 0 { join.probers } else { 1 };
+        let probers = if depth == 0 { spec.probers } else { 1 };
         let facts = context.facts.clone();
         let table = match state {
             State::Whole(builder) => {
@@ -213,12 +218,12 @@ impl BuildSide {
                 JoinTable::new(builder.finish(decision, facts)?, context, room, rows)
             }
             State::Parted(partitions) => {
-                let prober = probed.bytes(&join, partitions.row_bytes())
+                let prober = probed.bytes(spec.batch_rows, partitions.row_bytes())
                     + probed.rows * (Router::ROUTED_BYTES + probed.row_bytes)
                     + sizes.files_bytes();
                 let room = probers * prober + sizes.spare_bytes(context.pool.limit());
                 let mut parted = partitions.finish(room, reserve)?;
-                let mut builder = Builder::new(join, parted.memory);
+                let mut builder = Builder::new(spec, parted.memory);
                 for batch in std::mem::take(&mut parted.resident) {
                     builder.count(&batch);
                     builder.push(batch)?;
@@ -243,9 +248,9 @@ impl BuildSide {
             builder.reserve_spreading(&mut decision);
             return Ok(Some(decision));
         }
-        let probers = if self.depth == 0 { self.join.probers } else { 1 };
+        let probers = if self.depth == 0 { self.spec.probers } else { 1 };
         let room = match self.context.pool.limit() {
-            Some(_) => probers * self.probed.bytes(&self.join, builder.row_bytes()),
+            Some(_) => probers * self.probed.bytes(self.spec.batch_rows, builder.row_bytes()),
             None => 0,
         };
         let reserved = self.reserve.bytes();
@@ -268,7 +273,7 @@ impl std::fmt::Debug for BuildSide {
             State::Parted(_) => "parted",
         };
         f.debug_struct("BuildSide")
-            .field("join", &self.join)
+            .field("spec", &self.spec)
             .field("rows", &self.rows)
             .field("state", &state)
             .finish_non_exhaustive()

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use crate::batch::{ROWS_MIN, row_bytes};
 use crate::needs::sliced_bytes;
 use crate::spill::Counts;
-use crate::{HashJoin, JoinError, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
+use crate::{JoinError, JoinSpec, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
 /// What is made of the pieces of all threads is a share of the memory.
 const PIECE_SHARE: usize = 16;
@@ -27,10 +27,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(join: &HashJoin) -> Self {
+    pub(crate) fn new(spec: &JoinSpec) -> Self {
         Self {
-            pool: Pool::within(join.memory.clone(), usize::MAX),
-            spill: join.spill.clone(),
+            pool: Pool::within(spec.memory.clone(), usize::MAX),
+            spill: spec.spill.clone(),
             facts: Arc::default(),
             counts: Arc::default(),
         }

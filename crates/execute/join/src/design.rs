@@ -19,7 +19,6 @@ use std::str::FromStr;
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::direct;
 
-use crate::HashJoin;
 use crate::shown::{Bytes, Count};
 
 /// How the build side's keys are kept.
@@ -73,7 +72,7 @@ impl Design {
 
     /// The design for keys of so many different values; their range if they are integers. Where
     /// memory is limited no table is larger than buckets.
-    fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Choice {
+    pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Choice {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => {
@@ -113,14 +112,6 @@ impl Design {
                 Choice { design: Self::Buckets, why }
             }
         }
-    }
-}
-
-impl HashJoin {
-    /// The design of a table for so many different keys; the range of their words if they are not
-    /// hashes.
-    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Choice {
-        self.design.choose(entries, span, self.memory.limit().is_some())
     }
 }
 

@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use crate::{HashJoin, JoinError, Side};
+use crate::{JoinError, Side};
 
 /// Decides about pairs of rows: an expression of whoever plans the join.
 pub trait PairFilter: Send + Sync + Debug {
@@ -31,14 +31,17 @@ pub struct Filter {
 
 impl Filter {
     /// Refuses a filter that does not fit the inputs.
-    pub(crate) fn check(&self, join: &HashJoin) -> Result<(), JoinError> {
+    pub(crate) fn check(&self, left: &Schema, right: &Schema) -> Result<(), JoinError> {
         let fields = self.schema.fields();
         if fields.len() != self.columns.len() {
             let (fields, columns) = (fields.len(), self.columns.len());
             return Err(JoinError::FilterSchema { fields, columns });
         }
         for (&(side, column), field) in self.columns.iter().zip(fields) {
-            let input = join.schema_of(side).fields();
+            let input = match side {
+                Side::Left => left.fields(),
+                Side::Right => right.fields(),
+            };
             let Some(found) = input.get(column) else {
                 let (side, columns) = (side.name(), input.len());
                 return Err(JoinError::UnknownPosition { side, column, columns });

@@ -20,7 +20,7 @@ use workahead_walks::bucket::Table;
 
 use crate::keys::Keys;
 use crate::resident::Resident;
-use crate::{Design, HashJoin, MemoryPool, ProbeMetrics, Reservation};
+use crate::{Design, JoinSpec, MemoryPool, ProbeMetrics, Reservation};
 
 /// Of a hundred keys, how many may hit for a filter to pay: where the table is beyond the
 /// last-level cache, and where it is nearer and a lookup costs less (`benches/designs.rs` of
@@ -93,9 +93,9 @@ impl Sifting {
 impl Filtering {
     /// `None` where there never is one: a filter of pairs decides what hits, or another design was
     /// asked for.
-    pub(crate) fn of(join: &HashJoin, table: &Table) -> Option<Self> {
-        let caches = join.caches;
-        let hits_most = Self::hits_most(join, table.bytes())?;
+    pub(crate) fn of(spec: &JoinSpec, table: &Table) -> Option<Self> {
+        let caches = spec.caches;
+        let hits_most = Self::hits_most(spec, table.bytes())?;
         let near = Filter::bytes_for(table.len(), Bits::Sixteen) <= caches.l2_bytes / 2;
         Some(Self {
             filter: OnceLock::new(),
@@ -105,19 +105,19 @@ impl Filtering {
             keys: table.len(),
             bits: if near { Bits::Sixteen } else { Bits::Eight },
             hits_most,
-            forced: join.design == Design::Bloom,
+            forced: spec.design == Design::Bloom,
         })
     }
 
     /// Of a hundred keys, how many may hit for a filter to pay before a table of so many bytes.
     /// `None` where there never is one.
-    pub(crate) fn hits_most(join: &HashJoin, table_bytes: usize) -> Option<usize> {
-        match join.design {
-            Design::Auto if join.filter.is_some() => return None,
+    pub(crate) fn hits_most(spec: &JoinSpec, table_bytes: usize) -> Option<usize> {
+        match spec.design {
+            Design::Auto if spec.filter.is_some() => return None,
             Design::Auto | Design::Bloom => {}
             Design::Buckets | Design::Dense => return None,
         }
-        let far = table_bytes > join.caches.llc_bytes;
+        let far = table_bytes > spec.caches.llc_bytes;
         Some(if far { FAR_HITS_MOST } else { NEAR_HITS_MOST })
     }
 

@@ -14,7 +14,7 @@ use crate::filter::Filter;
 use crate::layout::Source;
 use crate::pairing::{Pairing, Pairs};
 use crate::resident::Resident;
-use crate::{HashJoin, JoinError};
+use crate::{JoinError, JoinSpec};
 
 /// Rows of the probe batch to gather.
 enum ProbeRows {
@@ -47,24 +47,24 @@ impl ProbeRows {
 
 /// The output batch of a pairing's rows, which are taken from it.
 pub(crate) fn output(table: &Resident, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
-    let join = &table.join;
+    let spec = &table.spec;
     let rows = pairing.out.len();
     let Pairs { run, probe, build, values } = std::mem::take(&mut pairing.out);
     let inline = table.inside.inline.as_ref().map(|inline| inline.array(values)).transpose()?;
     let batch = pairing.batch.as_ref().expect("rows are of a batch");
-    let marks = join.join_type.marks().then(|| {
+    let marks = spec.join_type.marks().then(|| {
         let marked = |at: usize| pairing.matched.get(probe[at] as usize);
         BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
     });
     let probe_rows = ProbeRows::of(run, probe);
-    let build_rows = if join.join_type.nulls(join.build_side) {
+    let build_rows = if spec.join_type.nulls(spec.build_side) {
         table.inside.chunks.rows_or_nulls(build)
     } else {
         table.inside.chunks.rows(build)
     };
     let arrays = table.pair_sources.iter().map(|source| match (*source, &marks) {
         (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
-        (Source::Column(side, column), _) if side == join.build_side => match &inline {
+        (Source::Column(side, column), _) if side == spec.build_side => match &inline {
             Some(values) => Ok(values.clone()),
             None => table.inside.chunks.gather(column, &build_rows),
         },
@@ -82,20 +82,20 @@ pub(crate) fn alone(
     rows: Vec<Row>,
     mark: impl Fn(Row) -> bool,
 ) -> Result<RecordBatch, JoinError> {
-    let join = &table.join;
+    let spec = &table.spec;
     let count = rows.len();
-    let marks = join
+    let marks = spec
         .join_type
         .marks()
         .then(|| BooleanArray::new(BooleanBuffer::collect_bool(count, |at| mark(rows[at])), None));
     let rows = table.inside.chunks.rows(rows);
-    let arrays = join.layout.sources.iter().map(|source| match (*source, &marks) {
+    let arrays = spec.layout.sources.iter().map(|source| match (*source, &marks) {
         (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
-        (Source::Column(side, column), _) if side == join.build_side => {
+        (Source::Column(side, column), _) if side == spec.build_side => {
             table.inside.chunks.gather(column, &rows)
         }
         (Source::Column(side, column), _) => {
-            Ok(new_null_array(join.schema_of(side).field(column).data_type(), count))
+            Ok(new_null_array(spec.schema_of(side).field(column).data_type(), count))
         }
         (Source::Mark, None) => unreachable!("only mark joins have marks"),
     });
@@ -105,22 +105,22 @@ pub(crate) fn alone(
 
 /// Probe rows as they come out alone, by row of a batch, and whether each has a match.
 pub(crate) fn probe_alone(
-    join: &HashJoin,
+    spec: &JoinSpec,
     batch: &RecordBatch,
     wanted: &BooleanArray,
     marks: &BooleanArray,
 ) -> Result<RecordBatch, JoinError> {
     let count = wanted.true_count();
-    let arrays = join.layout.sources.iter().map(|source| match *source {
+    let arrays = spec.layout.sources.iter().map(|source| match *source {
         Source::Mark => filter(marks, wanted),
-        Source::Column(side, column) if side == join.build_side => {
-            Ok(new_null_array(join.schema_of(side).field(column).data_type(), count))
+        Source::Column(side, column) if side == spec.build_side => {
+            Ok(new_null_array(spec.schema_of(side).field(column).data_type(), count))
         }
         Source::Column(_, column) => filter(batch.column(column), wanted),
     });
     let arrays = arrays.collect::<Result<_, ArrowError>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(count));
-    Ok(RecordBatch::try_new_with_options(join.schema(), arrays, &options)?)
+    Ok(RecordBatch::try_new_with_options(spec.schema(), arrays, &options)?)
 }
 
 fn batch_of(
@@ -129,7 +129,7 @@ fn batch_of(
     rows: usize,
 ) -> Result<RecordBatch, JoinError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(table.join.schema(), arrays, &options)?)
+    Ok(RecordBatch::try_new_with_options(table.spec.schema(), arrays, &options)?)
 }
 
 /// What a filter says of pairs.

@@ -15,7 +15,7 @@ use arrow_schema::{ArrowError, DataType};
 use workahead_walks::bucket::parts::Scattered;
 use workahead_walks::direct::shared::Shared;
 
-use crate::HashJoin;
+use crate::JoinSpec;
 use crate::entries::Entries;
 use crate::join_type::Alone;
 use crate::layout::Source;
@@ -52,18 +52,18 @@ pub(crate) struct Inline {
 impl Inline {
     /// The build column that a join's entries could hold: the only one that is gathered, if its
     /// values are at most eight bytes.
-    pub(crate) fn column(join: &HashJoin) -> Option<usize> {
-        let emits = join.emits();
+    pub(crate) fn column(spec: &JoinSpec) -> Option<usize> {
+        let emits = spec.emits();
         let only_pairs = emits.pairs && (emits.probe, emits.build) == (Alone::Never, Alone::Never);
-        if !only_pairs || join.filter.is_some() {
+        if !only_pairs || spec.filter.is_some() {
             return None;
         }
-        let mut columns = join.pair_sources().into_iter().filter_map(|source| match source {
-            Source::Column(side, column) if side == join.build_side => Some(column),
+        let mut columns = spec.pair_sources().into_iter().filter_map(|source| match source {
+            Source::Column(side, column) if side == spec.build_side => Some(column),
             _ => None,
         });
         let column = columns.next()?;
-        let data_type = join.schema_of(join.build_side).field(column).data_type();
+        let data_type = spec.schema_of(spec.build_side).field(column).data_type();
         let narrow = matches!(data_type.primitive_width(), Some(1 | 2 | 4 | 8));
         (narrow && columns.all(|other| other == column)).then_some(column)
     }
@@ -151,7 +151,7 @@ mod tests {
         prober.end().unwrap();
         outputs.extend(std::iter::from_fn(|| prober.next_output().unwrap()));
         assert!(outputs.iter().all(|output| output.num_rows() <= 77));
-        concat_batches(&table.join().schema(), &outputs).unwrap()
+        concat_batches(&table.spec().schema(), &outputs).unwrap()
     }
 
     fn numbers<T: ArrowPrimitiveType>(of: impl Fn(usize) -> T::Native) -> ArrayRef {

@@ -1,45 +1,16 @@
-//! A join, described: inputs, keys, type, options.
+//! A join, described step by step, and started.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
-use workahead_machine::pages::{Pages, Pool as PagePool, Supply};
+use arrow_schema::{Schema, SchemaRef};
+use workahead_machine::pages::{Pages, Pool as PagePool};
 
-use crate::SpillDirectory;
-use crate::build_side::BuildSide;
-use crate::join_type::{Alone, Emits};
-use crate::keys::{self, Mapping, MappingKind, Reader};
-use crate::layout::{Layout, Source};
+use crate::keys;
+use crate::layout::Layout;
+use crate::spec::JoinSpec;
 use crate::{Caches, Design, Filter, JoinError, JoinType, MemoryPool, NullEquality, Pool};
-
-/// A side of a join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Its columns come first.
-    Left,
-    /// Its columns come after.
-    Right,
-}
-
-impl Side {
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Left => Self::Right,
-            Self::Right => Self::Left,
-        }
-    }
-
-    /// `left` or `right`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Left => "left",
-            Self::Right => "right",
-        }
-    }
-}
+use crate::{Side, SpillDirectory};
 
 /// A hash join of two inputs where their keys are equal.
 ///
@@ -49,28 +20,14 @@ impl Side {
 /// [spills](Self::with_spill): [`Prober::spills`](crate::Prober::spills).
 #[derive(Debug, Clone)]
 pub struct HashJoin {
-    left: SchemaRef,
-    right: SchemaRef,
-    on: Vec<(usize, usize)>,
-    keys: [Reader; 2],
-    pub(crate) join_type: JoinType,
-    pub(crate) null_aware: bool,
-    pub(crate) filter: Option<Filter>,
-    suffix: String,
-    projection: Option<Vec<usize>>,
-    pub(crate) layout: Layout,
-    pub(crate) build_side: Side,
-    pub(crate) design: Design,
-    pub(crate) caches: Caches,
-    /// Of an output batch: as asked for, or by the caches and the columns.
-    pub(crate) batch_rows: usize,
-    asked_batch_rows: Option<usize>,
-    pub(crate) pages: Supply,
-    pub(crate) memory: Arc<dyn MemoryPool>,
-    pub(crate) spill: Option<Arc<SpillDirectory>>,
-    pub(crate) probers: usize,
-    /// All bits, but in tests.
-    pub(crate) hash_mask: u64,
+    pub(crate) spec: JoinSpec,
+}
+
+impl Deref for HashJoin {
+    type Target = JoinSpec;
+    fn deref(&self) -> &JoinSpec {
+        &self.spec
+    }
 }
 
 impl HashJoin {
@@ -89,7 +46,7 @@ impl HashJoin {
         let suffix = "_right".to_owned();
         let layout = Layout::new(&left, &right, join_type, &suffix);
         let batch_rows = Caches::ASSUMED.batch_rows(&layout.schema);
-        Ok(Self {
+        let spec = JoinSpec {
             left,
             right,
             on: on.to_vec(),
@@ -110,7 +67,8 @@ impl HashJoin {
             spill: None,
             probers: 1,
             hash_mask: u64::MAX,
-        })
+        };
+        Ok(Self { spec })
     }
 
     /// The same with keys by their names.
@@ -130,8 +88,9 @@ impl HashJoin {
 
     /// Builds on a side: the one with fewer rows, as a rule.
     #[must_use]
-    pub fn with_build_side(self, build_side: Side) -> Self {
-        Self { build_side, ..self }
+    pub fn with_build_side(mut self, build_side: Side) -> Self {
+        self.spec.build_side = build_side;
+        self
     }
 
     /// Says whether null keys are equal. A null-aware join decides about nulls itself.
@@ -139,10 +98,11 @@ impl HashJoin {
     /// # Panics
     /// Never: the keys were compared when the join was made.
     #[must_use]
-    pub fn with_null_equality(self, null_equality: NullEquality) -> Self {
+    pub fn with_null_equality(mut self, null_equality: NullEquality) -> Self {
         let equal = null_equality == NullEquality::NullEqualsNull && !self.null_aware;
         let keys = keys::readers(&self.left, &self.right, &self.on, equal);
-        Self { keys: keys.expect("the keys were compared before"), ..self }
+        self.spec.keys = keys.expect("the keys were compared before");
+        self
     }
 
     /// Makes an anti join that of `NOT IN`: one null key on the other side, and no row comes out; a
@@ -160,20 +120,22 @@ impl HashJoin {
         if self.filter.is_some() {
             return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
         }
-        let plain = self.with_null_equality(NullEquality::NullEqualsNothing);
-        Ok(Self { null_aware: true, ..plain })
+        let mut aware = self.with_null_equality(NullEquality::NullEqualsNothing);
+        aware.spec.null_aware = true;
+        Ok(aware)
     }
 
     /// Takes only pairs that a filter wants.
     ///
     /// # Errors
     /// When the filter's columns are not those of the inputs, or the join is null-aware.
-    pub fn with_filter(self, filter: Filter) -> Result<Self, JoinError> {
+    pub fn with_filter(mut self, filter: Filter) -> Result<Self, JoinError> {
         if self.null_aware {
             return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
         }
-        filter.check(&self)?;
-        Ok(Self { filter: Some(filter), ..self })
+        filter.check(self.schema_of(Side::Left), self.schema_of(Side::Right))?;
+        self.spec.filter = Some(filter);
+        Ok(self)
     }
 
     /// Puts out only some columns, by their positions in the unprojected output; none at all for
@@ -182,39 +144,32 @@ impl HashJoin {
     /// # Errors
     /// When there is no such column.
     pub fn with_projection(self, columns: Vec<usize>) -> Result<Self, JoinError> {
-        let unprojected = self.unprojected();
-        let Some(layout) = unprojected.projected(&columns) else {
-            let columns = format!("{columns:?}");
-            return Err(JoinError::Projection { columns, most: unprojected.sources.len() });
-        };
-        Ok(Self { projection: Some(columns), layout, ..self }.sized())
+        Ok(Self { spec: self.spec.with_projection(columns)? })
     }
 
     /// Gives clashing names of the right side another suffix.
     #[must_use]
     pub fn with_suffix(mut self, suffix: &str) -> Self {
-        suffix.clone_into(&mut self.suffix);
+        suffix.clone_into(&mut self.spec.suffix);
         let unprojected = self.unprojected();
         let projected = self.projection.as_ref().and_then(|kept| unprojected.projected(kept));
-        Self { layout: projected.unwrap_or(unprojected), ..self }
+        self.spec.layout = projected.unwrap_or(unprojected);
+        self
     }
 
     /// Keeps keys in a table of a design.
     #[must_use]
-    pub fn with_design(self, design: Design) -> Self {
-        Self { design, ..self }
+    pub fn with_design(mut self, design: Design) -> Self {
+        self.spec.design = design;
+        self
     }
 
     /// Chooses by these caches.
     #[must_use]
-    pub fn with_caches(self, caches: Caches) -> Self {
-        Self { caches, ..self }.sized()
-    }
-
-    /// The caches by which it chooses.
-    #[must_use]
-    pub fn caches(&self) -> Caches {
-        self.caches
+    pub fn with_caches(mut self, caches: Caches) -> Self {
+        self.spec.caches = caches;
+        self.spec = self.spec.sized();
+        self
     }
 
     /// Makes output batches of at most so many rows, and puts together those with much fewer. Else
@@ -223,151 +178,52 @@ impl HashJoin {
     /// # Panics
     /// If `batch_rows` is zero or more than 2³¹.
     #[must_use]
-    pub fn with_batch_rows(self, batch_rows: usize) -> Self {
+    pub fn with_batch_rows(mut self, batch_rows: usize) -> Self {
         assert!((1..=1 << 31).contains(&batch_rows), "a batch can't have {batch_rows} rows");
-        Self { asked_batch_rows: Some(batch_rows), ..self }.sized()
-    }
-
-    fn sized(self) -> Self {
-        let by_caches = || self.caches.batch_rows(&self.layout.schema);
-        Self { batch_rows: self.asked_batch_rows.unwrap_or_else(by_caches), ..self }
-    }
-
-    /// Most rows of an output batch.
-    #[must_use]
-    pub fn batch_rows(&self) -> usize {
-        self.batch_rows
-    }
-
-    /// Rows that batches of the probe side are best of. [`run`](crate::run) cuts longer ones.
-    #[must_use]
-    pub fn probe_batch_rows(&self) -> usize {
-        self.caches.batch_rows(self.schema_of(self.build_side.other()))
+        self.spec.asked_batch_rows = Some(batch_rows);
+        self.spec = self.spec.sized();
+        self
     }
 
     /// Puts the table on pages of a kind.
     #[must_use]
-    pub fn with_pages(self, pages: Pages) -> Self {
-        Self { pages: self.pages.with_pages(pages), ..self }
+    pub fn with_pages(mut self, pages: Pages) -> Self {
+        self.spec.pages = self.spec.pages.with_pages(pages);
+        self
     }
 
     /// Takes tables and columns from a pool, and gives them back to it for the next join: the first
     /// touch of fresh memory can cost more than the join. What the pool keeps is its own: it is not
     /// charged to the [memory](Self::with_memory) of any join.
     #[must_use]
-    pub fn with_page_pool(self, pool: PagePool) -> Self {
-        Self { pages: self.pages.with_pool(pool), ..self }
+    pub fn with_page_pool(mut self, pool: PagePool) -> Self {
+        self.spec.pages = self.spec.pages.with_pool(pool);
+        self
     }
 
     /// Builds large tables with so many threads, and leaves room for as many probers where memory
     /// is limited.
     #[must_use]
-    pub fn with_probers(self, probers: usize) -> Self {
-        Self { probers: probers.max(1), ..self }
+    pub fn with_probers(mut self, probers: usize) -> Self {
+        self.spec.probers = probers.max(1);
+        self
     }
 
     /// Charges everything to a pool. Without a [spill directory](Self::with_spill), a join that
     /// does not fit is an error.
     #[must_use]
-    pub fn with_memory(self, memory: Arc<dyn MemoryPool>) -> Self {
-        Self { memory, ..self }
+    pub fn with_memory(mut self, memory: Arc<dyn MemoryPool>) -> Self {
+        self.spec.memory = memory;
+        self
     }
 
     /// Takes what does not fit into memory to files in a directory: partitions of both sides, by a
     /// hash of the key, each joined later on its own (hybrid hash join: Shapiro, TODS 1986). The
     /// order of the probe side is not kept then.
     #[must_use]
-    pub fn with_spill(self, directory: Arc<SpillDirectory>) -> Self {
-        Self { spill: Some(directory), ..self }
-    }
-
-    pub(crate) fn emits(&self) -> Emits {
-        self.join_type.emits(self.build_side)
-    }
-
-    /// Where the columns of pairs come from. A key of the build side is the probe's own where both
-    /// are of one type and every probe row that comes out has a match: it lies there in order,
-    /// while the build side's is read at random.
-    pub(crate) fn pair_sources(&self) -> Vec<Source> {
-        let (side, emits) = (self.build_side, self.emits());
-        let matched = emits.pairs && emits.probe == Alone::Never;
-        let own = |source: &Source| match *source {
-            Source::Column(of, column) if of == side && matched => self.probe_key(column),
-            _ => None,
-        };
-        self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
-    }
-
-    /// The probe side's key that a build column always equals, if they look the same too.
-    fn probe_key(&self, column: usize) -> Option<Source> {
-        let (build, probe) = (self.build_side, self.build_side.other());
-        let of = |on: &(usize, usize), side| if side == Side::Left { on.0 } else { on.1 };
-        let on = self.on.iter().find(|on| of(on, build) == column)?;
-        let key = of(on, probe);
-        let [build, own] = [(build, column), (probe, key)]
-            .map(|(side, column)| self.schema_of(side).field(column).data_type());
-        (build == own && !own.is_nested() && !matches!(own, DataType::Dictionary(..)))
-            .then_some(Source::Column(probe, key))
-    }
-
-    /// What comes out.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        self.layout.schema.clone()
-    }
-
-    /// What goes in on a side.
-    #[must_use]
-    pub fn schema_of(&self, side: Side) -> &SchemaRef {
-        match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
-        }
-    }
-
-    /// Which rows come out.
-    #[must_use]
-    pub fn join_type(&self) -> JoinType {
-        self.join_type
-    }
-
-    /// Starts the build side.
-    #[must_use]
-    pub fn build(&self) -> BuildSide {
-        BuildSide::new(self)
-    }
-
-    pub(crate) fn keys(&self, side: Side) -> &Reader {
-        &self.keys[usize::from(side == Side::Right)]
-    }
-
-    pub(crate) fn mapping(&self, kind: MappingKind) -> Mapping {
-        Mapping { hash_mask: self.hash_mask, ..Mapping::new(kind) }
-    }
-
-    fn unprojected(&self) -> Layout {
-        Layout::new(&self.left, &self.right, self.join_type, &self.suffix)
-    }
-
-    /// Refuses a batch of other columns than those of a side.
-    pub(crate) fn check(&self, side: Side, batch: &Schema) -> Result<(), JoinError> {
-        let announced = self.schema_of(side).fields();
-        let same = batch.fields().len() == announced.len()
-            && batch
-                .fields()
-                .iter()
-                .zip(announced)
-                .all(|(found, announced)| found.data_type() == announced.data_type());
-        if same {
-            return Ok(());
-        }
-        let shown = |schema: &Schema| {
-            let fields = schema.fields().iter();
-            let fields = fields.map(|field| format!("{} {}", field.name(), field.data_type()));
-            fields.collect::<Vec<_>>().join(", ")
-        };
-        let expected = shown(self.schema_of(side));
-        Err(JoinError::Schema { found: shown(batch), expected })
+    pub fn with_spill(mut self, directory: Arc<SpillDirectory>) -> Self {
+        self.spec.spill = Some(directory);
+        self
     }
 }
 

@@ -34,7 +34,7 @@ impl Leftover {
     /// The next output batch, `None` when there are no more.
     pub(crate) fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         let mut rows = Vec::new();
-        while self.next < self.rows && rows.len() < self.table.join.batch_rows {
+        while self.next < self.rows && rows.len() < self.table.spec.batch_rows {
             if self.comes_out(self.next) {
                 rows.push(self.next as Row);
             }
@@ -84,7 +84,7 @@ fn spread(table: &Resident, matched: &mut OwnFlags) {
 fn unless_unknown(table: &Resident) -> usize {
     let rows = table.rows;
     match table.facts.probed() {
-        _ if !table.join.null_aware => rows.all(),
+        _ if !table.spec.null_aware => rows.all(),
         (_, true) => 0,
         (true, false) => rows.keyed + rows.impossible,
         (false, false) => rows.all(),

@@ -20,6 +20,30 @@ pub(crate) const WORD_BYTES: usize = 8;
 /// Bytes of scratch for a row whose key is being read: a few words.
 const SCRATCH_BYTES: usize = 6 * WORD_BYTES;
 
+/// Bytes of hits, schedules and answers, however long the batches are.
+pub(crate) const PROBER_BYTES: usize = 64 << 10;
+/// Bytes of a probe row's key, as it is read and mapped, and of its flags.
+const PROBED_BYTES: usize = 48;
+/// Bytes of a pair, answered, found and put out.
+const PAIR_BYTES: usize = 24;
+
+/// What batches of the probe side are like.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probed {
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+}
+
+impl Probed {
+    /// Memory of a prober of such batches, by the rows of an output batch and the bytes of a build
+    /// row.
+    pub(crate) fn bytes(self, batch_rows: usize, build_row_bytes: usize) -> usize {
+        // An output, and what is put together of several.
+        let output_row_bytes = PAIR_BYTES + 2 * (build_row_bytes + self.row_bytes);
+        PROBER_BYTES + self.rows * PROBED_BYTES + batch_rows * output_row_bytes
+    }
+}
+
 /// Sizes from which the bytes follow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {

@@ -13,7 +13,6 @@ use std::task::Poll;
 
 use arrow_array::RecordBatch;
 
-use crate::batch::pieces;
 use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
 
 /// What is wanted of the rows.
@@ -44,7 +43,7 @@ pub(crate) struct Probes {
 
 impl Probes {
     pub(crate) fn new(table: &Arc<JoinTable>, wanted: Wanted) -> Self {
-        let piece_rows = table.join().probe_batch_rows();
+        let piece_rows = table.spec().probe_batch_rows();
         let (prober, pieces) = (Prober::new(table.clone()), Vec::new());
         Self { prober, wanted, input: Input::Open, piece_rows, pieces }
     }
@@ -61,16 +60,15 @@ impl Probes {
         }
         if let Some(piece) = self.pieces.pop() {
             match self.wanted {
-                Wanted::Rows => self.prober.probe(piece)?,
-                Wanted::Count => drop(self.prober.count(&piece)?),
+                Wanted::Rows => self.prober.start(vec![piece])?,
+                Wanted::Count => drop(self.prober.count_pieces(vec![piece])?),
             }
             return Ok(Progress::Working);
         }
         match self.input {
             Input::Open => match next_batch()? {
                 Poll::Ready(Some(batch)) => {
-                    self.pieces.extend(pieces(&batch, self.piece_rows));
-                    self.pieces.reverse();
+                    self.pieces = self.prober.accept(&batch, self.piece_rows)?;
                 }
                 Poll::Ready(None) => self.input = Input::Over,
                 Poll::Pending => {}

@@ -108,8 +108,7 @@ impl Pairing {
         self.few_hit = hits * FEW_HIT < self.keys.words().len();
         self.matched_before = self.metrics.matched_rows;
         let side = table.build_side().other();
-        table.join.check(side, batch.schema_ref())?;
-        table.join.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
+        table.spec.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
         self.sifting.sift(table, &mut self.keys, &mut self.metrics);
         self.lookup.start(self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);
@@ -138,7 +137,7 @@ impl Pairing {
     /// nothing.
     pub(crate) fn fill(&mut self, table: &Resident) -> Result<bool, JoinError> {
         self.out.clear();
-        let room = table.join.batch_rows;
+        let room = table.spec.batch_rows;
         // What is left of a chunk that was sieved is not worth another one.
         let enough = if table.sieves() { room.div_ceil(2) } else { room };
         while !self.done && self.out.len() < enough {
@@ -168,7 +167,7 @@ impl Pairing {
     /// Counts what comes out of the batch, without making it.
     pub(crate) fn count(&mut self, table: &Resident) -> Result<u64, JoinError> {
         let mut rows = 0;
-        if table.sieves() || table.join.null_aware {
+        if table.sieves() || table.spec.null_aware {
             while self.fill(table)? {
                 rows += self.out.len() as u64;
             }
@@ -236,7 +235,7 @@ impl Pairing {
             self.next_hit = self.hits.len();
             return Ok(());
         }
-        let room = table.join.batch_rows;
+        let room = table.spec.batch_rows;
         if !sieves && !Self::merges(table) {
             let mut out = std::mem::take(&mut self.out);
             self.expand::<PROVEN>(table, &mut out, room);

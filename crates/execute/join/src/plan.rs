@@ -7,9 +7,8 @@ use crate::design::NO_INTEGERS;
 use crate::filtering::Filtering;
 use crate::join_type::Alone;
 use crate::keys::MappingKind;
-use crate::needs::{Needs, WORD_BYTES};
-use crate::prober::Probed;
-use crate::{Choice, Design, HashJoin, Side};
+use crate::needs::{Needs, Probed, WORD_BYTES};
+use crate::{Choice, Design, JoinSpec, Side};
 
 /// Bytes of a key's text or row, where nothing is known of it.
 const KEY_BYTES: usize = 2 * WORD_BYTES;
@@ -46,7 +45,7 @@ pub struct Foreseen {
     pub key_spans: Vec<Option<u64>>,
 }
 
-impl HashJoin {
+impl JoinSpec {
     /// What this join would do with such a build side.
     #[must_use]
     pub fn plan(&self, foreseen: &Foreseen) -> Plan {
@@ -90,7 +89,7 @@ impl HashJoin {
         let buckets = || Table::bytes_for(needs.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
         needs.table_bytes = dense.unwrap_or(0);
-        let prober = Probed { rows: PROBED_ROWS, row_bytes }.bytes(self, row_bytes);
+        let prober = Probed { rows: PROBED_ROWS, row_bytes }.bytes(self.batch_rows, row_bytes);
         let peak_bytes = payload_bytes + needs.bytes() + self.probers * prober;
         let mut choice = planned.unless_hashed(hashed);
         if let (Design::Buckets, false, Some(hits)) =
@@ -117,7 +116,7 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
     use super::*;
-    use crate::{JoinTable, JoinType, Pool};
+    use crate::{HashJoin, JoinTable, JoinType, Pool};
 
     const ROWS: usize = 100_000;
 

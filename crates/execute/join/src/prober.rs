@@ -10,7 +10,7 @@
 //! matches are collected until there are enough or the input ends.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_select::coalesce::BatchCoalescer;
@@ -18,74 +18,14 @@ use arrow_select::coalesce::BatchCoalescer;
 use crate::batch::pieces;
 use crate::gather;
 use crate::join_type::Alone;
+use crate::needs::{PROBER_BYTES, Probed};
 use crate::pairing::Pairing;
 use crate::resident::Resident;
 use crate::spill::ProbeFiles;
-use crate::{HashJoin, JoinError, JoinTable, Remaining, Reservation};
+use crate::{JoinError, JoinTable, ProbeMetrics, Remaining, Reservation};
 
 /// Outputs of less than this part of a batch are put together.
 const FEW: usize = 4;
-
-/// Bytes of hits, schedules and answers, however long the batches are.
-const PROBER_BYTES: usize = 64 << 10;
-/// Bytes of a probe row's key, as it is read and mapped, and of its flags.
-const PROBED_BYTES: usize = 48;
-/// Bytes of a pair, answered, found and put out.
-const PAIR_BYTES: usize = 24;
-
-/// What batches of the probe side are like.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Probed {
-    pub(crate) rows: usize,
-    pub(crate) row_bytes: usize,
-}
-
-impl Probed {
-    /// Memory of a prober of such batches, if build rows have so many bytes.
-    pub(crate) fn bytes(self, join: &HashJoin, build_row_bytes: usize) -> usize {
-        // An output, and what is put together of several.
-        let output_row_bytes = PAIR_BYTES + 2 * (build_row_bytes + self.row_bytes);
-        PROBER_BYTES + self.rows * PROBED_BYTES + join.batch_rows * output_row_bytes
-    }
-}
-
-/// What a prober has done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProbeMetrics {
-    /// Rows of the probe side.
-    pub probe_rows: u64,
-    /// Of them, those with a match.
-    pub matched_rows: u64,
-    /// Of the probe side, those asked of a filter before the table.
-    pub sifted_rows: u64,
-    /// Rows of the result.
-    pub output_rows: u64,
-    /// Reading keys and looking them up.
-    pub lookup_time: Duration,
-    /// Pairing rows, filtering pairs and gathering output columns.
-    pub gather_time: Duration,
-    /// Writing rows of spilled partitions and reading them back.
-    pub spill_time: Duration,
-    /// Building tables of spilled partitions.
-    pub build_time: Duration,
-}
-
-impl ProbeMetrics {
-    /// The sum of two probers' metrics.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            probe_rows: self.probe_rows + other.probe_rows,
-            matched_rows: self.matched_rows + other.matched_rows,
-            sifted_rows: self.sifted_rows + other.sifted_rows,
-            output_rows: self.output_rows + other.output_rows,
-            lookup_time: self.lookup_time + other.lookup_time,
-            gather_time: self.gather_time + other.gather_time,
-            spill_time: self.spill_time + other.spill_time,
-            build_time: self.build_time + other.build_time,
-        }
-    }
-}
 
 /// Joins probe batches with a table. One a thread.
 pub struct Prober {
@@ -109,9 +49,9 @@ impl Prober {
     /// If all expected probers of a table that [spills](JoinTable::spills) have ended.
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
-        let join = table.join();
-        let outputs = BatchCoalescer::new(join.schema(), join.batch_rows)
-            .with_biggest_coalesce_batch_size(Some(join.batch_rows / FEW));
+        let spec = table.spec();
+        let outputs = BatchCoalescer::new(spec.schema(), spec.batch_rows)
+            .with_biggest_coalesce_batch_size(Some(spec.batch_rows / FEW));
         let resident = table.resident();
         assert!(resident.is_some(), "a table that spills is gone when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
@@ -129,20 +69,37 @@ impl Prober {
     /// # Panics
     /// If the batch before is not finished, or this one has 2³² rows or more.
     pub fn probe(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
+        let pieces = self.accept(&batch, usize::MAX)?;
+        self.start(pieces)
+    }
+
+    /// Checks a batch and cuts it into pieces of at most so many rows, or of as many as memory
+    /// allows: the last piece first, as [`start`](Self::start) takes them.
+    pub(crate) fn accept(
+        &mut self,
+        batch: &RecordBatch,
+        rows_max: usize,
+    ) -> Result<Vec<RecordBatch>, JoinError> {
         let resident = self.resident.as_ref().expect("a prober that has ended takes no batch");
-        assert!(self.is_idle(), "the batch before has output left");
-        let (join, side) = (&resident.join, resident.build_side().other());
-        join.check(side, batch.schema_ref())?;
-        if join.null_aware {
-            let nulls = join.keys(side).nulls(&batch).is_some();
+        let (spec, side) = (&resident.spec, resident.build_side().other());
+        spec.check(side, batch.schema_ref())?;
+        if spec.null_aware {
+            let nulls = spec.keys(side).nulls(batch).is_some();
             resident.facts.probe(batch.num_rows(), nulls);
         }
         self.pairing.metrics.probe_rows += batch.num_rows() as u64;
         // Matches are noted by their places in the batch.
         let whole = resident.emits.probe == Alone::Noted;
-        let rows = if whole { usize::MAX } else { self.table.piece_rows(&batch) };
-        self.pieces = pieces(&batch, rows).collect();
-        self.pieces.reverse();
+        let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
+        let mut pieces: Vec<_> = pieces(batch, rows).collect();
+        pieces.reverse();
+        Ok(pieces)
+    }
+
+    /// Starts pieces of a batch that was [accepted](Self::accept), the last one first.
+    pub(crate) fn start(&mut self, pieces: Vec<RecordBatch>) -> Result<(), JoinError> {
+        assert!(self.is_idle(), "the batch before has output left");
+        self.pieces = pieces;
         self.start_piece().map(drop)
     }
 
@@ -178,7 +135,7 @@ impl Prober {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
         let probed = Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        probed.bytes(&resident.join, resident.row_bytes()) + routed
+        probed.bytes(resident.spec.batch_rows, resident.row_bytes()) + routed
     }
 
     /// The next output batch, `None` when the probe batch is finished. Batches with few rows are
@@ -202,7 +159,7 @@ impl Prober {
             let output = gather::output(resident, &mut self.pairing)?;
             let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
             self.table.charge(&mut self.memory, bytes)?;
-            if output.num_rows() > self.table.join().batch_rows / FEW {
+            if output.num_rows() > self.table.spec().batch_rows / FEW {
                 // Not to be copied just to be merged with a few rows before it.
                 self.outputs.finish_buffered_batch()?;
             }
@@ -251,7 +208,13 @@ impl Prober {
     /// # Panics
     /// As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
-        self.probe(batch.clone())?;
+        let pieces = self.accept(batch, usize::MAX)?;
+        self.count_pieces(pieces)
+    }
+
+    /// The same for pieces of a batch that was [accepted](Self::accept).
+    pub(crate) fn count_pieces(&mut self, pieces: Vec<RecordBatch>) -> Result<u64, JoinError> {
+        self.start(pieces)?;
         let mut rows = 0;
         while let (Some(resident), true) = (&self.resident, self.pairing.batch.is_some()) {
             rows += self.pairing.count(resident)?;

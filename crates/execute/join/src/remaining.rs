@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::join_type::Alone;
 use crate::leftover::Leftover;
 use crate::spill::{Pair, PairJoin};
-use crate::{HashJoin, JoinError, JoinTable, ProbeMetrics};
+use crate::{JoinError, JoinSpec, JoinTable, ProbeMetrics};
 
 /// What a bounded piece of work came to.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub enum Progress {
 
 /// The rest of a join.
 pub struct Remaining {
-    join: HashJoin,
+    spec: Arc<JoinSpec>,
     context: Context,
     /// Of the table in memory, which is freed with it.
     leftover: Option<Leftover>,
@@ -67,7 +67,7 @@ impl Remaining {
         let resident = resident.filter(|resident| alone(resident.emits.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
         Self {
-            join: table.join().clone(),
+            spec: table.spec.clone(),
             context: table.context.clone(),
             leftover: resident.map(Leftover::new),
             crew: Arc::new(Mutex::new(Crew { pairs: pairs.into(), working: 1, free: usize::MAX })),
@@ -140,7 +140,7 @@ impl Remaining {
         drop(crew);
         let context = self.context.with_share(share);
         let again = more.then(|| pair.clone());
-        match PairJoin::new(&self.join, &context, pair) {
+        match PairJoin::new(&self.spec, &context, pair) {
             Ok(join) => self.current = Some(Current { join: Box::new(join), again }),
             Err(JoinError::LimitTooSmall { .. }) if more => self.put_back(again),
             Err(error) => return Err(error),
@@ -188,7 +188,7 @@ impl Remaining {
     /// memory are only added to the metrics.
     pub(crate) fn only_count(&mut self) -> Result<(), JoinError> {
         self.metrics.output_rows += self.leftover.take().map_or(0, Leftover::count);
-        self.join = self.join.clone().with_projection(Vec::new())?;
+        self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Remaining {
         (crew.working, crew.free) = (threads, self.context.free());
         drop(crew);
         let part = |_| Self {
-            join: self.join.clone(),
+            spec: self.spec.clone(),
             context: self.context.clone(),
             leftover: None,
             crew: self.crew.clone(),

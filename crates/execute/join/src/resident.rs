@@ -16,7 +16,7 @@ use crate::join_type::{Alone, Emits};
 use crate::keys::Mapping;
 use crate::keys::store::KeyStore;
 use crate::layout::Source;
-use crate::{Choice, HashJoin, Reservation, Side};
+use crate::{Choice, JoinSpec, Reservation, Side};
 
 /// How many build rows there are of each kind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +57,7 @@ pub(crate) struct Inside {
 
 /// A built table, for any number of probers on any thread.
 pub(crate) struct Resident {
-    pub(crate) join: HashJoin,
+    pub(crate) spec: Arc<JoinSpec>,
     pub(crate) inside: Inside,
     pub(crate) emits: Emits,
     pub(crate) pair_sources: Vec<Source>,
@@ -77,26 +77,26 @@ pub(crate) struct Resident {
 
 impl Resident {
     pub(crate) fn new(
-        join: HashJoin,
+        spec: Arc<JoinSpec>,
         inside: Inside,
         rows: Rows,
         facts: Arc<Facts>,
         memory: Reservation,
     ) -> Self {
-        let (emits, pair_sources) = (join.emits(), join.pair_sources());
-        let sieves = inside.collides || join.filter.is_some();
+        let (emits, pair_sources) = (spec.emits(), spec.pair_sources());
+        let sieves = inside.collides || spec.filter.is_some();
         let group_bits = if sieves { 0 } else { inside.groups.len() };
         let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
         let hashed = inside.store.is_some();
         let choice = inside.design.clone().unless_hashed(hashed);
         // A word that is a hash is looked up with what it is a hash of.
         let filtering = match inside.table.buckets() {
-            Some(table) if !hashed => Filtering::of(&join, table),
+            Some(table) if !hashed => Filtering::of(&spec, table),
             _ => None,
         };
         let payload_bytes = inside.chunks.bytes();
         Self {
-            join,
+            spec,
             inside,
             emits,
             pair_sources,
@@ -112,7 +112,7 @@ impl Resident {
 
     /// Whether a hit does not prove a pair: each must be looked at.
     pub(crate) fn sieves(&self) -> bool {
-        self.inside.collides || self.join.filter.is_some()
+        self.inside.collides || self.spec.filter.is_some()
     }
 
     /// The bit of an entry's rows, where a hit proves all its pairs.
@@ -126,7 +126,7 @@ impl Resident {
 
     /// The side it was built from.
     pub(crate) fn build_side(&self) -> Side {
-        self.join.build_side
+        self.spec.build_side
     }
 
     /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.

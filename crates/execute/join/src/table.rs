@@ -9,11 +9,11 @@ use arrow_array::RecordBatch;
 use crate::context::Context;
 use crate::resident::Resident;
 use crate::spill::{AllKept, Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
-use crate::{Choice, HashJoin, JoinError, MemoryPool, Reservation, Side, SpillMetrics};
+use crate::{Choice, JoinError, JoinSpec, MemoryPool, Reservation, Side, SpillMetrics};
 
 /// A built table: for any number of [`Prober`](crate::Prober)s on any thread.
 pub struct JoinTable {
-    join: HashJoin,
+    pub(crate) spec: Arc<JoinSpec>,
     pub(crate) context: Context,
     /// Gone when the last prober has ended and the spilled partitions need the memory.
     resident: Mutex<Option<Arc<Resident>>>,
@@ -63,12 +63,12 @@ impl Spilled {
 
     /// What a prober needs to put rows of these partitions by.
     pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
-        let (join, context) = (&table.join, &table.context);
-        let side = join.build_side.other();
-        let router = Router::new(join, side, self.bits_used, self.sizes.bits);
+        let (spec, context) = (&table.spec, &table.context);
+        let side = spec.build_side.other();
+        let router = Router::new(spec, side, self.bits_used, self.sizes.bits);
         let to = (self.sizes, self.kept.clone());
         let directory = context.spill.as_ref()?;
-        Some(ProbeFiles::new(join, context, directory, (router, self.which.clone()), to))
+        Some(ProbeFiles::new(spec, context, directory, (router, self.which.clone()), to))
     }
 
     /// Takes the files that a prober wrote.
@@ -108,7 +108,7 @@ impl JoinTable {
             busy: Duration::ZERO,
         };
         Self {
-            join: resident.join.clone(),
+            spec: resident.spec.clone(),
             context,
             resident: Mutex::new(Some(Arc::new(resident))),
             spilled: None,
@@ -139,7 +139,7 @@ impl JoinTable {
 
     /// How many rows of a probe batch are joined at a time, by the memory there is.
     pub(crate) fn piece_rows(&self, batch: &RecordBatch) -> usize {
-        self.context.piece_rows(batch, self.join.probers)
+        self.context.piece_rows(batch, self.spec.probers)
     }
 
     /// Charges a prober with so many bytes, of those set aside first.
@@ -179,14 +179,14 @@ impl JoinTable {
 
     /// The join it was built for.
     #[must_use]
-    pub fn join(&self) -> &HashJoin {
-        &self.join
+    pub fn spec(&self) -> &JoinSpec {
+        &self.spec
     }
 
     /// The side it was built from.
     #[must_use]
     pub fn build_side(&self) -> Side {
-        self.join.build_side
+        self.spec.build_side
     }
 
     /// Build rows in it: those whose key can match, and that were not spilled.

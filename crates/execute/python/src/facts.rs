@@ -8,7 +8,7 @@ pub(crate) fn of(table: &JoinTable, metrics: ProbeMetrics) -> String {
     let (choice, spilled) = (table.choice(), table.spill_metrics());
     let seconds = |time: std::time::Duration| time.as_secs_f64();
     let facts = json!({
-        "type": table.join().join_type().name(),
+        "type": table.spec().join_type().name(),
         "rows": metrics.output_rows,
         "design": choice.design.name(),
         "design_why": choice.why,

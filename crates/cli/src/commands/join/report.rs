@@ -94,7 +94,7 @@ impl Facts {
             build_rows: table.given_rows() as u64,
             build_keys: table.keys(),
             table_bytes: table.table_bytes(),
-            table_cache: table.join().caches().place_of(table.table_bytes()),
+            table_cache: table.spec().caches().place_of(table.table_bytes()),
             payload_bytes: table.payload_bytes(),
             probe_file: PathBuf::new(),
             probe_rows: metrics.probe_rows,

@@ -61,7 +61,7 @@ pub(crate) fn run(sides: &Sides, threads: usize, form: Form) -> Outcome {
 
     let sum_of =
         |place: usize| workers.iter().fold(0_i64, |sum, w| sum.wrapping_add(w.sums[place]));
-    let schema = table.join().schema();
+    let schema = table.spec().schema();
     let name_of = |column: usize| schema.field(column).name().clone();
     let sums = columns.iter().enumerate().map(|(place, column)| (name_of(*column), sum_of(place)));
     let sums = sums.collect();
@@ -103,7 +103,7 @@ fn described(sides: &Sides, form: Form) -> HashJoin {
 
 /// Which columns of the output are added up.
 fn summed(table: &JoinTable, form: Form) -> Vec<usize> {
-    let schema = table.join().schema();
+    let schema = table.spec().schema();
     let columns = if form == Form::Columns { 0 } else { schema.fields().len() };
     (0..columns).collect()
 }

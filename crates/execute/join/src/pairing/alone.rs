@@ -57,7 +57,7 @@ impl Pairing {
         if table.sieves() {
             self.metrics.matched_rows += self.matched.count() as u64;
         }
-        if !table.join.null_aware || table.emits.probe != Alone::Unmatched {
+        if !table.spec.null_aware || table.emits.probe != Alone::Unmatched {
             return;
         }
         let (build_rows, build_nulls) = table.facts.built();
@@ -67,7 +67,7 @@ impl Pairing {
         } else if build_rows > 0
             && let Some(batch) = &self.batch
         {
-            let nulls = table.join.keys(table.build_side().other()).nulls(batch);
+            let nulls = table.spec.keys(table.build_side().other()).nulls(batch);
             let unknown = nulls.map(|nulls| !nulls.inner());
             let unknown = unknown.iter().flat_map(BooleanBuffer::set_indices);
             unknown.for_each(|row| self.matched.set(row));

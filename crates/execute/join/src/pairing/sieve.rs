@@ -23,7 +23,7 @@ impl Pairing {
             found.probe.truncate(kept);
             found.build.truncate(kept);
         }
-        if let (Some(filter), Some(batch)) = (&table.join.filter, &self.batch)
+        if let (Some(filter), Some(batch)) = (&table.spec.filter, &self.batch)
             && found.len() > 0
         {
             let wanted = gather::wanted(table, filter, batch, found)?;

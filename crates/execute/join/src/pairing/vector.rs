@@ -54,7 +54,7 @@ impl Pairing {
         if !once || table.flags.is_some() || self.compares_hits(table) {
             return None;
         }
-        let most = table.join.batch_rows;
+        let most = table.spec.batch_rows;
         let (_, answers) = vector(&mut self.lookup, &self.keys, table, most);
         let hits = answers.hits() as u64;
         self.metrics.matched_rows += hits;

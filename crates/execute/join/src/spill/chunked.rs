@@ -21,7 +21,7 @@ use crate::gather;
 use crate::join_type::Alone;
 use crate::needs::sliced_bytes;
 use crate::{
-    HashJoin, JoinError, JoinTable, MemoryError, ProbeMetrics, Prober, Progress, Remaining,
+    JoinError, JoinSpec, JoinTable, MemoryError, ProbeMetrics, Prober, Progress, Remaining,
     Reservation,
 };
 
@@ -31,7 +31,7 @@ const TABLE_ROW_BYTES: usize = 120;
 
 /// A pair of files being joined in chunks.
 pub(crate) struct Chunked {
-    join: HashJoin,
+    spec: Arc<JoinSpec>,
     context: Context,
     build: SpillReader,
     probe: Vec<SpillFile>,
@@ -55,7 +55,7 @@ enum State {
 
 impl Chunked {
     pub(crate) fn new(
-        join: &HashJoin,
+        spec: &Arc<JoinSpec>,
         context: &Context,
         build: SpillFile,
         probe: Vec<SpillFile>,
@@ -66,20 +66,20 @@ impl Chunked {
         let mut matched = OwnFlags::default();
         matched.reset(rows);
         Ok(Self {
-            join: join.clone(),
+            spec: spec.clone(),
             context: context.clone(),
             build: build.read()?,
             probe,
             held: None,
             matched,
             _noting: noting,
-            state: Self::filling(join, context),
+            state: Self::filling(spec, context),
             metrics: ProbeMetrics::default(),
         })
     }
 
-    fn filling(join: &HashJoin, context: &Context) -> State {
-        let builder = Box::new(Builder::new(join.clone(), context.reservation()));
+    fn filling(spec: &Arc<JoinSpec>, context: &Context) -> State {
+        let builder = Box::new(Builder::new(spec.clone(), context.reservation()));
         State::Filling { builder, table: context.reservation() }
     }
 
@@ -112,7 +112,7 @@ impl Chunked {
                 self.metrics = self.metrics.plus(metrics);
                 self.state = match remaining {
                     Some(remaining) => State::Remaining(remaining),
-                    None => Self::filling(&self.join, &self.context),
+                    None => Self::filling(&self.spec, &self.context),
                 };
             }
             State::Remaining(mut remaining) => match remaining.next_output()? {
@@ -120,7 +120,7 @@ impl Chunked {
                     self.state = State::Remaining(remaining);
                     return Ok(Progress::Output(output));
                 }
-                None => self.state = Self::filling(&self.join, &self.context),
+                None => self.state = Self::filling(&self.spec, &self.context),
             },
             State::Alone { mut batches, batch: None, first_row } => {
                 let batch = batches.next(&mut self.metrics.spill_time)?;
@@ -129,7 +129,7 @@ impl Chunked {
                 }
             }
             State::Alone { batches, batch: Some(batch), first_row } => {
-                let rows = batch.num_rows().min(self.join.batch_rows);
+                let rows = batch.num_rows().min(self.spec.batch_rows);
                 let rest = batch.num_rows() - rows;
                 let left = (rest > 0).then(|| batch.slice(rows, rest));
                 self.state = State::Alone { batches, batch: left, first_row: first_row + rows };
@@ -155,7 +155,7 @@ impl Chunked {
             return self.finish_chunk(builder, table);
         };
         let row_bytes = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
-        let room = SpillFile::probed(&self.probe).bytes(&self.join, row_bytes);
+        let room = SpillFile::probed(&self.probe).bytes(self.spec.batch_rows, row_bytes);
         let more = batch.num_rows() * TABLE_ROW_BYTES + 3 * sliced_bytes(&batch);
         let needs = builder.needs(&builder.decide()) + more + room;
         let fits = match table.resize(needs).and_then(|()| builder.charge(&batch)) {
@@ -219,9 +219,9 @@ impl Chunked {
     fn note_end(&mut self) -> Result<(), JoinError> {
         self.metrics.matched_rows += self.matched.count() as u64;
         let (_, unknown) = self.context.facts.built();
-        let comes_out = match self.join.emits().probe {
+        let comes_out = match self.spec.emits().probe {
             Alone::Never | Alone::Noted => false,
-            Alone::Unmatched => !(self.join.null_aware && unknown),
+            Alone::Unmatched => !(self.spec.null_aware && unknown),
             Alone::Matched | Alone::Marked => true,
         };
         if comes_out {
@@ -238,7 +238,7 @@ impl Chunked {
     ) -> Result<Option<RecordBatch>, JoinError> {
         let rows = batch.num_rows();
         let matched = BooleanBuffer::collect_bool(rows, |row| self.matched.get(first_row + row));
-        let wanted = match self.join.emits().probe {
+        let wanted = match self.spec.emits().probe {
             Alone::Never | Alone::Noted => return Ok(None),
             Alone::Matched => matched.clone(),
             Alone::Unmatched => !&matched,
@@ -248,7 +248,7 @@ impl Chunked {
             return Ok(None);
         }
         let [wanted, marks] = [wanted, matched].map(|bits| BooleanArray::new(bits, None));
-        gather::probe_alone(&self.join, batch, &wanted, &marks).map(Some)
+        gather::probe_alone(&self.spec, batch, &wanted, &marks).map(Some)
     }
 
     pub(crate) fn metrics(&self) -> ProbeMetrics {

@@ -19,8 +19,7 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use super::blocks::{BlockReader, BlockWriter};
-use crate::needs::sliced_bytes;
-use crate::prober::Probed;
+use crate::needs::{Probed, sliced_bytes};
 
 /// Spilled batches could not be written or read back.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use super::file::{SpillFile, SpillReader};
 use crate::build_side::BuildSide;
 use crate::context::Context;
 use crate::join_type::Alone;
-use crate::{HashJoin, JoinError, ProbeMetrics, Prober, Progress, Remaining, Reservation};
+use crate::{JoinError, JoinSpec, ProbeMetrics, Prober, Progress, Remaining, Reservation};
 
 /// How deep partitions are partitioned: a million of them even with the fewest at a time, and no
 /// more bits than a hash has.
@@ -64,8 +64,12 @@ enum State {
 }
 
 impl PairJoin {
-    pub(crate) fn new(join: &HashJoin, context: &Context, pair: Pair) -> Result<Self, JoinError> {
-        let emits = join.emits();
+    pub(crate) fn new(
+        spec: &Arc<JoinSpec>,
+        context: &Context,
+        pair: Pair,
+    ) -> Result<Self, JoinError> {
+        let emits = spec.emits();
         let mut reading = context.reservation();
         let probe_bytes = pair.probe.iter().map(SpillFile::reading_bytes).max().unwrap_or(0);
         let bytes = pair.build.reading_bytes() + probe_bytes;
@@ -75,9 +79,9 @@ impl PairJoin {
         let state = if settled {
             State::Done
         } else if pair.stuck || pair.depth >= DEPTH_MAX {
-            State::Chunked(Box::new(Chunked::new(join, context, pair.build, pair.probe)?))
+            State::Chunked(Box::new(Chunked::new(spec, context, pair.build, pair.probe)?))
         } else {
-            let side = BuildSide::at(join, context.clone(), pair.depth, pair.bits_used);
+            let side = BuildSide::at(spec, context.clone(), pair.depth, pair.bits_used);
             let side = side.with_probed(SpillFile::probed(&pair.probe));
             let build = pair.build.read()?;
             State::Building { side: Box::new(side), build, probe: pair.probe }

@@ -13,7 +13,7 @@ use crate::distinct::Distinct;
 use crate::join_type::Alone;
 use crate::memory::Held;
 use crate::needs::{Needs, sliced_bytes, widest};
-use crate::{HashJoin, JoinError, Reservation, SpillDirectory};
+use crate::{JoinError, JoinSpec, Reservation, SpillDirectory};
 
 /// A partition with more of the rows than this, in percent, is not worth being partitioned again:
 /// most of its rows have one key.
@@ -60,16 +60,16 @@ pub(crate) struct SpilledPartition {
 
 impl Partitions {
     pub(crate) fn new(
-        join: &HashJoin,
+        spec: &JoinSpec,
         context: &Context,
         directory: &std::sync::Arc<SpillDirectory>,
         (router, depth): (Router, u32),
         sizes: Sizes,
     ) -> Self {
-        let build = join.emits().build;
+        let build = spec.emits().build;
         let partitions = sizes.partitions();
         Self {
-            place: Place::new(directory, context, join.schema_of(join.build_side), sizes),
+            place: Place::new(directory, context, spec.schema_of(spec.build_side), sizes),
             router,
             depth,
             piles: (0..partitions).map(|_| Pile::default()).collect(),

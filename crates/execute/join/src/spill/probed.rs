@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use crate::context::Context;
 use crate::join_type::Alone;
 use crate::memory::Held;
-use crate::{HashJoin, JoinError, SpillDirectory};
+use crate::{JoinError, JoinSpec, SpillDirectory};
 
 /// Rows by partition, in memory until they are worth a write: those of one prober.
 pub(crate) struct ProbeFiles {
@@ -94,14 +94,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ProbeFiles {
     pub(crate) fn new(
-        join: &HashJoin,
+        spec: &JoinSpec,
         context: &Context,
         directory: &Arc<SpillDirectory>,
         (router, spilled): (Router, Arc<[bool]>),
         (sizes, all): (Sizes, Arc<AllKept>),
     ) -> Self {
-        let probe = join.emits().probe;
-        let schema = join.schema_of(join.build_side.other());
+        let probe = spec.emits().probe;
+        let schema = spec.schema_of(spec.build_side.other());
         let kept = Arc::new(Mutex::new(Kept {
             place: Place::new(directory, context, schema, sizes),
             piles: spilled.iter().map(|_| Pile::default()).collect(),

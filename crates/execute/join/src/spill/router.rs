@@ -12,7 +12,7 @@ use workahead_walks::walk::Row;
 use super::file::compact;
 use crate::keys::{Keys, Mapping, MappingKind, Reader, mixed};
 use crate::needs::WORD_BYTES;
-use crate::{HashJoin, Side};
+use crate::{JoinSpec, Side};
 
 /// Assigns the rows of one side.
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl Router {
     pub(crate) const ROUTED_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
 
     /// With so many bits after those that are used.
-    pub(crate) fn new(join: &HashJoin, side: Side, used: u32, bits: u32) -> Self {
+    pub(crate) fn new(spec: &JoinSpec, side: Side, used: u32, bits: u32) -> Self {
         assert!(used + bits <= u64::BITS, "a hash has {} bits", u64::BITS);
-        let reader = join.keys(side).clone();
+        let reader = spec.keys(side).clone();
         // Not by ranges: the probe side would need to know those of the build side.
         let kind = reader.fixed_mapping().unwrap_or(MappingKind::Hashed);
         let mapping = Mapping::new(kind);

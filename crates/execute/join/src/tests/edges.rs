@@ -278,7 +278,7 @@ fn an_equal_hash_proves_nothing() {
         ] {
             let join = HashJoin::new(one.schema(), many.schema(), &[(0, 0)], join_type).unwrap();
             let mut join = join.with_build_side(Side::Left);
-            join.hash_mask = 0;
+            join.spec.hash_mask = 0;
             let outputs = joined(&join, std::slice::from_ref(&one), std::slice::from_ref(&many));
             assert_eq!(rows(&outputs), expected, "{join_type} {build:?}");
         }

@@ -73,7 +73,7 @@ impl How {
         if self.scattered {
             join = join.with_caches(Caches { l2_bytes: 0, ..Caches::ASSUMED });
         }
-        join.hash_mask = self.hash_mask;
+        join.spec.hash_mask = self.hash_mask;
         if self.null_aware {
             join = join.with_null_aware().unwrap();
         }

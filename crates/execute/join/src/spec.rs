@@ -1,0 +1,167 @@
+//! A join as plain data: inputs, keys, type, options.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema, SchemaRef};
+use workahead_machine::pages::Supply;
+
+use crate::SpillDirectory;
+use crate::join_type::{Alone, Emits};
+use crate::keys::{Mapping, MappingKind, Reader};
+use crate::layout::{Layout, Source};
+use crate::{Caches, Choice, Design, Filter, JoinError, JoinType, MemoryPool, Side};
+
+/// What a join is to do. [`HashJoin`](crate::HashJoin) makes it, and every part of a running join
+/// reads it.
+#[derive(Debug, Clone)]
+pub struct JoinSpec {
+    pub(crate) left: SchemaRef,
+    pub(crate) right: SchemaRef,
+    pub(crate) on: Vec<(usize, usize)>,
+    pub(crate) keys: [Reader; 2],
+    pub(crate) join_type: JoinType,
+    pub(crate) null_aware: bool,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) suffix: String,
+    pub(crate) projection: Option<Vec<usize>>,
+    pub(crate) layout: Layout,
+    pub(crate) build_side: Side,
+    pub(crate) design: Design,
+    pub(crate) caches: Caches,
+    /// Of an output batch: as asked for, or by the caches and the columns.
+    pub(crate) batch_rows: usize,
+    pub(crate) asked_batch_rows: Option<usize>,
+    pub(crate) pages: Supply,
+    pub(crate) memory: Arc<dyn MemoryPool>,
+    pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) probers: usize,
+    /// All bits, but in tests.
+    pub(crate) hash_mask: u64,
+}
+
+impl JoinSpec {
+    pub(crate) fn emits(&self) -> Emits {
+        self.join_type.emits(self.build_side)
+    }
+
+    /// Where the columns of pairs come from. A key of the build side is the probe's own where both
+    /// are of one type and every probe row that comes out has a match: it lies there in order,
+    /// while the build side's is read at random.
+    pub(crate) fn pair_sources(&self) -> Vec<Source> {
+        let (side, emits) = (self.build_side, self.emits());
+        let matched = emits.pairs && emits.probe == Alone::Never;
+        let own = |source: &Source| match *source {
+            Source::Column(of, column) if of == side && matched => self.probe_key(column),
+            _ => None,
+        };
+        self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
+    }
+
+    /// The probe side's key that a build column always equals, if they look the same too.
+    fn probe_key(&self, column: usize) -> Option<Source> {
+        let (build, probe) = (self.build_side, self.build_side.other());
+        let of = |on: &(usize, usize), side| if side == Side::Left { on.0 } else { on.1 };
+        let on = self.on.iter().find(|on| of(on, build) == column)?;
+        let key = of(on, probe);
+        let [build, own] = [(build, column), (probe, key)]
+            .map(|(side, column)| self.schema_of(side).field(column).data_type());
+        (build == own && !own.is_nested() && !matches!(own, DataType::Dictionary(..)))
+            .then_some(Source::Column(probe, key))
+    }
+
+    /// What comes out.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.layout.schema.clone()
+    }
+
+    /// What goes in on a side.
+    #[must_use]
+    pub fn schema_of(&self, side: Side) -> &SchemaRef {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    /// Which rows come out.
+    #[must_use]
+    pub fn join_type(&self) -> JoinType {
+        self.join_type
+    }
+
+    pub(crate) fn keys(&self, side: Side) -> &Reader {
+        &self.keys[usize::from(side == Side::Right)]
+    }
+
+    pub(crate) fn mapping(&self, kind: MappingKind) -> Mapping {
+        Mapping { hash_mask: self.hash_mask, ..Mapping::new(kind) }
+    }
+
+    /// Refuses a batch of other columns than those of a side.
+    pub(crate) fn check(&self, side: Side, batch: &Schema) -> Result<(), JoinError> {
+        let announced = self.schema_of(side).fields();
+        let same = batch.fields().len() == announced.len()
+            && batch
+                .fields()
+                .iter()
+                .zip(announced)
+                .all(|(found, announced)| found.data_type() == announced.data_type());
+        if same {
+            return Ok(());
+        }
+        let shown = |schema: &Schema| {
+            let fields = schema.fields().iter();
+            let fields = fields.map(|field| format!("{} {}", field.name(), field.data_type()));
+            fields.collect::<Vec<_>>().join(", ")
+        };
+        let expected = shown(self.schema_of(side));
+        Err(JoinError::Schema { found: shown(batch), expected })
+    }
+
+    /// The columns without a projection.
+    pub(crate) fn unprojected(&self) -> Layout {
+        Layout::new(&self.left, &self.right, self.join_type, &self.suffix)
+    }
+
+    /// The caches by which it chooses.
+    #[must_use]
+    pub fn caches(&self) -> Caches {
+        self.caches
+    }
+
+    /// Most rows of an output batch.
+    #[must_use]
+    pub fn batch_rows(&self) -> usize {
+        self.batch_rows
+    }
+
+    /// Rows that batches of the probe side are best of. [`run`](crate::run) cuts longer ones.
+    #[must_use]
+    pub fn probe_batch_rows(&self) -> usize {
+        self.caches.batch_rows(self.schema_of(self.build_side.other()))
+    }
+
+    /// The same with other columns put out, by their positions in the unprojected output.
+    pub(crate) fn with_projection(&self, columns: Vec<usize>) -> Result<Self, JoinError> {
+        let unprojected = self.unprojected();
+        let Some(layout) = unprojected.projected(&columns) else {
+            let columns = format!("{columns:?}");
+            return Err(JoinError::Projection { columns, most: unprojected.sources.len() });
+        };
+        Ok(Self { projection: Some(columns), layout, ..self.clone() }.sized())
+    }
+
+    /// With as many rows in an output batch as the caches and columns suggest, unless a number was
+    /// given.
+    pub(crate) fn sized(self) -> Self {
+        let by_caches = || self.caches.batch_rows(&self.layout.schema);
+        Self { batch_rows: self.asked_batch_rows.unwrap_or_else(by_caches), ..self }
+    }
+
+    /// The design of a table for so many different keys; the range of their words if they are not
+    /// hashes.
+    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Choice {
+        self.design.choose(entries, span, self.memory.limit().is_some())
+    }
+}
