@@ -103,17 +103,20 @@ fn what_is_kept_is_printed_without_measuring() {
 #[test]
 fn a_join_is_held_against_what_is_kept() {
     let place = Place::new();
-    let ids = || Arc::new(Int64Array::from_iter_values(0..20_000));
-    write(&place.path("a.parquet"), &keyed("id", ids()), 5000);
-    write(&place.path("b.parquet"), &keyed("id", ids()), 5000);
-    let join = |place: &Place| {
+    let ids =
+        |step: i64| Arc::new(Int64Array::from_iter_values((0..20_000).map(|i| i * step % 20_000)));
+    write(&place.path("a.parquet"), &keyed("id", ids(7919)), 5000);
+    write(&place.path("b.parquet"), &keyed("id", ids(7919)), 5000);
+    write(&place.path("ordered.parquet"), &keyed("id", ids(1)), 5000);
+    let joined = |place: &Place, right: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
         command.env("XDG_CACHE_HOME", place.path("cache")).current_dir(place.directory.path());
-        command.args("join --left a.parquet --right b.parquet --on id --json".split(' '));
+        command.args(["join", "--left", "a.parquet", "--right", right, "--on", "id", "--json"]);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
     };
+    let join = |place: &Place| joined(place, "b.parquet");
     assert_ne!(join(&place)["limit"]["source"], "kept");
     let kept = keep(&place);
     let json = join(&place);
@@ -129,6 +132,10 @@ fn a_join_is_held_against_what_is_kept() {
     assert!((told / per_s - 1.0).abs() < 1e-9, "{told}, kept {per_s}");
     let fraction = number(&json["lookups_per_second"]) / per_s;
     assert!((number(&limit["fraction"]) / fraction - 1.0).abs() < 1e-9);
+    // Keys in the order of the table touch no line at random: no share of that limit.
+    let ordered = joined(&place, "ordered.parquet");
+    assert!(ordered["limit"].is_null() && json["table_bytes_per_second"].is_null(), "{ordered}");
+    assert!(number(&ordered["table_bytes_per_second"]) > 0.0, "{ordered}");
     let caches = (kept.l2_bytes(), kept.useful_llc_bytes());
     if let (Some(_), Some(_)) = caches {
         let why = json["table_cache"].as_str().expect("words");

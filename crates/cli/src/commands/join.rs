@@ -66,9 +66,10 @@ Times are wall time, except that those of parallel phases are thread seconds div
   build   hashing the build side      gather  putting output columns together
   write   encoding --out
 
-Lookups are held against the machine's limit of random cache lines per second, as kept by
-`workahead limits`; without it, against a sample taken after the join (a fraction of a second), or
-not at all if the table is large.";
+Lookups that touch cache lines at random are compared with the machine's limit of random lines per
+second, as kept by `workahead limits`; without it, with a sample taken after the join (a fraction of
+a second), or not at all if the table is large. Where keys lie in the order of the table, the bytes
+of the table that were read per second are shown instead.";
 
 /// The arguments of `workahead join`.
 #[derive(Debug, clap::Args)]

@@ -57,6 +57,14 @@ impl Entries {
         }
     }
 
+    /// The line that a lookup of a word touches first.
+    pub(crate) fn line(&self, word: u64) -> usize {
+        match self {
+            Self::Buckets(table) => table.line(word),
+            Self::Dense(table) => table.line(word),
+        }
+    }
+
     /// Looks up a vector of words.
     pub(crate) fn look_up(&self, words: &[u64], answers: &mut Answers) {
         let memory = &mut Prefetching::<ToL1>::default();

@@ -90,7 +90,7 @@ pub use join::HashJoin;
 pub use join_type::{JoinType, NullEquality, UnknownJoinType};
 pub use memory::{MemoryError, MemoryPool, Pool, Reservation};
 pub use memory_size::{UnknownSize, memory_bytes};
-pub use metrics::ProbeMetrics;
+pub use metrics::{ProbeMetrics, TouchedLines};
 pub use needs::sliced_bytes;
 pub use outputs::Outputs;
 pub use plan::{Foreseen, Plan};

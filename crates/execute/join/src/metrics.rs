@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use workahead_walks::place::LINE_BYTES;
+
 /// What a prober has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProbeMetrics {
@@ -11,6 +13,8 @@ pub struct ProbeMetrics {
     pub matched_rows: u64,
     /// Of the probe side, those asked of a filter before the table.
     pub sifted_rows: u64,
+    /// Which lines of the table the lookups touched, by a sample.
+    pub lines: TouchedLines,
     /// Rows of the result.
     pub output_rows: u64,
     /// Reading keys and looking them up.
@@ -31,11 +35,84 @@ impl ProbeMetrics {
             probe_rows: self.probe_rows + other.probe_rows,
             matched_rows: self.matched_rows + other.matched_rows,
             sifted_rows: self.sifted_rows + other.sifted_rows,
+            lines: self.lines.plus(other.lines),
             output_rows: self.output_rows + other.output_rows,
             lookup_time: self.lookup_time + other.lookup_time,
             gather_time: self.gather_time + other.gather_time,
             spill_time: self.spill_time + other.spill_time,
             build_time: self.build_time + other.build_time,
         }
+    }
+}
+
+/// Lines of the table that lookups touch one after the other, by a sample of them: keys that lie in
+/// order touch the same line or the next one, and are no random access.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TouchedLines {
+    /// Lookups in the sample.
+    pub lookups: u64,
+    /// Of them, those of another line than the lookup before.
+    pub others: u64,
+    /// Of them, those of a line further away than a page.
+    pub far: u64,
+}
+
+/// Lines of a page.
+const PAGE_LINES: usize = 4096 / LINE_BYTES;
+
+impl TouchedLines {
+    /// Of lookups in their order, by the line of each.
+    pub(crate) fn of(mut lines: impl Iterator<Item = usize>) -> Self {
+        let mut touched = Self::default();
+        let Some(mut before) = lines.next() else { return touched };
+        for line in lines {
+            touched.lookups += 1;
+            touched.others += u64::from(line != before);
+            touched.far += u64::from(line.abs_diff(before) > PAGE_LINES);
+            before = line;
+        }
+        touched
+    }
+
+    /// The sum of two samples.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            lookups: self.lookups + other.lookups,
+            others: self.others + other.others,
+            far: self.far + other.far,
+        }
+    }
+
+    /// Bytes of the table that a lookup reads anew: a line, unless it is that of the lookup before.
+    #[must_use]
+    pub fn bytes_per_lookup(self) -> f64 {
+        share(self.others, self.lookups) * LINE_BYTES as f64
+    }
+
+    /// The share of lookups that touch a line at random: not near that of the one before; 1 without
+    /// a sample.
+    #[must_use]
+    pub fn random_share(self) -> f64 {
+        share(self.far, self.lookups)
+    }
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { part as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookups_in_order_touch_no_line_at_random() {
+        let in_order = TouchedLines::of((0..801).map(|key| key / 8));
+        assert_eq!((in_order.bytes_per_lookup(), in_order.random_share()), (8.0, 0.0));
+        let random = TouchedLines::of((0..801).map(|key| key * 7919 % 20_000));
+        assert_eq!((random.bytes_per_lookup(), random.random_share()), (64.0, 1.0));
+        assert_eq!(in_order.plus(random).random_share(), 0.5);
+        assert_eq!(TouchedLines::default().random_share(), 1.0);
     }
 }

@@ -30,7 +30,7 @@ use crate::join_type::Alone;
 use crate::keys::Keys;
 use crate::lookup::{Hit, Lookup, VECTOR};
 use crate::resident::Resident;
-use crate::{JoinError, ProbeMetrics};
+use crate::{JoinError, ProbeMetrics, TouchedLines};
 
 pub(crate) use pairs::Pairs;
 
@@ -40,6 +40,8 @@ const HITS_ENOUGH: usize = VECTOR / 2;
 /// Where fewer than one key of this many hits, only the hits are compared: comparing a whole vector
 /// spares branches, and costs more than they do.
 const FEW_HIT: usize = 2;
+/// Lookups of a batch whose lines are sampled: few, so that it costs nothing.
+const LINES_SAMPLED: usize = 64;
 /// Whether pairs are looked at before they come out.
 const SIEVED: bool = true;
 const PROVEN: bool = false;
@@ -110,6 +112,9 @@ impl Pairing {
         let side = table.build_side().other();
         table.spec.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
         self.sifting.sift(table, &mut self.keys, &mut self.metrics);
+        let sampled = self.keys.words().iter().take(LINES_SAMPLED);
+        let lines = sampled.map(|word| table.inside.table.line(*word));
+        self.metrics.lines = self.metrics.lines.plus(TouchedLines::of(lines));
         self.lookup.start(self.keys.words().len());
         (self.drained, self.settled, self.done) = (false, false, false);
         self.hits.clear();

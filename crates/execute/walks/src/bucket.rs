@@ -239,6 +239,12 @@ impl Table {
         &self.buckets
     }
 
+    /// The line that a lookup of a key touches first, by its number in the table.
+    #[must_use]
+    pub fn line(&self, key: u64) -> usize {
+        home(self.homes, key) as usize
+    }
+
     /// Whether any key is held more than once.
     #[must_use]
     pub fn repeats(&self) -> bool {

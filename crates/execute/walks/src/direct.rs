@@ -32,7 +32,7 @@ use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
 use crate::answers::{Answers, BLOCK, Blocks};
 use crate::memory::Memory;
-use crate::place::{Intent, Place};
+use crate::place::{Intent, LINE_BYTES, Place};
 use crate::random::Random;
 use crate::walk::{Row, Sink};
 use shared::Share;
@@ -88,6 +88,12 @@ pub struct Table {
 const COUNT_ONE: u64 = 1 << 32;
 
 impl Table {
+    /// The line that a lookup of a key touches, by its number in the table.
+    #[must_use]
+    pub fn line(&self, key: u64) -> usize {
+        place(self.lowest, self.places.len() - 1, key) * size_of::<u64>() / LINE_BYTES
+    }
+
     /// An empty table for keys of a range, both ends included. The highest may be the smaller
     /// number: the range then goes through zero.
     ///

@@ -24,7 +24,7 @@ pub(crate) struct Limit {
     /// Independent random cache lines per second, on as many threads, over a footprint as large as
     /// the table.
     random_lines_per_second: f64,
-    /// Lookups per second as a share of it: each is one line, if all is well.
+    /// The lookups per second that touch lines at random, as a share of it: one line each.
     pub(crate) fraction: f64,
     /// Where it is from.
     pub(crate) source: Source,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_join::{JoinTable, ProbeMetrics};
+use workahead_join::{JoinTable, ProbeMetrics, TouchedLines};
 
 use super::input::Input;
 use super::limit::{Bounds, Limit, NOT_MEASURED, Source};
@@ -22,6 +22,9 @@ pub(crate) struct Phases {
     pub(crate) write: Duration,
     pub(crate) spill: Duration,
 }
+
+/// The least share of lookups that touch lines at random for the random-line limit to be theirs.
+const RANDOM_LEAST: f64 = 0.5;
 
 /// The facts of a join.
 #[derive(Debug, Serialize)]
@@ -53,6 +56,10 @@ pub(crate) struct Facts {
     matched_rows: u64,
     lookups_per_second: f64,
     limit: Option<Limit>,
+    /// Where lookups do not touch lines at random: the table's bytes that they touched.
+    table_bytes_per_second: Option<f64>,
+    #[serde(skip)]
+    lines: TouchedLines,
     memory_limit_bytes: Option<usize>,
     peak_memory_bytes: usize,
     spilled_bytes: u64,
@@ -101,6 +108,8 @@ impl Facts {
             matched_rows: metrics.matched_rows,
             lookups_per_second: 0.0,
             limit: None,
+            table_bytes_per_second: None,
+            lines: metrics.lines,
             memory_limit_bytes: outcome.budget.limit(),
             peak_memory_bytes: outcome.budget.pool.most(),
             spilled_bytes: spilled.bytes,
@@ -119,9 +128,13 @@ impl Facts {
         if self.probe_seconds > 0.0 {
             self.lookups_per_second = self.probe_rows as f64 / self.probe_seconds;
             let time = Duration::from_secs_f64(self.probe_seconds);
-            let reached = (self.lookups_per_second, time);
-            // A sample takes as much memory as the table: there may be none.
-            if self.memory_limit_bytes.is_none() {
+            let random = self.lines.random_share();
+            let reached = (self.lookups_per_second * random, time);
+            if random < RANDOM_LEAST {
+                let bytes = self.lines.bytes_per_lookup();
+                self.table_bytes_per_second = Some(self.lookups_per_second * bytes);
+            } else if self.memory_limit_bytes.is_none() {
+                // A sample takes as much memory as the table: there may be none.
                 self.limit = bounds.limit(self.table_bytes, workers, reached);
             }
         }
@@ -140,8 +153,11 @@ fn told(facts: &Facts) -> String {
     let (keys, build_rows) = (HumanCount(facts.build_keys as u64), HumanCount(facts.build_rows));
     let table = HumanBytes(facts.table_bytes as u64);
     let lookups = facts.lookups_per_second / 1e6;
-    let limit = match &facts.limit {
-        Some(limit) => format!(
+    let limit = match (&facts.limit, facts.table_bytes_per_second) {
+        (_, Some(bytes)) => {
+            format!("keys in order: {}/s of the table", HumanBytes(bytes as u64))
+        }
+        (Some(limit), _) => format!(
             "{:.0} % of the random-line limit{}",
             limit.fraction * 100.0,
             match limit.source {
@@ -149,7 +165,7 @@ fn told(facts: &Facts) -> String {
                 Source::MeasuredNow => ", sampled now (run workahead limits to measure it well)",
             }
         ),
-        None => format!("random-line limit {NOT_MEASURED}"),
+        (None, None) => format!("random-line limit {NOT_MEASURED}"),
     };
     let mut text = format!(
         "{rows} rows in {seconds:.3} s, {threads} thread{}\n  \
