@@ -340,7 +340,7 @@ fn bad_input_is_one_line() {
     for (words, status, says) in [
         (sql("nowhere", &["select 1"]), 2, "df://HOST:PORT"),
         (sql(nobody, &["select 1"]), 1, "is `workahead cluster` running there?"),
-        (sql(&other, &["select 1"]), 1, "is no scheduler"),
+        (sql(&other, &["select 1"]), 1, "is not a scheduler"),
         (sql(&good, &["select 1", "--memory-limit", "1GB"]), 2, "--cluster"),
         (sql(&good, &["selct 1"]), 2, "selct"),
         (sql(&good, &["select 1", "--table", "t=none.parquet"]), 1, "none.parquet"),

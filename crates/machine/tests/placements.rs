@@ -59,7 +59,7 @@ fn only_allowed_cpus_are_given() {
     let nodes = Placement::SpreadOverNodes.order(&server).unwrap_err();
     assert!(nodes.0.contains("one node"), "{nodes}");
     let nine = Placement::CoresFirst.cpus(&server, 9).unwrap_err();
-    assert!(nine.0.contains("8 are allowed"), "{nine}");
+    assert!(nine.0.contains("only 8 allowed"), "{nine}");
     assert_eq!(smt::one_per_core(&server).unwrap().to_string(), "0-3");
 }
 

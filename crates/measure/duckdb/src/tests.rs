@@ -172,5 +172,5 @@ fn a_library_that_is_not_there_or_is_none_is_told_in_one_line() {
     assert!(missing.contains("cargo xtask setup") && !missing.contains('\n'), "{missing}");
     std::fs::write(&path, "no library").unwrap();
     let unusable = Library::find(Some(&path)).map(drop).unwrap_err().to_string();
-    assert!(unusable.contains("no library of DuckDB"), "{unusable}");
+    assert!(unusable.contains("not a usable library of DuckDB"), "{unusable}");
 }

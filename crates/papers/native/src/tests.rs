@@ -1,6 +1,8 @@
 //! Every operator under every technique, small, against the oracle.
 
-use workahead_study::engine::{Engine, EngineError, Sample, Stop};
+use workahead_counters::instrumented::Tool;
+use workahead_study::engine::{Engine, EngineContext, EngineError, Sample, Stop};
+use workahead_study::instrument::Instrumentation;
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
@@ -161,6 +163,16 @@ fn interference_gives_the_speeds_of_the_model() {
     }
     let without = run(&study("operator = \"interference\"", "technique = [\"sequential\"]"));
     assert!(without.unwrap_err().contains("between a main thread and its helper"));
+}
+
+#[test]
+fn an_instrumented_cell_needs_the_command_to_run_it() {
+    let instrumentation =
+        Instrumentation { tool: Tool::Callgrind, caches: "pentium-pro-1m".to_owned() };
+    let context =
+        EngineContext { instrumentation: Some(instrumentation), ..EngineContext::default() };
+    let error = Native::open(&context).map(drop).unwrap_err().to_string();
+    assert!(error.contains("`workahead study run`") && error.contains("native"), "{error}");
 }
 
 #[test]

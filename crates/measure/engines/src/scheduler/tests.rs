@@ -39,7 +39,7 @@ fn the_schedulers_settings_are_not_the_engines() {
 fn a_setting_that_the_scheduler_lacks_is_said() {
     let engine = WithScheduler(Box::new(Sysbench::default()));
     for (settings, says) in [
-        ("scheduler = \"itas\", \"scheduler.bonsu\" = 3", "no setting `bonsu`"),
+        ("scheduler = \"itas\", \"scheduler.bonsu\" = 3", "unknown setting `bonsu`"),
         ("scheduler = \"default\", \"scheduler.key\" = \"pid\"", "`key=pid`"),
         ("\"scheduler.bonus\" = 3", "scheduler.bonus"),
         ("scheduler = \"itsa\"", "scheduler"),

@@ -35,7 +35,7 @@ fn cell(more: &[(&str, Setting)]) -> Cell {
 
 fn failed<T>(result: Result<T, EngineError>) -> String {
     match result {
-        Err(EngineError::Failed(says)) => {
+        Err(EngineError::Failed(says) | EngineError::Refused(says)) => {
             let says = says.to_string();
             assert!(!says.contains('\n'), "{says}");
             says
