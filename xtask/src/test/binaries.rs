@@ -208,8 +208,9 @@ fn read_through(
         output.extend_from_slice(&line);
         output.push(b'\n');
         let line = String::from_utf8_lossy(&line);
-        if let Some(more) = Counts::from_closing_line(&line) {
-            ran.counts.add(more);
+        // The last one counts: before it, a test may show the output of tests that it ran itself.
+        if let Some(closing) = Counts::from_closing_line(&line) {
+            ran.counts = closing;
         }
         if let Some(test) = slow_test(&line) {
             ran.tests.push((test.to_owned(), SLOW_S as f64));
