@@ -61,6 +61,8 @@ impl Served {
         let statement = statement(workload, dialect).map_err(EngineError::refused)?;
         let connector = self.database.connector()?;
         let plan = sample::plan(connector.as_ref(), workload, dialect, Explain::Planned, stop)?;
+        // It holds the database open, and so its lock, which the worker process needs.
+        drop(connector);
         let (start, caches) = (cell.protocol.start, config.caches.as_deref());
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.stands_alone() {
