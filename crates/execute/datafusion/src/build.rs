@@ -23,12 +23,12 @@ use crate::translation::Translation;
 
 /// A table, and the metrics of the partition that built it.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuildOutput {
     pub(crate) table: Arc<JoinTable>,
     metrics: JoinMetrics,
 }
 
-impl Drop for Built {
+impl Drop for BuildOutput {
     /// The last prober has ended.
     fn drop(&mut self) {
         self.metrics.close_table(&self.table);
@@ -36,19 +36,20 @@ impl Drop for Built {
 }
 
 /// A table that is being built, for any number of waiters.
-pub(crate) type SharedTable = Shared<BoxFuture<'static, Result<Arc<Built>, Arc<DataFusionError>>>>;
+pub(crate) type SharedTable =
+    Shared<BoxFuture<'static, Result<Arc<BuildOutput>, Arc<DataFusionError>>>>;
 
 /// The input of a build.
 pub(crate) enum BuildInput {
     /// The left side, as planned.
     Left(SendableRecordBatchStream),
-    /// The side that turns out to have fewer rows; the other one is sent to the prober.
+    /// The side with fewer rows; the other one is sent to the prober.
     Smaller(Box<RuntimeBuildSide>, oneshot::Sender<SendableRecordBatchStream>),
 }
 
 impl BuildInput {
-    /// The build side, and its rows.
-    async fn choose(self) -> Result<(Side, SendableRecordBatchStream)> {
+    /// The build side and its rows.
+    async fn open(self) -> Result<(Side, SendableRecordBatchStream)> {
         match self {
             Self::Left(left) => Ok((Side::Left, left)),
             Self::Smaller(sides, prober) => {
@@ -69,7 +70,7 @@ pub(crate) struct Build {
     pub(crate) join: HashJoin,
     /// Number of streams that will probe the table.
     pub(crate) probers: usize,
-    /// Where the keys go, if a dynamic filter is read.
+    /// Receives the keys, if a node reads the dynamic filter.
     pub(crate) contribution: Option<BuildContribution>,
     pub(crate) metrics: JoinMetrics,
 }
@@ -80,16 +81,17 @@ impl Build {
         self.run().map(|built| built.map(Arc::new).map_err(Arc::new)).boxed().shared()
     }
 
-    async fn run(self) -> Result<Built> {
+    async fn run(self) -> Result<BuildOutput> {
         if let Some(contribution) = &self.contribution {
             contribution.start();
         }
-        let (built, mut rows) = self.input.choose().await?;
-        let mut side = self.join.with_build_side(built).build();
+        let (build_side, mut rows) = self.input.open().await?;
+        let mut side = self.join.with_build_side(build_side).build();
         let translation = Arc::clone(&self.translation);
-        let (input, build_time) = (translation.of_side(built), self.metrics.build_time.clone());
-        // The filter is for the right side, of the left one's keys. Dropped, it stays empty.
-        let contribution = self.contribution.filter(|_| built == Side::Left);
+        let (input, build_time) =
+            (translation.of_side(build_side), self.metrics.build_time.clone());
+        // The filter holds the left side's keys: it stays empty if the right side is built.
+        let contribution = self.contribution.filter(|_| build_side == Side::Left);
         let mut collector = match &contribution {
             Some(contribution) => {
                 Some(KeyCollector::new(&input.keys, &input.schema, contribution.limits())?)
@@ -115,17 +117,17 @@ impl Build {
         self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
         self.metrics.design.add(table.choice().design.name());
-        self.metrics.build_side.add(built.name());
+        self.metrics.build_side.add(build_side.name());
         if let (Some(contribution), Some(collector)) = (&contribution, collector) {
             // The table's number of keys leaves out those in spill files.
             let keys = if table.spills() { usize::MAX } else { table.keys() };
             contribution.complete(collector.finish(keys)?)?;
         }
-        Ok(Built { table: Arc::new(table), metrics: self.metrics.clone() })
+        Ok(BuildOutput { table: Arc::new(table), metrics: self.metrics.clone() })
     }
 }
 
-/// An empty stream, in place of one that is no longer needed.
+/// An empty stream, to replace one that is no longer needed.
 pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStream {
     use datafusion_physical_plan::EmptyRecordBatchStream;
     Box::pin(EmptyRecordBatchStream::new(like.schema()))
@@ -134,11 +136,11 @@ pub(crate) fn empty(like: &SendableRecordBatchStream) -> SendableRecordBatchStre
 /// The one table of `CollectLeft`.
 #[derive(Default)]
 pub(crate) struct CollectedTable {
-    state: Mutex<Collected>,
+    state: Mutex<CollectedTableState>,
 }
 
 #[derive(Default)]
-struct Collected {
+struct CollectedTableState {
     table: Option<SharedTable>,
     /// Probers that have ended.
     ended: usize,
@@ -152,7 +154,7 @@ impl CollectedTable {
             return Ok(table.clone());
         }
         let table = start()?;
-        *state = Collected { table: Some(table.clone()), ended: 0 };
+        *state = CollectedTableState { table: Some(table.clone()), ended: 0 };
         Ok(table)
     }
 
@@ -181,7 +183,7 @@ impl CollectedProber {
         let mut state = self.table.state.lock();
         state.ended += 1;
         if state.ended == self.probers {
-            *state = Collected::default();
+            *state = CollectedTableState::default();
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Our node in DataFusion's plan format, so that plans travel between processes.
 //!
-//! The bytes are our mark, a line of what the join was told, then the hash join that describes the
-//! node, encoded by DataFusion with empty inputs: the real ones travel beside it as the node's
-//! children.
+//! The bytes are our mark, a line with the join's options, then the hash join that describes the
+//! node, encoded by DataFusion with empty inputs: the real ones travel as the node's children.
 
 use std::sync::Arc;
 
@@ -21,14 +20,14 @@ use datafusion_proto::physical_plan::{
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
 use crate::plan::{as_hash_join, with_inputs};
-use crate::{Choices, Settings, SidewaysFilterExec, WorkaheadJoinExec};
+use crate::{JoinOptions, Settings, SidewaysFilterExec, WorkaheadJoinExec};
 
-/// What our bytes begin with; the number is that of the format.
-const MARK: &[u8] = b"\xffworkahead join 2\n";
+/// The first bytes of a join, with the version of the format.
+const JOIN_MARK: &[u8] = b"\xffworkahead join 2\n";
 
-/// What stands for a sideways filter. It is left out: the join that would fill it may be run by
+/// The bytes of a sideways filter. It is left out: the join that would fill it may be run by
 /// another process, and every row may pass.
-const PASSES: &[u8] = b"\xffworkahead passes 1\n";
+const SIDEWAYS_FILTER_MARK: &[u8] = b"\xffworkahead passes 1\n";
 
 /// Encodes our joins, and leaves everything else to another codec.
 #[derive(Debug)]
@@ -50,20 +49,20 @@ impl WorkaheadCodec {
         Self { inner, settings: Settings::default() }
     }
 
-    /// What is known of the machine that decodes.
+    /// With the settings of the machine that decodes.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
     }
 }
 
-/// What the join was told, and the bytes of its node.
-fn told(bytes: &[u8]) -> Result<(Choices, &[u8])> {
+/// The join's options, and the bytes of its node.
+fn decode_options(bytes: &[u8]) -> Result<(JoinOptions, &[u8])> {
     let cut = bytes.iter().position(|byte| *byte == b'\n');
     let line = cut.and_then(|at| Some((str::from_utf8(&bytes[..at]).ok()?, &bytes[at + 1..])));
-    let (words, node) =
+    let (options, node) =
         line.ok_or_else(|| internal_datafusion_err!("the bytes of a join end too soon"))?;
-    Ok((Choices::of_words(words)?, node))
+    Ok((JoinOptions::from_text(options)?, node))
 }
 
 impl PhysicalExtensionCodec for WorkaheadCodec {
@@ -74,20 +73,20 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if let ([input], PASSES) = (inputs, bytes) {
+        if let ([input], SIDEWAYS_FILTER_MARK) = (inputs, bytes) {
             return Ok(Arc::clone(input));
         }
-        let Some(ours) = bytes.strip_prefix(MARK) else {
+        let Some(ours) = bytes.strip_prefix(JOIN_MARK) else {
             return self.inner.try_decode(bytes, inputs, context, converter);
         };
-        let (choices, node) = told(ours)?;
+        let (options, node) = decode_options(ours)?;
         let node = PhysicalPlanNode::try_decode(node)?;
         let context = PhysicalPlanDecodeContext::new(context, self);
         let plan =
             with_inputs(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
         let plan = as_hash_join(plan)
             .ok_or_else(|| internal_datafusion_err!("the bytes of a join hold another node"))?;
-        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?.with_choices(choices)))
+        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?.with_options(options)))
     }
 
     fn try_encode(
@@ -97,7 +96,7 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
         if node.is::<SidewaysFilterExec>() {
-            bytes.extend_from_slice(PASSES);
+            bytes.extend_from_slice(SIDEWAYS_FILTER_MARK);
             return Ok(());
         }
         let Some(ours) = node.downcast_ref::<WorkaheadJoinExec>() else {
@@ -106,8 +105,8 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         let empty = |input: &Arc<dyn ExecutionPlan>| Arc::new(EmptyExec::new(input.schema())) as _;
         let inputs = ours.children().into_iter().map(empty).collect();
         let plan = with_inputs(Arc::clone(ours.planned()) as _, inputs)?;
-        bytes.extend_from_slice(MARK);
-        bytes.extend_from_slice(ours.choices().words().as_bytes());
+        bytes.extend_from_slice(JOIN_MARK);
+        bytes.extend_from_slice(ours.options().to_text().as_bytes());
         bytes.push(b'\n');
         converter.execution_plan_to_proto(&plan, self)?.try_encode(bytes)
     }

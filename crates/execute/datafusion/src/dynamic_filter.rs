@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 
 use crate::keys::{Bounds, KeyReport, ListLimits};
 
-/// Which null keys the filter must let pass.
+/// The null keys that the filter must let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nulls {
     /// None: they match nothing.
@@ -55,10 +55,11 @@ pub(crate) struct DynamicFilterAccumulator {
 
 #[derive(Debug)]
 struct State {
-    /// Builds that have not started, and those that have not contributed.
+    /// Builds that have not started.
     idle: Vec<bool>,
+    /// Builds that have not contributed.
     missing: Vec<bool>,
-    /// Of those that have; none when one of them is unknown.
+    /// The contributions; none once one of them is unknown.
     known: Option<Vec<KeyReport>>,
     complete: bool,
 }
@@ -201,7 +202,7 @@ fn binary(
     Arc::new(BinaryExpr::new(left, operator, right))
 }
 
-/// One build's contribution to the filter: dropped without keys, the build is unknown.
+/// One build's contribution to the filter. If it is dropped without keys, the build is unknown.
 #[derive(Debug)]
 pub(crate) struct BuildContribution {
     filter: Arc<DynamicFilterAccumulator>,

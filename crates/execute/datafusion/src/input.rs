@@ -21,11 +21,11 @@ use datafusion_physical_plan::expressions::Column;
 pub(crate) struct Input {
     /// Of the child, ascending.
     columns: Vec<usize>,
-    /// Key expressions that are no columns; they come after.
+    /// Key expressions other than columns; they follow the columns.
     computed: Vec<Arc<dyn PhysicalExpr>>,
-    /// Where each key is.
+    /// The column of each key.
     pub(crate) keys: Vec<usize>,
-    /// Of the batches that the join gets.
+    /// The schema of the join's batches.
     pub(crate) schema: SchemaRef,
 }
 

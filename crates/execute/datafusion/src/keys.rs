@@ -1,4 +1,4 @@
-//! The build side's keys, for the dynamic filter: their bounds, and if they are few, their values.
+//! The build side's keys, for the dynamic filter: their bounds, and their values if they are few.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use datafusion_common::error::Result;
 use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 
-/// The least length limit of a list by which rows are dropped. Each row is looked up by a hash; a
+/// The least length limit of a list that filters rows: each row is looked up by a hash, while a
 /// scan compares each row group's bounds with each value.
-const ROWS_LIST: usize = 1024;
+const ROW_LIST_VALUES: usize = 1024;
 
 /// Limits of a list of values.
 #[derive(Debug, Clone, Copy)]
@@ -31,9 +31,9 @@ impl ListLimits {
         }
     }
 
-    /// For a list by which rows are dropped, and not row groups.
+    /// For a list that filters rows instead of row groups.
     pub(crate) fn for_rows(self) -> Self {
-        Self { values: self.values.max(ROWS_LIST), ..self }
+        Self { values: self.values.max(ROW_LIST_VALUES), ..self }
     }
 }
 
@@ -100,7 +100,7 @@ impl KeyCollector {
         if let Some(values) = &mut self.values {
             let keys = self.columns.iter().map(|at| Arc::clone(batch.column(*at)));
             let keys: Vec<ArrayRef> = keys.collect();
-            // What lists of them will take, not the buffers that they are few rows of.
+            // The size of the listed rows, not of the buffers that they are slices of.
             let bytes = |keys: &ArrayRef| keys.to_data().get_slice_memory_size();
             let bytes = keys.iter().map(bytes).sum::<Result<usize, _>>()?;
             self.value_bytes += bytes / keys.len();
@@ -172,7 +172,7 @@ impl Bounds {
     }
 }
 
-/// For the types whose comparison in a filter is the order that the accumulators go by.
+/// For the types that filters and accumulators order alike.
 fn accumulators(kind: &DataType) -> Result<Option<(MinAccumulator, MaxAccumulator)>> {
     let kind = match kind {
         DataType::Dictionary(_, values) => values.as_ref(),
@@ -236,6 +236,6 @@ mod tests {
         assert_eq!(both.values.unwrap()[0].len(), 3);
         let empty = report(vec![], 0);
         let one = report(vec![Some(1)], 1).and(empty, LIMITS).unwrap();
-        assert_eq!((bounds(&one), one.rows), (Some((1, 1)), 1), "no rows are no doubt");
+        assert_eq!((bounds(&one), one.rows), (Some((1, 1)), 1), "an empty report adds nothing");
     }
 }

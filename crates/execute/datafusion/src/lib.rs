@@ -7,8 +7,8 @@
 //! right child ─► JoinStream: one output batch a poll ──► parent
 //! ```
 //!
-//! After the last push-down, [`SidewaysFilters`] takes what a join knows of its keys below the
-//! joins and aggregates of its probe side.
+//! After the last push-down, [`SidewaysFilters`] puts a join's dynamic filter below the joins and
+//! aggregates of its probe side.
 //!
 //! The join itself is [`workahead_join`]; this crate is the translation. A planned
 //! [`HashJoinExec`](datafusion_physical_plan::joins::HashJoinExec) stays inside our node as its
@@ -43,7 +43,7 @@ mod translation;
 #[cfg(feature = "proto")]
 pub use codec::WorkaheadCodec;
 pub use node::WorkaheadJoinExec;
-pub use options::{BuildFrom, Choices, Settings, UnknownBuildSide, WorkaheadOptions};
+pub use options::{BuildSideSelection, JoinOptions, Settings, UnknownBuildSide, WorkaheadOptions};
 pub use rule::{PhysicalRules, WorkaheadJoins, insert_rules};
 pub use sideways::SidewaysFilters;
 pub use sideways_filter::SidewaysFilterExec;

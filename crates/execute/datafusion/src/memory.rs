@@ -14,7 +14,7 @@ use workahead_join::{JoinError, MemoryError, MemoryPool, PagePool, SpillDirector
 
 use crate::error::from_join;
 
-/// The memory of one table and of what probes it.
+/// The memory of one table and its probers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     reservation: MemoryReservation,
@@ -70,9 +70,9 @@ impl Tables {
     }
 }
 
-/// One part in this many of a limit is left to the exchanges that feed the join: they hold batches
-/// on their way, and DataFusion's block each other when two run short (apache/datafusion#24883).
-const BESIDE_SHARE: usize = 4;
+/// This fraction of a limit (a quarter) is left to the exchanges that feed the join: they buffer
+/// batches, and DataFusion's block each other when two run short (apache/datafusion#24883).
+const EXCHANGE_SHARE: usize = 4;
 
 /// One table's share: the limit divided by the current number of tables.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl MemoryPool for Share {
 
     fn limit(&self) -> Option<usize> {
         let tables = self.tables.0.load(Ordering::Relaxed).max(1);
-        self.memory.limit().map(|bytes| (bytes - bytes / BESIDE_SHARE) / tables)
+        self.memory.limit().map(|bytes| (bytes - bytes / EXCHANGE_SHARE) / tables)
     }
 }
 
@@ -128,8 +128,8 @@ pub(crate) fn page_pool(context: &TaskContext) -> Option<PagePool> {
     (!matches!(limit, MemoryLimit::Finite(_))).then(|| PAGES.clone())
 }
 
-/// Where to spill: the session's directory, up to what it has left; none where memory has no limit
-/// or the session allows no files.
+/// The session's spill directory, with the space it has left; none where memory has no limit or the
+/// session allows no files.
 pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillDirectory>>> {
     let (runtime, disk) = (context.runtime_env(), &context.runtime_env().disk_manager);
     if matches!(runtime.memory_pool.memory_limit(), MemoryLimit::Infinite)
@@ -138,12 +138,12 @@ pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillD
         return Ok(None);
     }
     if disk.temp_dir_paths().is_empty() {
-        // The directory comes into being with its first file.
+        // The directory is created with its first file.
         disk.create_tmp_file("spilling a join")?;
     }
     let Some(path) = disk.temp_dir_paths().into_iter().next() else { return Ok(None) };
     let left = disk.max_temp_directory_size().saturating_sub(disk.used_disk_space());
-    // A session may be gone before the rows of its last plan are read.
+    // A session may be dropped before the rows of its last plan are read.
     let directory = SpillDirectory::kept(path, Some(left), Arc::clone(disk) as _);
     directory.map(Some).map_err(|error| from_join(JoinError::Spill(error)))
 }

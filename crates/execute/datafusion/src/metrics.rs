@@ -14,26 +14,26 @@ use datafusion_physical_plan::metrics::{
 use parking_lot::Mutex;
 use workahead_join::{JoinTable, ProbeMetrics};
 
-/// Of one partition.
+/// Metrics of one partition.
 #[derive(Debug, Clone)]
 pub(crate) struct JoinMetrics {
     pub(crate) baseline: BaselineMetrics,
-    /// Reading keys and making the table; not the time in which the input was waited for.
+    /// Reading keys and making the table, without waiting for the input.
     pub(crate) build_time: Time,
     pub(crate) build_input_batches: Count,
     pub(crate) build_input_rows: Count,
     pub(crate) build_mem_used: Gauge,
-    /// Looking up and making output.
+    /// Lookup and output.
     pub(crate) join_time: Time,
     pub(crate) input_batches: Count,
     pub(crate) input_rows: Count,
     pub(crate) probe_hit_rate: RatioMetrics,
-    /// Pairs of a probe row that has any, where pairs come out.
+    /// Matches per matched probe row, for join types that return matches.
     pub(crate) avg_fanout: RatioMetrics,
     /// Bytes that probes touch.
     pub(crate) table_bytes: Gauge,
-    pub(crate) design: Arc<Words>,
-    pub(crate) build_side: Arc<Words>,
+    pub(crate) design: Arc<NameMetric>,
+    pub(crate) build_side: Arc<NameMetric>,
     pub(crate) spill_count: Count,
     pub(crate) spilled_bytes: Count,
     pub(crate) spilled_rows: Count,
@@ -48,12 +48,12 @@ impl JoinMetrics {
         let ratio = |name: &'static str| {
             MetricBuilder::new(set).with_type(MetricType::Summary).ratio_metrics(name, partition)
         };
-        let words = |name: &'static str| {
-            let words = Arc::new(Words::default());
-            let (name, value) = (Cow::Borrowed(name), Arc::clone(&words) as _);
+        let names = |name: &'static str| {
+            let names = Arc::new(NameMetric::default());
+            let (name, value) = (Cow::Borrowed(name), Arc::clone(&names) as _);
             let metric = MetricBuilder::new(set).with_partition(partition);
             metric.build(MetricValue::Custom { name, value });
-            words
+            names
         };
         Self {
             baseline: BaselineMetrics::new(set, partition),
@@ -67,8 +67,8 @@ impl JoinMetrics {
             probe_hit_rate: ratio("probe_hit_rate"),
             avg_fanout: ratio("avg_fanout"),
             table_bytes: MetricBuilder::new(set).gauge("table_bytes", partition),
-            design: words("design"),
-            build_side: words("build_side"),
+            design: names("design"),
+            build_side: names("build_side"),
             spill_count: MetricBuilder::new(set).spill_count(partition),
             spilled_bytes: MetricBuilder::new(set).spilled_bytes(partition),
             spilled_rows: MetricBuilder::new(set).spilled_rows(partition),
@@ -108,31 +108,31 @@ impl JoinMetrics {
 
 /// A metric whose value is a name; several names when partitions differ.
 #[derive(Debug, Default)]
-pub(crate) struct Words(Mutex<BTreeSet<String>>);
+pub(crate) struct NameMetric(Mutex<BTreeSet<String>>);
 
-impl Words {
-    pub(crate) fn add(&self, word: &str) {
-        self.0.lock().insert(word.to_owned());
+impl NameMetric {
+    pub(crate) fn add(&self, name: &str) {
+        self.0.lock().insert(name.to_owned());
     }
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for NameMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.lock().iter().cloned().collect();
-        f.write_str(if words.is_empty() { "none" } else { "" })?;
-        f.write_str(&words.join("+"))
+        let names: Vec<String> = self.0.lock().iter().cloned().collect();
+        f.write_str(if names.is_empty() { "none" } else { "" })?;
+        f.write_str(&names.join("+"))
     }
 }
 
-impl CustomMetricValue for Words {
+impl CustomMetricValue for NameMetric {
     fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
         Arc::new(Self::default())
     }
 
     fn aggregate(&self, other: Arc<dyn CustomMetricValue + 'static>) {
         if let Some(other) = other.as_any().downcast_ref::<Self>() {
-            let words = other.0.lock().clone();
-            self.0.lock().extend(words);
+            let names = other.0.lock().clone();
+            self.0.lock().extend(names);
         }
     }
 
@@ -143,6 +143,6 @@ impl CustomMetricValue for Words {
     fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
         // Never two locks at a time: the other metric may be this one.
         let other = other.as_any().downcast_ref::<Self>().map(|other| other.0.lock().clone());
-        other.is_some_and(|words| *self.0.lock() == words)
+        other.is_some_and(|names| *self.0.lock() == names)
     }
 }

@@ -33,11 +33,11 @@ use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
 use crate::memory::{Memory, Tables, page_pool, spill_directory};
 use crate::metrics::JoinMetrics;
-use crate::options::{BuildFrom, Choices, Settings};
+use crate::options::{BuildSideSelection, JoinOptions, Settings};
 use crate::plan::{as_hash_join, with_inputs};
 use crate::runtime_build_side::RuntimeBuildSide;
 use crate::sideways_filter::SidewaysFilterExec;
-use crate::stream::{JoinStream, Probe};
+use crate::stream::{JoinStream, ProbeSide};
 use crate::translation::Translation;
 
 /// The name of DataFusion's own node in `EXPLAIN`, and ours in its place.
@@ -53,7 +53,7 @@ pub struct WorkaheadJoinExec {
     plan: Arc<HashJoinExec>,
     translation: Arc<Translation>,
     settings: Settings,
-    choices: Choices,
+    options: JoinOptions,
     table: Arc<CollectedTable>,
     dynamic_filter: OnceLock<Arc<DynamicFilterAccumulator>>,
     tables: Tables,
@@ -71,7 +71,7 @@ impl WorkaheadJoinExec {
             plan,
             translation,
             settings,
-            choices: Choices::default(),
+            options: JoinOptions::default(),
             table: Arc::default(),
             dynamic_filter: OnceLock::new(),
             tables: Tables::default(),
@@ -81,14 +81,14 @@ impl WorkaheadJoinExec {
 
     /// The same with other options.
     #[must_use]
-    pub fn with_choices(self, choices: Choices) -> Self {
-        Self { choices, ..self }
+    pub fn with_options(self, options: JoinOptions) -> Self {
+        Self { options, ..self }
     }
 
     /// The options of this join.
     #[must_use]
-    pub fn choices(&self) -> Choices {
-        self.choices
+    pub fn options(&self) -> JoinOptions {
+        self.options
     }
 
     /// Whether the build side is chosen at run time: never where one table is probed by several
@@ -96,7 +96,7 @@ impl WorkaheadJoinExec {
     /// whole side before the other.
     #[must_use]
     pub fn chooses_build_side(&self) -> bool {
-        self.choices.build_from == BuildFrom::Measured
+        self.options.build_side == BuildSideSelection::Measured
             && matches!(self.mode(), PartitionMode::CollectLeft | PartitionMode::Partitioned)
             && self.probers() == 1
             && !self.plan.null_aware
@@ -112,7 +112,7 @@ impl WorkaheadJoinExec {
     /// Our node for a plan that DataFusion has derived from our description.
     fn rewrap(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Ok(plan) };
-        let mut node = Self::try_new(join, self.settings)?.with_choices(self.choices);
+        let mut node = Self::try_new(join, self.settings)?.with_options(self.options);
         node.metrics = self.metrics.clone();
         Ok(Arc::new(node))
     }
@@ -130,7 +130,7 @@ impl WorkaheadJoinExec {
         let right = self.plan.right().output_partitioning().partition_count();
         match self.mode() {
             PartitionMode::Partitioned if left != right => internal_err!(
-                "WorkaheadJoinExec needs as many partitions on both sides, not {left} and {right}"
+                "WorkaheadJoinExec needs equal partition counts on both sides, not {left} and {right}"
             ),
             PartitionMode::CollectLeft if left != 1 => {
                 internal_err!("WorkaheadJoinExec collects one partition on the left, not {left}")
@@ -181,11 +181,11 @@ impl WorkaheadJoinExec {
     /// The join with this session's memory, batch length and options.
     fn join(&self, name: String, context: &TaskContext) -> Result<HashJoin> {
         let config = context.session_config().options();
-        // The promise of an order is worth something only where there is one.
+        // The join keeps the probe side's order, if it has one.
         let ordered = self.plan.right().output_ordering().is_some();
         let directory = if ordered { None } else { spill_directory(context)? };
         let memory = Memory::of(context, name, directory.is_some());
-        // What can't spill would only fail earlier.
+        // With a share, a join that can't spill would only fail earlier.
         let memory: Arc<dyn MemoryPool> =
             if directory.is_some() { self.tables.share(memory) } else { memory };
         let rows = usize::from(config.execution.batch_size).min(1 << 31);
@@ -196,7 +196,7 @@ impl WorkaheadJoinExec {
         let join = self.translation.join.clone();
         let join = join
             .with_batch_rows(rows)
-            .with_design(self.choices.design)
+            .with_design(self.options.design)
             .with_caches(self.settings.caches)
             .with_probers(self.probers())
             .with_memory(memory);
@@ -230,7 +230,7 @@ impl WorkaheadJoinExec {
         Ok(build.start())
     }
 
-    /// The table of the side that turns out to have fewer rows, and the stream of the other one.
+    /// The table of the side with fewer rows, and the stream of the other one.
     fn build_smaller(
         &self,
         of: &Partition<'_>,
@@ -247,9 +247,9 @@ impl WorkaheadJoinExec {
     }
 }
 
-/// One partition's part in a table.
+/// One partition of an execution.
 struct Partition<'a> {
-    /// The table's number.
+    /// The number of its table.
     build: usize,
     context: &'a Arc<TaskContext>,
     dynamic_filter: Option<&'a Arc<DynamicFilterAccumulator>>,
@@ -266,7 +266,7 @@ enum FilterReader {
     SidewaysFilter,
 }
 
-/// The reader of an expression in a plan that makes most of it.
+/// The reader of an expression in a plan: the most selective one, if there are several.
 fn filter_reader(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<FilterReader> {
     let mut found = FilterReader::None;
     plan.apply(|node| {
@@ -309,10 +309,13 @@ impl DisplayAs for WorkaheadJoinExec {
             None => f.write_str(&text)?,
         }
         let tree = matches!(format, DisplayFormatType::TreeRender);
-        let build_from =
-            if self.chooses_build_side() { BuildFrom::Measured } else { BuildFrom::Planned };
-        let mut forced = Choices { build_from, ..self.choices }.forced().into_iter();
-        forced.try_for_each(|option| match tree {
+        let build_side = if self.chooses_build_side() {
+            BuildSideSelection::Measured
+        } else {
+            BuildSideSelection::Planned
+        };
+        let mut options = JoinOptions { build_side, ..self.options }.non_default().into_iter();
+        options.try_for_each(|option| match tree {
             true => writeln!(f, "{option}"),
             false => write!(f, ", {option}"),
         })
@@ -375,7 +378,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = Arc::new(self.plan.builder().reset_state().build()?);
-        Ok(Arc::new(Self::try_new(plan, self.settings)?.with_choices(self.choices)))
+        Ok(Arc::new(Self::try_new(plan, self.settings)?.with_options(self.options)))
     }
 
     fn execute(
@@ -403,7 +406,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
             let table = if shared { self.table.get(start)? } else { start()? };
             (table, self.plan.right().execute(partition, Arc::clone(&context))?)
         };
-        let joined = JoinStream::new(Probe {
+        let joined = JoinStream::new(ProbeSide {
             input,
             table: Some(table),
             translation: Arc::clone(&self.translation),

@@ -1,5 +1,5 @@
-//! What can be set: by the session in SQL (`SET workahead.design = 'buckets'`), and by the
-//! program that knows the machine.
+//! Options of the joins: of a session, in SQL (`SET workahead.design = 'buckets'`), and of the
+//! machine that runs them.
 
 use std::any::Any;
 use std::fmt;
@@ -33,8 +33,8 @@ impl ConfigExtension for WorkaheadOptions {
     const PREFIX: &'static str = "workahead";
 }
 
-/// DataFusion's own macro for extensions leaves the prefix out of what it lists, and who sends a
-/// session's settings to another process sends what is listed.
+/// DataFusion's own macro for extensions lists keys without the prefix, and the list is what is
+/// sent to another process.
 impl ExtensionOptions for WorkaheadOptions {
     fn as_any(&self) -> &dyn Any {
         self
@@ -53,16 +53,16 @@ impl ExtensionOptions for WorkaheadOptions {
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
-        let mut listed = Listed::default();
+        let mut listed = EntryList::default();
         self.visit(&mut listed, Self::PREFIX, "");
         listed.0
     }
 }
 
 #[derive(Default)]
-struct Listed(Vec<ConfigEntry>);
+struct EntryList(Vec<ConfigEntry>);
 
-impl Visit for Listed {
+impl Visit for EntryList {
     fn some<V: fmt::Display>(&mut self, key: &str, value: V, description: &'static str) {
         let (key, value) = (key.to_owned(), Some(value.to_string()));
         self.0.push(ConfigEntry { key, value, description });
@@ -74,26 +74,26 @@ impl Visit for Listed {
 }
 
 impl WorkaheadOptions {
-    /// The session's, or the defaults when it was not told of any.
+    /// The session's; the defaults if it has none.
     pub(crate) fn of(config: &ConfigOptions) -> Self {
         config.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    /// What the joins of a plan are told.
-    pub(crate) fn choices(&self) -> Result<Choices> {
-        let design = self.design.parse().map_err(refused)?;
-        let build_from = self.build_side.parse().map_err(refused)?;
-        Ok(Choices { design, build_from })
+    /// The part of them that each join of a plan keeps.
+    pub(crate) fn join_options(&self) -> Result<JoinOptions> {
+        let design = self.design.parse().map_err(configuration_error)?;
+        let build_side = self.build_side.parse().map_err(configuration_error)?;
+        Ok(JoinOptions { design, build_side })
     }
 }
 
-fn refused(error: impl fmt::Display) -> DataFusionError {
+fn configuration_error(error: impl fmt::Display) -> DataFusionError {
     DataFusionError::Configuration(error.to_string())
 }
 
-/// Which side of a join is built.
+/// How the build side is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum BuildFrom {
+pub enum BuildSideSelection {
     /// The left one, where the planner puts what it thinks is smaller.
     #[default]
     Planned,
@@ -101,14 +101,14 @@ pub enum BuildFrom {
     Measured,
 }
 
-/// A name that says of no side that it is built.
+/// An unknown value of `workahead.build_side`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no build side is {name:?}: choose from planned, measured")]
+#[error("unknown build side {name:?}: choose from planned, measured")]
 pub struct UnknownBuildSide {
     name: String,
 }
 
-impl BuildFrom {
+impl BuildSideSelection {
     /// Its name among the options.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -119,7 +119,7 @@ impl BuildFrom {
     }
 }
 
-impl FromStr for BuildFrom {
+impl FromStr for BuildSideSelection {
     type Err = UnknownBuildSide;
     fn from_str(name: &str) -> Result<Self, UnknownBuildSide> {
         let found = [Self::Planned, Self::Measured].into_iter().find(|from| from.name() == name);
@@ -127,50 +127,49 @@ impl FromStr for BuildFrom {
     }
 }
 
-/// What the joins of a plan are told, as the session had it when the plan was made: it travels
-/// with the plan.
+/// Options of a join, as the session had them when the plan was made. They travel with the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Choices {
-    /// How keys are kept.
+pub struct JoinOptions {
+    /// The layout of the table.
     pub design: Design,
-    /// Which side is built.
-    pub build_from: BuildFrom,
+    /// How the build side is selected.
+    pub build_side: BuildSideSelection,
 }
 
-impl Choices {
-    /// Those that are not left to the join, as `EXPLAIN` shows them.
-    pub(crate) fn forced(self) -> Vec<String> {
+impl JoinOptions {
+    /// Those that differ from the defaults, as `EXPLAIN` shows them.
+    pub(crate) fn non_default(self) -> Vec<String> {
         let all = [
             (self.design != Design::Auto, "design", self.design.name()),
-            (self.build_from != BuildFrom::Planned, "build_side", self.build_from.name()),
+            (self.build_side != BuildSideSelection::Planned, "build_side", self.build_side.name()),
         ];
-        let forced = all.into_iter().filter(|(forced, ..)| *forced);
-        forced.map(|(_, option, name)| format!("{option}={name}")).collect()
+        let changed = all.into_iter().filter(|(changed, ..)| *changed);
+        changed.map(|(_, option, name)| format!("{option}={name}")).collect()
     }
 
-    /// All of them as words.
+    /// All of them, separated by spaces.
     #[cfg(any(test, feature = "proto"))]
-    pub(crate) fn words(self) -> String {
-        [self.design.name(), self.build_from.name()].join(" ")
+    pub(crate) fn to_text(self) -> String {
+        [self.design.name(), self.build_side.name()].join(" ")
     }
 
-    /// Reads [`words`](Self::words).
+    /// Reads [`to_text`](Self::to_text).
     #[cfg(any(test, feature = "proto"))]
-    pub(crate) fn of_words(words: &str) -> Result<Self> {
-        let words: Vec<&str> = words.split(' ').collect();
-        let [design, build_side] = words[..] else {
-            return Err(refused(format!("{words:?} are not what a join is told")));
+    pub(crate) fn from_text(text: &str) -> Result<Self> {
+        let names: Vec<&str> = text.split(' ').collect();
+        let [design, build_side] = names[..] else {
+            return Err(configuration_error(format!("{text:?} are not the options of a join")));
         };
         let options = WorkaheadOptions {
             design: design.to_owned(),
             build_side: build_side.to_owned(),
             ..Default::default()
         };
-        options.choices()
+        options.join_options()
     }
 }
 
-/// What the program knows of the machine.
+/// The machine that runs the joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The caches by which batches, tables and filters are sized.
@@ -205,7 +204,7 @@ mod tests {
         let of = |design: &str, build_side: &str| {
             let [design, build_side] = [design, build_side].map(str::to_owned);
             let options = WorkaheadOptions { design, build_side, ..Default::default() };
-            options.choices().unwrap_err().to_string()
+            options.join_options().unwrap_err().to_string()
         };
         for (error, named, listed) in [
             (of("tree", "planned"), "\"tree\"", "dense, bloom"),
@@ -216,12 +215,12 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_back() {
-        for build_from in [BuildFrom::Planned, BuildFrom::Measured] {
-            let choices = Choices { design: Design::Bloom, build_from };
-            assert_eq!(Choices::of_words(&choices.words()).unwrap(), choices);
+    fn join_options_are_read_back() {
+        for build_side in [BuildSideSelection::Planned, BuildSideSelection::Measured] {
+            let options = JoinOptions { design: Design::Bloom, build_side };
+            assert_eq!(JoinOptions::from_text(&options.to_text()).unwrap(), options);
         }
-        assert!(Choices::of_words("auto auto planned").is_err());
-        assert!(Choices::default().forced().is_empty());
+        assert!(JoinOptions::from_text("auto auto planned").is_err());
+        assert!(JoinOptions::default().non_default().is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Filter push-down: which columns of a node's inputs a condition on its output can be applied to.
 //!
-//! Columns are mapped by position, for the nodes whose rule is known here: DataFusion's own
-//! push-down goes by names, and joins and groups have several columns of one name.
+//! Columns are mapped by position, for the kinds of nodes listed here: DataFusion's own push-down
+//! goes by names, and joins and groups have several columns of one name.
 
 use std::sync::Arc;
 
@@ -60,8 +60,7 @@ fn position(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     expression.downcast_ref::<Column>().map(Column::index)
 }
 
-/// Rows may be dropped from a side whose unmatched rows do not come out, unless it is for having no
-/// match.
+/// Rows may be dropped from a side unless rows of the other side would come out unmatched then.
 fn through_join(join: &HashJoinExec) -> [ColumnMapping; 2] {
     use JoinType::{
         Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi,

@@ -17,7 +17,8 @@ use datafusion_physical_plan::joins::PartitionMode;
 
 use crate::plan::as_hash_join;
 use crate::{
-    Choices, HashInsteadOfSortMerge, Settings, SidewaysFilters, WorkaheadJoinExec, WorkaheadOptions,
+    HashInsteadOfSortMerge, JoinOptions, Settings, SidewaysFilters, WorkaheadJoinExec,
+    WorkaheadOptions,
 };
 
 /// The rule before which ours must come.
@@ -44,14 +45,14 @@ impl WorkaheadJoins {
     fn replace(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        choices: Choices,
+        options: JoinOptions,
     ) -> Transformed<Arc<dyn ExecutionPlan>> {
         let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
         if *join.partition_mode() == PartitionMode::Auto {
             return Transformed::no(plan);
         }
         match WorkaheadJoinExec::try_new(join, self.settings) {
-            Ok(ours) => Transformed::yes(Arc::new(ours.with_choices(choices))),
+            Ok(ours) => Transformed::yes(Arc::new(ours.with_options(options))),
             Err(_) => Transformed::no(plan),
         }
     }
@@ -67,8 +68,8 @@ impl PhysicalOptimizerRule for WorkaheadJoins {
         if !options.enabled {
             return Ok(plan);
         }
-        let choices = options.choices()?;
-        Ok(plan.transform_up(|plan| Ok(self.replace(plan, choices)))?.data)
+        let join_options = options.join_options()?;
+        Ok(plan.transform_up(|plan| Ok(self.replace(plan, join_options)))?.data)
     }
 
     fn name(&self) -> &str {

@@ -9,9 +9,8 @@
 //! A planner knows how many rows tables have, and estimates what filters and joins leave of them.
 //! Here nothing is estimated: the batches read of the other side are probed first, so no more than
 //! twice the smaller side is held. The left side is read ahead, because a dynamic filter can still
-//! save work in a probe side that has not started; and where memory has a limit and
-//! [a part of it](LIMIT_SHARE) is taken before a side ends, the planned side is built, which can
-//! spill.
+//! save work in a probe side that has not started. If [a part](LIMIT_SHARE) of the memory limit is
+//! used before a side ends, the planned side is built, which can spill.
 
 use std::collections::VecDeque;
 
@@ -30,7 +29,7 @@ use workahead_join::Side;
 /// in cache then.
 const START_ROWS: usize = 16 << 10;
 
-/// One part in this many of the memory limit may be held before a side has ended.
+/// This fraction of the memory limit (a sixteenth) may be held before a side has ended.
 const LIMIT_SHARE: usize = 16;
 
 /// Both sides, being read until the smaller one is known.

@@ -11,11 +11,11 @@
 //!
 //! DataFusion takes a dynamic filter down to scans, which skip files and row groups. A scan of
 //! memory can't, and one of Parquet reads whole pages; then joins and aggregates in between do all
-//! their work for rows that the join above drops. Columns of a node are
-//! mapped to those of its inputs by position ([`pushdown_mappings`]), since names repeat. Keys are
-//! plain columns all the way down, so that no expression sees rows that a join above it would have
-//! dropped. (Beeri and Ramakrishnan, "On the power of magic", 1987; Ives and Taylor, "Sideways
-//! information passing for push-style query processing", 2008.)
+//! their work for rows that the join above drops. Columns of a node are mapped to those of its
+//! inputs by position ([`pushdown_mappings`]), since names repeat. Keys are plain columns all the
+//! way down, so that no expression sees rows that a join above it would have dropped. (Beeri and
+//! Ramakrishnan, "On the power of magic", 1987; Ives and Taylor, "Sideways information passing for
+//! push-style query processing", 2008.)
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::pushdown_mapping::pushdown_mappings;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::{WorkaheadJoinExec, WorkaheadOptions};
 
-/// Puts filters below the joins and aggregates that they spare work.
+/// Puts dynamic filters below joins and aggregates, whose work they save.
 #[derive(Debug, Default)]
 pub struct SidewaysFilters;
 
@@ -48,7 +48,7 @@ impl PhysicalOptimizerRule for SidewaysFilters {
         if !options.enabled || !options.sideways_filters {
             return Ok(plan);
         }
-        Ok(plan.transform_up(offer)?.data)
+        Ok(plan.transform_up(push_filter_down)?.data)
     }
 
     fn name(&self) -> &str {
@@ -60,8 +60,8 @@ impl PhysicalOptimizerRule for SidewaysFilters {
     }
 }
 
-/// Sends the filter of a join down its probe side. The other side is read before there is one.
-fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+/// Puts the filter of a join into its probe side.
+fn push_filter_down(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let no = Ok(Transformed::no(Arc::clone(&plan)));
     let Some(join) = plan.downcast_ref::<WorkaheadJoinExec>() else { return no };
     let plain = |key: &Arc<dyn PhysicalExpr>| key.is::<Column>();
@@ -70,7 +70,7 @@ fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPl
     }
     let Some(filter) = join.dynamic_expressions_produced().pop() else { return no };
     let [left, right] = join.children()[..] else { return no };
-    match sink(right, &filter, Worth::Nothing)? {
+    match insert_filter(right, &filter, SavedWork::None)? {
         Some(right) => {
             Ok(Transformed::yes(with_inputs(Arc::clone(&plan), vec![Arc::clone(left), right])?))
         }
@@ -78,41 +78,41 @@ fn offer(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPl
     }
 }
 
-/// What a filter above a plan would spare.
+/// The work above a plan that a filter on its rows saves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Worth {
-    /// Nothing but what it is compared with anyway.
-    Nothing,
+enum SavedWork {
+    /// At most the evaluation of another filter.
+    None,
     /// The work of a join, an aggregate or a sort.
-    Work,
+    Operator,
 }
 
-/// A plan with the filter in it, as far down as it may and is worth being.
-fn sink(
+/// The plan with the filter as far down as it is correct and saves work; none if it saves none.
+fn insert_filter(
     plan: &Arc<dyn ExecutionPlan>,
     filter: &Arc<dyn PhysicalExpr>,
-    worth: Worth,
+    saved: SavedWork,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
-    let mut sunk = false;
+    let mut pushed = false;
     for (child, columns) in children.iter_mut().zip(pushdown_mappings(plan)) {
-        let Some(filter) = moved(filter, child, &columns)? else { continue };
-        if let Some(with) = sink(child, &filter, below(plan, worth))? {
+        let Some(filter) = remap(filter, child, &columns)? else { continue };
+        if let Some(with) = insert_filter(child, &filter, saved_below(plan, saved))? {
             *child = with;
-            sunk = true;
+            pushed = true;
         }
     }
-    if sunk {
+    if pushed {
         return with_inputs(Arc::clone(plan), children).map(Some);
     }
-    if worth == Worth::Nothing {
+    if saved == SavedWork::None {
         return Ok(None);
     }
     Ok(Some(Arc::new(SidewaysFilterExec::new(Arc::clone(plan), Arc::clone(filter)))))
 }
 
 /// The filter over a child's columns, if it has all of them.
-fn moved(
+fn remap(
     filter: &Arc<dyn PhysicalExpr>,
     child: &Arc<dyn ExecutionPlan>,
     columns: &[Option<usize>],
@@ -131,13 +131,13 @@ fn moved(
     Ok(all.then_some(filter.data))
 }
 
-/// What a filter spares below a plan.
-fn below(plan: &Arc<dyn ExecutionPlan>, above: Worth) -> Worth {
+/// The work saved by a filter below a plan.
+fn saved_below(plan: &Arc<dyn ExecutionPlan>, above: SavedWork) -> SavedWork {
     if plan.is::<WorkaheadJoinExec>() || plan.is::<AggregateExec>() || plan.is::<SortExec>() {
-        Worth::Work
+        SavedWork::Operator
     } else if plan.is::<FilterExec>() {
-        // Its rows are fewer, and its own condition is no dearer.
-        Worth::Nothing
+        // It drops rows itself, and its own condition costs no more.
+        SavedWork::None
     } else {
         above
     }

@@ -1,4 +1,4 @@
-//! A filter by the keys of a join further up, where it pays.
+//! A filter by the keys of a join further up, while it drops enough rows.
 //!
 //! It may let any row pass, because the join drops those that match nothing. So it need not wait
 //! until the join is built, and stops testing while most rows pass.
@@ -31,7 +31,7 @@ use crate::plan::with_inputs;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 60;
-/// Batches that pass untested after one of which more rows passed.
+/// Batches that pass untested after one that exceeded it.
 const UNTESTED_BATCHES: usize = 16;
 
 /// Drops rows that a join further up would drop, as long as it drops enough of them.
@@ -43,7 +43,7 @@ pub struct SidewaysFilterExec {
 }
 
 impl SidewaysFilterExec {
-    /// Of a filter that becomes known while the plan is run.
+    /// Of a filter that is filled while the plan runs.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, filter: Arc<dyn PhysicalExpr>) -> Self {
         Self { input, filter, metrics: ExecutionPlanMetricsSet::new() }
@@ -105,7 +105,7 @@ impl ExecutionPlan for SidewaysFilterExec {
         with_inputs(self, children)
     }
 
-    /// Without the filter: the join makes another one when it runs again.
+    /// Without the filter: the join makes a new one when it runs again.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::clone(&self.input))
     }
@@ -149,7 +149,7 @@ impl ExecutionPlan for SidewaysFilterExec {
 struct FilteredStream {
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
-    /// Few rows of many batches.
+    /// Joins the few rows of many batches.
     coalescer: BatchCoalescer,
     /// Batches to come that pass untested.
     untested: usize,
@@ -160,15 +160,15 @@ struct FilteredStream {
 
 impl FilteredStream {
     /// Filters a batch into the coalescer, or returns it to be handed on unchanged.
-    fn take(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    fn process(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         if self.untested > 0 {
             self.untested -= 1;
-            return self.whole(batch);
+            return self.pass_all(batch);
         }
         let rows = batch.num_rows();
         match self.filter.evaluate(&batch)? {
-            ColumnarValue::Array(found) => self.part(batch, found.as_boolean()),
-            ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))) => self.whole(batch),
+            ColumnarValue::Array(found) => self.filter_rows(batch, found.as_boolean()),
+            ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))) => self.pass_all(batch),
             ColumnarValue::Scalar(_) => {
                 self.dropped.add(rows);
                 Ok(None)
@@ -176,11 +176,15 @@ impl FilteredStream {
         }
     }
 
-    fn part(&mut self, batch: RecordBatch, found: &BooleanArray) -> Result<Option<RecordBatch>> {
+    fn filter_rows(
+        &mut self,
+        batch: RecordBatch,
+        found: &BooleanArray,
+    ) -> Result<Option<RecordBatch>> {
         let (rows, passed) = (batch.num_rows(), found.true_count());
         if passed * 100 > rows * PASSED_PERCENT_MAX {
             self.untested = UNTESTED_BATCHES;
-            return self.whole(batch);
+            return self.pass_all(batch);
         }
         self.dropped.add(rows - passed);
         if passed > 0 {
@@ -189,7 +193,7 @@ impl FilteredStream {
         Ok(None)
     }
 
-    fn whole(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    fn pass_all(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         if self.coalescer.is_empty() {
             return Ok(Some(batch));
         }
@@ -213,7 +217,7 @@ impl FilteredStream {
             };
             let batch = batch?;
             let _timer = time.timer();
-            if let Some(batch) = self.take(batch)? {
+            if let Some(batch) = self.process(batch)? {
                 return Poll::Ready(Some(Ok(batch)));
             }
         }

@@ -1,9 +1,9 @@
 //! Sort-merge joins that were planned only to keep memory low, as hash joins again.
 //!
 //! `SET datafusion.optimizer.prefer_hash_join = false` plans a sort-merge join for every join with
-//! a key, because it can spill and DataFusion's hash join can't. Ours can. The rule comes before
-//! the rules that decide partitioning and add the sorts, so that no sort is added and no order is
-//! promised that the hash join would not keep.
+//! a key, because it can spill and DataFusion's hash join can't. Ours can. The rule runs before the
+//! rules that decide partitioning and add sorts, so that no sort is added and the plan assumes no
+//! order that the hash join would not keep.
 
 use std::sync::Arc;
 

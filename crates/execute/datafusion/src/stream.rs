@@ -22,7 +22,7 @@ use crate::translation::Translation;
 /// ```text
 /// Building ─► AwaitingFilter ─► Fetching ◄─► Probing
 ///     │                            └──────► Ending ─► Remaining ─► Done
-///     └─ nothing can come out ───────────────────────────────────► Done
+///     └─ no row can come out ────────────────────────────────────► Done
 /// ```
 enum State {
     /// The build side is read.
@@ -33,17 +33,17 @@ enum State {
     Fetching(Box<Prober>),
     /// A probe batch has output left.
     Probing(Box<Prober>),
-    /// The probe side is over; the prober has held output back.
+    /// The probe side has ended; the prober has output left.
     Ending(Box<Prober>, Option<Remaining>),
     /// Rows of the build side alone come out, and what was spilled, with the last prober to end.
     Remaining(Remaining),
     Done,
 }
 
-/// What a stream is made from.
-pub(crate) struct Probe {
+/// The inputs of a stream.
+pub(crate) struct ProbeSide {
     pub(crate) input: SendableRecordBatchStream,
-    /// Held until the last output: its memory is freed with it.
+    /// Dropped after the last output, with its memory.
     pub(crate) table: Option<SharedTable>,
     pub(crate) translation: Arc<Translation>,
     pub(crate) join_type: JoinType,
@@ -58,12 +58,11 @@ pub(crate) struct Probe {
 
 /// Joins the probe side with the table.
 pub(crate) struct JoinStream {
-    probe: Probe,
+    probe: ProbeSide,
     state: State,
     /// Rows left of `fetch`.
-    left: usize,
-    /// Which side was built.
-    built: Side,
+    rows_left: usize,
+    build_side: Side,
 }
 
 impl State {
@@ -73,21 +72,21 @@ impl State {
 }
 
 impl JoinStream {
-    pub(crate) fn new(probe: Probe) -> Self {
+    pub(crate) fn new(probe: ProbeSide) -> Self {
         let state = probe.table.clone().map_or(State::Done, State::Building);
-        let left = probe.fetch.unwrap_or(usize::MAX);
-        Self { probe, state, left, built: Side::Left }
+        let rows_left = probe.fetch.unwrap_or(usize::MAX);
+        Self { probe, state, rows_left, build_side: Side::Left }
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         loop {
-            if self.left == 0 {
+            if self.rows_left == 0 {
                 self.finish();
             }
             let (next, output) = match std::mem::replace(&mut self.state, State::Done) {
                 State::Building(mut table) => match table.poll_unpin(cx) {
                     Poll::Pending => return self.pause(State::Building(table)),
-                    Poll::Ready(Ok(built)) => (self.built(&built.table), None),
+                    Poll::Ready(Ok(built)) => (self.after_build(&built.table), None),
                     Poll::Ready(Err(error)) => {
                         return Poll::Ready(Some(Err(DataFusionError::Shared(error))));
                     }
@@ -106,7 +105,7 @@ impl JoinStream {
                 State::Remaining(rest) => match self.next_of_rest(rest)? {
                     (rest, Progress::Output(batch)) => (State::Remaining(rest), Some(batch)),
                     (rest, Progress::Working) => {
-                        // One piece of work a poll, so that other tasks and cancellation come in.
+                        // One piece of work per poll, for the sake of other tasks and cancellation.
                         cx.waker().wake_by_ref();
                         return self.pause(State::Remaining(rest));
                     }
@@ -126,9 +125,9 @@ impl JoinStream {
         Poll::Pending
     }
 
-    /// After the build. Without build rows that matter, the probe side is not even started.
-    fn built(&mut self, table: &Arc<JoinTable>) -> State {
-        self.built = table.build_side();
+    /// After the build. If no row can come out, the probe side is not started.
+    fn after_build(&mut self, table: &Arc<JoinTable>) -> State {
+        self.build_side = table.build_side();
         let join_type = self.join_type();
         let no_rows = table.given_rows() == 0;
         let no_keys = table.keys() == 0 && !table.spills();
@@ -148,9 +147,9 @@ impl JoinStream {
         }
     }
 
-    /// The join's type as it is when the side that was built comes first.
+    /// The join's type with the build side first.
     fn join_type(&self) -> JoinType {
-        match self.built {
+        match self.build_side {
             Side::Left => self.probe.join_type,
             Side::Right => self.probe.join_type.swap(),
         }
@@ -161,7 +160,7 @@ impl JoinStream {
         let _timer = time.timer();
         self.probe.metrics.input_batches.add(1);
         self.probe.metrics.input_rows.add(batch.num_rows());
-        let batch = self.probe.translation.of_side(self.built.other()).read(&batch)?;
+        let batch = self.probe.translation.of_side(self.build_side.other()).read(&batch)?;
         prober.probe(batch).map_err(from_join)?;
         Ok(State::Probing(prober))
     }
@@ -176,13 +175,13 @@ impl JoinStream {
     }
 
     fn end(&mut self, mut prober: Box<Prober>) -> Result<State> {
-        // The memory of the probe side's plan is not needed for the rest.
+        // Frees the memory of the probe side's plan.
         self.probe.input = empty(&self.probe.input);
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         let rest = prober.end().map_err(from_join)?;
         if !prober.spills() {
-            // Rows in files have not met their matches yet.
+            // Rows in files are not joined yet.
             self.probe.metrics.add(prober.metrics(), self.join_type());
         }
         Ok(State::Ending(prober, rest))
@@ -216,8 +215,8 @@ impl JoinStream {
 
     /// Gives a batch the plan's schema and cuts it to the rows left of `fetch`.
     fn emit(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = batch.slice(0, batch.num_rows().min(self.left));
-        self.left -= batch.num_rows();
+        let batch = batch.slice(0, batch.num_rows().min(self.rows_left));
+        self.rows_left -= batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
         let schema = Arc::clone(&self.probe.schema);

@@ -81,7 +81,7 @@ fn join(
         };
         join = join.with_filter(filter).map_err(from_join)?;
     }
-    // Left columns, right columns, mark: those that this join type has.
+    // The join's output: left columns, right columns, mark, as far as the join type has them.
     let before_right = if join_type.shows(Side::Left) { left.schema.fields().len() } else { 0 };
     let mark = join.schema().fields().len().saturating_sub(1);
     let projection = output.iter().filter_map(|column| match column.side {

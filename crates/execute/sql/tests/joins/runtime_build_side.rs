@@ -14,7 +14,7 @@ use datafusion::physical_plan::expressions::col;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use workahead_datafusion::{BuildFrom, Choices, Settings, WorkaheadJoinExec};
+use workahead_datafusion::{BuildSideSelection, JoinOptions, Settings, WorkaheadJoinExec};
 
 use crate::types::TYPES;
 use crate::{plan, rows, session, session_in};
@@ -65,7 +65,10 @@ async fn planned(
 
 fn measured(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
     let ours = WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap();
-    let ours = ours.with_choices(Choices { build_from: BuildFrom::Measured, ..Choices::default() });
+    let ours = ours.with_options(JoinOptions {
+        build_side: BuildSideSelection::Measured,
+        ..JoinOptions::default()
+    });
     assert!(ours.chooses_build_side());
     assert_eq!(ours.maintains_input_order(), [false; 2]);
     Arc::new(ours)
@@ -130,6 +133,7 @@ async fn one_table_for_several_streams_is_the_planned_one() {
     let join = HashJoinExecBuilder::new(left, right, on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
     let ours = WorkaheadJoinExec::try_new(Arc::new(join), Settings::default()).unwrap();
-    let choices = Choices { build_from: BuildFrom::Measured, ..Choices::default() };
-    assert!(!ours.with_choices(choices).chooses_build_side());
+    let options =
+        JoinOptions { build_side: BuildSideSelection::Measured, ..JoinOptions::default() };
+    assert!(!ours.with_options(options).chooses_build_side());
 }
