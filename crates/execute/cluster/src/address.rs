@@ -1,4 +1,4 @@
-//! Where a scheduler is: `df://HOST:PORT`, Ballista's own way to say it.
+//! The address of a scheduler: `df://HOST:PORT`, as Ballista writes it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_an_example() {
+    fn invalid_addresses_are_refused_with_an_example() {
         let wrong = ["", "df://", "df://node", "df://node:0", "df://node:70000", "ftp://node:1"];
         for text in wrong.into_iter().chain(["df://:1", "df://a b:1", "df://::1:1"]) {
             let error = text.parse::<Address>().unwrap_err().to_string();

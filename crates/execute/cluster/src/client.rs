@@ -1,4 +1,4 @@
-//! The side that asks: a session whose queries a cluster answers.
+//! The client: a session whose queries run in a cluster.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,36 +18,36 @@ use datafusion_proto::protobuf::LogicalPlanNode;
 use workahead_datafusion::WorkaheadOptions;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError};
 
+use crate::executor_watch::ExecutorCount;
 use crate::session::config;
-use crate::watch::Counted;
-use crate::{Address, ClusterError, ClusterOptions, probe, semi};
+use crate::{Address, ClusterError, ClusterOptions, push_semi_join, readiness};
 
-/// Rows are read and tables are looked at on this side; the work is elsewhere.
+/// The client reads rows and the schemas of tables; the executors do the work.
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
-/// For a question about a query, which the scheduler answers from memory.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The scheduler answers requests about a query from memory.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// A gauge that our joins have and DataFusion's do not.
-const OF_OURS: &str = "table_bytes";
+const OUR_GAUGE: &str = "table_bytes";
 
-/// What a client asks of a cluster.
+/// Options of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Where its scheduler is.
+    /// The scheduler's address.
     pub address: Address,
-    /// Who does hash joins in the executors.
+    /// The implementation of hash joins in the executors.
     pub joiner: Joiner,
-    /// Partitions of plans; as many as the cluster has slots unless given.
+    /// Partitions of plans; by default the number of the cluster's slots.
     pub partitions: Option<NonZero<usize>>,
 }
 
-/// A cluster, as seen from outside.
+/// A connection to a cluster.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: Address,
 }
 
 impl Client {
-    /// Of the scheduler at an address, which need not be there yet.
+    /// Of the scheduler at an address. It does not connect yet.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self { address }
@@ -63,16 +63,16 @@ impl Client {
         client.check()?;
         let mut config = config();
         let extensions = &mut config.options_mut().extensions;
-        if let Some(told) = extensions.get_mut::<ClusterOptions>() {
-            told.partitions = options.partitions.map_or(0, NonZero::get);
+        if let Some(cluster) = extensions.get_mut::<ClusterOptions>() {
+            cluster.partitions = options.partitions.map_or(0, NonZero::get);
         }
-        if let Some(told) = extensions.get_mut::<WorkaheadOptions>() {
-            told.enabled = options.joiner == Joiner::Ours;
+        if let Some(joins) = extensions.get_mut::<WorkaheadOptions>() {
+            joins.enabled = options.joiner == Joiner::Ours;
         }
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
-            .with_optimizer_rules(semi::rules())
+            .with_optimizer_rules(push_semi_join::rules())
             .build();
         let state = state.upgrade_for_ballista(client.address.http());
         let state = state.map_err(ClusterError::of_datafusion)?;
@@ -81,27 +81,27 @@ impl Client {
     }
 
     fn check(&self) -> Result<(), ClusterError> {
-        match probe::executors(&self.address)? {
+        match readiness::executors(&self.address)? {
             0 => Err(ClusterError::NoExecutors { address: self.address.clone() }),
             _ => Ok(()),
         }
     }
 
-    /// Counts the executors before a query whose answer will be [watched](Counted::watch).
+    /// Counts the executors before a query, for [`ExecutorCount::watch`].
     ///
     /// # Errors
     /// When the scheduler does not answer.
-    pub fn count(&self) -> Result<Counted, ClusterError> {
-        Counted::now(self.address.clone())
+    pub fn count(&self) -> Result<ExecutorCount, ClusterError> {
+        ExecutorCount::now(self.address.clone())
     }
 
     /// The joins that the executors did for an answer, after its last row.
     ///
     /// # Errors
-    /// When the scheduler does not say.
+    /// When the scheduler does not answer.
     pub fn joins(&self, answer: &Answer) -> Result<Joins, ClusterError> {
         let Some(job_id) = job(answer.plan()) else { return Ok(answer.joins()) };
-        let counted = self.ask(async |mut scheduler| {
+        let counted = self.call(async |mut scheduler| {
             scheduler.get_job_metrics(GetJobMetricsParams { job_id }).await
         })?;
         let mut joins = Joins::default();
@@ -110,35 +110,38 @@ impl Client {
         Ok(joins)
     }
 
-    /// Cancels a query whose rows are not read any more.
+    /// Cancels a query.
     ///
     /// # Errors
     /// When the scheduler can't be reached.
     pub fn cancel(&self, answer: &Answer) -> Result<(), ClusterError> {
         let Some(job_id) = job(answer.plan()) else { return Ok(()) };
-        self.ask(async |mut scheduler| scheduler.cancel_job(CancelJobParams { job_id }).await)?;
+        self.call(async |mut scheduler| scheduler.cancel_job(CancelJobParams { job_id }).await)?;
         Ok(())
     }
 
-    /// Reports to the scheduler that an executor has ended, before its heartbeat is missed.
+    /// Reports to the scheduler that an executor has ended, so that it need not wait for missing
+    /// heartbeats.
     ///
     /// # Errors
     /// When the scheduler can't be reached.
     pub fn executor_lost(&self, name: &str, reason: &str) -> Result<(), ClusterError> {
         let lost =
             ExecutorStoppedParams { executor_id: name.to_owned(), reason: reason.to_owned() };
-        self.ask(async |mut scheduler| scheduler.executor_stopped(lost).await)?;
+        self.call(async |mut scheduler| scheduler.executor_stopped(lost).await)?;
         Ok(())
     }
 
-    /// What to say of a query that failed.
+    /// The error of a failed query, with the state of the cluster taken into account.
     #[must_use]
     pub fn explain(&self, error: SessionError) -> ClusterError {
         let address = self.address.clone();
         let inner = match &error {
-            SessionError::GivenUp => match self.check() {
+            SessionError::Abandoned => match self.check() {
                 Ok(()) => return ClusterError::ExecutorLost { address },
-                Err(ClusterError::Unreachable { .. }) => return ClusterError::Gone { address },
+                Err(ClusterError::Unreachable { .. }) => {
+                    return ClusterError::SchedulerLost { address };
+                }
                 Err(error) => return error,
             },
             SessionError::Query(inner) => inner,
@@ -148,34 +151,36 @@ impl Client {
             return error.into();
         }
         match self.check() {
-            Err(ClusterError::Unreachable { address, .. }) => ClusterError::Gone { address },
+            Err(ClusterError::Unreachable { address, .. }) => {
+                ClusterError::SchedulerLost { address }
+            }
             Err(none @ ClusterError::NoExecutors { .. }) => none,
-            _ => ClusterError::Query(told(&inner.strip_backtrace())),
+            _ => ClusterError::Query(without_layers(&inner.strip_backtrace())),
         }
     }
 
-    fn ask<T, F>(&self, question: F) -> Result<T, ClusterError>
+    fn call<T, F>(&self, request: F) -> Result<T, ClusterError>
     where
         F: AsyncFnOnce(Scheduler) -> Result<tonic::Response<T>, tonic::Status>,
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ClusterError::Threads)?;
-        let gone = || ClusterError::Gone { address: self.address.clone() };
+        let lost = || ClusterError::SchedulerLost { address: self.address.clone() };
         runtime.block_on(async {
-            let asked = async {
+            let call = async {
                 let scheduler = SchedulerGrpcClient::connect(self.address.http()).await;
-                let answer = question(scheduler.map_err(|_| gone())?).await;
+                let answer = request(scheduler.map_err(|_| lost())?).await;
                 let answer = answer.map_err(|status| ClusterError::Query(status.message().into()));
                 Ok(answer?.into_inner())
             };
-            tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(gone()))
+            tokio::time::timeout(REQUEST_TIMEOUT, call).await.unwrap_or_else(|_| Err(lost()))
         })
     }
 }
 
 type Scheduler = SchedulerGrpcClient<tonic::transport::Channel>;
 
-/// The name that the scheduler gave to a query, once it did.
+/// The name of a query, once the scheduler has named it.
 fn job(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     match plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>() {
         Some(query) => query.job_id().map(|id| id.to_string()),
@@ -185,12 +190,12 @@ fn job(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
 
 fn count(operator: &OperatorWithMetrics, joins: &mut Joins) {
     let metrics = || operator.metrics.iter().filter_map(|metric| metric.metric.as_ref());
-    // Their names are the scheduler's, who planned DataFusion's.
+    // The names are those of the scheduler's plan, with DataFusion's joins.
     let named = ["HashJoinExec", "SortMergeJoinExec", "WorkaheadJoinExec"];
     if !named.contains(&operator.operator_type.as_str()) {
         return;
     }
-    if !metrics().any(|metric| matches!(metric, Metric::Gauge(gauge) if gauge.name == OF_OURS)) {
+    if !metrics().any(|metric| matches!(metric, Metric::Gauge(gauge) if gauge.name == OUR_GAUGE)) {
         joins.stock += 1;
         return;
     }
@@ -208,8 +213,8 @@ fn count(operator: &OperatorWithMetrics, joins: &mut Joins) {
     });
 }
 
-/// Ballista's words without the layers that every task's error comes in.
-fn told(text: &str) -> String {
+/// Ballista's message without the prefixes that every task's error has.
+fn without_layers(text: &str) -> String {
     let mut rest = text;
     for layer in ["Execution error: ", "DataFusion error: "] {
         rest = rest.strip_prefix(layer).unwrap_or(rest);

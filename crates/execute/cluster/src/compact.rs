@@ -1,9 +1,9 @@
-//! Batches that hold no more text than they show.
+//! Compact string columns before they are sent.
 //!
-//! A batch of strings is views into buffers, and rows that a join or a sort picked keep the buffers
-//! of all they were picked from. In a process that costs nothing. In a file of a shuffle, and in a
-//! message to the client, the buffers are written whole, once for each batch: 20 rows of TPC-H's
-//! query 10 are 3 MB.
+//! A column of strings is views into buffers, and rows selected by a join or a sort keep all
+//! buffers of its input. Within a process that costs nothing. In a shuffle file, and in a message
+//! to the client, the buffers are written whole, once for each batch: 20 rows of TPC-H's query 10
+//! are 3 MB.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-/// A plan that is as the one inside in everything but its batches: the scheduler counts the nodes
-/// of a stage, and none may be added.
+/// A node that differs from its inner node only in its batches: the scheduler counts the nodes of a
+/// stage, so none may be added.
 #[derive(Debug)]
-struct Compact(Arc<dyn ExecutionPlan>);
+struct CompactExec(Arc<dyn ExecutionPlan>);
 
-/// The plan of a stage whose writer is given compact batches. What is read from files is compact.
+/// The plan of a stage with compact input batches for its writer. Scans are compact already.
 pub(crate) fn stage(writer: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let inputs: Vec<_> = writer.children().into_iter().map(Arc::clone).collect();
     let views = |input: &Arc<dyn ExecutionPlan>| {
@@ -36,7 +36,7 @@ pub(crate) fn stage(writer: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionP
     if !inputs.iter().any(views) {
         return Ok(writer);
     }
-    let compact = inputs.into_iter().map(|input| Arc::new(Compact(input)) as _).collect();
+    let compact = inputs.into_iter().map(|input| Arc::new(CompactExec(input)) as _).collect();
     writer.replace_children(compact, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }
 
@@ -53,7 +53,7 @@ fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
 }
 
-/// Copied where that at least halves it.
+/// Copies a column if that at least halves it.
 fn of_views<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArray<T>) -> ArrayRef {
     let held: usize = views.data_buffers().iter().map(|buffer| buffer.len()).sum();
     if held > 2 * views.total_buffer_bytes_used() {
@@ -63,13 +63,13 @@ fn of_views<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArray<T>)
     }
 }
 
-impl DisplayAs for Compact {
+impl DisplayAs for CompactExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt_as(format, f)
     }
 }
 
-impl ExecutionPlan for Compact {
+impl ExecutionPlan for CompactExec {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_of_many_hold_little_and_are_the_same() {
+    fn selected_rows_are_compacted_without_a_change() {
         let all = batch();
         let few = take_record_batch(&all, &UInt32Array::from(vec![9_999, 3, 77])).unwrap();
         assert!(held(&few) > 900_000, "{}", held(&few));
@@ -167,12 +167,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plan_is_as_the_one_inside() {
+    async fn a_compact_node_looks_like_its_inner_node() {
         let context = SessionContext::new();
         let frame = context.read_batch(batch()).unwrap();
         let scan = frame.create_physical_plan().await.unwrap();
         let limit = || Arc::new(GlobalLimitExec::new(Arc::clone(&scan), 5, Some(3)));
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(Compact(limit()));
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(CompactExec(limit()));
         assert_eq!((plan.name(), plan.children().len()), ("GlobalLimitExec", 1));
         assert!(plan.downcast_ref::<GlobalLimitExec>().is_some());
         let rows = collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();

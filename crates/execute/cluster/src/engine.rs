@@ -1,8 +1,8 @@
 //! Our joins in the stages that an executor receives.
 //!
-//! A plan comes from the scheduler with the joins that Ballista decided on, while the query ran
-//! and from what it measured. Which side is built, what is broadcast, how inputs are partitioned:
-//! all of that stays, and only who does the join changes, as the last thing before a task starts.
+//! A plan comes from the scheduler with Ballista's decisions, made while the query runs: which side
+//! is built, what is broadcast, how inputs are partitioned. All of that stays; only the join nodes
+//! are replaced, as the last step before a task starts.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// By what is known of the machine.
+    /// With the settings of the machine.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { stages: DefaultExecutionEngine::new(), joins: WorkaheadJoins::new(settings) }

@@ -1,4 +1,4 @@
-//! What goes wrong with a cluster, in one line.
+//! Errors of a cluster, each in one line.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,18 +14,19 @@ use crate::Address;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// No place where a scheduler could be.
+    /// Not the address of a scheduler.
     #[error(
-        "{text:?} names no cluster: give the line that `workahead cluster` prints, df://HOST:PORT"
+        "{text:?} is not a cluster's address: give the line that `workahead cluster` prints, \
+         df://HOST:PORT"
     )]
     Address {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// No scheduler answers there.
     #[error("no scheduler answers at {address}: {source}; is `workahead cluster` running there?")]
     Unreachable {
-        /// Where it was looked for.
+        /// The address.
         address: Address,
         /// The system's error.
         source: io::Error,
@@ -35,7 +36,7 @@ pub enum ClusterError {
         "{address} is not a scheduler of Ballista 55: give the line that `workahead cluster` prints"
     )]
     NotAScheduler {
-        /// Where it was looked for.
+        /// The address.
         address: Address,
     },
     /// The cluster has no executors.
@@ -44,24 +45,22 @@ pub enum ClusterError {
         /// Its scheduler.
         address: Address,
     },
-    /// A query's executor died, and it could not be begun anew.
+    /// A query's executor died, and the query could not be restarted.
     #[error(
-        "an executor of the cluster at {address} was lost in the middle of the query: run it again"
+        "an executor of the cluster at {address} was lost during the query: run the query again"
     )]
     ExecutorLost {
         /// Its scheduler.
         address: Address,
     },
     /// The scheduler has ended.
-    #[error(
-        "the scheduler at {address} has gone in the middle of a query: start the cluster again"
-    )]
-    Gone {
-        /// Where it was.
+    #[error("the scheduler at {address} ended during a query: start the cluster again")]
+    SchedulerLost {
+        /// Its address.
         address: Address,
     },
-    /// A port is taken, or not for us.
-    #[error("can't listen on {address}: {source}; choose another port, or 0 for any that is free")]
+    /// A port is in use or not allowed.
+    #[error("can't listen on {address}: {source}; choose another port, or 0 for any free one")]
     Listen {
         /// The requested address.
         address: SocketAddr,
@@ -76,29 +75,29 @@ pub enum ClusterError {
         /// The system's error.
         source: io::Error,
     },
-    /// Less memory than tasks.
-    #[error("{bytes} bytes are too little for {slots} slots: give --memory-limit more")]
+    /// The memory limit is too low for the number of tasks.
+    #[error("{bytes} bytes are too few for {slots} slots: raise --memory-limit")]
     Memory {
-        /// Of all slots.
+        /// For all slots.
         bytes: usize,
-        /// Tasks at a time.
+        /// Concurrent tasks.
         slots: usize,
     },
-    /// The system starts no more threads.
+    /// The system can't start threads.
     #[error("can't start threads: {0}")]
     Threads(#[source] io::Error),
-    /// A server of ours ended by itself.
+    /// A scheduler or an executor ended by itself.
     #[error("the {what} stopped: {why}")]
     Stopped {
-        /// Which.
+        /// Which of them.
         what: &'static str,
-        /// What Ballista said.
+        /// Ballista's message.
         why: String,
     },
-    /// A session on this side.
+    /// An error of the client's session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// A query, in Ballista's words.
+    /// An error of a query, as Ballista reports it.
     #[error("{0}")]
     Query(String),
 }

@@ -1,4 +1,4 @@
-//! The process that does the work: Ballista's executor with our engine, its memory and its files.
+//! An executor process: Ballista's executor with our engine, its memory and its files.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZero;
@@ -15,38 +15,37 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 
 use crate::session::{codec, config};
-use crate::{Address, ClusterError, Engine, probe};
+use crate::{Address, ClusterError, Engine, readiness};
 
 /// For messages, shuffles and heartbeats; tasks have threads of their own.
 const SERVICE_THREADS: usize = 2;
-/// How often it is looked whether the scheduler knows us.
-const LOOK: Duration = Duration::from_millis(10);
-/// Less is no use to a task: its first batches would not fit.
+/// The interval at which registration with the scheduler is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// The first batches of a task need this much.
 const TASK_BYTES_MIN: usize = 1 << 20;
-/// A plan with statistics of many files is long; Ballista's own 16 MiB are for plans of few.
+/// A plan with the statistics of many files can exceed Ballista's default of 16 MiB.
 const MESSAGE_BYTES_MAX: u32 = 256 << 20;
 
-/// How an executor is.
+/// Options of an executor.
 #[derive(Debug, Clone)]
 pub struct ExecutorOptions {
     /// Its scheduler.
     pub scheduler: Address,
-    /// What it listens on; two ports that are free.
+    /// The address it listens on, at two free ports.
     pub listen: IpAddr,
-    /// How others reach it.
+    /// The host name by which others reach it.
     pub host: String,
-    /// Tasks at a time.
+    /// Concurrent tasks.
     pub slots: NonZero<usize>,
     /// Bytes for the joins, sorts and aggregates of all its tasks, in equal shares.
     pub memory_limit: usize,
-    /// Where it puts shuffles, and what tasks spill.
+    /// Directory for shuffle and spill files.
     pub directory: PathBuf,
-    /// How often it says that it is there.
+    /// The interval of its heartbeats.
     pub heartbeat: Duration,
 }
 
-/// Runs an executor until it is stopped. `ready` is called with its name once the scheduler
-/// has it.
+/// Runs an executor until it is stopped. `ready` is called with its name once it is registered.
 ///
 /// # Errors
 /// When the scheduler can't be reached, a directory or port is unavailable, or a service ends.
@@ -55,8 +54,8 @@ pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(
     if options.memory_limit / slots < TASK_BYTES_MIN {
         return Err(ClusterError::Memory { bytes: options.memory_limit, slots });
     }
-    // Readiness is about executors, and this may be the first.
-    probe::executors(&options.scheduler)?;
+    // Any number will do: this may be the first.
+    readiness::executors(&options.scheduler)?;
     let spill = options.directory.join("spill");
     let failed = |source| ClusterError::Directory { path: options.directory.clone(), source };
     std::fs::create_dir_all(&spill).map_err(failed)?;
@@ -73,16 +72,16 @@ pub fn executor(options: &ExecutorOptions, ready: impl FnOnce(&str)) -> Result<(
         loop {
             tokio::select! {
                 ended = &mut running => {
-                    let why = "a service ended before the scheduler knew of it".to_owned();
+                    let why = "a service ended before the executor was registered".to_owned();
                     return ended.and(Err(BallistaError::General(why)));
                 }
-                () = tokio::time::sleep(LOOK) => if health.is_ready() { break },
+                () = tokio::time::sleep(CHECK_INTERVAL) => if health.is_ready() { break },
             }
         }
         ready(&name);
         running.await
     });
-    // Tasks that still run belong to no query.
+    // Tasks that still run belong to ended queries.
     runtime.shutdown_background();
     ended.map_err(|error| ClusterError::stopped("executor", error))
 }
@@ -124,8 +123,8 @@ fn process(
     })
 }
 
-/// Ballista tells the scheduler the ports before it listens on them: they are looked for here, and
-/// both at once, so that they differ.
+/// Ballista reports the ports to the scheduler before it listens on them. Both are bound here at
+/// once, so that they differ.
 fn free_ports(listen: IpAddr) -> Result<[u16; 2], ClusterError> {
     let address = SocketAddr::new(listen, 0);
     let bound = || {

@@ -1,9 +1,9 @@
 //! Ballista's queries, and the clients that wait for them.
 //!
-//! A client learns its query's name from the query's first state, and Ballista sends none before
-//! the end: until then the query can't be cancelled. Here the first state is sent as soon as there
-//! is a plan. And a query whose client has gone would run on: here it is detected by the closed
-//! channel of its states.
+//! A client learns its query's name from the query's first state, which Ballista sends at the end:
+//! until then the query can't be cancelled. Here the first state is sent as soon as there is a
+//! plan. A query whose client has gone would run on; it is detected by the closed channel of its
+//! states.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use ballista_scheduler::cluster::{JobState, JobStateEventStream};
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-/// Queries in memory, and who waits for them.
+/// Queries in memory, and their clients.
 pub(crate) struct Jobs {
     jobs: InMemoryJobState,
     clients: Mutex<HashMap<JobId, JobStatusSubscriber>>,
@@ -52,7 +52,7 @@ impl JobState for Jobs {
         client: Option<JobStatusSubscriber>,
     ) -> Result<()> {
         if let Some(client) = &client {
-            // There is room: it is the first.
+            // The channel has room: this is the first state.
             let _ = client.try_send(graph.status().clone());
             self.clients().insert(job.clone(), client.clone());
         }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Ballista's adaptive planner replaces the rules of a session, so a rule that swaps joins never
-//! runs there. What it can't replace is who executes a stage: [`Engine`] puts our joins into every
-//! stage that an executor receives, by any planner.
+//! runs there. It does not replace the execution engine: [`Engine`] puts our joins into every stage
+//! that an executor receives.
 
 #![forbid(unsafe_code)]
 
@@ -19,20 +19,20 @@ mod compact;
 mod engine;
 mod error;
 mod executor;
+mod executor_watch;
 mod jobs;
-mod probe;
+mod push_semi_join;
+mod readiness;
 mod scheduler;
-mod semi;
 mod session;
 mod slots;
 mod task;
-mod watch;
 
 pub use address::Address;
 pub use client::{Client, ClientOptions};
 pub use engine::Engine;
 pub use error::ClusterError;
 pub use executor::{ExecutorOptions, executor};
+pub use executor_watch::{ExecutorCount, ExecutorWatch};
 pub use scheduler::{SchedulerOptions, scheduler};
 pub use session::ClusterOptions;
-pub use watch::{Counted, Watch};

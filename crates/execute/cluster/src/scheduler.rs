@@ -1,4 +1,4 @@
-//! The process that plans queries and places their tasks: Ballista's scheduler, in memory.
+//! The scheduler process, which plans queries and places their tasks: Ballista's, in memory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,28 +26,28 @@ use crate::{Address, ClusterError, ClusterOptions};
 /// Planning is most of its work, and some plans are deep.
 const STACK_BYTES: usize = 16 << 20;
 const THREADS: usize = 2;
-/// As executors have it.
+/// As in executors.
 const MESSAGE_BYTES_MAX: u32 = 256 << 20;
-/// How often what waits is looked after.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long a query's files stay after its end: clients are still reading the last stage's.
-const FILES_S: u64 = 60;
-/// How long a finished query is remembered: its counts are requested after the rows.
-const JOBS_S: u64 = 300;
+/// The interval at which waiting tasks are placed.
+const PLACING_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a query's files are kept after its end: clients still read those of the last stage.
+const KEEP_FILES_S: u64 = 60;
+/// How long a finished query's state is kept: its metrics are requested after the rows.
+const KEEP_JOBS_S: u64 = 300;
 
-/// How a scheduler is.
+/// Options of a scheduler.
 #[derive(Debug, Clone)]
 pub struct SchedulerOptions {
-    /// What it listens on; port 0 for one that is free.
+    /// The address it listens on; port 0 for any free one.
     pub listen: SocketAddr,
-    /// How others reach it.
+    /// The host name by which others reach it.
     pub host: String,
-    /// An executor that was not heard of for so long is taken for dead, and its tasks are given to
+    /// An executor without a heartbeat for this long is considered dead, and its tasks are given to
     /// others.
     pub dead_after: Duration,
 }
 
-/// Runs a scheduler for good. `ready` is called with its address once it listens.
+/// Runs a scheduler until it fails. `ready` is called with its address once it listens.
 ///
 /// # Errors
 /// When it can't listen, or its server ends.
@@ -66,12 +66,12 @@ pub fn scheduler(
         let listener = tokio::net::TcpListener::bind(options.listen).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let stopped = |error| ClusterError::stopped("scheduler", error);
-        let (state, settings) = made(options, port);
+        let (state, settings) = configure(options, port);
         let cluster =
             BallistaCluster::new(Arc::clone(&state.executors) as _, Arc::clone(&state.jobs) as _);
         let server: Server =
             create_scheduler(cluster, Arc::new(settings)).await.map_err(stopped)?;
-        tokio::spawn(tend(server.clone(), state));
+        tokio::spawn(maintain(server.clone(), state));
         ready(&Address::new(options.host.clone(), port));
         start_grpc_service_with_listener(listener, server).await.map_err(stopped)
     })
@@ -79,17 +79,17 @@ pub fn scheduler(
 
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// What a scheduler knows.
+/// The executors and queries of a scheduler.
 struct State {
     executors: Arc<Slots>,
     jobs: Arc<Jobs>,
 }
 
-/// Does for good what Ballista leaves undone. A query whose client has gone is cancelled. And tasks
-/// are placed: Ballista does so when something happens, and where that is the end of a query that
-/// held all slots, or an error, those that wait for a slot would wait for ever.
-async fn tend(server: Server, State { executors, jobs }: State) {
-    let mut clock = tokio::time::interval(LOOK);
+/// Cancels queries whose clients have gone, and places tasks. Ballista places them only on events,
+/// and not on all: after the end of a query that held all slots, or after an error, the tasks that
+/// wait for a slot would wait for ever.
+async fn maintain(server: Server, State { executors, jobs }: State) {
+    let mut clock = tokio::time::interval(PLACING_INTERVAL);
     loop {
         clock.tick().await;
         for job in jobs.abandoned() {
@@ -100,14 +100,14 @@ async fn tend(server: Server, State { executors, jobs }: State) {
             continue;
         }
         if let Some(executor) = executors.registered_executor_metadata().await.pop() {
-            // News of no task: it changes nothing, and what waits is placed.
+            // An empty update changes no task, and places those that wait.
             let none = UpdateTaskStatusParams { executor_id: executor.id, task_status: Vec::new() };
             let _ = SchedulerGrpc::update_task_status(&server, Request::new(none)).await;
         }
     }
 }
 
-fn made(options: &SchedulerOptions, port: u16) -> (State, SchedulerConfig) {
+fn configure(options: &SchedulerOptions, port: u16) -> (State, SchedulerConfig) {
     let dead_after_s = options.dead_after.as_secs().max(1);
     let settings = SchedulerConfig {
         external_host: options.host.clone(),
@@ -116,8 +116,8 @@ fn made(options: &SchedulerOptions, port: u16) -> (State, SchedulerConfig) {
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
         // One executor would get all tasks of a stage that has as many as it has slots.
         task_distribution: TaskDistributionPolicy::RoundRobin,
-        finished_job_data_clean_up_interval_seconds: FILES_S,
-        finished_job_state_clean_up_interval_seconds: JOBS_S,
+        finished_job_data_clean_up_interval_seconds: KEEP_FILES_S,
+        finished_job_state_clean_up_interval_seconds: KEEP_JOBS_S,
         grpc_server_max_decoding_message_size: MESSAGE_BYTES_MAX,
         grpc_server_max_encoding_message_size: MESSAGE_BYTES_MAX,
         grpc_client_max_message_size: MESSAGE_BYTES_MAX,
@@ -134,11 +134,11 @@ fn made(options: &SchedulerOptions, port: u16) -> (State, SchedulerConfig) {
     (State { executors, jobs: Arc::new(Jobs::new(jobs)) }, settings)
 }
 
-/// Sessions whose plans have a partition for every slot, unless the client said how many.
+/// Sessions whose plans have a partition per slot, unless the client sets their number.
 fn sessions(executors: Arc<dyn ClusterState>) -> SessionBuilder {
     Arc::new(move |config| {
-        let told = config.options().extensions.get::<ClusterOptions>();
-        let partitions = match told.map_or(0, |told| told.partitions) {
+        let options = config.options().extensions.get::<ClusterOptions>();
+        let partitions = match options.map_or(0, |options| options.partitions) {
             0 => slots(executors.as_ref()),
             partitions => partitions,
         };
@@ -147,7 +147,7 @@ fn sessions(executors: Arc<dyn ClusterState>) -> SessionBuilder {
 }
 
 fn slots(executors: &dyn ClusterState) -> usize {
-    // In memory: it never waits.
+    // The state is in memory: the future is ready.
     let known = executors.registered_executor_metadata().now_or_never().unwrap_or_default();
     known.iter().map(|executor| executor.specification.vcores as usize).sum()
 }

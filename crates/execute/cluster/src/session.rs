@@ -1,5 +1,5 @@
-//! What client, scheduler and executors agree on: the settings that travel with a query, and how
-//! plans are written down.
+//! The common ground of client, scheduler and executors: the settings sent with a query, and the
+//! codec of plans.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
 /// Options under `cluster.` in SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOptions {
-    /// Partitions of a plan; 0 for as many as the cluster has slots.
+    /// Partitions of a plan; 0 for the number of the cluster's slots.
     pub partitions: usize,
-    /// Whether semi joins with groups that passed a filter go below inner joins.
+    /// Whether semi joins with filtered groups are pushed below inner joins.
     pub push_semi_joins: bool,
 }
 
@@ -55,14 +55,14 @@ impl ExtensionOptions for ClusterOptions {
             return Ok(());
         }
         Err(exec_datafusion_err!(
-            "cluster.{key} = {value}: there are cluster.partitions, a number, and \
+            "cluster.{key} = {value}: the options are cluster.partitions, a number, and \
              cluster.push_semi_joins, true or false"
         ))
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
         let entry = |key: &str, value: String, description| ConfigEntry {
-            // With its prefix, by which it is set on the other side.
+            // With the prefix, which is needed to set it on the other side.
             key: format!("{}.{key}", Self::PREFIX),
             value: Some(value),
             description,
@@ -71,34 +71,34 @@ impl ExtensionOptions for ClusterOptions {
             entry(
                 "partitions",
                 self.partitions.to_string(),
-                "Partitions of a plan; 0 for as many as the cluster has slots",
+                "Partitions of a plan; 0 for the number of the cluster's slots",
             ),
             entry(
                 "push_semi_joins",
                 self.push_semi_joins.to_string(),
-                "Whether semi joins with groups that passed a filter go below inner joins",
+                "Whether semi joins with filtered groups are pushed below inner joins",
             ),
         ]
     }
 }
 
-/// The settings that a query begins with. A setting that the other side does not know is dropped
-/// on its way, without a word: all three begin with the same.
+/// The default settings of a query. All three processes have them: settings that the other side
+/// does not know are dropped silently.
 pub(crate) fn config() -> SessionConfig {
     SessionConfig::new_with_ballista()
         .with_option_extension(WorkaheadOptions::default())
         .with_option_extension(ClusterOptions::default())
-        // Ballista prefers sort-merge joins because DataFusion's hash join can't spill. Ours can,
-        // so it is no reason either to leave a large build side to a sort.
+        // Ballista prefers sort-merge joins, above all for large build sides, because DataFusion's
+        // hash join can't spill. Ours can.
         .set_bool("datafusion.optimizer.prefer_hash_join", true)
         .with_ballista_hash_join_max_build_partition_bytes(0)
-        // Files of shuffles are read from memory, mostly, and at 25 Gbit/s: sooner than unpacked.
+        // Shuffle files come from memory or a fast network: reading is faster than unpacking.
         .set_str("ballista.shuffle.compression.codec", "none")
-        // A process that was killed refuses connections at once; what it had must be made anew.
+        // A killed process refuses connections at once, and its files must be recomputed.
         .set_u64("ballista.client.io_retry_wait_time_ms", 300)
 }
 
-/// Plans on the wire: ours within Ballista's.
+/// The codec of plans: ours around Ballista's.
 pub(crate) fn codec() -> Arc<dyn PhysicalExtensionCodec> {
     Arc::new(WorkaheadCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_sets_reaches_the_other_side() {
+    fn a_clients_settings_reach_the_other_side() {
         let mut client = config();
         for (name, value) in [
             ("cluster.partitions", "7"),
@@ -124,8 +124,8 @@ mod tests {
             let _ = server.options_mut().set(&entry.key, &entry.value.unwrap_or_default());
         }
         let extensions = &server.options().extensions;
-        let told = extensions.get::<ClusterOptions>().unwrap();
-        assert_eq!(told, &ClusterOptions { partitions: 7, push_semi_joins: false });
+        let cluster = extensions.get::<ClusterOptions>().unwrap();
+        assert_eq!(cluster, &ClusterOptions { partitions: 7, push_semi_joins: false });
         assert!(!extensions.get::<WorkaheadOptions>().unwrap().enabled);
         assert_eq!(server.ballista_broadcast_join_threshold_bytes(), 5);
         assert_eq!(server.ballista_hash_join_max_build_partition_bytes(), 0);

@@ -1,9 +1,9 @@
-//! Ballista's count of free slots, kept right when executors die.
+//! Ballista's count of free slots, corrected when executors die.
 //!
-//! The scheduler gives a slot back when a task's end is reported and the task is still known. One
-//! whose stage was rolled back, or whose query was cancelled, is not, and its slot would be lost
-//! for good: with one slot each the last executor would wait for ever. Here the slots that no
-//! running task holds are given back before tasks are placed.
+//! The scheduler frees a slot when a task's end is reported and the task is still known. A task
+//! whose stage was rolled back, or whose query was cancelled, is not, and its slot would be lost:
+//! with one slot each, the last executor would wait for ever. Here slots without a running task are
+//! freed before tasks are placed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub(crate) struct Slots {
 #[derive(Debug, Clone, Copy)]
 struct Count {
     all: u32,
-    /// As the state below has it.
+    /// As counted by Ballista's state.
     free: u32,
 }
 
@@ -38,7 +38,7 @@ impl Slots {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Slots that no task holds, though they are not counted as free.
+    /// Slots without a task that are not counted as free.
     async fn lost(&self, jobs: &Jobs) -> Vec<ExecutorSlot> {
         let mut held: HashMap<String, u32> = HashMap::new();
         for job in jobs.values() {
@@ -84,7 +84,7 @@ impl ClusterState for Slots {
         let mut freed = Vec::new();
         for (name, slots) in slots {
             if let Some(count) = self.counts().get_mut(&name) {
-                // A slot that was given back as lost may be reported after all.
+                // A slot that was freed as lost may still be reported.
                 let slots = slots.min(count.all - count.free);
                 count.free += slots;
                 freed.push((name, slots));

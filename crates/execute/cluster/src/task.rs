@@ -1,8 +1,8 @@
-//! One task of a stage, whose counts Ballista can send.
+//! One task of a stage, with metrics that Ballista can send.
 //!
-//! Ballista's wire has no place for a metric that is a word, and on meeting one it leaves out what
-//! all operators of the task counted. Our joins have two (design, build side): each is sent
-//! as a count by the name of the word, `design=buckets` being 1.
+//! Ballista's protocol has no text metrics, and a single one makes it drop the metrics of all
+//! operators of the task. Our joins have two (design, build side): each is sent as a count whose
+//! name contains the text, `design=buckets` being 1.
 
 use std::fmt;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan of one of our joins, after it ran.
+    /// A plan with one of our joins, after it ran.
     async fn joined() -> Arc<dyn ExecutionPlan> {
         let builder = datafusion::execution::SessionStateBuilder::new().with_default_features();
         let context = SessionContext::new_with_state(workahead_sql::install(builder).build());
@@ -111,7 +111,7 @@ mod tests {
     async fn counts_of_our_joins_can_be_sent() {
         let metrics = join(&joined().await).expect("our join");
         let refused: std::result::Result<OperatorMetricsSet, _> = metrics.clone().try_into();
-        assert!(refused.is_err(), "Ballista takes words now: `sendable` may go");
+        assert!(refused.is_err(), "Ballista sends text metrics now: remove `sendable`");
         let sent: OperatorMetricsSet = sendable(&metrics).try_into().unwrap();
         assert_eq!(sent.metrics.len(), metrics.iter().count());
         let text = sendable(&metrics).to_string();

@@ -8,7 +8,7 @@ use _workahead::errors::Error;
 use _workahead::running::{Driver, Work};
 use arrow_schema::SchemaRef;
 use serde_json::json;
-use workahead_sql::session::{Answer, Joiner, Planned, Session};
+use workahead_sql::session::{Answer, Joiner, PlannedStatement, Session};
 
 use crate::tables::Table;
 use crate::{Options, exception};
@@ -22,7 +22,7 @@ static NEVER_STOP: AtomicBool = AtomicBool::new(false);
 
 /// A query whose rows are computed while they are read.
 pub(crate) struct Query {
-    planned: Planned,
+    planned: PlannedStatement,
 }
 
 impl Query {
@@ -60,7 +60,7 @@ impl Query {
     }
 }
 
-fn give(planned: Planned, driver: &Driver) -> Result<(), Error> {
+fn give(planned: PlannedStatement, driver: &Driver) -> Result<(), Error> {
     let mut answer = planned.start(&NEVER_STOP).map_err(exception)?;
     let mut rows = 0;
     note(&answer, rows, driver);

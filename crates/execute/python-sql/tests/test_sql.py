@@ -71,7 +71,7 @@ def test_files_and_names_that_are_no_words(tmp_path):
 def test_a_table_is_read_as_often_as_wanted_and_a_reader_once():
     twice = "select count(*) as rows from lines a join lines b on a.id = b.id"
     assert wa.sql(twice, lines=LINES).to_pyarrow().to_pydict() == {"rows": [6]}
-    with pytest.raises(wa.WorkaheadError, match="is a reader, which is read once"):
+    with pytest.raises(wa.WorkaheadError, match="is a reader, which can be read only once"):
         wa.sql(twice, lines=reader(LINES)).to_pyarrow()
 
 

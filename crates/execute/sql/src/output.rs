@@ -13,19 +13,19 @@ use datafusion::parquet::basic::Compression;
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::properties::WriterProperties;
 
-/// Rows that a table shows; what is longer is for programs.
-const TABLE_ROWS: usize = 1000;
+/// The most rows in a printed table.
+const TABLE_ROWS_MAX: usize = 1000;
 
-/// A form.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// With lines around the cells; the first thousand rows.
+    /// A table with borders; the first thousand rows.
     Table,
-    /// With a line of column names.
+    /// With a header line.
     Csv,
-    /// An object a line.
+    /// One object per line.
     Json,
-    /// Columns, compressed with Snappy.
+    /// Compressed with Snappy.
     Parquet,
 }
 
@@ -35,7 +35,7 @@ pub enum OutputError {
     /// The writer failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A type that the form can't show.
+    /// A type that the format does not support.
     #[error(transparent)]
     Arrow(ArrowError),
     /// Parquet could not be written.
@@ -64,14 +64,14 @@ impl From<ParquetError> for OutputError {
     }
 }
 
-/// Writes batches in a form.
+/// Writes batches in a format.
 pub struct RowWriter<W: Write + Send> {
-    form: Form<W>,
+    encoder: Encoder<W>,
     rows: u64,
 }
 
-enum Form<W: Write + Send> {
-    Table { to: W, schema: SchemaRef, shown: Vec<RecordBatch>, left: usize },
+enum Encoder<W: Write + Send> {
+    Table { to: W, schema: SchemaRef, batches: Vec<RecordBatch>, rows_left: usize },
     Csv(Box<csv::Writer<W>>),
     Json(json::LineDelimitedWriter<W>),
     Parquet(Box<ArrowWriter<W>>),
@@ -81,24 +81,26 @@ impl<W: Write + Send> RowWriter<W> {
     /// A writer of rows of this schema.
     ///
     /// # Errors
-    /// When the schema has a type that the form can't take.
+    /// When the schema has a type that the format does not support.
     pub fn new(format: Format, schema: SchemaRef, to: W) -> Result<Self, OutputError> {
-        let form = match format {
-            Format::Table => Form::Table { to, schema, shown: Vec::new(), left: TABLE_ROWS },
+        let encoder = match format {
+            Format::Table => {
+                Encoder::Table { to, schema, batches: Vec::new(), rows_left: TABLE_ROWS_MAX }
+            }
             Format::Csv => {
                 let mut writer = csv::WriterBuilder::new().with_header(true).build(to);
-                // The names, also when no row comes.
+                // The header, also without rows.
                 writer.write(&RecordBatch::new_empty(schema))?;
-                Form::Csv(Box::new(writer))
+                Encoder::Csv(Box::new(writer))
             }
-            Format::Json => Form::Json(json::LineDelimitedWriter::new(to)),
+            Format::Json => Encoder::Json(json::LineDelimitedWriter::new(to)),
             Format::Parquet => {
                 let properties =
                     WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                Form::Parquet(Box::new(ArrowWriter::try_new(to, schema, Some(properties))?))
+                Encoder::Parquet(Box::new(ArrowWriter::try_new(to, schema, Some(properties))?))
             }
         };
-        Ok(Self { form, rows: 0 })
+        Ok(Self { encoder, rows: 0 })
     }
 
     /// Adds rows.
@@ -107,17 +109,17 @@ impl<W: Write + Send> RowWriter<W> {
     /// When they can't be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
         self.rows += batch.num_rows() as u64;
-        match &mut self.form {
-            Form::Table { shown, left, .. } => {
-                let rows = batch.num_rows().min(*left);
+        match &mut self.encoder {
+            Encoder::Table { batches, rows_left, .. } => {
+                let rows = batch.num_rows().min(*rows_left);
                 if rows > 0 {
-                    shown.push(batch.slice(0, rows));
-                    *left -= rows;
+                    batches.push(batch.slice(0, rows));
+                    *rows_left -= rows;
                 }
             }
-            Form::Csv(writer) => writer.write(batch)?,
-            Form::Json(writer) => writer.write(batch)?,
-            Form::Parquet(writer) => writer.write(batch)?,
+            Encoder::Csv(writer) => writer.write(batch)?,
+            Encoder::Json(writer) => writer.write(batch)?,
+            Encoder::Parquet(writer) => writer.write(batch)?,
         }
         Ok(())
     }
@@ -133,22 +135,22 @@ impl<W: Write + Send> RowWriter<W> {
     /// # Errors
     /// When it can't be written.
     pub fn finish(self) -> Result<(), OutputError> {
-        match self.form {
-            Form::Table { mut to, schema, shown, .. } => {
-                let table = pretty_format_batches_with_schema(schema, &shown)?;
+        match self.encoder {
+            Encoder::Table { mut to, schema, batches, .. } => {
+                let table = pretty_format_batches_with_schema(schema, &batches)?;
                 writeln!(to, "{table}")?;
-                if self.rows > TABLE_ROWS as u64 {
-                    let more = self.rows - TABLE_ROWS as u64;
+                if self.rows > TABLE_ROWS_MAX as u64 {
+                    let more = self.rows - TABLE_ROWS_MAX as u64;
                     writeln!(to, "and {more} more rows: --format csv or --out has them all")?;
                 }
                 to.flush()?;
             }
-            Form::Csv(writer) => writer.into_inner().flush()?,
-            Form::Json(mut writer) => {
+            Encoder::Csv(writer) => writer.into_inner().flush()?,
+            Encoder::Json(mut writer) => {
                 writer.finish()?;
                 writer.into_inner().flush()?;
             }
-            Form::Parquet(writer) => writer.into_inner()?.flush()?,
+            Encoder::Parquet(writer) => writer.into_inner()?.flush()?,
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ use tokio::runtime::Runtime;
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
-use batches::Cut;
+use batches::Partitioning;
 
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
@@ -63,11 +63,11 @@ pub enum Joiner {
 pub struct Options {
     /// The join implementation.
     pub joiner: Joiner,
-    /// Threads, and partitions of a plan.
+    /// Threads, and partitions of each plan.
     pub threads: NonZero<usize>,
     /// Bytes that joins, sorts and aggregates may take together.
     pub memory_limit: Option<usize>,
-    /// Where they spill to; a directory in the system's temporary one unless given.
+    /// Directory for spill files; by default one in the system's temporary directory.
     pub spill_directory: Option<PathBuf>,
 }
 
@@ -82,22 +82,22 @@ impl Default for Options {
 #[derive(Debug, Clone)]
 pub struct Statement(Parsed);
 
-/// A statement with a plan.
-pub struct Planned {
+/// A planned statement.
+pub struct PlannedStatement {
     plan: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
     runtime: Arc<Runtime>,
     timeout: Option<Duration>,
 }
 
-impl Planned {
-    /// Of every batch.
+impl PlannedStatement {
+    /// The schema of its batches.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         self.plan.schema()
     }
 
-    /// Starts it. Its batches stop coming once `stop` is set.
+    /// Starts it. It ends with [`SessionError::Stopped`] once `stop` is set.
     ///
     /// # Errors
     /// When an operator can't be started.
@@ -111,9 +111,9 @@ impl Planned {
     }
 }
 
-impl std::fmt::Debug for Planned {
+impl std::fmt::Debug for PlannedStatement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Planned").field("schema", &self.schema()).finish_non_exhaustive()
+        f.debug_struct("PlannedStatement").field("schema", &self.schema()).finish_non_exhaustive()
     }
 }
 
@@ -144,7 +144,7 @@ impl Session {
         Self::over(SessionContext::new_with_state(builder.build()), options.threads)
     }
 
-    /// A session over tables and settings that were made elsewhere: those of a cluster, say.
+    /// A session over an existing context, such as one of a cluster.
     ///
     /// # Errors
     /// When threads can't be started.
@@ -165,19 +165,19 @@ impl Session {
         Self { timeout, ..self }
     }
 
-    /// Gives a file a name in SQL: Parquet, CSV, JSON lines or Arrow IPC, by how its name ends; a
-    /// directory is one of Parquet files.
+    /// Registers a file as a table: Parquet, CSV, JSON lines or Arrow IPC, by its extension, or a
+    /// directory of Parquet files.
     ///
     /// # Errors
-    /// When there is no such file, or it is not what its name says.
+    /// When the file does not exist, or its contents do not match its extension.
     pub fn register(&self, name: &str, path: &Path) -> Result<(), SessionError> {
         self.runtime.block_on(tables::register(&self.context, name, path))
     }
 
-    /// Gives batches in memory a name in SQL. They may be read any number of times.
+    /// Registers batches in memory as a table. They may be read any number of times.
     ///
     /// # Errors
-    /// When they have other columns than the schema.
+    /// When their columns are not those of the schema.
     pub fn register_batches(
         &self,
         name: &str,
@@ -185,31 +185,36 @@ impl Session {
         batches: &[RecordBatch],
     ) -> Result<(), SessionError> {
         let state = self.context.state();
-        let cut = Cut {
+        let partitioning = Partitioning {
             partitions: state.config().target_partitions(),
             batch_rows: state.config().batch_size(),
         };
-        let table = batches::in_memory(schema, batches, cut).map_err(SessionError::Query)?;
-        self.named(name, Arc::new(table))
+        let table =
+            batches::in_memory(schema, batches, partitioning).map_err(SessionError::Query)?;
+        self.register_provider(name, Arc::new(table))
     }
 
-    /// Gives a reader a name in SQL. It is read while the first plan over it runs, a few batches
+    /// Registers a reader as a table. It is read while the first plan over it runs, a few batches
     /// ahead; a second read is an error.
     ///
     /// # Errors
-    /// When the name can't be given.
+    /// When the table can't be registered.
     pub fn register_reader(
         &self,
         name: &str,
         reader: Box<dyn RecordBatchReader + Send>,
     ) -> Result<(), SessionError> {
         let table = batches::read_once(name, reader).map_err(SessionError::Query)?;
-        self.named(name, Arc::new(table))
+        self.register_provider(name, Arc::new(table))
     }
 
     /// Replaces a table of the same name.
-    fn named(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<(), SessionError> {
-        // A name as it is written, whatever SQL would make of it without quotes.
+    fn register_provider(
+        &self,
+        name: &str,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<(), SessionError> {
+        // The name as it is written: unquoted names in SQL are lower-cased.
         let name = TableReference::bare(name);
         self.context.deregister_table(name.clone()).map_err(SessionError::Query)?;
         self.context.register_table(name, table).map(drop).map_err(SessionError::Query)
@@ -224,8 +229,7 @@ impl Session {
         Ok(parsed.into_iter().map(Statement).collect())
     }
 
-    /// Plans and starts one statement. Its batches stop coming once `stop` is set, or the time for
-    /// a statement is over.
+    /// Plans and starts one statement. It ends once `stop` is set or its time is over.
     ///
     /// # Errors
     /// When it can't be planned.
@@ -241,16 +245,16 @@ impl Session {
     ///
     /// # Errors
     /// When it can't be planned.
-    pub fn plan(&self, statement: &Statement) -> Result<Planned, SessionError> {
-        let planned = async {
+    pub fn plan(&self, statement: &Statement) -> Result<PlannedStatement, SessionError> {
+        let planning = async {
             let plan = self.context.state().statement_to_plan(statement.0.clone()).await?;
             let frame = self.context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))
         };
-        let (plan, task) = self.runtime.block_on(planned).map_err(SessionError::Query)?;
+        let (plan, task) = self.runtime.block_on(planning).map_err(SessionError::Query)?;
         let runtime = Arc::clone(&self.runtime);
-        Ok(Planned { plan, task, runtime, timeout: self.timeout })
+        Ok(PlannedStatement { plan, task, runtime, timeout: self.timeout })
     }
 
     /// DataFusion's own handle, for all other settings.
@@ -269,7 +273,7 @@ impl std::fmt::Debug for Session {
 fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
     let mut builder = RuntimeEnvBuilder::new();
     if let Some(bytes) = options.memory_limit {
-        // Equal shares for all that could spill would leave each join of a query too little.
+        // A fair pool's equal shares would leave each join of a query too little.
         builder = builder.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
     }
     if let Some(directory) = &options.spill_directory {

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
 
-use workahead_cluster::{Address, Client, ClientOptions, ClusterError, Watch};
+use workahead_cluster::{Address, Client, ClientOptions, ClusterError, ExecutorWatch};
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, Statement};
 
 use super::failed;
@@ -67,13 +67,13 @@ impl Remote {
 }
 
 /// An answer that is watched over while this lives.
-pub(crate) struct Watched(Option<Watch>);
+pub(crate) struct Watched(Option<ExecutorWatch>);
 
 impl Watched {
     /// Whether the same statement may do better: what failed was the cluster.
     pub(crate) fn lost_an_executor(&self, error: &SessionError) -> bool {
         match (error, &self.0) {
-            (SessionError::GivenUp, _) => true,
+            (SessionError::Abandoned, _) => true,
             (SessionError::Query(_), Some(watch)) if !error.is_of_the_query() => watch.lost(),
             _ => false,
         }

@@ -4,27 +4,28 @@ use std::collections::BTreeSet;
 
 use workahead_workloads::tpch::QUERIES;
 
-use crate::sessions::{Arm, Place};
+use crate::sessions::{Arm, Storage};
 
-/// Fewest rounds of a run that is kept.
+/// The rounds of a recorded run, at least.
 const ROUNDS: usize = 15;
 const SMALL_SCALE: f64 = 0.01;
 
-pub(crate) struct Asked {
+pub(crate) struct Arguments {
     pub(crate) scale: f64,
     pub(crate) rounds: usize,
     pub(crate) threads: Vec<usize>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) storages: Vec<Storage>,
     pub(crate) queries: Vec<usize>,
-    /// Besides stock.
+    /// Compared with stock.
     pub(crate) arms: Vec<Arm>,
     pub(crate) json: bool,
     /// Shows each plan with its operators' times.
     pub(crate) explain: bool,
 }
 
-impl Asked {
-    /// Without `--bench` among the words (Cargo adds it under `cargo bench`) everything is small.
+impl Arguments {
+    /// Reads the command line. Without `--bench` (Cargo adds it under `cargo bench`) the defaults
+    /// are small.
     pub(crate) fn read() -> Result<Self, String> {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let small = !words.iter().any(|word| word == "--bench");
@@ -32,7 +33,7 @@ impl Asked {
             scale: if small { SMALL_SCALE } else { 1.0 },
             rounds: if small { 1 } else { ROUNDS },
             threads: if small { vec![2] } else { vec![1, 2] },
-            places: vec![Place::Memory, Place::Parquet],
+            storages: vec![Storage::Memory, Storage::Parquet],
             queries: (1..=QUERIES).collect(),
             arms: Arm::OURS.to_vec(),
             json: false,
@@ -48,35 +49,35 @@ impl Asked {
                 "--scale" => arguments.scale = parsed(value()?)?,
                 "--rounds" => arguments.rounds = parsed::<usize>(value()?)?.max(1),
                 "--threads" => arguments.threads = list(value()?)?,
-                // In order and once each, as the figures are.
+                // In order and once each, like the figures.
                 "--queries" => {
                     let ordered = BTreeSet::from_iter(list(value()?)?);
                     arguments.queries = ordered.into_iter().collect();
                 }
                 "--tables" => {
                     let names = value()?.split(',');
-                    arguments.places = names.map(Place::named).collect::<Result<_, _>>()?;
+                    arguments.storages = names.map(Storage::named).collect::<Result<_, _>>()?;
                 }
                 "--arms" => {
                     let names = value()?.split(',');
                     arguments.arms = names.map(Arm::named).collect::<Result<_, _>>()?;
                 }
-                other => return Err(format!("`bench sql` knows no {other}")),
+                other => return Err(format!("unknown option {other}: see --help")),
             }
         }
         match arguments.queries.iter().find(|number| !(1..=QUERIES).contains(*number)) {
-            Some(number) => Err(format!("there is no query {number}")),
+            Some(number) => Err(format!("unknown query {number}: there are {QUERIES}")),
             None => Ok(arguments),
         }
     }
 
-    /// Whether nothing was left out and rounds are enough for an interval.
+    /// Whether the run is complete, with enough rounds for an interval.
     pub(crate) fn is_whole(&self) -> bool {
         self.queries.len() == QUERIES
             && self.scale >= 1.0
             && self.rounds >= ROUNDS
             && self.threads == [1, 2]
-            && self.places.len() == 2
+            && self.storages.len() == 2
             && self.arms == Arm::OURS
     }
 }

@@ -1,42 +1,42 @@
-//! What the pairs say.
+//! Figures of the pairs: ratios with intervals, sums, medians.
 //!
 //! The interval of a query is that of the mean log-ratio of its pairs (Student's t), at a level
-//! adjusted for the number of queries after Holm (1979): the query with the strongest evidence has
-//! to stand the strictest one.
+//! adjusted for the number of queries after Holm (1979): the query with the strongest evidence gets
+//! the strictest level.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::arguments::Asked;
-use crate::pairs::{Measured, Run};
-use crate::sessions::{Arm, Place};
+use crate::arguments::Arguments;
+use crate::pairs::{QueryRuns, Run};
+use crate::sessions::{Arm, Storage};
 
 /// Queries that are mostly joins.
 const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
 const LEVEL: f64 = 0.05;
-/// A query is lost whose whole interval is above it.
-const LOST: f64 = 1.03;
+/// A query is lost if its whole interval is above this ratio.
+const LOST_RATIO: f64 = 1.03;
 
 /// All queries in one setting.
 pub(crate) struct Setting {
-    pub(crate) place: Place,
+    pub(crate) storage: Storage,
     pub(crate) threads: usize,
     pub(crate) arms: Vec<Arm>,
-    pub(crate) measured: Vec<Measured>,
+    pub(crate) measured: Vec<QueryRuns>,
 }
 
 impl Setting {
-    /// What some figures give of each arm.
+    /// The figures of every arm.
     fn of_arms(&self, figures: impl Fn(&Self, usize) -> Vec<Value>) -> Vec<Value> {
         (0..self.arms.len()).flat_map(|arm| figures(self, arm)).collect()
     }
 
-    /// The same with where they are from.
-    fn told(&self, arm: usize, query: &str, figures: Value) -> Value {
+    /// A row of figures, with the setting it belongs to.
+    fn labelled(&self, arm: usize, query: &str, figures: Value) -> Value {
         let mut row = json!({
-            "tables": self.place.name(),
+            "tables": self.storage.name(),
             "threads": self.threads,
             "arm": self.arms[arm].name(),
             "query": query,
@@ -48,7 +48,7 @@ impl Setting {
     }
 }
 
-/// Of an arm to stock, CPU time: less than 1 is faster.
+/// CPU time of an arm to that of stock: less than 1 is faster.
 struct Ratio {
     query: usize,
     mean: f64,
@@ -56,11 +56,11 @@ struct Ratio {
     high: f64,
 }
 
-fn ratios(measured: &[Measured], arm: usize) -> Vec<Ratio> {
+fn ratios(measured: &[QueryRuns], arm: usize) -> Vec<Ratio> {
     let mut order: Vec<_> = measured.iter().map(|query| (query, logs(query, arm))).collect();
     // By evidence, the strongest first.
     order.sort_by(|(_, one), (_, two)| two.strength().total_cmp(&one.strength()));
-    let of = |(rank, (query, logs)): (usize, &(&Measured, Logs))| {
+    let of = |(rank, (query, logs)): (usize, &(&QueryRuns, Logs))| {
         let width = logs.half_width(LEVEL / (measured.len() - rank) as f64);
         let at = |shift: f64| (logs.mean + shift).exp();
         Ratio { query: query.query, mean: at(0.0), low: at(-width), high: at(width) }
@@ -73,12 +73,12 @@ fn ratios(measured: &[Measured], arm: usize) -> Vec<Ratio> {
 /// Log-ratios of one query's pairs.
 struct Logs {
     mean: f64,
-    /// Of the mean.
+    /// The standard error of the mean.
     error: f64,
     freedom: f64,
 }
 
-fn logs(query: &Measured, arm: usize) -> Logs {
+fn logs(query: &QueryRuns, arm: usize) -> Logs {
     let pairs = query.arms[arm].1.iter().zip(&query.stock);
     let logs: Vec<f64> = pairs.map(|(ours, stock)| (ours.cpu_s / stock.cpu_s).ln()).collect();
     let count = logs.len() as f64;
@@ -127,7 +127,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Value> {
 }
 
 fn rows_of(setting: &Setting, arm: usize) -> Vec<Value> {
-    let row = |(query, ratio): (&Measured, Ratio)| {
+    let row = |(query, ratio): (&QueryRuns, Ratio)| {
         let finite = |value: f64| value.is_finite().then_some(value);
         let ours = &query.arms[arm].1;
         let figures = json!({
@@ -139,12 +139,12 @@ fn rows_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "cpu_ratio": ratio.mean,
             "ratio_low": finite(ratio.low),
             "ratio_high": finite(ratio.high),
-            "lost": ratio.low > LOST,
+            "lost": ratio.low > LOST_RATIO,
             "bound": 1.0 / (1.0 - query.join_share).max(1e-3),
             "joins": query.joins,
             "joins_left": query.left,
         });
-        setting.told(arm, &format!("q{}", query.query), figures)
+        setting.labelled(arm, &format!("q{}", query.query), figures)
     };
     setting.measured.iter().zip(ratios(&setting.measured, arm)).map(row).collect()
 }
@@ -165,12 +165,13 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
         ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
     ];
     let row = |(name, set): (&str, Vec<usize>)| {
-        let chosen: Vec<&Measured> =
+        let chosen: Vec<&QueryRuns> =
             measured.iter().filter(|query| set.contains(&query.query)).collect();
         if chosen.is_empty() {
             return None;
         }
-        let sum = |of: &dyn Fn(&Measured) -> f64| chosen.iter().map(|query| of(query)).sum::<f64>();
+        let sum =
+            |of: &dyn Fn(&QueryRuns) -> f64| chosen.iter().map(|query| of(query)).sum::<f64>();
         let stock = |of: fn(&Run) -> f64| sum(&|query| median(&query.stock, of));
         let ours = |of: fn(&Run) -> f64| sum(&|query| median(&query.arms[arm].1, of));
         let joins = sum(&|query| median(&query.stock, cpu) * query.join_share);
@@ -184,7 +185,7 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "times_less_cpu_geometric_mean": (-log).exp(),
             "bound": stock(cpu) / (stock(cpu) - joins).max(1e-6),
         });
-        Some(setting.told(arm, name, figures))
+        Some(setting.labelled(arm, name, figures))
     };
     sets.into_iter().filter_map(row).collect()
 }
@@ -192,9 +193,9 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
 /// Every run, in seconds of CPU.
 pub(crate) fn raw(setting: &Setting) -> Vec<Value> {
     let seconds = |runs: &[Run]| runs.iter().map(cpu).collect::<Vec<_>>();
-    let row = |query: &Measured| {
+    let row = |query: &QueryRuns| {
         let mut row = json!({
-            "tables": setting.place.name(), "threads": setting.threads, "query": query.query,
+            "tables": setting.storage.name(), "threads": setting.threads, "query": query.query,
             "stock_cpu_s": seconds(&query.stock),
         });
         for (arm, runs) in &query.arms {
@@ -205,15 +206,15 @@ pub(crate) fn raw(setting: &Setting) -> Vec<Value> {
     setting.measured.iter().map(row).collect()
 }
 
-/// For the screen.
-pub(crate) fn shown(setting: &Setting) -> String {
-    (0..setting.arms.len()).map(|arm| shown_of(setting, arm)).collect()
+/// A table for the terminal.
+pub(crate) fn table(setting: &Setting) -> String {
+    (0..setting.arms.len()).map(|arm| table_of(setting, arm)).collect()
 }
 
-fn shown_of(setting: &Setting, arm: usize) -> String {
-    let (place, threads) = (setting.place.name(), setting.threads);
+fn table_of(setting: &Setting, arm: usize) -> String {
+    let (storage, threads) = (setting.storage.name(), setting.threads);
     let arm_name = setting.arms[arm].name();
-    let mut text = format!("tables in {place}, threads: {threads}, {arm_name}\n");
+    let mut text = format!("tables in {storage}, threads: {threads}, {arm_name}\n");
     let _ = writeln!(text, "       stock ms   ours ms    ratio  low    high   bound  joins (left)");
     for row in rows_of(setting, arm) {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
@@ -248,28 +249,28 @@ fn shown_of(setting: &Setting, arm: usize) -> String {
     text
 }
 
-/// What a reader must know.
-pub(crate) fn notes(asked: &Asked) -> Vec<String> {
+/// How the figures were measured.
+pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
     vec![
         format!(
             "{} rounds, all arms in turn and in changing order, after a warm-up whose rows are \
              compared. \
              Times are of executing, without planning; medians over the rounds. CPU is that of \
              the whole process.",
-            asked.rounds
+            arguments.rounds
         ),
         "cpu_ratio is ours to stock: the mean log-ratio of the pairs, and its 95 % interval, \
-         adjusted after Holm for the number of queries in the setting; lost says that the whole \
+         adjusted after Holm for the number of queries in the setting; lost means that the whole \
          interval is above 1.03."
             .to_owned(),
         "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
-         if joins were free. A sideways filter spares other operators too, so that ours may gain \
-         more."
+         if joins were free. A sideways filter saves work of other operators too, so ours may \
+         gain more."
             .to_owned(),
         "All arms have DataFusion's own settings and tables with statistics. `joins` is ours \
          without sideways filters (workahead.sideways_filters): each join for itself. `measured` \
-         is ours with the build side found at run time (workahead.build_side), which mends plans \
-         and not joins."
+         is ours with the build side chosen at run time (workahead.build_side), which corrects \
+         plans and not joins."
             .to_owned(),
     ]
 }

@@ -7,59 +7,59 @@
 //! ```
 //!
 //! All sessions have DataFusion's own settings, and tables with statistics (rows, bytes, nulls,
-//! least and greatest values, as Parquet has them): without them the planner builds on the wrong
-//! side, and a win would be over a plan and not over a join. So `measured`, ours with the build
-//! side found at run time, is an arm of its own: it mends plans. `joins` is ours without sideways
-//! filters, which spare more than joins. `cargo xtask bench sql --help`.
+//! minimum and maximum, as Parquet has them): without them the planner builds on the wrong side,
+//! and a win would be over a plan and not over a join. So `measured`, ours with the build side
+//! chosen at run time, is an arm of its own: it corrects plans. `joins` is ours without sideways
+//! filters, which save more than joins. `cargo xtask bench sql --help`.
 
 mod arguments;
-mod described;
 mod figures;
+mod join_time;
 mod pairs;
 mod sessions;
-mod timed;
+mod statistics_table;
 
 use serde_json::{Value, json};
 
-use arguments::Asked;
+use arguments::Arguments;
 use figures::Setting;
 use sessions::Tables;
 
 fn main() {
-    let asked = match Asked::read() {
-        Ok(asked) => asked,
+    let arguments = match Arguments::read() {
+        Ok(arguments) => arguments,
         Err(why) => {
             eprintln!("error: {why}");
             std::process::exit(2);
         }
     };
-    let tables = Tables::generate(&asked);
+    let tables = Tables::generate(&arguments);
     let mut all = Vec::new();
-    for &place in &asked.places {
-        for &threads in &asked.threads {
-            let measured = pairs::run(&asked, &tables, place, threads);
-            let setting = Setting { place, threads, arms: asked.arms.clone(), measured };
-            if !asked.json {
-                print!("{}", figures::shown(&setting));
+    for &storage in &arguments.storages {
+        for &threads in &arguments.threads {
+            let measured = pairs::run(&arguments, &tables, storage, threads);
+            let setting = Setting { storage, threads, arms: arguments.arms.clone(), measured };
+            if !arguments.json {
+                print!("{}", figures::table(&setting));
             }
             all.push(setting);
         }
     }
-    if asked.json {
-        println!("{}", result(&asked, &all));
+    if arguments.json {
+        println!("{}", result(&arguments, &all));
     }
 }
 
-/// What is recorded.
-fn result(asked: &Asked, all: &[Setting]) -> Value {
+/// The recorded result.
+fn result(arguments: &Arguments, all: &[Setting]) -> Value {
     let sums = all.iter().flat_map(figures::sums);
     let queries = all.iter().flat_map(figures::rows);
     let rounds = all.iter().flat_map(figures::raw);
     json!({
-        "title": format!("TPC-H at scale {} in DataFusion: our joins and its own", asked.scale),
-        "whole": asked.is_whole(),
+        "title": format!("TPC-H at scale {} in DataFusion: our joins and its own", arguments.scale),
+        "whole": arguments.is_whole(),
         "rows": sums.chain(queries).collect::<Vec<_>>(),
         "rounds": rounds.collect::<Vec<_>>(),
-        "notes": figures::notes(asked),
+        "notes": figures::notes(arguments),
     })
 }

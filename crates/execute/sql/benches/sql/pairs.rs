@@ -12,11 +12,11 @@ use tokio::runtime::Runtime;
 use workahead_machine::clock::process_cpu_s;
 use workahead_workloads::tpch::query;
 
-use crate::arguments::Asked;
-use crate::sessions::{Arm, Place, Tables};
-use crate::timed::Timed;
+use crate::arguments::Arguments;
+use crate::join_time::TimedPlan;
+use crate::sessions::{Arm, Storage, Tables};
 
-/// Runs in which the time inside stock's joins is taken.
+/// Runs in which the time inside stock's joins is measured.
 const TIMED: usize = 3;
 
 /// One run of a query: executing it, not planning it.
@@ -26,40 +26,45 @@ pub(crate) struct Run {
     pub(crate) wall_s: f64,
 }
 
-/// A query, measured.
-pub(crate) struct Measured {
+/// The runs of one query.
+pub(crate) struct QueryRuns {
     pub(crate) query: usize,
     /// Round by round.
     pub(crate) stock: Vec<Run>,
-    /// The same of the other arms.
+    /// Likewise.
     pub(crate) arms: Vec<(Arm, Vec<Run>)>,
-    /// Of stock's CPU time, what is spent inside joins.
+    /// The part of stock's CPU time that is spent inside joins.
     pub(crate) join_share: f64,
     pub(crate) joins: usize,
-    /// That our rule left to DataFusion.
+    /// Joins that our rule left to DataFusion.
     pub(crate) left: usize,
 }
 
 /// Measures all queries in one setting.
-pub(crate) fn run(asked: &Asked, tables: &Tables, place: Place, threads: usize) -> Vec<Measured> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    tables: &Tables,
+    storage: Storage,
+    threads: usize,
+) -> Vec<QueryRuns> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_stack_size(16 << 20)
         .enable_all()
         .build()
         .expect("threads");
-    let session = |arm| runtime.block_on(tables.session(arm, place, threads));
+    let session = |arm| runtime.block_on(tables.session(arm, storage, threads));
     let stock = session(Arm::Stock);
-    let ours = asked.arms.iter().map(|arm| (*arm, session(*arm))).collect();
+    let ours = arguments.arms.iter().map(|arm| (*arm, session(*arm))).collect();
     let arms = Arms { runtime, stock, ours };
     let query = |number: &usize| {
-        let measured = arms.query(*number, asked.rounds);
-        if asked.explain {
+        let measured = arms.query(*number, arguments.rounds);
+        if arguments.explain {
             arms.explain(*number);
         }
         measured
     };
-    asked.queries.iter().map(query).collect()
+    arguments.queries.iter().map(query).collect()
 }
 
 struct Arms {
@@ -69,13 +74,13 @@ struct Arms {
 }
 
 impl Arms {
-    fn query(&self, number: usize, rounds: usize) -> Measured {
+    fn query(&self, number: usize, rounds: usize) -> QueryRuns {
         eprintln!("q{number}");
         let (warm, rows) = self.run(&self.stock, number);
         for (arm, session) in &self.ours {
             let (_, same) = self.run(session, number);
             let name = arm.name();
-            assert_eq!(shown(&rows), shown(&same), "q{number}: {name} gives other rows");
+            assert_eq!(lines(&rows), lines(&same), "q{number}: {name} returns other rows");
         }
         let sessions: Vec<&SessionContext> =
             std::iter::once(&self.stock).chain(self.ours.iter().map(|(_, ours)| ours)).collect();
@@ -97,17 +102,17 @@ impl Arms {
         let mut runs = runs.into_iter();
         let stock = runs.next().expect("stock is the first");
         let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs).collect();
-        Measured { query: number, stock, arms, join_share, joins, left }
+        QueryRuns { query: number, stock, arms, join_share, joins, left }
     }
 
-    /// Shows the plans of a query with what their operators counted.
+    /// Prints the plans of a query with their operators' metrics.
     fn explain(&self, number: usize) {
         let ours = self.ours.iter().map(|(arm, session)| (*arm, session));
         for (arm, session) in std::iter::once((Arm::Stock, &self.stock)).chain(ours) {
             let plan = self.plan(session, number);
             self.execute(session, Arc::clone(&plan));
-            let shown = DisplayableExecutionPlan::with_metrics(plan.as_ref());
-            eprintln!("q{number}, {}\n{}", arm.name(), shown.indent(false));
+            let plan = DisplayableExecutionPlan::with_metrics(plan.as_ref());
+            eprintln!("q{number}, {}\n{}", arm.name(), plan.indent(false));
         }
     }
 
@@ -137,11 +142,11 @@ impl Arms {
         (run, rows.expect("no panic").unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// The median of a few runs; `likely` is what the query takes, for plans without joins.
+    /// The median of a few runs; `likely` is the query's time, for plans without joins.
     fn join_share(&self, number: usize, likely: f64) -> f64 {
         let mut shares: Vec<f64> = (0..TIMED)
             .map(|_| {
-                let timed = Timed::new(self.plan(&self.stock, number)).expect("clocks fit in");
+                let timed = TimedPlan::new(self.plan(&self.stock, number)).expect("clocks fit in");
                 let (run, _) = self.execute(&self.stock, Arc::clone(&timed.plan));
                 timed.join_s() / run.cpu_s.max(likely * 1e-3)
             })
@@ -157,7 +162,7 @@ fn count(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
 }
 
 /// Rows in any order: several queries leave some of it open.
-fn shown(batches: &[RecordBatch]) -> Vec<String> {
+fn lines(batches: &[RecordBatch]) -> Vec<String> {
     let text = pretty_format_batches(batches).expect("plain types").to_string();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort_unstable();

@@ -1,4 +1,4 @@
-//! The data, and sessions over it that differ in who joins.
+//! The data, and sessions over it that differ in their joins.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use workahead_workloads::tpch::{Part, Table, Tpch, Watch, write_parquet};
 
-use crate::arguments::Asked;
-use crate::described::Described;
+use crate::arguments::Arguments;
+use crate::statistics_table::StatisticsTable;
 
 const BATCH_ROWS: usize = 8192;
 
-/// Where the tables are.
+/// The storage of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     Memory,
     Parquet,
 }
 
-impl Place {
+impl Storage {
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         match name {
             "memory" => Ok(Self::Memory),
@@ -36,24 +36,24 @@ impl Place {
     }
 }
 
-/// Who joins.
+/// The join implementation of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arm {
     Stock,
     Ours,
-    /// Ours, without the filters that spare other operators: each join for itself.
+    /// Ours without sideways filters: each join for itself.
     Joins,
-    /// Ours, and the side that is built is the one found to have fewer rows.
+    /// Ours with the build side chosen at run time.
     Measured,
 }
 
 impl Arm {
-    /// All that are held against [`Arm::Stock`].
+    /// All that are compared with [`Arm::Stock`].
     pub(crate) const OURS: [Self; 3] = [Self::Ours, Self::Joins, Self::Measured];
 
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         let found = Self::OURS.into_iter().find(|arm| arm.name() == name);
-        found.ok_or_else(|| format!("there is no arm {name}: choose from ours, joins, measured"))
+        found.ok_or_else(|| format!("unknown arm {name}: choose from ours, joins, measured"))
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -75,15 +75,15 @@ impl Arm {
     }
 }
 
-/// All tables, where they are wanted.
+/// All tables, in the requested storage.
 pub(crate) struct Tables {
     memory: Vec<(&'static str, Vec<RecordBatch>)>,
     parquet: Option<tempfile::TempDir>,
 }
 
-struct Unwatched;
+struct NoProgress;
 
-impl Watch for Unwatched {
+impl Watch for NoProgress {
     fn rows_done(&self, _: u64) {}
     fn stop(&self) -> bool {
         false
@@ -91,19 +91,19 @@ impl Watch for Unwatched {
 }
 
 impl Tables {
-    /// Makes them.
-    pub(crate) fn generate(asked: &Asked) -> Self {
-        let data = Tpch::new(asked.scale).expect("a scale that can be made");
-        let wanted = |place| asked.places.contains(&place);
+    /// Generates them.
+    pub(crate) fn generate(arguments: &Arguments) -> Self {
+        let data = Tpch::new(arguments.scale).expect("a scale that can be made");
+        let wanted = |storage| arguments.storages.contains(&storage);
         let batches = |table: Table| data.batches(table, Part::WHOLE, BATCH_ROWS).collect();
-        let memory = Table::ALL.iter().filter(|_| wanted(Place::Memory));
+        let memory = Table::ALL.iter().filter(|_| wanted(Storage::Memory));
         let memory = memory.map(|table| (table.name(), batches(*table))).collect();
-        let parquet = wanted(Place::Parquet).then(|| {
+        let parquet = wanted(Storage::Parquet).then(|| {
             let home = tempfile::tempdir().expect("a temporary directory");
             let threads = std::thread::available_parallelism().expect("this machine has threads");
             for table in Table::ALL {
                 let path = home.path().join(format!("{table}.parquet"));
-                write_parquet(data, table, &path, threads, &Unwatched).expect("room on the disk");
+                write_parquet(data, table, &path, threads, &NoProgress).expect("room on the disk");
             }
             home
         });
@@ -111,7 +111,12 @@ impl Tables {
     }
 
     /// A session over them.
-    pub(crate) async fn session(&self, arm: Arm, place: Place, threads: usize) -> SessionContext {
+    pub(crate) async fn session(
+        &self,
+        arm: Arm,
+        storage: Storage,
+        threads: usize,
+    ) -> SessionContext {
         let builder = SessionStateBuilder::new()
             .with_config(SessionConfig::new().with_target_partitions(threads))
             .with_default_features();
@@ -120,17 +125,17 @@ impl Tables {
             Arm::Ours | Arm::Joins | Arm::Measured => workahead_sql::install(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
-        if let Some(told) = arm.setting() {
-            context.sql(told).await.expect("an option of ours");
+        if let Some(setting) = arm.setting() {
+            context.sql(setting).await.expect("an option of ours");
         }
-        match (place, &self.parquet) {
-            (Place::Memory, _) => {
+        match (storage, &self.parquet) {
+            (Storage::Memory, _) => {
                 for (name, batches) in &self.memory {
-                    let table = Described::new(batches).expect("types that can be ordered");
+                    let table = StatisticsTable::new(batches).expect("types that can be ordered");
                     context.register_table(*name, Arc::new(table)).expect("a new name");
                 }
             }
-            (Place::Parquet, Some(home)) => {
+            (Storage::Parquet, Some(home)) => {
                 for table in Table::ALL {
                     let path = home.path().join(format!("{table}.parquet"));
                     let path = path.to_str().expect("a temporary directory has a plain name");
@@ -139,7 +144,7 @@ impl Tables {
                     done.expect("files that were just written");
                 }
             }
-            (Place::Parquet, None) => unreachable!("the files are written before"),
+            (Storage::Parquet, None) => unreachable!("the files are written before"),
         }
         context
     }

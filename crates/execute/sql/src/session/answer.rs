@@ -13,10 +13,10 @@ use tokio::runtime::Runtime;
 
 use super::SessionError;
 
-/// How often a stop is looked for while waiting for a batch.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which the stop flag is checked while waiting for a batch.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A statement that runs.
+/// A running statement.
 pub struct Answer {
     plan: Arc<dyn ExecutionPlan>,
     schema: SchemaRef,
@@ -24,7 +24,7 @@ pub struct Answer {
     runtime: Arc<Runtime>,
     stop: &'static AtomicBool,
     deadline: Option<Deadline>,
-    given_up: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
 }
 
 /// The deadline of a statement.
@@ -37,13 +37,13 @@ struct Deadline {
 /// The hash joins of a plan, and figures of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Joins {
-    /// Done by Workahead.
+    /// Joins by Workahead.
     pub ours: usize,
-    /// Left to DataFusion.
+    /// Joins by DataFusion.
     pub stock: usize,
-    /// Of ours, those that spilled.
+    /// Those of ours that spilled.
     pub spilled: usize,
-    /// Files that they spilled to.
+    /// Their spill files.
     pub spill_files: usize,
     /// Bytes of these files.
     pub spilled_bytes: usize,
@@ -63,7 +63,7 @@ impl Answer {
             runtime,
             stop,
             deadline: None,
-            given_up: Arc::default(),
+            abandoned: Arc::default(),
         }
     }
 
@@ -72,44 +72,44 @@ impl Answer {
         Self { deadline, ..self }
     }
 
-    /// A flag that ends this answer when it is set, for a caller that learns elsewhere that its
-    /// rows will not come.
+    /// A flag that ends this answer when it is set, for a caller that learns from elsewhere that no
+    /// more rows will come.
     #[must_use]
-    pub fn given_up(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.given_up)
+    pub fn abandon_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.abandoned)
     }
 
-    /// What is executed.
+    /// The plan that is executed.
     #[must_use]
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
         &self.plan
     }
 
-    /// Of every batch.
+    /// The schema of its batches.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// The next rows; none at the end.
+    /// The next batch; none at the end.
     ///
     /// # Errors
     /// When the statement fails, takes too long, or is stopped.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
         let (stream, stop, deadline) = (&mut self.stream, self.stop, self.deadline);
-        let given_up = &self.given_up;
+        let abandoned = &self.abandoned;
         let next = async move {
             let stopped = async {
-                // Looked at before waiting: the first tick of a timer is not immediate, and a
-                // stream that always has its next batch would never be stopped.
+                // Checked before waiting: a stream that always has its next batch would never be
+                // stopped otherwise.
                 loop {
                     match deadline {
                         _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
-                        _ if given_up.load(Ordering::Relaxed) => return SessionError::GivenUp,
+                        _ if abandoned.load(Ordering::Relaxed) => return SessionError::Abandoned,
                         Some(Deadline { limit, at }) if Instant::now() >= at => {
                             return SessionError::TooLong { limit };
                         }
-                        _ => tokio::time::sleep(LOOK).await,
+                        _ => tokio::time::sleep(CHECK_INTERVAL).await,
                     }
                 }
             };
@@ -122,7 +122,7 @@ impl Answer {
         self.runtime.block_on(next)
     }
 
-    /// The same, waiting at most this long: none after that, otherwise the outcome.
+    /// The same with a time limit: none if it passes.
     ///
     /// # Errors
     /// When the statement fails.
@@ -136,7 +136,7 @@ impl Answer {
         Some(next.transpose().map_err(SessionError::Query))
     }
 
-    /// The joins of the plan. What they spilled is known at the end.
+    /// The joins of the plan. Their spill figures are complete at the end.
     #[must_use]
     pub fn joins(&self) -> Joins {
         let mut joins = Joins::default();
@@ -185,8 +185,8 @@ mod tests {
 
         let mut answer = session.run(&statement, &STOP).unwrap();
         assert!(answer.next_batch().unwrap().is_some());
-        answer.given_up().store(true, Ordering::Relaxed);
-        assert!(matches!(answer.next_batch(), Err(SessionError::GivenUp)));
+        answer.abandon_flag().store(true, Ordering::Relaxed);
+        assert!(matches!(answer.next_batch(), Err(SessionError::Abandoned)));
 
         let session = session.with_timeout(Some(Duration::ZERO));
         let mut answer = session.run(&statement, &STOP).unwrap();

@@ -18,22 +18,26 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::PartitionStream;
 
 /// Batches that a reader may read ahead.
-const AHEAD: usize = 2;
+const READ_AHEAD: usize = 2;
 
-/// How a table in memory is cut.
+/// The partitions and batches of a table in memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cut {
+pub(super) struct Partitioning {
     pub(super) partitions: usize,
     pub(super) batch_rows: usize,
 }
 
-/// Batches in memory, cut to a length; their order within and across partitions is kept.
-pub(super) fn in_memory(schema: SchemaRef, batches: &[RecordBatch], cut: Cut) -> Result<MemTable> {
-    let pieces = batches.iter().flat_map(|batch| pieces(batch, cut.batch_rows));
+/// Batches in memory, sliced to a length; their order within and across partitions is kept.
+pub(super) fn in_memory(
+    schema: SchemaRef,
+    batches: &[RecordBatch],
+    partitioning: Partitioning,
+) -> Result<MemTable> {
+    let pieces = batches.iter().flat_map(|batch| pieces(batch, partitioning.batch_rows));
     let pieces: Vec<RecordBatch> = pieces.collect();
-    let each = pieces.len().div_ceil(cut.partitions).max(1);
+    let each = pieces.len().div_ceil(partitioning.partitions).max(1);
     let mut partitions: Vec<Vec<RecordBatch>> = pieces.chunks(each).map(<[_]>::to_vec).collect();
-    partitions.resize_with(cut.partitions.max(1), Vec::new);
+    partitions.resize_with(partitioning.partitions.max(1), Vec::new);
     MemTable::try_new(schema, partitions)
 }
 
@@ -49,7 +53,7 @@ pub(super) fn read_once(
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> Result<StreamingTable> {
     let schema = reader.schema();
-    let once = Once {
+    let once = SingleRead {
         name: name.to_owned(),
         schema: Arc::clone(&schema),
         reader: Mutex::new(Some(reader)),
@@ -58,13 +62,13 @@ pub(super) fn read_once(
 }
 
 /// A partition that is read once.
-struct Once {
+struct SingleRead {
     name: String,
     schema: SchemaRef,
     reader: Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
 }
 
-impl PartitionStream for Once {
+impl PartitionStream for SingleRead {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -72,14 +76,13 @@ impl PartitionStream for Once {
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
         let name = self.name.clone();
-        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
+        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), READ_AHEAD);
         let batches = stream.tx();
         // The producer may be slow, so it must not block a thread of the runtime.
         stream.spawn_blocking(move || {
             let Some(reader) = reader else {
                 return Err(exec_datafusion_err!(
-                    "the table {name:?} is a reader, which is read once, and is read again here: \
-                     give a table"
+                    "the table {name:?} is a reader, which can be read only once: give a table"
                 ));
             };
             for batch in reader {
@@ -96,7 +99,7 @@ impl PartitionStream for Once {
     }
 }
 
-impl std::fmt::Debug for Once {
+impl std::fmt::Debug for SingleRead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Once").field("name", &self.name).finish_non_exhaustive()
     }
@@ -141,7 +144,7 @@ mod tests {
         let joined = r#"select count(*) from "Once" join given using (key)"#;
         assert_eq!(count(&session, joined), Ok(1000));
         let again = count(&session, joined).unwrap_err();
-        assert!(again.contains("\"Once\" is a reader, which is read once"), "{again}");
+        assert!(again.contains("\"Once\" is a reader, which can be read only once"), "{again}");
         session.register_reader("Once", reader()).unwrap();
         let itself = r#"select count(*) from "Once" a join "Once" b on a.key = b.key"#;
         assert!(count(&session, itself).unwrap_err().contains("give a table"));
@@ -159,12 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_and_few_are_tables_too() {
+    fn tables_may_have_few_rows_or_none() {
         let schema = batch(0..1).schema();
         for (rows, partitions) in [(0, 1), (0, 4), (1, 4), (301, 2)] {
             let batches = [batch(0..rows)];
             let table =
-                in_memory(schema.clone(), &batches, Cut { partitions, batch_rows: 100 }).unwrap();
+                in_memory(schema.clone(), &batches, Partitioning { partitions, batch_rows: 100 })
+                    .unwrap();
             assert_eq!(table.batches.len(), partitions);
         }
     }

@@ -1,4 +1,4 @@
-//! What goes wrong in a session, in one line.
+//! Errors of a session, each in one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use datafusion::error::DataFusionError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The system starts no more threads.
+    /// The system can't start the threads.
     #[error("can't start {threads} threads: {source}; use fewer")]
     Threads {
         /// Requested threads.
@@ -18,7 +18,7 @@ pub enum SessionError {
         /// The system's error.
         source: io::Error,
     },
-    /// No file can be made where spilled rows would go.
+    /// The spill directory can't be written to.
     #[error("can't write to the spill directory {}: {source}", path.display())]
     SpillDirectory {
         /// The directory.
@@ -36,7 +36,7 @@ pub enum SessionError {
         /// The system's error.
         source: io::Error,
     },
-    /// The name of a table's file has no known ending.
+    /// A table's file has an unknown extension.
     #[error(
         "unknown file type {}: use .parquet, .csv, .json, .ndjson, .arrow or .ipc",
         path.display()
@@ -45,7 +45,7 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
     },
-    /// The contents of a table's file are not of its kind.
+    /// The contents of a table's file do not match its extension.
     #[error("can't read the table {name:?} from {}: {}", path.display(), message(source))]
     Table {
         /// The table.
@@ -59,14 +59,14 @@ pub enum SessionError {
     #[error("{}", message(.0))]
     Query(DataFusionError),
     /// A statement exceeded its time limit.
-    #[error("it took longer than {limit:?}: give it more with --timeout")]
+    #[error("the statement took longer than {limit:?}: raise --timeout")]
     TooLong {
         /// The limit.
         limit: Duration,
     },
-    /// The answer was ended by its flag.
-    #[error("given up")]
-    GivenUp,
+    /// The answer was ended by its [flag](super::Answer::abandon_flag).
+    #[error("abandoned")]
+    Abandoned,
     /// The statement was stopped.
     #[error("interrupted")]
     Stopped,

@@ -9,7 +9,7 @@ use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, S
 
 use super::SessionError;
 
-/// Gives a file, or a directory of Parquet files, a name.
+/// Registers a file, or a directory of Parquet files, as a table.
 pub(super) async fn register(
     context: &SessionContext,
     name: &str,
@@ -17,22 +17,22 @@ pub(super) async fn register(
 ) -> std::result::Result<(), SessionError> {
     let failed =
         |source| SessionError::Open { name: name.to_owned(), path: path.to_owned(), source };
-    // DataFusion takes a file that is not there for an empty table.
+    // DataFusion treats a missing file as an empty table.
     let found = std::fs::metadata(path).map_err(failed)?;
     if found.is_file() {
         std::fs::File::open(path).map_err(failed)?;
     }
-    let whole = path.canonicalize().map_err(failed)?;
-    let kind = whole.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let absolute = path.canonicalize().map_err(failed)?;
+    let kind = absolute.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let kind = if found.is_dir() { "parquet" } else { kind.as_str() };
-    let text = whole.to_string_lossy();
-    let done = match kind {
+    let text = absolute.to_string_lossy();
+    let registered = match kind {
         "parquet" | "csv" | "json" | "ndjson" | "jsonl" | "arrow" | "ipc" | "feather" => {
             of_kind(context, name, &text, kind).await
         }
         _ => return Err(SessionError::Kind { path: path.to_owned() }),
     };
-    done.map_err(|source| SessionError::Table {
+    registered.map_err(|source| SessionError::Table {
         name: name.to_owned(),
         path: path.to_owned(),
         source,
@@ -40,7 +40,7 @@ pub(super) async fn register(
 }
 
 async fn of_kind(context: &SessionContext, name: &str, path: &str, kind: &str) -> Result<()> {
-    // A name as it is written, whatever SQL would make of it without quotes.
+    // The name as it is written: unquoted names in SQL are lower-cased.
     let table = TableReference::bare(name);
     let ending = format!(".{}", path.rsplit('.').next().unwrap_or_default());
     match kind {

@@ -1,4 +1,4 @@
-//! The dynamic filter: filled when the build is complete, and then a scan skips what it can.
+//! The dynamic filter: filled when the build is complete, so that a scan skips row groups.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>) -> usize {
     own + plan.children().into_iter().map(scanned).sum::<usize>()
 }
 
-/// What a query gives, what it read, and its plan afterwards.
+/// The rows of a query, the number of scanned rows, and the plan afterwards.
 async fn run(context: &SessionContext, sql: &str) -> (Vec<String>, usize, String) {
     let plan = plan(context, sql).await;
     let batches = collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();
@@ -77,8 +77,8 @@ async fn a_scan_skips_row_groups_as_with_stock() {
         let mode = if partitioned { "mode=Partitioned" } else { "mode=CollectLeft" };
         assert!(ours.2.contains(mode), "{}", ours.2);
         assert!(ours.2.contains("DynamicFilter [ k@0 >= 1200 AND k@0 <= 1250"), "{}", ours.2);
-        // Without the filter every row of the big table would be read. Where the scan is a task of
-        // its own, it may be some row groups ahead of the filter: of ours as of stock's.
+        // Without the filter every row of the big table would be read. A scan in a task of its own
+        // may be some row groups ahead of the filter, of ours as of stock's.
         assert!(ours.1 < 10_000, "ours read {}, stock {}", ours.1, stock.1);
     }
 }
@@ -97,7 +97,7 @@ async fn nulls_that_match_are_not_filtered_away() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_when_no_scan_listens_or_the_session_says_no() {
+async fn a_session_without_dynamic_filters_has_none() {
     let home = tempfile::tempdir().unwrap();
     let off = SessionConfig::new()
         .set_bool("datafusion.optimizer.enable_join_dynamic_filter_pushdown", false);
@@ -108,7 +108,7 @@ async fn nothing_is_told_when_no_scan_listens_or_the_session_says_no() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_partition_that_is_given_up_leaves_the_filter_open() {
+async fn a_partition_that_is_dropped_leaves_the_filter_empty() {
     use futures::StreamExt;
     let home = tempfile::tempdir().unwrap();
     let mut config = SessionConfig::new().with_target_partitions(2);
@@ -133,22 +133,22 @@ async fn a_partition_that_is_given_up_leaves_the_filter_open() {
 }
 
 #[tokio::test]
-async fn a_side_that_is_built_in_the_others_place_filters_nothing() {
+async fn a_right_build_side_leaves_the_filter_empty() {
     let home = tempfile::tempdir().unwrap();
-    for (left, right, told) in [("big", "small", "[ empty ]"), ("small", "big", "[ k@0 >= 0")] {
+    for (left, right, bounds) in [("big", "small", "[ empty ]"), ("small", "big", "[ k@0 >= 0")] {
         let mut config = SessionConfig::new().with_target_partitions(1);
         config.options_mut().optimizer.join_reordering = false;
         let context = tables(true, config, home.path()).await;
         context.sql("set workahead.build_side = 'measured'").await.unwrap();
         let sql = format!("select l.v, r.v from {left} l join {right} r on l.k = r.k");
         let (rows, _, text) = run(&context, &sql).await;
-        assert_eq!(rows.len(), 2_000 - 2 + 1, "keys that are no nulls, and the frame's line");
-        assert!(text.contains(&format!("DynamicFilter {told}")), "{text}");
+        assert_eq!(rows.len(), 2_000 - 2 + 1, "keys other than null, and the frame's line");
+        assert!(text.contains(&format!("DynamicFilter {bounds}")), "{text}");
     }
 }
 
 #[tokio::test]
-async fn partitions_may_be_taken_one_after_the_other() {
+async fn partitions_may_be_read_one_after_the_other() {
     use futures::StreamExt;
     let home = tempfile::tempdir().unwrap();
     let mut config = SessionConfig::new().with_target_partitions(3);

@@ -1,12 +1,12 @@
-//! Our joins inside plans of DataFusion: what is replaced, what it promises, and what it gives.
+//! Our joins in plans of DataFusion: replacement, plan properties, rows, memory.
 
+mod codec;
 mod filters;
-mod life;
+mod lifecycle;
 mod plans;
 mod runtime_build_side;
 mod sideways;
 mod spilling;
-mod travel;
 mod types;
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn register(context: &SessionContext, name: &str, key: &str, keys: Vec<Option<i6
     context.register_table(name, Arc::new(table)).unwrap();
 }
 
-/// How many nodes of a plan are called so.
+/// The number of nodes with this name in a plan.
 pub(crate) fn count(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let mut found = 0;
     plan.apply(|node| {

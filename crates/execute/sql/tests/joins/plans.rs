@@ -1,4 +1,4 @@
-//! What the rule makes of plans.
+//! Plans after the rule, as `EXPLAIN` and metrics show them.
 
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
 use datafusion::prelude::SessionConfig;
@@ -10,7 +10,7 @@ const OURS: &str = "WorkaheadJoinExec";
 const STOCK: &str = "HashJoinExec";
 
 #[tokio::test]
-async fn hash_joins_are_replaced_unless_the_session_says_no() {
+async fn hash_joins_are_replaced_unless_the_option_is_off() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
     let sql = "select * from l join r on l.a = r.b left join l x on x.a = r.at";
@@ -22,7 +22,7 @@ async fn hash_joins_are_replaced_unless_the_session_says_no() {
 }
 
 #[tokio::test]
-async fn explain_says_what_stock_says_under_our_name() {
+async fn explain_differs_from_stocks_only_in_the_name() {
     let sql = "select l.said from l join r on l.a = r.b and l.at < r.at limit 5";
     let mut shown = Vec::new();
     for ours in [false, true] {
@@ -40,9 +40,9 @@ async fn explain_says_what_stock_says_under_our_name() {
 }
 
 #[tokio::test]
-async fn every_metric_of_stock_is_there_with_the_same_rows() {
+async fn ours_has_every_metric_of_stock_with_the_same_rows() {
     let sql = "select count(*), sum(l.at) from l join r on l.a = r.b";
-    let mut told = Vec::new();
+    let mut measured = Vec::new();
     for ours in [false, true] {
         let context = session(ours, SessionConfig::new().with_target_partitions(2));
         register_sides(&context);
@@ -57,16 +57,16 @@ async fn every_metric_of_stock_is_there_with_the_same_rows() {
         });
         assert!(counted.iter().all(|rows| rows.is_some_and(|rows| rows > 0)), "{metrics}");
         let names: Vec<String> = metrics.iter().map(|m| m.value().name().to_owned()).collect();
-        told.push((counted, names, metrics.to_string()));
+        measured.push((counted, names, metrics.to_string()));
     }
-    assert_eq!(told[0].0, told[1].0);
-    for name in &told[0].1 {
-        // DataFusion's name for a design that is not ours.
+    assert_eq!(measured[0].0, measured[1].0);
+    for name in &measured[0].1 {
+        // DataFusion's count of a design that ours does not have.
         if name != "array_map_created_count" {
-            assert!(told[1].1.contains(name), "{name} is not in {:?}", told[1].1);
+            assert!(measured[1].1.contains(name), "{name} is not in {:?}", measured[1].1);
         }
     }
-    assert!(told[1].2.contains("design=") && !told[1].2.contains("design=none"));
+    assert!(measured[1].2.contains("design=") && !measured[1].2.contains("design=none"));
 }
 
 fn find(
@@ -80,9 +80,9 @@ fn find(
 }
 
 #[tokio::test]
-async fn sort_merge_joins_are_replaced_when_asked() {
+async fn sort_merge_joins_are_replaced_when_the_option_is_on() {
     let sql = "select l.said, r.said from l join r on l.a = r.b order by 1, 2";
-    let mut given = Vec::new();
+    let mut results = Vec::new();
     for replace in [false, true] {
         let config = SessionConfig::new()
             .with_target_partitions(2)
@@ -94,9 +94,9 @@ async fn sort_merge_joins_are_replaced_when_asked() {
         let plan = plan(&context, sql).await;
         assert_eq!(count(&plan, "SortMergeJoinExec"), usize::from(!replace));
         assert_eq!(count(&plan, OURS), usize::from(replace));
-        given.push(rows(&context, plan).await.unwrap());
+        results.push(rows(&context, plan).await.unwrap());
     }
-    assert_eq!(given[0], given[1]);
+    assert_eq!(results[0], results[1]);
 }
 
 #[tokio::test]
@@ -124,13 +124,13 @@ async fn a_wrong_design_is_one_clear_error() {
 }
 
 #[tokio::test]
-async fn what_a_join_is_told_is_shown_and_done() {
+async fn join_options_are_shown_and_applied() {
     let context = session(true, partitioned(2));
     register_sides(&context);
     let sql = "select l.said, r.said from l join r on l.a = r.b";
     let expected = rows(&context, plan(&context, sql).await).await.unwrap();
-    let told = [("design", "buckets"), ("build_side", "measured")];
-    for (option, name) in told {
+    let options = [("design", "buckets"), ("build_side", "measured")];
+    for (option, name) in options {
         context.sql(&format!("set workahead.{option} = '{name}'")).await.unwrap();
     }
     let plan = plan(&context, sql).await;
@@ -146,14 +146,14 @@ async fn what_a_join_is_told_is_shown_and_done() {
 }
 
 #[tokio::test]
-async fn dense_keys_are_looked_up_directly_unless_buckets_are_asked_for() {
+async fn dense_keys_get_a_perfect_hash_table_unless_buckets_are_set() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
-    for (asked, done) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
-        context.sql(&format!("set workahead.design = '{asked}'")).await.unwrap();
+    for (setting, design) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
+        context.sql(&format!("set workahead.design = '{setting}'")).await.unwrap();
         let plan = plan(&context, "select l.said from l join r on l.at = r.at").await;
         rows(&context, plan.clone()).await.unwrap();
         let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
-        assert!(metrics.contains(&format!("design={done}")), "{metrics}");
+        assert!(metrics.contains(&format!("design={design}")), "{metrics}");
     }
 }

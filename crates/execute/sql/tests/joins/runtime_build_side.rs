@@ -19,7 +19,7 @@ use workahead_datafusion::{BuildSideSelection, JoinOptions, Settings, WorkaheadJ
 use crate::types::TYPES;
 use crate::{plan, rows, session, session_in};
 
-/// Rows of a side that is not surely small, and of one that is smaller.
+/// Rows of a side above the size at which the right one is started, and of a smaller side.
 const MANY: i64 = 90_000;
 const FEW: i64 = 1_000;
 
@@ -75,7 +75,7 @@ fn measured(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_type_gives_the_same_rows_whichever_side_is_built() {
+async fn every_join_type_returns_the_same_rows_from_either_build_side() {
     let context = session(true, SessionConfig::new());
     register(&context, "many", MANY);
     register(&context, "few", FEW);
@@ -88,15 +88,15 @@ async fn every_type_gives_the_same_rows_whichever_side_is_built() {
                 let found = rows(&context, Arc::clone(&ours)).await.unwrap();
                 assert!(found == expected, "{join_type} {mode:?} {left} {right}");
                 let metrics = ours.metrics().unwrap().aggregate_by_name().to_string();
-                let told = format!("build_side={built}");
-                assert!(metrics.contains(&told), "{join_type} {mode:?}: {metrics}");
+                let build_side = format!("build_side={built}");
+                assert!(metrics.contains(&build_side), "{join_type} {mode:?}: {metrics}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_held_is_charged_and_given_back() {
+async fn buffered_batches_are_charged_and_released() {
     for limit_bytes in [3 << 20, 256 << 20] {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit_bytes));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool)).build_arc();
@@ -119,7 +119,7 @@ async fn what_is_held_is_charged_and_given_back() {
 }
 
 #[tokio::test]
-async fn one_table_for_several_streams_is_the_planned_one() {
+async fn several_probers_of_one_table_need_the_planned_build_side() {
     let context = session(true, SessionConfig::new().with_target_partitions(3));
     context.sql("set workahead.build_side = 'measured'").await.unwrap();
     register(&context, "few", FEW);

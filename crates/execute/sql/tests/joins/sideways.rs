@@ -1,5 +1,4 @@
-//! Filters by the keys of a join further up: where they are placed, and that they do not change the
-//! result.
+//! Sideways filters: their place in the plan, and that they do not change the result.
 
 use std::sync::Arc;
 
@@ -79,7 +78,7 @@ async fn rows_are_dropped_below_joins_and_aggregates() {
 }
 
 #[tokio::test]
-async fn they_can_be_turned_off() {
+async fn options_turn_them_off() {
     let context = tables(true, SessionConfig::new());
     context.sql("set workahead.sideways_filters = false").await.unwrap();
     assert_eq!(count(&plan(&context, GROUPED).await, NAME), 0);
@@ -89,7 +88,7 @@ async fn they_can_be_turned_off() {
 }
 
 #[tokio::test]
-async fn none_where_it_would_change_what_comes_out() {
+async fn none_where_a_filter_would_change_the_result() {
     let context = tables(true, SessionConfig::new().with_target_partitions(1));
     let stock = tables(false, SessionConfig::new().with_target_partitions(1));
     for (sql, why) in [
@@ -117,7 +116,7 @@ async fn none_where_it_would_change_what_comes_out() {
     }
 }
 
-/// Joins of SQL, and the side whose columns surely come out.
+/// Joins of SQL, and the sides whose columns are in the output.
 const JOINS: [(&str, &[usize]); 8] = [
     ("join", &[0, 1]),
     ("left join", &[0, 1]),
@@ -159,7 +158,7 @@ async fn they_do_not_change_the_result() {
 }
 
 #[tokio::test]
-async fn columns_of_one_name_are_not_taken_for_each_other() {
+async fn columns_of_the_same_name_are_not_confused() {
     let stock = tables(false, SessionConfig::new().with_target_partitions(1));
     for config in [SessionConfig::new().with_target_partitions(1), partitioned(2)] {
         let ours = tables(true, config);
@@ -183,7 +182,7 @@ async fn columns_of_one_name_are_not_taken_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_plan_that_is_reset_has_none() {
+async fn a_reset_plan_has_none() {
     let context = tables(true, SessionConfig::new());
     let sql = "with recursive steps(v) as (select 0 union all \
                select s.v + 1 from steps s join \
@@ -197,7 +196,7 @@ async fn a_plan_that_is_reset_has_none() {
 }
 
 #[tokio::test]
-async fn most_rows_pass_untouched_where_most_would_match() {
+async fn no_row_is_dropped_where_most_rows_match() {
     let context = tables(true, SessionConfig::new().with_target_partitions(1));
     let sql = "select s.v, j.total from small s join \
                (select g, sum(v) as total from big group by g) j on s.g = j.g where s.v < 90";

@@ -1,4 +1,4 @@
-//! Memory that does not suffice: the session's pool says so, and its directory takes the rest.
+//! Joins larger than the session's memory pool spill to its directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn register(context: &SessionContext) {
     }
 }
 
-/// A session of one partition with so much memory, whose files go here.
+/// A session of one partition with a memory limit and a spill directory.
 fn limited(bytes: usize, mode: DiskManagerMode) -> (SessionContext, Arc<dyn MemoryPool>) {
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
     let runtime = RuntimeEnvBuilder::new()
@@ -53,7 +53,7 @@ fn at(directory: &Path) -> DiskManagerMode {
     DiskManagerMode::Directories(vec![directory.to_owned()])
 }
 
-/// What the first join of a plan counted.
+/// The metrics of the first join of a plan.
 fn counted(plan: &Arc<dyn ExecutionPlan>) -> MetricsSet {
     let mut node = Arc::clone(plan);
     while node.name() != "WorkaheadJoinExec" {
@@ -63,7 +63,7 @@ fn counted(plan: &Arc<dyn ExecutionPlan>) -> MetricsSet {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_goes_to_the_sessions_directory() {
+async fn a_join_that_exceeds_memory_spills_to_the_sessions_directory() {
     let unlimited = session(false, SessionConfig::new().with_target_partitions(1));
     register(&unlimited);
     let expected = rows(&unlimited, plan(&unlimited, FULL).await).await.unwrap();
@@ -80,7 +80,7 @@ async fn what_does_not_fit_goes_to_the_sessions_directory() {
     assert_eq!(pool.reserved(), 0);
     let files = std::fs::read_dir(home.path()).unwrap().flatten();
     let inner = files.flat_map(|entry| std::fs::read_dir(entry.path()).into_iter().flatten());
-    assert_eq!(inner.count(), 0, "files are left behind");
+    assert_eq!(inner.count(), 0, "spill files remain");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn with_enough_memory_nothing_is_spilled() {
 }
 
 #[tokio::test]
-async fn a_session_without_files_says_that_memory_is_short() {
+async fn without_spill_files_the_error_names_the_memory_limit() {
     let (context, pool) = limited(2 << 20, DiskManagerMode::Disabled);
     register(&context);
     let error = rows(&context, plan(&context, FULL).await).await.unwrap_err().to_string();
@@ -104,7 +104,7 @@ async fn a_session_without_files_says_that_memory_is_short() {
 }
 
 #[tokio::test]
-async fn a_directory_that_takes_no_files_is_named() {
+async fn an_unwritable_directory_is_named_in_the_error() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().to_owned();
     let (context, _) = limited(2 << 20, at(&path));
@@ -115,7 +115,7 @@ async fn a_directory_that_takes_no_files_is_named() {
 }
 
 #[tokio::test]
-async fn a_spilled_build_tells_the_bounds_of_all_its_keys() {
+async fn a_spilled_build_fills_the_filter_with_the_bounds_of_all_keys() {
     let home = tempfile::tempdir().unwrap();
     let unlimited = session(false, SessionConfig::new().with_target_partitions(1));
     register(&unlimited);

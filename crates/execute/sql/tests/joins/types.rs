@@ -31,7 +31,7 @@ pub(crate) const TYPES: [JoinType; 10] = [
     JoinType::RightMark,
 ];
 
-/// One of the joins to be tried.
+/// One join to test.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     join_type: JoinType,
@@ -98,7 +98,7 @@ fn filter(left: &Arc<dyn ExecutionPlan>, right: &Arc<dyn ExecutionPlan>) -> Join
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_join_gives_the_rows_of_datafusions_own() {
+async fn every_join_returns_the_rows_of_datafusions_own() {
     for batch_rows in [3, 8192] {
         let context = session(true, SessionConfig::new().with_batch_size(batch_rows));
         register_sides(&context);
@@ -113,7 +113,7 @@ async fn every_join_gives_the_rows_of_datafusions_own() {
 }
 
 #[tokio::test]
-async fn an_order_of_the_probe_side_is_promised_and_kept() {
+async fn the_order_of_the_probe_side_is_kept_as_the_plan_says() {
     let context = session(true, SessionConfig::new().with_batch_size(7));
     register_sides(&context);
     for join_type in TYPES {
@@ -139,7 +139,7 @@ async fn an_order_of_the_probe_side_is_promised_and_kept() {
                 last = *at;
             }
         }
-        assert!(last < 10, "{join_type} gives rows to the end, not to {last}");
+        assert!(last < 10, "{join_type} returns rows to the end, not to {last}");
     }
 }
 
@@ -148,7 +148,7 @@ fn keeps_order(join_type: JoinType) -> bool {
     matches!(join_type, Inner | Right | RightSemi | RightAnti | RightMark)
 }
 
-/// What is still done by DataFusion's own join. To be emptied, and to stay empty.
+/// The joins that DataFusion's own node still does.
 const LEFT_TO_DATAFUSION: [&str; 1] = ["NOT IN of a correlated query"];
 
 #[tokio::test]

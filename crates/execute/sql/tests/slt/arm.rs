@@ -1,4 +1,4 @@
-//! One of the two that are compared: a session, and what it makes of a file's records.
+//! One arm of a comparison: a session, and the outcomes of a file's records.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use futures::TryStreamExt;
 use sqllogictest::{Condition, DefaultColumnType, Record};
 use workahead_datafusion::WorkaheadOptions;
 
-use crate::refusing::RefusingPool;
+use crate::refusing_pool::RefusingPool;
 use crate::{cells, tables};
 
-/// What a join says when it is refused memory with nothing to give back.
+/// The error of a join that is refused memory before it has a row to spill.
 const NO_ROW: &str = "too small even with spilling";
 
-/// Who joins, and how.
+/// The join implementation, and how it is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joins {
     Stock,
@@ -28,7 +28,7 @@ pub(crate) enum Joins {
     InBatches(usize),
     /// Ours, also where the session plans sort-merge joins.
     InsteadOfSortMerge,
-    /// Ours, refused memory so that each join takes a part of its rows to files.
+    /// Ours, refused memory so that each join spills a part of its rows.
     Spilling,
 }
 
@@ -44,18 +44,18 @@ impl std::fmt::Display for Joins {
     }
 }
 
-/// What a record came to.
+/// The outcome of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Rows(Vec<Vec<String>>),
     Failed(String),
-    /// It was not run.
+    /// Not run, with the reason.
     LeftOut(&'static str),
     /// Nothing to run.
     Nothing,
 }
 
-/// What became of a file's records.
+/// The outcomes of a file's records.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     pub(crate) outcomes: Vec<Outcome>,
@@ -69,7 +69,7 @@ pub(crate) struct Run {
 pub(crate) struct Nodes {
     pub(crate) ours: usize,
     pub(crate) stock: usize,
-    /// Of ours, those that took rows to files.
+    /// Of ours, those that spilled.
     pub(crate) spilled: usize,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Arm {
 }
 
 impl Arm {
-    /// As DataFusion's own runner makes it, with what it registers for some files.
+    /// Like that of DataFusion's own runner, with the tables it registers for some files.
     pub(crate) async fn new(file: &str, joins: Joins) -> Self {
         let mut config = SessionConfig::new().with_target_partitions(4);
         if let Joins::InBatches(rows) = joins {
@@ -166,7 +166,7 @@ impl Arm {
     }
 }
 
-/// What comes out is what the plan said.
+/// Batches have the schema of the plan.
 fn assert_schema(plan: &SchemaRef, batch: &SchemaRef, sql: &str) {
     assert!(plan.contains(batch), "{sql}\nthe plan says {plan:?}, the batch is {batch:?}");
 }
@@ -190,5 +190,5 @@ fn left_out(sql: &str, conditions: &[Condition]) -> Option<&'static str> {
         return Some("for another engine");
     }
     let first = sql.split_whitespace().next().unwrap_or_default();
-    first.eq_ignore_ascii_case("explain").then_some("EXPLAIN: a plan with our nodes is another")
+    first.eq_ignore_ascii_case("explain").then_some("EXPLAIN: a plan with our nodes differs")
 }

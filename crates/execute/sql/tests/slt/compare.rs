@@ -7,28 +7,28 @@ use sqllogictest::{DefaultColumnType, Location, QueryExpect, Record, SortMode, S
 
 use crate::arm::{Nodes, Outcome, Run};
 
-/// Records told one by one, of each kind.
-const MOST_NOTES: usize = 10;
+/// Records of each kind that are printed one by one.
+const NOTES_MAX: usize = 10;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// Queries with the same rows.
     equal_rows: usize,
     /// Of them, those with the rows that the file expects.
     expected: usize,
-    /// Statements that both did, and records that both refused.
-    both_did: usize,
+    /// Statements that succeeded in both, and records that failed in both.
+    both_succeeded: usize,
     both_failed: usize,
     left_out: BTreeMap<&'static str, Vec<String>>,
-    /// Stock DataFusion does not give what the file expects either, here.
+    /// Records for which stock DataFusion does not meet the file's expectation either.
     unexpected: Vec<String>,
     /// The same rows in another order where the query has none.
     reordered: Vec<String>,
     differ: Vec<String>,
     /// Not compared where ours spills, and why.
     set_aside: Vec<String>,
-    /// In our plans.
+    /// The joins in our plans.
     joins: Nodes,
     left_to_stock: Vec<String>,
 }
@@ -37,7 +37,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         self.equal_rows += other.equal_rows;
         self.expected += other.expected;
-        self.both_did += other.both_did;
+        self.both_succeeded += other.both_succeeded;
         self.both_failed += other.both_failed;
         for (reason, records) in other.left_out {
             self.left_out.entry(reason).or_default().extend(records);
@@ -56,7 +56,7 @@ impl Tally {
         !self.differ.is_empty() || self.equal_rows == 0
     }
 
-    /// What is not plain success.
+    /// Prints all that is not plain success.
     pub(crate) fn print_notes(&self) {
         let lists = [
             ("differs", &self.differ),
@@ -68,16 +68,16 @@ impl Tally {
             println!("  set aside: {record}");
         }
         for (what, records) in lists {
-            for record in records.iter().take(MOST_NOTES) {
+            for record in records.iter().take(NOTES_MAX) {
                 println!("  {what}: {record}");
             }
-            if records.len() > MOST_NOTES {
-                println!("  {what}: {} more", records.len() - MOST_NOTES);
+            if records.len() > NOTES_MAX {
+                println!("  {what}: {} more", records.len() - NOTES_MAX);
             }
         }
     }
 
-    /// Every record that was not run, and why.
+    /// Prints every record that was not run, and why.
     pub(crate) fn print_left_out(&self) {
         for (reason, records) in &self.left_out {
             println!("  {} left out ({reason}): {}", records.len(), records.join(" "));
@@ -86,7 +86,7 @@ impl Tally {
 
     /// The closing line of Rust's own harness, which tools add up.
     pub(crate) fn libtest(&self) {
-        let passed = self.equal_rows + self.both_did + self.both_failed;
+        let passed = self.equal_rows + self.both_succeeded + self.both_failed;
         let (failed, ignored) = (self.differ.len(), self.left_out_records());
         let word = if self.failed() { "FAILED" } else { "ok" };
         println!(
@@ -109,7 +109,7 @@ impl fmt::Display for Tally {
              left to DataFusion",
             self.equal_rows,
             self.expected,
-            self.both_did,
+            self.both_succeeded,
             self.both_failed,
             self.left_out_records(),
             self.reordered.len(),
@@ -121,7 +121,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Compares what two arms made of the same records.
+/// Compares the outcomes of the same records in two arms.
 pub(crate) fn compare(records: &[Record<DefaultColumnType>], stock: &Run, ours: &Run) -> Tally {
     let mut tally = Tally { joins: ours.joins, ..Tally::default() };
     for (at, sql) in ours.left_to_stock.iter().filter_map(|at| place(&records[*at])) {
@@ -152,7 +152,7 @@ pub(crate) fn compare(records: &[Record<DefaultColumnType>], stock: &Run, ours: 
                 }
             }
             (stock, ours) => {
-                let (stock, ours) = (told(stock), told(ours));
+                let (stock, ours) = (describe(stock), describe(ours));
                 tally.differ.push(format!("{}: stock {stock}, ours {ours}", short()));
             }
         }
@@ -173,7 +173,7 @@ fn rows(
     ours: &[Vec<String>],
 ) {
     let Record::Query { sql, expected, .. } = record else {
-        tally.both_did += 1;
+        tally.both_succeeded += 1;
         if refuses(record) {
             tally.unexpected.push(short());
         }
@@ -243,12 +243,12 @@ fn place(record: &Record<DefaultColumnType>) -> Option<(String, &str)> {
     }
 }
 
-/// So much of a statement is enough to know it by.
-const SHOWN: usize = 60;
+/// Characters of a statement that are printed.
+const SHOWN_CHARS: usize = 60;
 
 fn one_line(sql: &str) -> String {
     let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -262,9 +262,9 @@ fn refuses(record: &Record<DefaultColumnType>) -> bool {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Rows(rows) => format!("gives {} rows", rows.len()),
+        Outcome::Rows(rows) => format!("returns {} rows", rows.len()),
         Outcome::Failed(error) => format!("fails: {}", first_line(error)),
         Outcome::LeftOut(reason) => format!("leaves it out: {reason}"),
         Outcome::Nothing => "does nothing".to_owned(),

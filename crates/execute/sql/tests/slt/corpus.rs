@@ -1,4 +1,4 @@
-//! Where DataFusion's test files are, and a place to run them in.
+//! DataFusion's test files, and a directory to run them in.
 //!
 //! The crate `datafusion-sqllogictest` ships the files. Depending on it would pull in Avro, Spark
 //! functions and all of DataFusion's features; `cargo info` unpacks a crate's source into the
@@ -79,12 +79,11 @@ fn fetch() -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`cargo info {PACKAGE}` failed, the test files come with it: {}", said.trim()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`cargo info {PACKAGE}` failed, the test files come with it: {}", stderr.trim()))
 }
 
-/// In place of a file that the crate does not ship: as there, sorted by a, b and c, with a d that
-/// repeats.
+/// Replaces a file that the crate does not ship: like it, sorted by a, b and c, with a repeating d.
 fn window() -> String {
     let row = |i: usize| format!("0,{},{},{i},{}\n", i / 50, i / 25, (i * i + i / 3) % 5);
     "a0,a,b,c,d\n".to_owned() + &(0..100).map(row).collect::<String>()

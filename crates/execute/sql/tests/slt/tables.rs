@@ -16,12 +16,12 @@ use workahead_workloads::tpch::{Part, Table, Tpch};
 
 /// The scale of the answers in `tpch/answers`.
 const ANSWERS: f64 = 0.1;
-/// For files that only want rows of those shapes.
-const SHAPES: f64 = 0.001;
+/// For files that need only some rows of these tables.
+const FEW_ROWS: f64 = 0.001;
 /// Rows of a batch in memory.
 const BATCH_ROWS: usize = 8192;
 
-/// Registers what a file expects to be there.
+/// Registers the tables and functions that a file expects.
 pub(crate) async fn register(context: &SessionContext, file: &str) {
     match file {
         "joins.slt" => {
@@ -31,7 +31,7 @@ pub(crate) async fn register(context: &SessionContext, file: &str) {
         }
         "subquery.slt" => {
             static TABLES: OnceLock<Vec<Named>> = OnceLock::new();
-            in_memory(context, TABLES.get_or_init(|| generated(SHAPES)));
+            in_memory(context, TABLES.get_or_init(|| generated(FEW_ROWS)));
         }
         "tpch/tpch.slt" => {
             static TABLES: OnceLock<Vec<Named>> = OnceLock::new();

@@ -7,7 +7,7 @@ use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// Of what DuckDB computes in floating point.
+/// The relative tolerance for values that DuckDB computes in floating point.
 const TOLERANCE: f64 = 1e-9;
 
 /// Columns by name and DuckDB's type, and rows in order.
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl Answer {
-    /// To a query of this number.
+    /// The answer to a query.
     pub(crate) fn of(number: usize) -> Self {
         let answers = manifest_folder().join("tests/tpch/answers");
         let path = answers.join(format!("q{number:02}.txt"));
@@ -43,7 +43,7 @@ impl Answer {
         Self { columns: columns.iter().map(typed).collect(), rows: lines.map(cells).collect() }
     }
 
-    /// Says what differs.
+    /// Compares it with result batches; the error says what differs.
     pub(crate) fn check(&self, batches: &[RecordBatch]) -> Result<(), String> {
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         if rows != self.rows.len() {

@@ -7,7 +7,7 @@
 //! ```
 
 mod answer;
-mod tight;
+mod tight_pool;
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use workahead_workloads::tpch::{Part, QUERIES, Table, Tpch, query};
 
 use answer::Answer;
-use tight::TightPool;
+use tight_pool::TightPool;
 
 /// The scale of the answers.
 const SCALE: f64 = 0.1;
@@ -45,7 +45,7 @@ struct Joins {
     spilled: usize,
 }
 
-/// A session with the tables; ours unless told otherwise.
+/// A session with the tables.
 struct Arm {
     partitions: usize,
     stock: bool,
@@ -78,7 +78,7 @@ impl Arm {
         context
     }
 
-    /// Runs all queries and compares what comes out.
+    /// Runs all queries and compares their rows.
     fn check(&self) -> Joins {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -116,25 +116,25 @@ async fn run(context: &SessionContext, number: usize, joins: &mut Joins) -> Vec<
 }
 
 #[test]
-fn datafusion_gives_duckdbs_answers() {
+fn datafusion_returns_duckdbs_answers() {
     let joins = Arm { stock: true, ..OURS }.check();
     assert_eq!((joins.ours, joins.stock > 50), (0, true), "{joins:?}");
 }
 
 #[test]
-fn our_joins_give_duckdbs_answers() {
+fn our_joins_return_duckdbs_answers() {
     let joins = OURS.check();
     assert_eq!((joins.ours > 50, joins.stock, joins.spilled), (true, 0, 0), "{joins:?}");
 }
 
 #[test]
-fn our_joins_give_duckdbs_answers_in_one_partition() {
+fn our_joins_return_duckdbs_answers_in_one_partition() {
     let joins = Arm { partitions: 1, ..OURS }.check();
     assert_eq!((joins.ours > 50, joins.stock, joins.spilled), (true, 0, 0), "{joins:?}");
 }
 
 #[test]
-fn our_joins_give_duckdbs_answers_from_files() {
+fn our_joins_return_duckdbs_answers_from_files() {
     let joins = Arm { tight: true, partitions: 1, ..OURS }.check();
     assert_eq!((joins.stock, joins.spilled > 5), (0, true), "{joins:?}");
 }

@@ -1,4 +1,4 @@
-//! Semi joins with groups that passed a filter, below the inner joins whose rows they drop.
+//! Push-down of semi joins with filtered groups below inner joins.
 //!
 //! ```text
 //!        ⋉                          ⋈
@@ -8,15 +8,14 @@
 //!    A   B                      A   S
 //! ```
 //!
-//! In one process it hardly matters: the keys of S reach the scans of A and B while they run. No
-//! filter crosses a stage of a cluster, whose A and B are exchanged and joined whole before S drops
-//! nearly all of them (query 18 of TPC-H: all but 57 of 1.5 million orders). Below, S is sent to
-//! where A is read, and what it drops of A goes no further. B is exchanged as before: the adaptive
-//! planner decides on that by estimates, before it knows how few rows are left.
+//! In one process it hardly matters: dynamic filters take the keys of S to the scans of A and B. No
+//! filter crosses a stage of a cluster, where A and B are exchanged and joined whole before S drops
+//! nearly all of them (query 18 of TPC-H: all but 57 of 1.5 million orders). Pushed down, S is sent
+//! to the tasks that read A, and the rows it drops are not exchanged. B is exchanged as before: the
+//! adaptive planner decides on that by estimates, before it knows how few rows are left.
 //!
-//! S must be groups that a filter has passed. It is a stage of its own then, whose end would be
-//! waited for anyway, and its filter the likeliest to drop much; any other S may be as large as A,
-//! and better met after B has made A smaller.
+//! S must be filtered groups: an aggregation is a stage of its own anyway, and its filter is likely
+//! to drop most groups. Any other S may be as large as A, and is best joined after B has reduced A.
 
 use std::sync::Arc;
 
@@ -29,8 +28,8 @@ use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 
 use crate::ClusterOptions;
 
-/// After this one of DataFusion's, which leaves no filter between joins, and before the one that
-/// puts projections there.
+/// The rule after which ours runs: it removes filters between joins, and a later one puts
+/// projections there.
 const AFTER: &str = "push_down_filter";
 
 /// DataFusion's rules and ours among them.
@@ -49,7 +48,7 @@ impl OptimizerRule for PushSemiJoin {
         "push_semi_join"
     }
 
-    // A semi join that went one step down is met again there.
+    // A semi join that was pushed one step down is visited again.
     fn apply_order(&self) -> Option<ApplyOrder> {
         Some(ApplyOrder::TopDown)
     }
@@ -64,8 +63,8 @@ impl OptimizerRule for PushSemiJoin {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let options = config.options();
-        let told = options.extensions.get::<ClusterOptions>();
-        if !told.is_some_and(|told| told.push_semi_joins) {
+        let options = options.extensions.get::<ClusterOptions>();
+        if !options.is_some_and(|options| options.push_semi_joins) {
             return Ok(Transformed::no(plan));
         }
         Ok(match pushed(&plan) {
@@ -99,25 +98,25 @@ fn pushed(plan: &LogicalPlan) -> Option<Join> {
     below(&inner.right).map(|right| Join { right, ..inner.clone() })
 }
 
-/// Whether the keys are known there, and the same as above: not drawn anew for every row.
+/// Whether the keys can be computed from these columns, with the same values: none is volatile.
 fn keys_are_in(semi: &Join, schema: &DFSchema) -> bool {
     semi.on.iter().all(|(key, _)| {
         !key.is_volatile() && key.column_refs().into_iter().all(|column| schema.has_column(column))
     })
 }
 
-/// Whether a plan is an aggregation by some columns, and a filter over it.
+/// Whether a plan is a filter over an aggregation by some columns.
 fn is_filtered_groups(plan: &LogicalPlan) -> bool {
-    let LogicalPlan::Filter(filter) = unnamed(plan) else { return false };
-    let LogicalPlan::Aggregate(groups) = unnamed(&filter.input) else { return false };
+    let LogicalPlan::Filter(filter) = below_projections(plan) else { return false };
+    let LogicalPlan::Aggregate(groups) = below_projections(&filter.input) else { return false };
     !groups.group_expr.is_empty()
 }
 
-/// A plan below what only chooses and names its columns.
-fn unnamed(plan: &LogicalPlan) -> &LogicalPlan {
+/// A plan below its projections and aliases.
+fn below_projections(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
-        LogicalPlan::Projection(projection) => unnamed(&projection.input),
-        LogicalPlan::SubqueryAlias(alias) => unnamed(&alias.input),
+        LogicalPlan::Projection(projection) => below_projections(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => below_projections(&alias.input),
         plan => plan,
     }
 }
@@ -130,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Two tables with absent and repeated keys, and a third that both meet.
+    /// Two tables with null and repeated keys, and a third to join both with.
     const TABLES: [&str; 3] = [
         "create table customer as select column1 as c, column2 as name
          from (values (1, 'a'), (2, 'b'), (3, 'c'), (null, 'd'))",
@@ -166,7 +165,7 @@ mod tests {
         pretty_format_batches(&rows).unwrap().to_string()
     }
 
-    /// How deep the first line with these words is.
+    /// The indentation of the first line with these words.
     fn depth(plan: &str, words: &str) -> usize {
         let line = plan.lines().find(|line| line.contains(words));
         let line = line.unwrap_or_else(|| panic!("no {words}: {plan}"));
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn groups_that_passed_a_filter_meet_the_table_with_their_keys() {
+    async fn filtered_groups_are_joined_with_the_table_of_their_keys() {
         let session = session(true).await;
         let sql = format!(
             "select name, o, quantity from customer, orders, line
@@ -200,7 +199,7 @@ mod tests {
             let plan = plan(&session, &sql).await;
             assert!(depth(&plan, "LeftSemi") < depth(&plan, "Inner Join"), "{plan}");
         }
-        // Keys of both sides, and one that is drawn.
+        // Keys of both sides, and a volatile one.
         for key in ["c + o", "cast(o * random() as bigint)"] {
             let sql =
                 format!("select name from customer, orders where c = oc and {key} in ({LARGE})");

@@ -1,7 +1,7 @@
-//! Whether a scheduler answers at an address: its readiness, asked for as a load balancer would.
+//! The readiness of a scheduler, by HTTP, as load balancers check it.
 //!
-//! gRPC would say `transport error` of a host without anybody, of a web server and of an old
-//! scheduler alike; a line of HTTP tells them apart, before a query is given away.
+//! gRPC reports `transport error` for a closed port, a web server and an old scheduler alike; HTTP
+//! tells them apart before a query is sent.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use crate::{Address, ClusterError};
 
-/// A machine that is there answers in far less.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// No scheduler says more of itself.
+/// A running scheduler answers much faster.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// A scheduler's answer is shorter.
 const ANSWER_BYTES_MAX: u64 = 16 << 10;
-/// Ballista's major version: schedulers refuse clients of another.
+/// With Ballista's major version: schedulers refuse clients of another.
 const SERVER: &str = "server: ballista/55.";
 
-/// Asks the scheduler at an address how many executors it has.
+/// The number of executors of the scheduler at an address.
 pub(crate) fn executors(address: &Address) -> Result<usize, ClusterError> {
     let unreachable = |source| ClusterError::Unreachable { address: address.clone(), source };
     let mut stream = connect(address).map_err(unreachable)?;
@@ -24,7 +24,7 @@ pub(crate) fn executors(address: &Address) -> Result<usize, ClusterError> {
         Ok(text) => {
             read(&text).ok_or_else(|| ClusterError::NotAScheduler { address: address.clone() })
         }
-        // It took the connection and could not make sense of a line of HTTP, or never answered.
+        // It accepted the connection and does not speak HTTP, or did not answer.
         Err(_) => Err(ClusterError::NotAScheduler { address: address.clone() }),
     }
 }
@@ -33,7 +33,7 @@ fn connect(address: &Address) -> io::Result<TcpStream> {
     let host = address.host().trim_start_matches('[').trim_end_matches(']');
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for found in (host, address.port()).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&found, PATIENCE) {
+        match TcpStream::connect_timeout(&found, TIMEOUT) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -42,8 +42,8 @@ fn connect(address: &Address) -> io::Result<TcpStream> {
 }
 
 fn request(stream: &mut TcpStream, address: &Address) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let (host, port) = (address.host(), address.port());
     write!(stream, "GET /readyz HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_scheduler_is_taken_for_one() {
+    fn only_a_schedulers_answer_is_accepted() {
         let answer = |server: &str, body: &str| {
             read(&format!("HTTP/1.1 200 OK\r\nserver: {server}\r\n\r\n{body}"))
         };
@@ -90,7 +90,7 @@ mod tests {
         let error = executors(&address).unwrap_err();
         assert!(matches!(error, ClusterError::NotAScheduler { .. }), "{error}");
         other.join().unwrap();
-        // Its listener has gone with it.
+        // The thread has closed the listener.
         let error = executors(&address).unwrap_err();
         assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
     }

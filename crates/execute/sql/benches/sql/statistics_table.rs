@@ -1,5 +1,5 @@
-//! Tables in memory that say of themselves what Parquet files say: rows, nulls, and the least and
-//! the greatest value of each column. DataFusion's own memory table knows only rows and bytes.
+//! Tables in memory with the statistics of Parquet files: rows, nulls, and each column's minimum
+//! and maximum. DataFusion's own memory table has only rows and bytes.
 
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use datafusion::physical_expr::{EquivalenceProperties, LexOrdering};
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr};
 
-/// A table.
+/// A table in memory with statistics.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct StatisticsTable {
     batches: Vec<RecordBatch>,
     columns: Arc<Vec<ColumnStatistics>>,
 }
 
-impl Described {
-    /// Of batches, of which there is one.
+impl StatisticsTable {
+    /// Of batches, at least one.
     pub(crate) fn new(batches: &[RecordBatch]) -> Result<Self> {
         let columns = (0..batches[0].num_columns()).map(|at| column(batches, at));
         let columns = Arc::new(columns.collect::<Result<_>>()?);
@@ -56,7 +56,7 @@ fn column(batches: &[RecordBatch], at: usize) -> Result<ColumnStatistics> {
 }
 
 #[async_trait]
-impl TableProvider for Described {
+impl TableProvider for StatisticsTable {
     fn schema(&self) -> SchemaRef {
         self.batches[0].schema()
     }
@@ -79,7 +79,7 @@ impl TableProvider for Described {
     }
 }
 
-/// A scan of it: DataFusion's own, with other statistics.
+/// A scan: DataFusion's own, with the table's statistics.
 #[derive(Debug, Clone)]
 struct Source {
     rows: MemorySourceConfig,
@@ -87,9 +87,9 @@ struct Source {
 }
 
 impl Source {
-    /// What DataFusion's scan became.
-    fn again(&self, rows: &Arc<dyn DataSource>) -> Arc<dyn DataSource> {
-        let rows = rows.downcast_ref::<MemorySourceConfig>().expect("as it was before").clone();
+    /// A scan that DataFusion derived from this one.
+    fn with_rows(&self, rows: &Arc<dyn DataSource>) -> Arc<dyn DataSource> {
+        let rows = rows.downcast_ref::<MemorySourceConfig>().expect("a scan of memory").clone();
         Arc::new(Self { rows, columns: Arc::clone(&self.columns) })
     }
 }
@@ -109,8 +109,8 @@ impl DataSource for Source {
         min_bytes: usize,
         order: Option<LexOrdering>,
     ) -> Result<Option<Arc<dyn DataSource>>> {
-        let parted = self.rows.repartitioned(partitions, min_bytes, order)?;
-        Ok(parted.map(|rows| self.again(&rows)))
+        let partitioned = self.rows.repartitioned(partitions, min_bytes, order)?;
+        Ok(partitioned.map(|rows| self.with_rows(&rows)))
     }
 
     fn output_partitioning(&self) -> Partitioning {
@@ -137,7 +137,7 @@ impl DataSource for Source {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
-        self.rows.with_fetch(limit).map(|rows| self.again(&rows))
+        self.rows.with_fetch(limit).map(|rows| self.with_rows(&rows))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -149,7 +149,7 @@ impl DataSource for Source {
         projection: &ProjectionExprs,
     ) -> Result<Option<Arc<dyn DataSource>>> {
         let swapped = self.rows.try_swapping_with_projection(projection)?;
-        Ok(swapped.map(|rows| self.again(&rows)))
+        Ok(swapped.map(|rows| self.with_rows(&rows)))
     }
 
     fn apply_expressions(

@@ -1,6 +1,6 @@
-//! A memory pool that refuses each of our joins twice, and no request after that: once when its
-//! table is built of the rows as they came, and again when it is built of partitions, one of which
-//! then goes to a file. The files' tables are too small for a limit that would do the same.
+//! A memory pool that refuses two requests of each of our joins: one when its table is built of all
+//! rows, and one when it is built of partitions, one of which is then spilled. The test files'
+//! tables are too small for a limit that would do the same.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
 
-/// How often each is refused.
+/// Refused requests per join.
 const REFUSALS: usize = 2;
 /// More than a batch of the files' tables, less than a table with the room for an output batch.
 const LARGE_BYTES: usize = 64 << 10;
-/// The limit that it tells, by which files' buffers are small; it keeps none.
-const TOLD_BYTES: usize = 128 << 10;
+/// The limit that it reports, so that the buffers of spill files are small; it enforces none.
+const REPORTED_BYTES: usize = 128 << 10;
 
 /// Refusals so far, by consumer.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl MemoryPool for RefusingPool {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let consumer = reservation.consumer();
-        // Without a row there is nothing to take to files.
+        // Without a row there is nothing to spill.
         let has_rows = reservation.size() > 0;
         if has_rows && additional > LARGE_BYTES && consumer.name().starts_with("WorkaheadJoin") {
             let mut refused = self.refused.lock();
@@ -58,6 +58,6 @@ impl MemoryPool for RefusingPool {
     }
 
     fn memory_limit(&self) -> MemoryLimit {
-        MemoryLimit::Finite(TOLD_BYTES)
+        MemoryLimit::Finite(REPORTED_BYTES)
     }
 }

@@ -1,5 +1,4 @@
-//! A memory pool that is tight for our joins and has no limit for anything else: what spills then
-//! is what is to be tested.
+//! A memory pool that limits our joins and nothing else, so that they and no others spill.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +49,7 @@ impl MemoryPool for TightPool {
     }
 
     fn reserved(&self) -> usize {
-        // Asked by a join for what is left of the limit: others' does not count.
+        // A join subtracts it from the limit: the memory of others does not count.
         0
     }
 

@@ -1,7 +1,7 @@
-//! How long a query is inside its joins: each is put between clocks, and so are its inputs.
+//! CPU time inside the joins of a query: a clock runs in each join, and one in its inputs.
 //!
-//! The joins' own metrics do not serve: their build time has the input's in it, and their join time
-//! leaves out how probe keys are hashed.
+//! The joins' own metrics don't have it: their build time contains the input's, and their join time
+//! leaves out the hashing of probe keys.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,17 +21,17 @@ use datafusion::physical_plan::{
 use futures::Stream;
 use workahead_machine::clock::thread_cpu_s;
 
-/// Thread CPU nanoseconds, in all threads.
+/// CPU nanoseconds of all threads.
 type Clock = Arc<AtomicU64>;
 
 /// A plan whose joins are timed.
-pub(crate) struct Timed {
+pub(crate) struct TimedPlan {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     joins: Clock,
     inputs: Clock,
 }
 
-impl Timed {
+impl TimedPlan {
     /// The same plan with clocks.
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let (joins, inputs) = (Clock::default(), Clock::default());
@@ -40,9 +40,9 @@ impl Timed {
                 return Ok(Transformed::no(node));
             }
             let children = node.children().into_iter().cloned();
-            let children = children.map(|child| timed(child, &inputs)).collect();
+            let children = children.map(|child| with_clock(child, &inputs)).collect();
             let node = datafusion::physical_plan::replace_children_if_necessary(node, children)?;
-            Ok(Transformed::yes(timed(node, &joins)))
+            Ok(Transformed::yes(with_clock(node, &joins)))
         })?;
         Ok(Self { plan: plan.data, joins, inputs })
     }
@@ -54,25 +54,25 @@ impl Timed {
     }
 }
 
-fn timed(plan: Arc<dyn ExecutionPlan>, clock: &Clock) -> Arc<dyn ExecutionPlan> {
-    Arc::new(Node { plan, clock: Arc::clone(clock) })
+fn with_clock(plan: Arc<dyn ExecutionPlan>, clock: &Clock) -> Arc<dyn ExecutionPlan> {
+    Arc::new(TimedExec { plan, clock: Arc::clone(clock) })
 }
 
 #[derive(Debug)]
-struct Node {
+struct TimedExec {
     plan: Arc<dyn ExecutionPlan>,
     clock: Clock,
 }
 
-impl DisplayAs for Node {
+impl DisplayAs for TimedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("Timed")
+        f.write_str("TimedExec")
     }
 }
 
-impl ExecutionPlan for Node {
+impl ExecutionPlan for TimedExec {
     fn name(&self) -> &str {
-        "Timed"
+        "TimedExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -95,14 +95,14 @@ impl ExecutionPlan for Node {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(timed(children.remove(0), &self.clock))
+        Ok(with_clock(children.remove(0), &self.clock))
     }
 
     fn with_new_children(
         self: Arc<Self>,
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(timed(children.remove(0), &self.clock))
+        Ok(with_clock(children.remove(0), &self.clock))
     }
 
     fn execute(

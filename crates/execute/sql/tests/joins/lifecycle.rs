@@ -1,4 +1,4 @@
-//! From start to end: memory that is given back, streams that are dropped, plans that run twice.
+//! Life cycle of a join: memory is released, streams are dropped, plans run twice.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -23,7 +23,7 @@ fn limited(bytes: usize, partitions: usize) -> (SessionContext, Arc<dyn MemoryPo
 }
 
 #[tokio::test]
-async fn memory_is_promised_while_the_join_runs_and_given_back_with_its_last_stream() {
+async fn memory_is_reserved_while_the_join_runs_and_released_with_its_last_stream() {
     for partitions in [1, 3] {
         let (context, pool) = limited(64 << 20, partitions);
         let plan = plan(&context, FULL).await;
@@ -31,17 +31,17 @@ async fn memory_is_promised_while_the_join_runs_and_given_back_with_its_last_str
             datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx())
                 .unwrap();
         stream.next().await.unwrap().unwrap();
-        assert!(pool.reserved() > 0, "a table takes memory");
+        assert!(pool.reserved() > 0, "a table reserves memory");
         while let Some(batch) = stream.next().await {
             batch.unwrap();
         }
-        assert_eq!(pool.reserved(), 0, "the plan is still there, its table is not");
+        assert_eq!(pool.reserved(), 0, "the plan is kept, its table is dropped");
         drop(plan);
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_gives_everything_back() {
+async fn a_dropped_stream_releases_its_memory() {
     let (context, pool) = limited(64 << 20, 1);
     let plan = plan(&context, FULL).await;
     let mut stream =
@@ -56,7 +56,7 @@ async fn a_stream_that_is_dropped_gives_everything_back() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         tokio::task::yield_now().await;
     }
-    panic!("{} bytes are still promised", pool.reserved());
+    panic!("{} bytes are still reserved", pool.reserved());
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn too_little_memory_is_one_clear_error() {
 }
 
 #[tokio::test]
-async fn a_poll_gives_at_most_one_batch() {
+async fn a_poll_returns_at_most_one_batch() {
     let (context, _) = limited(64 << 20, 1);
     let plan = plan(&context, "select l.said, r.said from l join r on l.a % 2 = r.b % 2").await;
     let mut stream = datafusion::physical_plan::execute_stream(plan, context.task_ctx()).unwrap();
@@ -107,12 +107,12 @@ async fn a_join_in_a_recursive_query_starts_anew_each_time() {
                    union all
                    select t.n + 1 from t join l on t.n = l.at where t.n < 20
                ) select n from t";
-    let mut given = Vec::new();
+    let mut results = Vec::new();
     for ours in [false, true] {
         let context = session(ours, SessionConfig::new().with_target_partitions(2));
         register_sides(&context);
-        given.push(rows(&context, plan(&context, sql).await).await.unwrap());
+        results.push(rows(&context, plan(&context, sql).await).await.unwrap());
     }
-    assert_eq!(given[0], given[1]);
-    assert_eq!(given[0].len(), 21 + 1);
+    assert_eq!(results[0], results[1]);
+    assert_eq!(results[0].len(), 21 + 1);
 }
