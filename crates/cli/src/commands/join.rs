@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_join::{Caches, Design, HashJoin, JoinError, JoinType, NullEquality, Side};
+use workahead_join::{Caches, HashJoin, JoinError, JoinType, NullEquality, Side, TableLayout};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -108,8 +108,8 @@ pub(crate) struct Args {
     build_side: Asked,
     /// How keys are kept: auto, buckets, dense (a place for every integer of their range), bloom (a
     /// filter before buckets)
-    #[arg(long, value_name = "NAME", default_value_t = Design::Auto)]
-    design: Design,
+    #[arg(long, value_name = "NAME", default_value_t = TableLayout::Auto)]
+    design: TableLayout,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_null_equality(args.null_equality())
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
-        .with_design(args.design)
+        .with_table_layout(args.design)
         .with_caches(Caches::of(&bounds.machine, bounds.limits.as_ref()))
         .with_memory(budget.pool.clone())
         .with_probers(threads.get());

@@ -144,6 +144,6 @@ pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillD
     let Some(path) = disk.temp_dir_paths().into_iter().next() else { return Ok(None) };
     let left = disk.max_temp_directory_size().saturating_sub(disk.used_disk_space());
     // A session may be dropped before the rows of its last plan are read.
-    let directory = SpillDirectory::kept(path, Some(left), Arc::clone(disk) as _);
+    let directory = SpillDirectory::with_owner(path, Some(left), Arc::clone(disk) as _);
     directory.map(Some).map_err(|error| from_join(JoinError::Spill(error)))
 }

@@ -196,7 +196,7 @@ impl WorkaheadJoinExec {
         let join = self.translation.join.clone();
         let join = join
             .with_batch_rows(rows)
-            .with_design(self.options.design)
+            .with_table_layout(self.options.design)
             .with_caches(self.settings.caches)
             .with_probers(self.probers())
             .with_memory(memory);

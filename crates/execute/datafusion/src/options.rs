@@ -10,7 +10,7 @@ use datafusion_common::config::{
 };
 use datafusion_common::config_namespace;
 use datafusion_common::error::{DataFusionError, Result};
-use workahead_join::{Caches, Design};
+use workahead_join::{Caches, TableLayout};
 
 config_namespace! {
     /// Options under `workahead.` in SQL.
@@ -131,7 +131,7 @@ impl FromStr for BuildSideSelection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JoinOptions {
     /// The layout of the table.
-    pub design: Design,
+    pub design: TableLayout,
     /// How the build side is selected.
     pub build_side: BuildSideSelection,
 }
@@ -140,7 +140,7 @@ impl JoinOptions {
     /// Those that differ from the defaults, as `EXPLAIN` shows them.
     pub(crate) fn non_default(self) -> Vec<String> {
         let all = [
-            (self.design != Design::Auto, "design", self.design.name()),
+            (self.design != TableLayout::Auto, "design", self.design.name()),
             (self.build_side != BuildSideSelection::Planned, "build_side", self.build_side.name()),
         ];
         let changed = all.into_iter().filter(|(changed, ..)| *changed);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn join_options_are_read_back() {
         for build_side in [BuildSideSelection::Planned, BuildSideSelection::Measured] {
-            let options = JoinOptions { design: Design::Bloom, build_side };
+            let options = JoinOptions { design: TableLayout::Bloom, build_side };
             assert_eq!(JoinOptions::from_text(&options.to_text()).unwrap(), options);
         }
         assert!(JoinOptions::from_text("auto auto planned").is_err());

@@ -6,7 +6,7 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::error::ArrowError;
 use datafusion_common::cast::as_boolean_array;
 use datafusion_physical_plan::PhysicalExpr;
-use workahead_join::PairFilter;
+use workahead_join::ResidualPredicate;
 
 use crate::error::into_arrow;
 
@@ -14,10 +14,10 @@ use crate::error::into_arrow;
 #[derive(Debug)]
 pub(crate) struct Residual(pub(crate) Arc<dyn PhysicalExpr>);
 
-impl PairFilter for Residual {
-    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let value = self.0.evaluate(pairs).map_err(into_arrow)?;
-        let array = value.into_array(pairs.num_rows()).map_err(into_arrow)?;
+impl ResidualPredicate for Residual {
+    fn evaluate(&self, rows: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let value = self.0.evaluate(rows).map_err(into_arrow)?;
+        let array = value.into_array(rows.num_rows()).map_err(into_arrow)?;
         as_boolean_array(&array).cloned().map_err(into_arrow)
     }
 }

@@ -11,7 +11,7 @@ use datafusion_common::error::{DataFusionError, Result};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
-use workahead_join::{JoinTable, Prober, Progress, Remaining, Side};
+use workahead_join::{FinalPhase, JoinTable, Prober, Progress, Side};
 
 use crate::build::{CollectedProber, SharedTable, empty};
 use crate::dynamic_filter::DynamicFilterAccumulator;
@@ -21,7 +21,7 @@ use crate::translation::Translation;
 
 /// ```text
 /// Building ─► AwaitingFilter ─► Fetching ◄─► Probing
-///     │                            └──────► Ending ─► Remaining ─► Done
+///     │                            └──────► Ending ─► FinalPhase ─► Done
 ///     └─ no row can come out ────────────────────────────────────► Done
 /// ```
 enum State {
@@ -34,9 +34,9 @@ enum State {
     /// A probe batch has output left.
     Probing(Box<Prober>),
     /// The probe side has ended; the prober has output left.
-    Ending(Box<Prober>, Option<Remaining>),
+    Ending(Box<Prober>, Option<FinalPhase>),
     /// Rows of the build side alone come out, and what was spilled, with the last prober to end.
-    Remaining(Remaining),
+    FinalPhase(FinalPhase),
     Done,
 }
 
@@ -102,12 +102,12 @@ impl JoinStream {
                 },
                 State::Probing(prober) => self.next_of_batch(prober)?,
                 State::Ending(prober, rest) => self.next_of_held(prober, rest)?,
-                State::Remaining(rest) => match self.next_of_rest(rest)? {
-                    (rest, Progress::Output(batch)) => (State::Remaining(rest), Some(batch)),
+                State::FinalPhase(rest) => match self.next_of_rest(rest)? {
+                    (rest, Progress::Output(batch)) => (State::FinalPhase(rest), Some(batch)),
                     (rest, Progress::Working) => {
                         // One piece of work per poll, for the sake of other tasks and cancellation.
                         cx.waker().wake_by_ref();
-                        return self.pause(State::Remaining(rest));
+                        return self.pause(State::FinalPhase(rest));
                     }
                     (_, Progress::Done) => (State::Done, None),
                 },
@@ -129,7 +129,7 @@ impl JoinStream {
     fn after_build(&mut self, table: &Arc<JoinTable>) -> State {
         self.build_side = table.build_side();
         let join_type = self.join_type();
-        let no_rows = table.given_rows() == 0;
+        let no_rows = table.input_rows() == 0;
         let no_keys = table.keys() == 0 && !table.spills();
         if no_rows && join_type.empty_build_side_produces_empty_result()
             || no_keys && join_type.empty_map_produces_empty_result()
@@ -190,7 +190,7 @@ impl JoinStream {
     fn next_of_held(
         &mut self,
         mut prober: Box<Prober>,
-        rest: Option<Remaining>,
+        rest: Option<FinalPhase>,
     ) -> Result<(State, Option<RecordBatch>)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
@@ -200,10 +200,10 @@ impl JoinStream {
         if rest.is_none() {
             self.finish();
         }
-        Ok((rest.map_or(State::Done, State::Remaining), None))
+        Ok((rest.map_or(State::Done, State::FinalPhase), None))
     }
 
-    fn next_of_rest(&mut self, mut rest: Remaining) -> Result<(Remaining, Progress)> {
+    fn next_of_rest(&mut self, mut rest: FinalPhase) -> Result<(FinalPhase, Progress)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         let progress = rest.advance().map_err(from_join)?;

@@ -82,7 +82,7 @@ fn join(
         join = join.with_filter(filter).map_err(from_join)?;
     }
     // The join's output: left columns, right columns, mark, as far as the join type has them.
-    let before_right = if join_type.shows(Side::Left) { left.schema.fields().len() } else { 0 };
+    let before_right = if join_type.outputs(Side::Left) { left.schema.fields().len() } else { 0 };
     let mark = join.schema().fields().len().saturating_sub(1);
     let projection = output.iter().filter_map(|column| match column.side {
         JoinSide::Left => left.position(column.index),

@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::RecordBatch;
 use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
-use workahead_join::{Caches, Design, HashJoin, JoinType, Prober, Side};
+use workahead_join::{Caches, HashJoin, JoinType, Prober, Side, TableLayout};
 use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
 use workahead_machine::pages::Pool;
@@ -106,10 +106,10 @@ impl Inputs {
 }
 
 /// What Auto is held against.
-fn forced(keys: Keys) -> Vec<Design> {
-    let mut forced = vec![Design::Buckets, Design::Bloom];
+fn forced(keys: Keys) -> Vec<TableLayout> {
+    let mut forced = vec![TableLayout::Buckets, TableLayout::Bloom];
     if keys != Keys::Spread {
-        forced.push(Design::Dense);
+        forced.push(TableLayout::Dense);
     }
     forced
 }
@@ -139,7 +139,7 @@ fn measured(
     inputs.joined(&auto);
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
     for design in forced(keys).into_iter().filter(|design| wanted(design.name())) {
-        let join = join.clone().with_design(design);
+        let join = join.clone().with_table_layout(design);
         cases.push(Case::new(design.name(), move |_: &mut ()| inputs.joined(&join)));
     }
     in_turns(arguments, rounds, &cases, &mut ())

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 
 use crate::batch::pieces;
-use crate::build::{Builder, ROWS_MAX};
+use crate::builder::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
-use crate::needs::Probed;
-use crate::spill::{Partitions, Router, Sizes};
-use crate::table::Spilled;
+use crate::memory_estimate::ProbeBatchSize;
+use crate::spill::{Partitioner, Partitions, Sizes};
+use crate::table::SpilledPartitions;
 use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
 
 /// Build batches, collected.
@@ -31,8 +31,8 @@ pub struct BuildSide {
     /// Memory for getting out of the lack of it: pieces of one batch, and files' buffers.
     reserve: Reservation,
     /// What batches of the probe side will be like: as those of this side unless it is known.
-    probed: Probed,
-    probed_is_known: bool,
+    probed: ProbeBatchSize,
+    probe_batch_size_is_known: bool,
     bytes: usize,
     rows: usize,
     /// Of a null-aware join, whether any key was null.
@@ -41,8 +41,8 @@ pub struct BuildSide {
 }
 
 enum State {
-    Whole(Box<Builder>),
-    Parted(Box<Partitions>),
+    InMemory(Box<Builder>),
+    Partitioned(Box<Partitions>),
 }
 
 impl HashJoin {
@@ -57,7 +57,7 @@ impl BuildSide {
     /// Of a partition, below so many levels that used so many bits.
     pub(crate) fn at(spec: &Arc<JoinSpec>, context: Context, depth: u32, bits_used: u32) -> Self {
         let sizes = Sizes::of(context.pool.limit());
-        let state = State::Whole(Box::new(Builder::new(spec.clone(), context.reservation())));
+        let state = State::InMemory(Box::new(Builder::new(spec.clone(), context.reservation())));
         let reserve = context.reservation();
         let (rows, nulls, busy) = (0, false, Duration::ZERO);
         Self {
@@ -68,8 +68,8 @@ impl BuildSide {
             sizes,
             state,
             reserve,
-            probed: Probed::default(),
-            probed_is_known: false,
+            probed: ProbeBatchSize::default(),
+            probe_batch_size_is_known: false,
             bytes: 0,
             rows,
             nulls,
@@ -78,8 +78,8 @@ impl BuildSide {
     }
 
     /// With what is known of the probe side's batches.
-    pub(crate) fn with_probed(self, probed: Probed) -> Self {
-        Self { probed, probed_is_known: true, ..self }
+    pub(crate) fn with_probe_batch_size(self, probed: ProbeBatchSize) -> Self {
+        Self { probed, probe_batch_size_is_known: true, ..self }
     }
 
     /// Adds a batch.
@@ -108,7 +108,7 @@ impl BuildSide {
     }
 
     fn guess(&mut self, batch: &RecordBatch) {
-        if !self.probed_is_known {
+        if !self.probe_batch_size_is_known {
             self.bytes += self.context.bytes_of(batch);
             self.probed.rows = self.probed.rows.max(batch.num_rows());
             self.probed.row_bytes = self.bytes.div_ceil(self.rows);
@@ -121,8 +121,8 @@ impl BuildSide {
             self.set_aside(&batch)?;
         }
         match &mut self.state {
-            State::Parted(partitions) => partitions.add(&batch),
-            State::Whole(builder) => {
+            State::Partitioned(partitions) => partitions.add(&batch),
+            State::InMemory(builder) => {
                 let mut fits = builder.rows().all() + batch.num_rows() <= ROWS_MAX;
                 if let Err(short) = builder.charge(&batch) {
                     if self.context.spill.is_none() {
@@ -150,15 +150,15 @@ impl BuildSide {
         if self.context.spill.is_none() {
             return Ok(true);
         }
-        let wanted = self.sizes.parting_bytes(batch);
+        let wanted = self.sizes.partitioning_bytes(batch);
         if wanted <= self.reserve.bytes() {
             return Ok(true);
         }
         match (self.reserve.resize(wanted), &mut self.state) {
             (Ok(()), _) => Ok(true),
-            (Err(_), State::Whole(builder)) if builder.rows().seen > 0 => Ok(false),
-            (Err(short), State::Whole(_)) => Err(self.context.short(short)),
-            (Err(_), State::Parted(partitions)) => {
+            (Err(_), State::InMemory(builder)) if builder.rows().input > 0 => Ok(false),
+            (Err(short), State::InMemory(_)) => Err(self.context.short(short)),
+            (Err(_), State::Partitioned(partitions)) => {
                 while let Err(short) = self.reserve.resize(wanted) {
                     if !partitions.make_room()? {
                         return Err(self.context.short(short));
@@ -171,10 +171,10 @@ impl BuildSide {
 
     /// Moves what is in memory into partitions.
     fn part(&mut self) -> Result<(), JoinError> {
-        let State::Whole(builder) = &mut self.state else { return Ok(()) };
+        let State::InMemory(builder) = &mut self.state else { return Ok(()) };
         let (spec, context) = (&self.spec, &self.context);
         let directory = context.spill.as_ref().expect("asked by whoever comes here");
-        let router = Router::new(spec, spec.build_side, self.bits_used, self.sizes.bits);
+        let router = Partitioner::new(spec, spec.build_side, self.bits_used, self.sizes.bits);
         let mut partitions =
             Partitions::new(spec, context, directory, (router, self.depth), self.sizes);
         let empty = Builder::new(spec.clone(), context.reservation());
@@ -191,7 +191,7 @@ impl BuildSide {
                 return Err(self.context.short(short));
             }
         }
-        self.state = State::Parted(Box::new(partitions));
+        self.state = State::Partitioned(Box::new(partitions));
         Ok(())
     }
 
@@ -202,36 +202,36 @@ impl BuildSide {
     pub fn finish(mut self) -> Result<JoinTable, JoinError> {
         let start = Instant::now();
         if self.depth == 0 {
-            self.context.facts.build(self.rows, self.nulls);
+            self.context.null_aware_state.build(self.rows, self.nulls);
         }
         let decision = self.reserve_table()?;
         let Self { spec, context, depth, bits_used, sizes, state, reserve, .. } = self;
         let (probed, rows, busy) = (self.probed, self.rows, self.busy);
         // Below the first level, each pair is joined by one thread.
         let probers = if depth == 0 { spec.probers } else { 1 };
-        let facts = context.facts.clone();
+        let null_aware_state = context.null_aware_state.clone();
         let table = match state {
-            State::Whole(builder) => {
+            State::InMemory(builder) => {
                 drop(reserve);
                 let room = context.reservation();
                 let decision = decision.unwrap_or_else(|| builder.decide());
-                JoinTable::new(builder.finish(decision, facts)?, context, room, rows)
+                JoinTable::new(builder.finish(decision, null_aware_state)?, context, room, rows)
             }
-            State::Parted(partitions) => {
+            State::Partitioned(partitions) => {
                 let prober = probed.bytes(spec.batch_rows, partitions.row_bytes())
-                    + probed.rows * (Router::ROUTED_BYTES + probed.row_bytes)
+                    + probed.rows * (Partitioner::ROW_BYTES + probed.row_bytes)
                     + sizes.files_bytes();
                 let room = probers * prober + sizes.spare_bytes(context.pool.limit());
                 let mut parted = partitions.finish(room, reserve)?;
                 let mut builder = Builder::new(spec, parted.memory);
-                for batch in std::mem::take(&mut parted.resident) {
+                for batch in std::mem::take(&mut parted.in_memory) {
                     builder.count(&batch);
                     builder.push(batch)?;
                 }
                 let decision = builder.decide();
-                let resident = builder.finish(decision, facts)?;
-                let table = JoinTable::new(resident, context, parted.room, rows);
-                table.with_spilled(Spilled::new(parted.files, sizes, (depth, bits_used)))
+                let in_memory = builder.finish(decision, null_aware_state)?;
+                let table = JoinTable::new(in_memory, context, parted.room, rows);
+                table.with_spilled(SpilledPartitions::new(parted.files, sizes, (depth, bits_used)))
             }
         };
         Ok(table.with_build_time(busy + start.elapsed()))
@@ -240,12 +240,12 @@ impl BuildSide {
     /// Charges what a table of everything takes and says what that will be, or moves everything
     /// into partitions.
     fn reserve_table(&mut self) -> Result<Option<Decision>, JoinError> {
-        let State::Whole(builder) = &mut self.state else { return Ok(None) };
+        let State::InMemory(builder) = &mut self.state else { return Ok(None) };
         let mut decision = builder.decide();
-        let needs = builder.needs(&decision);
+        let estimate = builder.estimate(&decision);
         if self.context.spill.is_none() {
-            builder.reserve(needs).map_err(|short| self.context.short(short))?;
-            builder.reserve_spreading(&mut decision);
+            builder.reserve(estimate).map_err(|short| self.context.short(short))?;
+            builder.reserve_partitioned_build(&mut decision);
             return Ok(Some(decision));
         }
         let probers = if self.depth == 0 { self.spec.probers } else { 1 };
@@ -255,9 +255,9 @@ impl BuildSide {
         };
         let reserved = self.reserve.bytes();
         self.reserve.free();
-        if builder.reserve(needs + room).is_ok() {
+        if builder.reserve(estimate + room).is_ok() {
             builder.release(room);
-            builder.reserve_spreading(&mut decision);
+            builder.reserve_partitioned_build(&mut decision);
             return Ok(Some(decision));
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
@@ -269,8 +269,8 @@ impl BuildSide {
 impl std::fmt::Debug for BuildSide {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match &self.state {
-            State::Whole(_) => "whole",
-            State::Parted(_) => "parted",
+            State::InMemory(_) => "whole",
+            State::Partitioned(_) => "parted",
         };
         f.debug_struct("BuildSide")
             .field("spec", &self.spec)

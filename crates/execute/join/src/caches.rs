@@ -3,7 +3,7 @@
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
 
-use crate::shown::Bytes;
+use crate::display::Bytes;
 
 /// The caches a choice is made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Caches {
 
     /// Which cache a table of so many bytes fits in, in words.
     #[must_use]
-    pub fn place_of(&self, table_bytes: usize) -> String {
+    pub fn describe_fit(&self, table_bytes: usize) -> String {
         let (l2, llc) = (Bytes(self.l2_bytes), Bytes(self.llc_bytes));
         let from = self.source.name();
         if table_bytes <= self.l2_bytes {
@@ -113,7 +113,7 @@ mod tests {
             (20 << 20, "exceeds L2 (1.0 MiB measured), fits in the last-level cache"),
             (4 << 30, "exceeds the last-level cache (32 MiB measured)"),
         ] {
-            assert_eq!(caches.place_of(bytes), place);
+            assert_eq!(caches.describe_fit(bytes), place);
         }
     }
 }

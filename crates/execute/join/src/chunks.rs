@@ -16,7 +16,7 @@ use arrow_select::take::take;
 use workahead_machine::pages::Supply;
 use workahead_walks::walk::Row;
 
-use crate::memory::Charged;
+use crate::memory::ChargedBuffers;
 
 /// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
@@ -144,7 +144,7 @@ impl Chunks {
 
     /// Bytes of the arrays, of shared ones once.
     pub(crate) fn bytes(&self) -> usize {
-        let mut charged = Charged::default();
+        let mut charged = ChargedBuffers::default();
         self.columns.iter().flatten().map(|array| charged.add_array(array)).sum()
     }
 }

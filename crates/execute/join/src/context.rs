@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow_array::RecordBatch;
 
 use crate::batch::{ROWS_MIN, row_bytes};
-use crate::needs::sliced_bytes;
-use crate::spill::Counts;
+use crate::memory_estimate::sliced_bytes;
+use crate::spill::SpillCounters;
 use crate::{JoinError, JoinSpec, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
 /// What is made of the pieces of all threads is a share of the memory.
@@ -19,11 +19,11 @@ const ROW_TIMES: usize = 4;
 /// Of one join, its partitions, and theirs.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// Counts the peak, within the pool that was given.
+    /// SpillCounters the peak, within the pool that was given.
     pub(crate) pool: Arc<Pool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
-    pub(crate) facts: Arc<Facts>,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) null_aware_state: Arc<NullAwareState>,
+    pub(crate) counts: Arc<SpillCounters>,
 }
 
 impl Context {
@@ -31,7 +31,7 @@ impl Context {
         Self {
             pool: Pool::within(spec.memory.clone(), usize::MAX),
             spill: spec.spill.clone(),
-            facts: Arc::default(),
+            null_aware_state: Arc::default(),
             counts: Arc::default(),
         }
     }
@@ -78,14 +78,14 @@ impl Context {
 
 /// What a null-aware join must know of whole inputs before any row comes out alone.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct NullAwareState {
     build_rows: AtomicUsize,
     build_nulls: AtomicBool,
     probe_rows: AtomicBool,
     probe_nulls: AtomicBool,
 }
 
-impl Facts {
+impl NullAwareState {
     /// Notes the build side, once it is complete.
     pub(crate) fn build(&self, rows: usize, nulls: bool) {
         self.build_rows.store(rows, Ordering::Relaxed);

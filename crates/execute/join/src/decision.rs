@@ -6,14 +6,14 @@
 
 use workahead_walks::direct;
 
-use crate::fill::Span;
-use crate::keys::MappingKind;
-use crate::{Choice, Design};
+use crate::keys::EncodingKind;
+use crate::table_build::Span;
+use crate::{LayoutChoice, TableLayout};
 
 /// What a table will be like.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
-    pub(crate) kind: MappingKind,
+    pub(crate) kind: EncodingKind,
     /// Where the words of keys lie, if they are not hashes.
     pub(crate) span: Option<Span>,
     /// Rows with a key, and different keys, about.
@@ -21,15 +21,15 @@ pub(crate) struct Decision {
     pub(crate) distinct: usize,
     /// How many entries the table should have room for.
     pub(crate) entries: usize,
-    pub(crate) design: Choice,
+    pub(crate) layout: LayoutChoice,
     /// Whether there is memory for building by parts, or by several threads.
-    pub(crate) spreads: bool,
+    pub(crate) partitioned: bool,
 }
 
 impl Decision {
     /// The range of a dense table, if it is to be one.
     pub(crate) fn dense_span(&self) -> Option<Span> {
-        self.span.filter(|_| self.design.design == Design::Dense)
+        self.span.filter(|_| self.layout.layout == TableLayout::Dense)
     }
 
     /// Bytes of a dense table, if it is to be one.

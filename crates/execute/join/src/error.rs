@@ -80,13 +80,13 @@ pub enum JoinError {
         /// The input's type.
         found: DataType,
     },
-    /// A filter that did not answer for each pair.
-    #[error("a filter gave {given} answers for {pairs} pairs: it must give one for each")]
-    FilterAnswers {
-        /// Answers.
-        given: usize,
-        /// Pairs.
-        pairs: usize,
+    /// A filter whose result has another length than its input.
+    #[error("the filter returned {results} results for {rows} rows: it must return one for each")]
+    FilterLength {
+        /// Results returned.
+        results: usize,
+        /// Rows given.
+        rows: usize,
     },
     /// A projection outside the output.
     #[error("the projection {columns} does not fit: the output has {most} columns, counted from 0")]

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use crate::{JoinError, Side};
 
 /// Decides about pairs of rows: an expression of whoever plans the join.
-pub trait PairFilter: Send + Sync + Debug {
+pub trait ResidualPredicate: Send + Sync + Debug {
     /// Whether each pair is wanted; null is as false. `pairs` has the columns of
     /// [`Filter::columns`].
     ///
@@ -18,7 +18,7 @@ pub trait PairFilter: Send + Sync + Debug {
     fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError>;
 }
 
-/// A [`PairFilter`], and the columns it reads.
+/// A [`ResidualPredicate`], and the columns it reads.
 #[derive(Debug, Clone)]
 pub struct Filter {
     /// The columns of both inputs that it reads.
@@ -26,7 +26,7 @@ pub struct Filter {
     /// What they are called: one field a column, of its type.
     pub schema: SchemaRef,
     /// The condition.
-    pub filter: Arc<dyn PairFilter>,
+    pub filter: Arc<dyn ResidualPredicate>,
 }
 
 impl Filter {

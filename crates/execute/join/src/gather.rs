@@ -11,9 +11,9 @@ use arrow_select::take::take;
 use workahead_walks::walk::Row;
 
 use crate::filter::Filter;
-use crate::layout::Source;
-use crate::pairing::{Pairing, Pairs};
-use crate::resident::Resident;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::match_generation::{MatchGenerator, Matches};
+use crate::output_columns::ColumnSource;
 use crate::{JoinError, JoinSpec};
 
 /// Rows of the probe batch to gather.
@@ -46,30 +46,33 @@ impl ProbeRows {
 }
 
 /// The output batch of a pairing's rows, which are taken from it.
-pub(crate) fn output(table: &Resident, pairing: &mut Pairing) -> Result<RecordBatch, JoinError> {
+pub(crate) fn output(
+    table: &InMemoryBuildSide,
+    pairing: &mut MatchGenerator,
+) -> Result<RecordBatch, JoinError> {
     let spec = &table.spec;
     let rows = pairing.out.len();
-    let Pairs { run, probe, build, values } = std::mem::take(&mut pairing.out);
-    let inline = table.inside.inline.as_ref().map(|inline| inline.array(values)).transpose()?;
+    let Matches { run, probe, build, values } = std::mem::take(&mut pairing.out);
+    let payload = table.data.payload.as_ref().map(|payload| payload.array(values)).transpose()?;
     let batch = pairing.batch.as_ref().expect("rows are of a batch");
-    let marks = spec.join_type.marks().then(|| {
+    let marks = spec.join_type.is_mark().then(|| {
         let marked = |at: usize| pairing.matched.get(probe[at] as usize);
         BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
     });
     let probe_rows = ProbeRows::of(run, probe);
-    let build_rows = if spec.join_type.nulls(spec.build_side) {
-        table.inside.chunks.rows_or_nulls(build)
+    let build_rows = if spec.join_type.null_extends(spec.build_side) {
+        table.data.chunks.rows_or_nulls(build)
     } else {
-        table.inside.chunks.rows(build)
+        table.data.chunks.rows(build)
     };
-    let arrays = table.pair_sources.iter().map(|source| match (*source, &marks) {
-        (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
-        (Source::Column(side, column), _) if side == spec.build_side => match &inline {
+    let arrays = table.match_sources.iter().map(|source| match (*source, &marks) {
+        (ColumnSource::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
+        (ColumnSource::Column(side, column), _) if side == spec.build_side => match &payload {
             Some(values) => Ok(values.clone()),
-            None => table.inside.chunks.gather(column, &build_rows),
+            None => table.data.chunks.gather(column, &build_rows),
         },
-        (Source::Column(_, column), _) => probe_rows.gather(batch.column(column)),
-        (Source::Mark, None) => unreachable!("only mark joins have marks"),
+        (ColumnSource::Column(_, column), _) => probe_rows.gather(batch.column(column)),
+        (ColumnSource::Mark, None) => unreachable!("only mark joins have marks"),
     });
     let arrays = arrays.collect::<Result<_, _>>()?;
     pairing.metrics.output_rows += rows as u64;
@@ -78,7 +81,7 @@ pub(crate) fn output(table: &Resident, pairing: &mut Pairing) -> Result<RecordBa
 
 /// Build rows as they come out alone.
 pub(crate) fn alone(
-    table: &Resident,
+    table: &InMemoryBuildSide,
     rows: Vec<Row>,
     mark: impl Fn(Row) -> bool,
 ) -> Result<RecordBatch, JoinError> {
@@ -86,18 +89,18 @@ pub(crate) fn alone(
     let count = rows.len();
     let marks = spec
         .join_type
-        .marks()
+        .is_mark()
         .then(|| BooleanArray::new(BooleanBuffer::collect_bool(count, |at| mark(rows[at])), None));
-    let rows = table.inside.chunks.rows(rows);
+    let rows = table.data.chunks.rows(rows);
     let arrays = spec.layout.sources.iter().map(|source| match (*source, &marks) {
-        (Source::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
-        (Source::Column(side, column), _) if side == spec.build_side => {
-            table.inside.chunks.gather(column, &rows)
+        (ColumnSource::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
+        (ColumnSource::Column(side, column), _) if side == spec.build_side => {
+            table.data.chunks.gather(column, &rows)
         }
-        (Source::Column(side, column), _) => {
+        (ColumnSource::Column(side, column), _) => {
             Ok(new_null_array(spec.schema_of(side).field(column).data_type(), count))
         }
-        (Source::Mark, None) => unreachable!("only mark joins have marks"),
+        (ColumnSource::Mark, None) => unreachable!("only mark joins have marks"),
     });
     let arrays = arrays.collect::<Result<_, ArrowError>>()?;
     batch_of(table, arrays, count)
@@ -112,11 +115,11 @@ pub(crate) fn probe_alone(
 ) -> Result<RecordBatch, JoinError> {
     let count = wanted.true_count();
     let arrays = spec.layout.sources.iter().map(|source| match *source {
-        Source::Mark => filter(marks, wanted),
-        Source::Column(side, column) if side == spec.build_side => {
+        ColumnSource::Mark => filter(marks, wanted),
+        ColumnSource::Column(side, column) if side == spec.build_side => {
             Ok(new_null_array(spec.schema_of(side).field(column).data_type(), count))
         }
-        Source::Column(_, column) => filter(batch.column(column), wanted),
+        ColumnSource::Column(_, column) => filter(batch.column(column), wanted),
     });
     let arrays = arrays.collect::<Result<_, ArrowError>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -124,7 +127,7 @@ pub(crate) fn probe_alone(
 }
 
 fn batch_of(
-    table: &Resident,
+    table: &InMemoryBuildSide,
     arrays: Vec<ArrayRef>,
     rows: usize,
 ) -> Result<RecordBatch, JoinError> {
@@ -134,16 +137,16 @@ fn batch_of(
 
 /// What a filter says of pairs.
 pub(crate) fn wanted(
-    table: &Resident,
+    table: &InMemoryBuildSide,
     condition: &Filter,
     batch: &RecordBatch,
-    pairs: &Pairs,
+    pairs: &Matches,
 ) -> Result<BooleanArray, JoinError> {
     let probe_rows = ProbeRows::of(0..0, pairs.probe.clone());
-    let build_rows = table.inside.chunks.rows(pairs.build.clone());
+    let build_rows = table.data.chunks.rows(pairs.build.clone());
     let arrays = condition.columns.iter().map(|&(side, column)| {
         if side == table.build_side() {
-            table.inside.chunks.gather(column, &build_rows)
+            table.data.chunks.gather(column, &build_rows)
         } else {
             probe_rows.gather(batch.column(column))
         }
@@ -153,8 +156,8 @@ pub(crate) fn wanted(
     let chunk = RecordBatch::try_new_with_options(condition.schema.clone(), arrays, &options)?;
     let wanted = condition.filter.evaluate(&chunk)?;
     if wanted.len() != pairs.len() {
-        let (given, pairs) = (wanted.len(), pairs.len());
-        return Err(JoinError::FilterAnswers { given, pairs });
+        let (results, rows) = (wanted.len(), pairs.len());
+        return Err(JoinError::FilterLength { results, rows });
     }
     Ok(wanted)
 }

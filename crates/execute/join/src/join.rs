@@ -7,9 +7,9 @@ use arrow_schema::{Schema, SchemaRef};
 use workahead_machine::pages::{Pages, Pool as PagePool};
 
 use crate::keys;
-use crate::layout::Layout;
+use crate::output_columns::OutputColumns;
 use crate::spec::JoinSpec;
-use crate::{Caches, Design, Filter, JoinError, JoinType, MemoryPool, NullEquality, Pool};
+use crate::{Caches, Filter, JoinError, JoinType, MemoryPool, NullEquality, Pool, TableLayout};
 use crate::{Side, SpillDirectory};
 
 /// A hash join of two inputs where their keys are equal.
@@ -44,7 +44,7 @@ impl HashJoin {
     ) -> Result<Self, JoinError> {
         let keys = keys::readers(&left, &right, on, false)?;
         let suffix = "_right".to_owned();
-        let layout = Layout::new(&left, &right, join_type, &suffix);
+        let layout = OutputColumns::new(&left, &right, join_type, &suffix);
         let batch_rows = Caches::ASSUMED.batch_rows(&layout.schema);
         let spec = JoinSpec {
             left,
@@ -58,7 +58,7 @@ impl HashJoin {
             projection: None,
             layout,
             build_side: Side::Left,
-            design: Design::Auto,
+            table_layout: TableLayout::Auto,
             caches: Caches::ASSUMED,
             batch_rows,
             asked_batch_rows: None,
@@ -159,8 +159,8 @@ impl HashJoin {
 
     /// Keeps keys in a table of a design.
     #[must_use]
-    pub fn with_design(mut self, design: Design) -> Self {
-        self.spec.design = design;
+    pub fn with_table_layout(mut self, table_layout: TableLayout) -> Self {
+        self.spec.table_layout = table_layout;
         self
     }
 

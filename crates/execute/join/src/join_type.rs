@@ -53,22 +53,22 @@ pub enum NullEquality {
 
 /// Which rows of a side come out alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub(crate) enum SideOutput {
     Never,
     Matched,
     Unmatched,
     /// All, and whether they have a match.
     Marked,
     /// Never, but it is to be known which have a match.
-    Noted,
+    Tracked,
 }
 
 /// What a join emits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Emits {
-    pub(crate) pairs: bool,
-    pub(crate) probe: Alone,
-    pub(crate) build: Alone,
+pub(crate) struct OutputRules {
+    pub(crate) matches: bool,
+    pub(crate) probe: SideOutput,
+    pub(crate) build: SideOutput,
 }
 
 /// A name that is no type of join.
@@ -117,38 +117,42 @@ impl JoinType {
 
     /// Whether the columns of a side come out.
     #[must_use]
-    pub fn shows(self, side: Side) -> bool {
-        self.pairs() || self.alone(side) != Alone::Never
+    pub fn outputs(self, side: Side) -> bool {
+        self.has_matches() || self.side_output(side) != SideOutput::Never
     }
 
     /// Whether a side's columns can come out beside no row of it, as nulls.
     #[must_use]
-    pub fn nulls(self, side: Side) -> bool {
-        self.pairs() && self.alone(side.other()) != Alone::Never
+    pub fn null_extends(self, side: Side) -> bool {
+        self.has_matches() && self.side_output(side.other()) != SideOutput::Never
     }
 
     /// Whether the last column says if a row has a match.
     #[must_use]
-    pub fn marks(self) -> bool {
+    pub fn is_mark(self) -> bool {
         matches!(self, Self::LeftMark | Self::RightMark)
     }
 
-    fn pairs(self) -> bool {
+    fn has_matches(self) -> bool {
         matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
     }
 
-    fn alone(self, side: Side) -> Alone {
+    fn side_output(self, side: Side) -> SideOutput {
         match (self, side) {
             (Self::Left | Self::Full | Self::LeftAnti, Side::Left)
-            | (Self::Right | Self::Full | Self::RightAnti, Side::Right) => Alone::Unmatched,
-            (Self::LeftSemi, Side::Left) | (Self::RightSemi, Side::Right) => Alone::Matched,
-            (Self::LeftMark, Side::Left) | (Self::RightMark, Side::Right) => Alone::Marked,
-            _ => Alone::Never,
+            | (Self::Right | Self::Full | Self::RightAnti, Side::Right) => SideOutput::Unmatched,
+            (Self::LeftSemi, Side::Left) | (Self::RightSemi, Side::Right) => SideOutput::Matched,
+            (Self::LeftMark, Side::Left) | (Self::RightMark, Side::Right) => SideOutput::Marked,
+            _ => SideOutput::Never,
         }
     }
 
-    pub(crate) fn emits(self, build: Side) -> Emits {
-        Emits { pairs: self.pairs(), probe: self.alone(build.other()), build: self.alone(build) }
+    pub(crate) fn output_rules(self, build: Side) -> OutputRules {
+        OutputRules {
+            matches: self.has_matches(),
+            probe: self.side_output(build.other()),
+            build: self.side_output(build),
+        }
     }
 }
 
@@ -189,14 +193,19 @@ mod tests {
             (JoinType::Full, JoinType::Full),
         ];
         for (left, right) in mirrored {
-            assert_eq!(left.emits(Side::Left), right.emits(Side::Right));
-            assert_eq!(left.nulls(Side::Right), right.nulls(Side::Left));
-            assert_eq!(left.shows(Side::Right), right.shows(Side::Left));
+            assert_eq!(left.output_rules(Side::Left), right.output_rules(Side::Right));
+            assert_eq!(left.null_extends(Side::Right), right.null_extends(Side::Left));
+            assert_eq!(left.outputs(Side::Right), right.outputs(Side::Left));
         }
-        let left = JoinType::Left.emits(Side::Right);
-        let (probe, build) = (Alone::Unmatched, Alone::Never);
-        assert_eq!(left, Emits { pairs: true, probe, build });
-        assert!(JoinType::Left.nulls(Side::Right) && !JoinType::Left.nulls(Side::Left));
-        assert!(!JoinType::LeftSemi.shows(Side::Right) && !JoinType::LeftSemi.nulls(Side::Right));
+        let left = JoinType::Left.output_rules(Side::Right);
+        let (probe, build) = (SideOutput::Unmatched, SideOutput::Never);
+        assert_eq!(left, OutputRules { matches: true, probe, build });
+        assert!(
+            JoinType::Left.null_extends(Side::Right) && !JoinType::Left.null_extends(Side::Left)
+        );
+        assert!(
+            !JoinType::LeftSemi.outputs(Side::Right)
+                && !JoinType::LeftSemi.null_extends(Side::Right)
+        );
     }
 }

@@ -14,10 +14,10 @@
 pub(crate) mod bytes;
 mod fixed;
 mod kind;
+mod normalized;
 mod packed;
 mod rows;
 pub(crate) mod store;
-mod words;
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use arrow_select::take::take;
 
 use fixed::Fixed;
 pub(crate) use kind::readers;
+pub(crate) use normalized::NormalizedKeys;
+use normalized::compact;
 pub(crate) use packed::{Packing, Range};
 use rows::RowFormat;
-pub(crate) use words::Keys;
-use words::compact;
 
 /// How one side's keys are read.
 #[derive(Debug, Clone)]
@@ -52,16 +52,16 @@ enum Form {
 
 /// How a key becomes the table's word: the same on both sides.
 #[derive(Debug, Clone)]
-pub(crate) struct Mapping {
-    pub(crate) kind: MappingKind,
+pub(crate) struct KeyEncoding {
+    pub(crate) kind: EncodingKind,
     /// Mixed into every word when a table of the plain ones would be crowded.
-    pub(crate) whiten: Option<u64>,
+    pub(crate) salt: Option<u64>,
     /// The bits of a hash that are kept: all, but for tests of what happens when hashes collide.
     pub(crate) hash_mask: u64,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum MappingKind {
+pub(crate) enum EncodingKind {
     /// A key is one word.
     Identity,
     Packed(Packing),
@@ -70,10 +70,10 @@ pub(crate) enum MappingKind {
 
 impl Reader {
     /// How keys become words, if that does not depend on the build side's values.
-    pub(crate) fn fixed_mapping(&self) -> Option<MappingKind> {
+    pub(crate) fn fixed_encoding(&self) -> Option<EncodingKind> {
         match &self.form {
-            Form::Words(fixed) => (self.width(fixed) == 1).then_some(MappingKind::Identity),
-            Form::Bytes | Form::Rows(_) => Some(MappingKind::Hashed),
+            Form::Words(fixed) => (self.width(fixed) == 1).then_some(EncodingKind::Identity),
+            Form::Bytes | Form::Rows(_) => Some(EncodingKind::Hashed),
         }
     }
 
@@ -111,28 +111,28 @@ impl Reader {
     /// Reads a batch's keys, reusing the memory of the last.
     pub(crate) fn read(
         &self,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         batch: &RecordBatch,
-        keys: &mut Keys,
+        keys: &mut NormalizedKeys,
     ) -> Result<(), ArrowError> {
         keys.give_back();
         match &self.form {
             Form::Words(fixed) => {
-                if let (MappingKind::Identity, None, [fixed]) =
-                    (&mapping.kind, mapping.whiten, &**fixed)
+                if let (EncodingKind::Identity, None, [fixed]) =
+                    (&encoding.kind, encoding.salt, &**fixed)
                     && let Some(words) = fixed.lend(&plain(batch.column(self.columns[0]))?)
                 {
                     keys.borrow(words);
                     return Ok(());
                 }
                 let keep = self.load(fixed, batch, keys)?;
-                keys.map(mapping, keep, self.nulls_equal.then_some(&**fixed));
+                keys.map(encoding, keep, self.nulls_equal.then_some(&**fixed));
             }
-            Form::Bytes => self.read_bytes(mapping, batch, keys)?,
-            Form::Rows(format) => self.read_rows(format, mapping, batch, keys)?,
+            Form::Bytes => self.read_bytes(encoding, batch, keys)?,
+            Form::Rows(format) => self.read_rows(format, encoding, batch, keys)?,
         }
-        if let Some(whiten) = mapping.whiten {
-            keys.words.iter_mut().for_each(|word| *word = whitened(*word, whiten));
+        if let Some(salt) = encoding.salt {
+            keys.words.iter_mut().for_each(|word| *word = salted(*word, salt));
         }
         Ok(())
     }
@@ -141,13 +141,13 @@ impl Reader {
     pub(crate) fn measure(
         &self,
         batch: &RecordBatch,
-        keys: &mut Keys,
+        keys: &mut NormalizedKeys,
         ranges: &mut [Range],
     ) -> Result<(), ArrowError> {
         let Form::Words(fixed) = &self.form else { return Ok(()) };
         let keep = self.load(fixed, batch, keys)?;
         keys.keep(keep, batch.num_rows());
-        let Keys { loaded, rows, words, .. } = keys;
+        let NormalizedKeys { loaded, rows, words, .. } = keys;
         words.clear();
         words.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
         let masks = self.nulls_equal.then(|| {
@@ -179,7 +179,7 @@ impl Reader {
         &self,
         fixed: &[Fixed],
         batch: &RecordBatch,
-        keys: &mut Keys,
+        keys: &mut NormalizedKeys,
     ) -> Result<Option<BooleanBuffer>, ArrowError> {
         let width = self.width(fixed);
         keys.loaded.resize_with(width, Vec::new);
@@ -219,9 +219,9 @@ impl Reader {
 
     fn read_bytes(
         &self,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         batch: &RecordBatch,
-        keys: &mut Keys,
+        keys: &mut NormalizedKeys,
     ) -> Result<(), ArrowError> {
         let array = plain(batch.column(self.columns[0]))?;
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
@@ -231,7 +231,7 @@ impl Reader {
         macro_rules! hash {
             ($array:expr) => {{
                 let array = $array;
-                keys.hash(mapping, array.len(), |row| {
+                keys.hash(encoding, array.len(), |row| {
                     (!null(row)).then(|| -> &[u8] { array.value(row).as_ref() })
                 });
             }};
@@ -252,9 +252,9 @@ impl Reader {
     fn read_rows(
         &self,
         format: &RowFormat,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         batch: &RecordBatch,
-        keys: &mut Keys,
+        keys: &mut NormalizedKeys,
     ) -> Result<(), ArrowError> {
         let columns = self.columns.iter().map(|column| plain(batch.column(*column)));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -269,27 +269,27 @@ impl Reader {
             dropped = both(dropped, possible);
         }
         keys.keep(dropped, batch.num_rows());
-        keys.hash(mapping, batch.num_rows(), |row| Some(rows.row(row).data()));
+        keys.hash(encoding, batch.num_rows(), |row| Some(rows.row(row).data()));
         Ok(())
     }
 }
 
-impl Mapping {
-    pub(crate) fn new(kind: MappingKind) -> Self {
-        Self { kind, whiten: None, hash_mask: u64::MAX }
+impl KeyEncoding {
+    pub(crate) fn new(kind: EncodingKind) -> Self {
+        Self { kind, salt: None, hash_mask: u64::MAX }
     }
 
     /// Words as they are in the table.
-    pub(crate) fn whitened<'w>(&self, words: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
-        let Some(whiten) = self.whiten else { return words };
+    pub(crate) fn salted<'w>(&self, words: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
+        let Some(salt) = self.salt else { return words };
         mixed.clear();
-        mixed.extend(words.iter().map(|word| whitened(*word, whiten)));
+        mixed.extend(words.iter().map(|word| salted(*word, salt)));
         mixed
     }
 
     /// Whether a hit must be compared: two keys may have one word.
     pub(crate) fn is_hashed(&self) -> bool {
-        matches!(self.kind, MappingKind::Hashed)
+        matches!(self.kind, EncodingKind::Hashed)
     }
 }
 
@@ -306,8 +306,8 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(array)
 }
 
-fn whitened(word: u64, whiten: u64) -> u64 {
-    mixed(word ^ whiten)
+fn salted(word: u64, salt: u64) -> u64 {
+    mixed(word ^ salt)
 }
 
 /// A bijection, so that equality is kept (the finaliser of SplitMix64).

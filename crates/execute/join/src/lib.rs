@@ -3,7 +3,7 @@
 //! ```text
 //! HashJoin ──build()──► BuildSide ──push batch…──► finish ──► JoinTable   (immutable, shared)
 //!                                                                │ one Prober a thread
-//! probe batches ──► Prober::probe ──► next_output … ──► end ──► Remaining (build rows alone)
+//! probe batches ──► Prober::probe ──► next_output … ──► end ──► FinalPhase (build rows without a match)
 //! ```
 //!
 //! The keys go into a table of cache lines ([`workahead_walks::bucket`]); the payload stays in
@@ -40,66 +40,66 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-mod build;
+mod bloom_filter;
 mod build_side;
+mod builder;
 mod caches;
 mod chunks;
 mod context;
 mod decision;
-mod design;
+mod display;
 mod distinct;
-mod entries;
+mod duplicates;
 mod error;
-mod fill;
 mod filter;
-mod filtering;
-mod flags;
+mod final_phase;
 mod gather;
-mod groups;
-mod inline;
+mod hash_table;
+mod in_memory_build_side;
 mod join;
 mod join_type;
 mod keys;
-mod layout;
-mod leftover;
 mod lookup;
+mod match_bitmap;
+mod match_generation;
 mod memory;
+mod memory_estimate;
 mod memory_size;
 mod metrics;
-mod needs;
+mod output_columns;
 mod outputs;
-mod pairing;
 mod plan;
 mod prober;
-mod remaining;
-mod resident;
-mod shown;
 mod side;
 mod spec;
 mod spill;
 mod table;
+mod table_build;
+mod table_layout;
+mod table_payload;
+mod unmatched_build_scan;
 mod workers;
 
 pub use batch::limited_batch_rows;
 pub use build_side::BuildSide;
 pub use caches::{Caches, CachesSource};
-pub use design::{Choice, Design, UnknownDesign};
 pub use error::JoinError;
-pub use filter::{Filter, PairFilter};
+pub use filter::{Filter, ResidualPredicate};
+pub use final_phase::{FinalPhase, Progress};
 pub use join::HashJoin;
 pub use join_type::{JoinType, NullEquality, UnknownJoinType};
 pub use memory::{MemoryError, MemoryPool, Pool, Reservation};
+pub use memory_estimate::sliced_bytes;
 pub use memory_size::{UnknownSize, memory_bytes};
 pub use metrics::{ProbeMetrics, TouchedLines};
-pub use needs::sliced_bytes;
 pub use outputs::Outputs;
-pub use plan::{Foreseen, Plan};
+pub use plan::{BuildStatistics, Plan};
 pub use prober::Prober;
-pub use remaining::{Progress, Remaining};
 pub use side::Side;
 pub use spec::JoinSpec;
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};
 pub use table::JoinTable;
+pub use table_layout::{LayoutChoice, TableLayout, UnknownTableLayout};
 /// Touched memory for [`HashJoin::with_page_pool`].
 pub use workahead_machine::pages::Pool as PagePool;
 pub use workers::{Worker, run};

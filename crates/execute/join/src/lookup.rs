@@ -3,7 +3,7 @@
 use workahead_walks::answers::{Answers, BLOCK};
 use workahead_walks::walk::Row;
 
-use crate::entries::Entries;
+use crate::hash_table::HashTable;
 
 /// A vector: long enough that its loop is worth starting, short enough for L1.
 pub(crate) const VECTOR: usize = 1024;
@@ -33,7 +33,7 @@ impl Lookup {
     /// Looks up the next keys, at most so many: the first one, and what became of each.
     pub(crate) fn vector(
         &mut self,
-        table: &Entries,
+        table: &HashTable,
         words: &[u64],
         most: usize,
     ) -> (Row, &mut Answers) {
@@ -45,7 +45,7 @@ impl Lookup {
     }
 
     /// Looks up the next vector of keys, and adds those that were found.
-    pub(crate) fn hits(&mut self, table: &Entries, words: &[u64], hits: &mut Vec<Hit>) {
+    pub(crate) fn hits(&mut self, table: &HashTable, words: &[u64], hits: &mut Vec<Hit>) {
         let (first, answers) = self.vector(table, words, VECTOR);
         for (block, mut found) in answers.found().iter().copied().enumerate() {
             while found != 0 {

@@ -5,8 +5,8 @@
 //!                ◄── shrink ────               what it holds is given back when it is dropped
 //! ```
 //!
-//! Another engine's pool serves as well: it implements [`MemoryPool`]. What is charged for a batch
-//! is what its buffers occupy ([`Charged`]), each once however many arrays and batches share it:
+//! Another engine's pool serves as well: it implements [`MemoryPool`]. A batch is charged with the
+//! bytes of its buffers ([`ChargedBuffers`]), each once, however many arrays and batches share it:
 //! ten slices of one batch are not ten batches.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ pub struct Pool {
     parent: Option<Arc<dyn MemoryPool>>,
     limit: usize,
     used: AtomicUsize,
-    most: AtomicUsize,
+    peak: AtomicUsize,
 }
 
 impl Pool {
@@ -79,13 +79,13 @@ impl Pool {
     }
 
     fn new(parent: Option<Arc<dyn MemoryPool>>, limit: usize) -> Arc<Self> {
-        Arc::new(Self { parent, limit, used: AtomicUsize::new(0), most: AtomicUsize::new(0) })
+        Arc::new(Self { parent, limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
     }
 
     /// The most bytes that were ever in use.
     #[must_use]
-    pub fn most(&self) -> usize {
-        self.most.load(Ordering::Relaxed)
+    pub fn peak_bytes(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
     }
 }
 
@@ -100,7 +100,7 @@ impl MemoryPool for Pool {
                     self.used.fetch_sub(bytes, Ordering::Relaxed);
                     return Err(error);
                 }
-                self.most.fetch_max(before + bytes, Ordering::Relaxed);
+                self.peak.fetch_max(before + bytes, Ordering::Relaxed);
                 Ok(())
             }
             Err(used) => Err(MemoryError { wanted: bytes, used, limit: self.limit }),
@@ -219,12 +219,12 @@ impl Drop for Reservation {
 /// A buffer is known by the address of its allocation and counts as long as any of the batches
 /// that hold it is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Charged {
+pub(crate) struct ChargedBuffers {
     /// Of each allocation: its bytes, and how many times it is held.
     buffers: HashMap<usize, (usize, usize)>,
 }
 
-impl Charged {
+impl ChargedBuffers {
     /// Counts a batch's buffers: the bytes that were not counted before.
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> usize {
         batch.columns().iter().map(|column| self.add_array(column)).sum()
@@ -260,14 +260,14 @@ impl Charged {
 
 /// Batches, and what they are charged with.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct ChargedBatches {
     pub(crate) memory: Reservation,
-    pub(crate) charged: Charged,
+    pub(crate) charged: ChargedBuffers,
 }
 
-impl Held {
+impl ChargedBatches {
     pub(crate) fn new(memory: Reservation) -> Self {
-        Self { memory, charged: Charged::default() }
+        Self { memory, charged: ChargedBuffers::default() }
     }
 
     /// Gives back what nothing but a batch holds. Copies of some rows may be more than could be
@@ -317,7 +317,7 @@ mod tests {
         assert!(second.grow(usize::MAX).is_err(), "no overflow");
         second.grow(40).unwrap();
         first.resize(10).unwrap();
-        assert_eq!((pool.used(), pool.most()), (50, 100));
+        assert_eq!((pool.used(), pool.peak_bytes()), (50, 100));
         let part = first.split(4);
         drop(first);
         assert_eq!(pool.used(), 44);
@@ -342,13 +342,13 @@ mod tests {
             }
         });
         assert_eq!(pool.used(), 0);
-        assert!(pool.most() <= 1000);
+        assert!(pool.peak_bytes() <= 1000);
     }
 
     #[test]
     fn shared_buffers_count_once_and_as_long_as_they_are_held() {
         let whole = batch(1000);
-        let mut charged = Charged::default();
+        let mut charged = ChargedBuffers::default();
         let bytes = charged.add(&whole);
         // Two columns are one array; texts have offsets and bytes.
         assert!((8000 + 4000 + 4000..20_000).contains(&bytes), "{bytes}");
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(charged.add(&left) + charged.add(&right), 0);
         assert_eq!(charged.remove(&whole) + charged.remove(&left), 0);
         assert_eq!(charged.remove(&right), bytes);
-        let mut again = Charged::default();
+        let mut again = ChargedBuffers::default();
         assert_eq!(again.add(&left), bytes, "a slice holds the whole buffer");
     }
 }

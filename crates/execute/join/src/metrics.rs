@@ -12,14 +12,14 @@ pub struct ProbeMetrics {
     /// Of them, those with a match.
     pub matched_rows: u64,
     /// Of the probe side, those asked of a filter before the table.
-    pub sifted_rows: u64,
+    pub bloom_tested_rows: u64,
     /// Which lines of the table the lookups touched, by a sample.
     pub lines: TouchedLines,
     /// Rows of the result.
     pub output_rows: u64,
     /// Reading keys and looking them up.
     pub lookup_time: Duration,
-    /// Pairing rows, filtering pairs and gathering output columns.
+    /// MatchGenerator rows, filtering pairs and gathering output columns.
     pub gather_time: Duration,
     /// Writing rows of spilled partitions and reading them back.
     pub spill_time: Duration,
@@ -34,7 +34,7 @@ impl ProbeMetrics {
         Self {
             probe_rows: self.probe_rows + other.probe_rows,
             matched_rows: self.matched_rows + other.matched_rows,
-            sifted_rows: self.sifted_rows + other.sifted_rows,
+            bloom_tested_rows: self.bloom_tested_rows + other.bloom_tested_rows,
             lines: self.lines.plus(other.lines),
             output_rows: self.output_rows + other.output_rows,
             lookup_time: self.lookup_time + other.lookup_time,

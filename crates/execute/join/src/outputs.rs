@@ -5,19 +5,19 @@
 //!   └─────────────◄──────────────────────────────┘
 //! ```
 //!
-//! [`run`](crate::run) has `Probes` on each of its threads and deals out what remains after them;
-//! who wants the rows on one thread, its own, asks [`Outputs`].
+//! [`run`](crate::run) has a `ProbePhase` on each of its threads and splits the final phase among
+//! them; a caller that wants the rows on its own thread uses [`Outputs`].
 
 use std::sync::Arc;
 use std::task::Poll;
 
 use arrow_array::RecordBatch;
 
-use crate::{JoinError, JoinTable, ProbeMetrics, Prober, Progress, Remaining};
+use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Prober, Progress};
 
 /// What is wanted of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum OutputMode {
     Rows,
     /// Only their number, in the metrics.
     Count,
@@ -27,22 +27,22 @@ pub(crate) enum Wanted {
 enum Input {
     Open,
     /// The prober is to be told.
-    Over,
-    Ended(Option<Box<Remaining>>),
+    Exhausted,
+    Done(Option<Box<FinalPhase>>),
 }
 
 /// One thread's part of the probe side.
-pub(crate) struct Probes {
+pub(crate) struct ProbePhase {
     prober: Prober,
-    wanted: Wanted,
+    wanted: OutputMode,
     input: Input,
     piece_rows: usize,
     /// Of the batch before, what is still to be probed: the last piece first.
     pieces: Vec<RecordBatch>,
 }
 
-impl Probes {
-    pub(crate) fn new(table: &Arc<JoinTable>, wanted: Wanted) -> Self {
+impl ProbePhase {
+    pub(crate) fn new(table: &Arc<JoinTable>, wanted: OutputMode) -> Self {
         let piece_rows = table.spec().probe_batch_rows();
         let (prober, pieces) = (Prober::new(table.clone()), Vec::new());
         Self { prober, wanted, input: Input::Open, piece_rows, pieces }
@@ -53,15 +53,15 @@ impl Probes {
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
     ) -> Result<Progress, E> {
-        if self.wanted == Wanted::Rows
+        if self.wanted == OutputMode::Rows
             && let Some(output) = self.prober.next_output()?
         {
             return Ok(Progress::Output(output));
         }
         if let Some(piece) = self.pieces.pop() {
             match self.wanted {
-                Wanted::Rows => self.prober.start(vec![piece])?,
-                Wanted::Count => drop(self.prober.count_pieces(vec![piece])?),
+                OutputMode::Rows => self.prober.start(vec![piece])?,
+                OutputMode::Count => drop(self.prober.count_pieces(vec![piece])?),
             }
             return Ok(Progress::Working);
         }
@@ -70,13 +70,13 @@ impl Probes {
                 Poll::Ready(Some(batch)) => {
                     self.pieces = self.prober.accept(&batch, self.piece_rows)?;
                 }
-                Poll::Ready(None) => self.input = Input::Over,
+                Poll::Ready(None) => self.input = Input::Exhausted,
                 Poll::Pending => {}
             },
-            Input::Over => {
-                self.input = Input::Ended(self.prober.end()?.map(Box::new));
+            Input::Exhausted => {
+                self.input = Input::Done(self.prober.end()?.map(Box::new));
             }
-            Input::Ended(_) => return Ok(Progress::Done),
+            Input::Done(_) => return Ok(Progress::Done),
         }
         Ok(Progress::Working)
     }
@@ -87,10 +87,10 @@ impl Probes {
     }
 
     /// What is left to do where this was the last to come to its end.
-    pub(crate) fn into_remaining(self) -> Option<Box<Remaining>> {
+    pub(crate) fn into_final_phase(self) -> Option<Box<FinalPhase>> {
         match self.input {
-            Input::Ended(remaining) => remaining,
-            Input::Open | Input::Over => None,
+            Input::Done(final_phase) => final_phase,
+            Input::Open | Input::Exhausted => None,
         }
     }
 }
@@ -131,8 +131,8 @@ pub struct Outputs {
 }
 
 enum Stage {
-    Probing(Box<Probes>),
-    Remaining(Box<Remaining>),
+    Probing(Box<ProbePhase>),
+    FinalPhase(Box<FinalPhase>),
     Done,
 }
 
@@ -144,7 +144,7 @@ impl Outputs {
     #[must_use]
     pub fn new(table: &Arc<JoinTable>) -> Self {
         table.expect_probers(1);
-        let stage = Stage::Probing(Box::new(Probes::new(table, Wanted::Rows)));
+        let stage = Stage::Probing(Box::new(ProbePhase::new(table, OutputMode::Rows)));
         Self { stage, metrics: ProbeMetrics::default() }
     }
 
@@ -159,14 +159,16 @@ impl Outputs {
     ) -> Result<Progress, E> {
         let progress = match &mut self.stage {
             Stage::Probing(probes) => probes.advance(next_batch)?,
-            Stage::Remaining(remaining) => remaining.advance()?,
+            Stage::FinalPhase(final_phase) => final_phase.advance()?,
             Stage::Done => return Ok(Progress::Done),
         };
         let Progress::Done = progress else { return Ok(progress) };
         self.metrics = self.metrics();
         self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Probing(probes) => probes.into_remaining().map_or(Stage::Done, Stage::Remaining),
-            Stage::Remaining(_) | Stage::Done => Stage::Done,
+            Stage::Probing(probes) => {
+                probes.into_final_phase().map_or(Stage::Done, Stage::FinalPhase)
+            }
+            Stage::FinalPhase(_) | Stage::Done => Stage::Done,
         };
         Ok(Progress::Working)
     }
@@ -176,7 +178,7 @@ impl Outputs {
     pub fn metrics(&self) -> ProbeMetrics {
         let now = match &self.stage {
             Stage::Probing(probes) => probes.metrics(),
-            Stage::Remaining(remaining) => remaining.metrics(),
+            Stage::FinalPhase(final_phase) => final_phase.metrics(),
             Stage::Done => ProbeMetrics::default(),
         };
         self.metrics.plus(now)

@@ -3,17 +3,17 @@
 use workahead_walks::bucket::{Load, Table};
 use workahead_walks::direct;
 
-use crate::design::NO_INTEGERS;
-use crate::filtering::Filtering;
-use crate::join_type::Alone;
-use crate::keys::MappingKind;
-use crate::needs::{Needs, Probed, WORD_BYTES};
-use crate::{Choice, Design, JoinSpec, Side};
+use crate::bloom_filter::SharedBloomFilter;
+use crate::join_type::SideOutput;
+use crate::keys::EncodingKind;
+use crate::memory_estimate::{MemoryEstimate, ProbeBatchSize, WORD_BYTES};
+use crate::table_layout::NO_INTEGERS;
+use crate::{JoinSpec, LayoutChoice, Side, TableLayout};
 
 /// Bytes of a key's text or row, where nothing is known of it.
 const KEY_BYTES: usize = 2 * WORD_BYTES;
 /// Rows of a probe batch.
-const PROBED_ROWS: usize = 8192;
+const PROBE_BATCH_ROWS: usize = 8192;
 
 /// Why there are buckets, as far as is known.
 const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it \
@@ -31,12 +31,12 @@ pub struct Plan {
     /// The most memory at a time: building, then every prober with a batch.
     pub peak_bytes: usize,
     /// The table's design, and why.
-    pub choice: Choice,
+    pub layout_choice: LayoutChoice,
 }
 
 /// What is known of a build side before any row of it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Foreseen {
+pub struct BuildStatistics {
     /// How many rows.
     pub rows: usize,
     /// Bytes of a row.
@@ -48,58 +48,59 @@ pub struct Foreseen {
 impl JoinSpec {
     /// What this join would do with such a build side.
     #[must_use]
-    pub fn plan(&self, foreseen: &Foreseen) -> Plan {
-        let Foreseen { rows, row_bytes, ref key_spans } = *foreseen;
+    pub fn plan(&self, statistics: &BuildStatistics) -> Plan {
+        let BuildStatistics { rows, row_bytes, ref key_spans } = *statistics;
         let reader = self.keys(self.build_side);
-        let mapping = reader.fixed_mapping();
+        let encoding = reader.fixed_encoding();
         let span = reader.span(key_spans);
-        let (keys, key_bytes) = match mapping {
-            Some(MappingKind::Identity) => ("the key itself, a 64-bit word: a hit is a match", 0),
-            Some(MappingKind::Packed(_)) | None if span.is_some() => {
+        let (keys, key_bytes) = match encoding {
+            Some(EncodingKind::Identity) => ("the key itself, a 64-bit word: a hit is a match", 0),
+            Some(EncodingKind::Packed(_)) | None if span.is_some() => {
                 ("all keys packed into a 64-bit word: a hit is a match", 0)
             }
-            Some(MappingKind::Packed(_)) | None => (
+            Some(EncodingKind::Packed(_)) | None => (
                 "all keys packed into a 64-bit word if the build side's ranges allow it: a hit is \
                  a match; else a hash of them, compared at each hit",
                 reader.ranges().len() * WORD_BYTES,
             ),
-            Some(MappingKind::Hashed) => {
+            Some(EncodingKind::Hashed) => {
                 ("a 64-bit hash of the keys' bytes, compared at each hit", KEY_BYTES)
             }
         };
         let payload_bytes = rows * row_bytes;
         let columns = self.schema_of(self.build_side).fields().len().max(1);
-        let mut needs = Needs {
+        let mut estimate = MemoryEstimate {
             keyed: rows,
             rows,
             distinct: rows,
             key_bytes: rows * key_bytes,
             widest_bytes: payload_bytes / columns,
             table_bytes: 0,
-            batch_rows: PROBED_ROWS,
-            flags: self.emits().build != Alone::Never,
+            batch_rows: PROBE_BATCH_ROWS,
+            match_bitmap: self.output_rules().build != SideOutput::Never,
         };
-        let mut planned = self.designed(needs.entries(), span);
-        let hashed = matches!(mapping, Some(MappingKind::Hashed));
+        let mut planned = self.choose_table_layout(estimate.entries(), span);
+        let hashed = matches!(encoding, Some(EncodingKind::Hashed));
         if planned.why == NO_INTEGERS && !hashed {
             planned.why = UNKNOWN_RANGE.to_owned();
         }
-        let dense = span.filter(|_| planned.design == Design::Dense);
+        let dense = span.filter(|_| planned.layout == TableLayout::Dense);
         let dense = dense.and_then(direct::Table::bytes_for);
-        let buckets = || Table::bytes_for(needs.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
+        let buckets = || Table::bytes_for(estimate.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
-        needs.table_bytes = dense.unwrap_or(0);
-        let prober = Probed { rows: PROBED_ROWS, row_bytes }.bytes(self.batch_rows, row_bytes);
-        let peak_bytes = payload_bytes + needs.bytes() + self.probers * prober;
-        let mut choice = planned.unless_hashed(hashed);
-        if let (Design::Buckets, false, Some(hits)) =
-            (choice.design, hashed, Filtering::hits_most(self, table_bytes))
+        estimate.table_bytes = dense.unwrap_or(0);
+        let prober =
+            ProbeBatchSize { rows: PROBE_BATCH_ROWS, row_bytes }.bytes(self.batch_rows, row_bytes);
+        let peak_bytes = payload_bytes + estimate.bytes() + self.probers * prober;
+        let mut layout_choice = planned.unless_hashed(hashed);
+        if let (TableLayout::Buckets, false, Some(hits)) =
+            (layout_choice.layout, hashed, SharedBloomFilter::hits_max(self, table_bytes))
         {
-            choice.why += &format!(
+            layout_choice.why += &format!(
                 "; a Bloom filter before them if at most {hits} of 100 probes are found to hit"
             );
         }
-        Plan { keys, table_bytes, payload_bytes, peak_bytes, choice }
+        Plan { keys, table_bytes, payload_bytes, peak_bytes, layout_choice }
     }
 
     /// The side that goes into the table.
@@ -140,17 +141,17 @@ mod tests {
     }
 
     /// What is foreseen, and what comes.
-    fn both(on: &[&str], spans: &[u64], design: Design) -> (Plan, JoinTable, Arc<Pool>) {
+    fn both(on: &[&str], spans: &[u64], design: TableLayout) -> (Plan, JoinTable, Arc<Pool>) {
         let (batch, pool) = (batch(), Pool::unlimited());
         let on: Vec<_> = on.iter().map(|on| (*on, *on)).collect();
         let join = HashJoin::by_names(batch.schema(), batch.schema(), &on, JoinType::Inner);
-        let join = join.unwrap().with_memory(pool.clone()).with_design(design);
-        let foreseen = Foreseen {
+        let join = join.unwrap().with_memory(pool.clone()).with_table_layout(design);
+        let statistics = BuildStatistics {
             rows: ROWS,
             row_bytes: batch.get_array_memory_size() / ROWS,
             key_spans: spans.iter().copied().map(Some).collect(),
         };
-        let plan = join.plan(&foreseen);
+        let plan = join.plan(&statistics);
         let mut build = join.build();
         build.push(batch).unwrap();
         (plan, build.finish().unwrap(), pool)
@@ -160,23 +161,23 @@ mod tests {
     fn what_is_foreseen_is_near_what_comes() {
         let last = ROWS as u64 - 1;
         for (on, spans, design, says) in [
-            (&["wide"][..], &[30 * last][..], Design::Auto, "the key itself"),
-            (&["text"], &[], Design::Auto, "a 64-bit hash"),
-            (&["close"], &[last], Design::Auto, "the key itself"),
-            (&["close"], &[last], Design::Buckets, "the key itself"),
-            (&["close"], &[last], Design::Bloom, "the key itself"),
-            (&["wide"], &[30 * last], Design::Dense, "the key itself"),
-            (&["page", "line"], &[ROWS as u64 / 100 - 1, 99], Design::Auto, "all keys packed"),
+            (&["wide"][..], &[30 * last][..], TableLayout::Auto, "the key itself"),
+            (&["text"], &[], TableLayout::Auto, "a 64-bit hash"),
+            (&["close"], &[last], TableLayout::Auto, "the key itself"),
+            (&["close"], &[last], TableLayout::Buckets, "the key itself"),
+            (&["close"], &[last], TableLayout::Bloom, "the key itself"),
+            (&["wide"], &[30 * last], TableLayout::Dense, "the key itself"),
+            (&["page", "line"], &[ROWS as u64 / 100 - 1, 99], TableLayout::Auto, "all keys packed"),
         ] {
             let (plan, table, pool) = both(on, spans, design);
             assert!(plan.keys.starts_with(says), "{}", plan.keys);
-            let near = |foreseen: usize, came: usize| {
-                assert!(foreseen <= 2 * came && came <= 2 * foreseen, "{foreseen}, not {came}");
+            let near = |planned: usize, came: usize| {
+                assert!(planned <= 2 * came && came <= 2 * planned, "{planned}, not {came}");
             };
             near(plan.table_bytes, table.table_bytes());
-            near(plan.peak_bytes, pool.most());
-            let (choice, came) = (&plan.choice, table.choice());
-            assert_eq!(choice.design, came.design, "{on:?}");
+            near(plan.peak_bytes, pool.peak_bytes());
+            let (layout_choice, came) = (&plan.layout_choice, table.layout_choice());
+            assert_eq!(layout_choice.layout, came.layout, "{on:?}");
         }
     }
 
@@ -191,8 +192,8 @@ mod tests {
             (&["text"], &[], "the keys are no integers"),
             (&["page", "line"], &[last, 99], "where a place for each of the 10,000,000 integers"),
         ] {
-            let (plan, ..) = both(on, spans, Design::Auto);
-            assert!(plan.choice.why.contains(says), "{}", plan.choice.why);
+            let (plan, ..) = both(on, spans, TableLayout::Auto);
+            assert!(plan.layout_choice.why.contains(says), "{}", plan.layout_choice.why);
         }
     }
 }

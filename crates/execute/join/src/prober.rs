@@ -1,7 +1,7 @@
 //! The probe side: batches in, joined batches out, resumable anywhere.
 //!
 //! ```text
-//! probe(batch) ─► Pairing ─► pairs of rows ─► gathered arrays ─► next_output
+//! probe(batch) ─► MatchGenerator ─► pairs of rows ─► gathered arrays ─► next_output
 //!                  pauses in the middle         small ones are
 //!                  of one key's rows            put together
 //! ```
@@ -17,12 +17,12 @@ use arrow_select::coalesce::BatchCoalescer;
 
 use crate::batch::pieces;
 use crate::gather;
-use crate::join_type::Alone;
-use crate::needs::{PROBER_BYTES, Probed};
-use crate::pairing::Pairing;
-use crate::resident::Resident;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
+use crate::match_generation::MatchGenerator;
+use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize};
 use crate::spill::ProbeFiles;
-use crate::{JoinError, JoinTable, ProbeMetrics, Remaining, Reservation};
+use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Reservation};
 
 /// Outputs of less than this part of a batch are put together.
 const FEW: usize = 4;
@@ -31,8 +31,8 @@ const FEW: usize = 4;
 pub struct Prober {
     table: Arc<JoinTable>,
     /// The part of the table in memory, until this prober ends.
-    resident: Option<Arc<Resident>>,
-    pairing: Pairing,
+    in_memory: Option<Arc<InMemoryBuildSide>>,
+    pairing: MatchGenerator,
     /// Of the batch being probed, what is still to come: the last piece first.
     pieces: Vec<RecordBatch>,
     outputs: BatchCoalescer,
@@ -52,12 +52,12 @@ impl Prober {
         let spec = table.spec();
         let outputs = BatchCoalescer::new(spec.schema(), spec.batch_rows)
             .with_biggest_coalesce_batch_size(Some(spec.batch_rows / FEW));
-        let resident = table.resident();
-        assert!(resident.is_some(), "a table that spills is gone when its probers have ended");
+        let in_memory = table.in_memory();
+        assert!(in_memory.is_some(), "a table that spills is gone when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
         let memory = table.context.reservation();
-        let (pairing, pieces) = (Pairing::new(), Vec::new());
-        Self { table, resident, pairing, pieces, outputs, files, memory }
+        let (pairing, pieces) = (MatchGenerator::new(), Vec::new());
+        Self { table, in_memory, pairing, pieces, outputs, files, memory }
     }
 
     /// Starts a batch. The one before must have been taken to its end by
@@ -80,16 +80,16 @@ impl Prober {
         batch: &RecordBatch,
         rows_max: usize,
     ) -> Result<Vec<RecordBatch>, JoinError> {
-        let resident = self.resident.as_ref().expect("a prober that has ended takes no batch");
-        let (spec, side) = (&resident.spec, resident.build_side().other());
+        let in_memory = self.in_memory.as_ref().expect("a prober that has ended takes no batch");
+        let (spec, side) = (&in_memory.spec, in_memory.build_side().other());
         spec.check(side, batch.schema_ref())?;
         if spec.null_aware {
             let nulls = spec.keys(side).nulls(batch).is_some();
-            resident.facts.probe(batch.num_rows(), nulls);
+            in_memory.null_aware_state.probe(batch.num_rows(), nulls);
         }
         self.pairing.metrics.probe_rows += batch.num_rows() as u64;
         // Matches are noted by their places in the batch.
-        let whole = resident.emits.probe == Alone::Noted;
+        let whole = in_memory.output_rules.probe == SideOutput::Tracked;
         let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
         let mut pieces: Vec<_> = pieces(batch, rows).collect();
         pieces.reverse();
@@ -109,9 +109,9 @@ impl Prober {
 
     /// Starts the next piece that has rows for the table in memory. False when there is none.
     fn start_piece(&mut self) -> Result<bool, JoinError> {
-        let Some(resident) = &self.resident else { return Ok(false) };
+        let Some(in_memory) = &self.in_memory else { return Ok(false) };
         while let Some(batch) = self.pieces.pop() {
-            let bytes = self.bytes_for(resident, &batch);
+            let bytes = self.bytes_for(in_memory, &batch);
             self.table.charge(&mut self.memory, bytes)?;
             let batch = match &mut self.files {
                 None => Some(batch),
@@ -123,7 +123,7 @@ impl Prober {
                 }
             };
             if let Some(batch) = batch {
-                self.pairing.start(resident, batch)?;
+                self.pairing.start(in_memory, batch)?;
                 return Ok(true);
             }
         }
@@ -131,11 +131,11 @@ impl Prober {
     }
 
     /// What a batch and its outputs take, if build rows are as long as on the average.
-    fn bytes_for(&self, resident: &Resident, batch: &RecordBatch) -> usize {
+    fn bytes_for(&self, in_memory: &InMemoryBuildSide, batch: &RecordBatch) -> usize {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
-        let probed = Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
+        let probed = ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        probed.bytes(resident.spec.batch_rows, resident.row_bytes()) + routed
+        probed.bytes(in_memory.spec.batch_rows, in_memory.row_bytes()) + routed
     }
 
     /// The next output batch, `None` when the probe batch is finished. Batches with few rows are
@@ -148,15 +148,15 @@ impl Prober {
             if let Some(output) = self.outputs.next_completed_batch() {
                 return Ok(Some(output));
             }
-            let Some(resident) = &self.resident else { return Ok(None) };
-            if self.pairing.batch.is_none() || !self.pairing.fill(resident)? {
+            let Some(in_memory) = &self.in_memory else { return Ok(None) };
+            if self.pairing.batch.is_none() || !self.pairing.fill(in_memory)? {
                 if self.start_piece()? {
                     continue;
                 }
                 return Ok(None);
             }
             let start = Instant::now();
-            let output = gather::output(resident, &mut self.pairing)?;
+            let output = gather::output(in_memory, &mut self.pairing)?;
             let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
             self.table.charge(&mut self.memory, bytes)?;
             if output.num_rows() > self.table.spec().batch_rows / FEW {
@@ -178,29 +178,30 @@ impl Prober {
     /// # Panics
     /// If a batch is not finished, or more probers end than the table
     /// [expects](JoinTable::expect_probers).
-    pub fn end(&mut self) -> Result<Option<Remaining>, JoinError> {
+    pub fn end(&mut self) -> Result<Option<FinalPhase>, JoinError> {
         assert!(self.is_idle(), "the batch before has output left");
-        let resident = self.resident.take().expect("a prober ends once");
+        let in_memory = self.in_memory.take().expect("a prober ends once");
         self.outputs.finish_buffered_batch()?;
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
             let start = Instant::now();
             spilled.add(files.finish()?);
             self.pairing.metrics.spill_time += start.elapsed();
         }
-        let comes_out = !matches!(resident.emits.build, Alone::Never | Alone::Noted);
-        drop(resident);
+        let comes_out =
+            !matches!(in_memory.output_rules.build, SideOutput::Never | SideOutput::Tracked);
+        drop(in_memory);
         // What was held back has its room; the rest is not needed any more.
         let metrics = self.pairing.metrics;
-        self.pairing = Pairing::new();
+        self.pairing = MatchGenerator::new();
         self.pairing.metrics = metrics;
         let bytes = PROBER_BYTES.max(self.memory.bytes() / 2);
         self.memory.resize(bytes.min(self.memory.bytes())).expect("it does not grow");
         let last = self.table.end_prober();
-        Ok((last && (comes_out || self.table.spills())).then(|| Remaining::new(&self.table)))
+        Ok((last && (comes_out || self.table.spills())).then(|| FinalPhase::new(&self.table)))
     }
 
     /// Joins a batch for the number of its rows only: nothing is gathered. Rows of partitions that
-    /// were spilled are counted by [`Remaining::count`].
+    /// were spilled are counted by [`FinalPhase::count`].
     ///
     /// # Errors
     /// As [`probe`](Self::probe), and when a filter fails.
@@ -216,8 +217,8 @@ impl Prober {
     pub(crate) fn count_pieces(&mut self, pieces: Vec<RecordBatch>) -> Result<u64, JoinError> {
         self.start(pieces)?;
         let mut rows = 0;
-        while let (Some(resident), true) = (&self.resident, self.pairing.batch.is_some()) {
-            rows += self.pairing.count(resident)?;
+        while let (Some(in_memory), true) = (&self.in_memory, self.pairing.batch.is_some()) {
+            rows += self.pairing.count(in_memory)?;
             self.start_piece()?;
         }
         Ok(rows)

@@ -6,10 +6,10 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Supply;
 
 use crate::SpillDirectory;
-use crate::join_type::{Alone, Emits};
-use crate::keys::{Mapping, MappingKind, Reader};
-use crate::layout::{Layout, Source};
-use crate::{Caches, Choice, Design, Filter, JoinError, JoinType, MemoryPool, Side};
+use crate::join_type::{OutputRules, SideOutput};
+use crate::keys::{EncodingKind, KeyEncoding, Reader};
+use crate::output_columns::{ColumnSource, OutputColumns};
+use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
 
 /// What a join is to do. [`HashJoin`](crate::HashJoin) makes it, and every part of a running join
 /// reads it.
@@ -24,9 +24,9 @@ pub struct JoinSpec {
     pub(crate) filter: Option<Filter>,
     pub(crate) suffix: String,
     pub(crate) projection: Option<Vec<usize>>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: OutputColumns,
     pub(crate) build_side: Side,
-    pub(crate) design: Design,
+    pub(crate) table_layout: TableLayout,
     pub(crate) caches: Caches,
     /// Of an output batch: as asked for, or by the caches and the columns.
     pub(crate) batch_rows: usize,
@@ -40,25 +40,25 @@ pub struct JoinSpec {
 }
 
 impl JoinSpec {
-    pub(crate) fn emits(&self) -> Emits {
-        self.join_type.emits(self.build_side)
+    pub(crate) fn output_rules(&self) -> OutputRules {
+        self.join_type.output_rules(self.build_side)
     }
 
     /// Where the columns of pairs come from. A key of the build side is the probe's own where both
     /// are of one type and every probe row that comes out has a match: it lies there in order,
     /// while the build side's is read at random.
-    pub(crate) fn pair_sources(&self) -> Vec<Source> {
-        let (side, emits) = (self.build_side, self.emits());
-        let matched = emits.pairs && emits.probe == Alone::Never;
-        let own = |source: &Source| match *source {
-            Source::Column(of, column) if of == side && matched => self.probe_key(column),
+    pub(crate) fn match_sources(&self) -> Vec<ColumnSource> {
+        let (side, output_rules) = (self.build_side, self.output_rules());
+        let matched = output_rules.matches && output_rules.probe == SideOutput::Never;
+        let own = |source: &ColumnSource| match *source {
+            ColumnSource::Column(of, column) if of == side && matched => self.probe_key(column),
             _ => None,
         };
         self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
     }
 
     /// The probe side's key that a build column always equals, if they look the same too.
-    fn probe_key(&self, column: usize) -> Option<Source> {
+    fn probe_key(&self, column: usize) -> Option<ColumnSource> {
         let (build, probe) = (self.build_side, self.build_side.other());
         let of = |on: &(usize, usize), side| if side == Side::Left { on.0 } else { on.1 };
         let on = self.on.iter().find(|on| of(on, build) == column)?;
@@ -66,7 +66,7 @@ impl JoinSpec {
         let [build, own] = [(build, column), (probe, key)]
             .map(|(side, column)| self.schema_of(side).field(column).data_type());
         (build == own && !own.is_nested() && !matches!(own, DataType::Dictionary(..)))
-            .then_some(Source::Column(probe, key))
+            .then_some(ColumnSource::Column(probe, key))
     }
 
     /// What comes out.
@@ -94,8 +94,8 @@ impl JoinSpec {
         &self.keys[usize::from(side == Side::Right)]
     }
 
-    pub(crate) fn mapping(&self, kind: MappingKind) -> Mapping {
-        Mapping { hash_mask: self.hash_mask, ..Mapping::new(kind) }
+    pub(crate) fn encoding(&self, kind: EncodingKind) -> KeyEncoding {
+        KeyEncoding { hash_mask: self.hash_mask, ..KeyEncoding::new(kind) }
     }
 
     /// Refuses a batch of other columns than those of a side.
@@ -120,8 +120,8 @@ impl JoinSpec {
     }
 
     /// The columns without a projection.
-    pub(crate) fn unprojected(&self) -> Layout {
-        Layout::new(&self.left, &self.right, self.join_type, &self.suffix)
+    pub(crate) fn unprojected(&self) -> OutputColumns {
+        OutputColumns::new(&self.left, &self.right, self.join_type, &self.suffix)
     }
 
     /// The caches by which it chooses.
@@ -161,7 +161,7 @@ impl JoinSpec {
 
     /// The design of a table for so many different keys; the range of their words if they are not
     /// hashes.
-    pub(crate) fn designed(&self, entries: usize, span: Option<u64>) -> Choice {
-        self.design.choose(entries, span, self.memory.limit().is_some())
+    pub(crate) fn choose_table_layout(&self, entries: usize, span: Option<u64>) -> LayoutChoice {
+        self.table_layout.choose(entries, span, self.memory.limit().is_some())
     }
 }

@@ -1,11 +1,11 @@
-//! What does not fit into memory: partitions of both sides in files, each pair joined later.
+//! Spilling: partitions of both sides in files, each pair of them joined later.
 //!
 //! ```text
-//! build ─► Router ─┬─ resident partitions ──► one table                 probed at once
-//!                  └─ spilled partitions ───► a file each ──┐
-//! probe ─► Router ─┬─ rows of the resident ─► that table    ├─► Pair ─► joined like a whole join,
-//!                  └─ rows of the spilled ──► a file each ──┘           one level deeper
-//!                                                                   └─► or in chunks (one hot key)
+//! build ─► Partitioner ─┬─ in-memory partitions ─► one table                   probed at once
+//!                       └─ spilled partitions ───► a file each ─┐
+//! probe ─► Partitioner ─┬─ in-memory partitions ─► that table   ├─► PartitionPair, joined
+//!                       └─ spilled partitions ───► a file each ─┘   one level deeper, or by
+//!                                                                   block nested loops (a hot key)
 //! ```
 //!
 //! The hybrid hash join (Shapiro, *Join Processing in Database Systems with Large Main Memories*,
@@ -13,23 +13,23 @@
 //! last resort as Jahangiri, Carey, Freytag recommend (*Design Trade-offs for a Robust Dynamic
 //! Hybrid Hash Join*, VLDB 2022). Each level has bits of the hash of its own.
 
+mod block_nested_loop;
 mod blocks;
-mod chunked;
 mod counts;
 mod file;
-mod pair;
+mod partition_buffer;
+mod partition_join;
+mod partitioner;
 mod partitions;
-mod pile;
-mod probed;
-mod router;
+mod probe_files;
 mod sizes;
 
-pub(crate) use counts::Counts;
+pub(crate) use counts::SpillCounters;
 pub use counts::SpillMetrics;
 pub(crate) use file::SpillFile;
 pub use file::{SpillDirectory, SpillError};
-pub(crate) use pair::{Pair, PairJoin};
+pub(crate) use partition_join::{PartitionJoin, PartitionPair};
+pub(crate) use partitioner::Partitioner;
 pub(crate) use partitions::{Partitions, SpilledPartition};
-pub(crate) use probed::{AllKept, ProbeFiles};
-pub(crate) use router::Router;
+pub(crate) use probe_files::{AllProbeBuffers, ProbeFiles};
 pub(crate) use sizes::Sizes;

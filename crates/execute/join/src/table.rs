@@ -7,49 +7,51 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 
 use crate::context::Context;
-use crate::resident::Resident;
-use crate::spill::{AllKept, Pair, ProbeFiles, Router, Sizes, SpillFile, SpilledPartition};
-use crate::{Choice, JoinError, JoinSpec, MemoryPool, Reservation, Side, SpillMetrics};
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::spill::{
+    AllProbeBuffers, PartitionPair, Partitioner, ProbeFiles, Sizes, SpillFile, SpilledPartition,
+};
+use crate::{JoinError, JoinSpec, LayoutChoice, MemoryPool, Reservation, Side, SpillMetrics};
 
 /// A built table: for any number of [`Prober`](crate::Prober)s on any thread.
 pub struct JoinTable {
     pub(crate) spec: Arc<JoinSpec>,
     pub(crate) context: Context,
     /// Gone when the last prober has ended and the spilled partitions need the memory.
-    resident: Mutex<Option<Arc<Resident>>>,
-    pub(crate) spilled: Option<Spilled>,
+    in_memory: Mutex<Option<Arc<InMemoryBuildSide>>>,
+    pub(crate) spilled: Option<SpilledPartitions>,
     /// Set aside for probers.
     room: Mutex<Reservation>,
     /// Probers that have not ended.
     probers: AtomicUsize,
-    facts: Built,
+    statistics: TableStatistics,
 }
 
 /// What is known of a table after it is gone.
 #[derive(Debug, Clone)]
-struct Built {
+struct TableStatistics {
     rows: usize,
     keys: usize,
-    given_rows: usize,
+    input_rows: usize,
     table_bytes: usize,
     payload_bytes: usize,
-    choice: Choice,
+    layout_choice: LayoutChoice,
     busy: Duration,
 }
 
 /// The partitions in files.
-pub(crate) struct Spilled {
+pub(crate) struct SpilledPartitions {
     sizes: Sizes,
     depth: u32,
     bits_used: u32,
     /// By partition.
     which: Arc<[bool]>,
     /// Of the probe side, what is on its way into files.
-    kept: Arc<AllKept>,
+    kept: Arc<AllProbeBuffers>,
     files: Mutex<Vec<(Option<SpilledPartition>, Vec<SpillFile>)>>,
 }
 
-impl Spilled {
+impl SpilledPartitions {
     pub(crate) fn new(
         partitions: Vec<Option<SpilledPartition>>,
         sizes: Sizes,
@@ -65,7 +67,7 @@ impl Spilled {
     pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
         let (spec, context) = (&table.spec, &table.context);
         let side = spec.build_side.other();
-        let router = Router::new(spec, side, self.bits_used, self.sizes.bits);
+        let router = Partitioner::new(spec, side, self.bits_used, self.sizes.bits);
         let to = (self.sizes, self.kept.clone());
         let directory = context.spill.as_ref()?;
         Some(ProbeFiles::new(spec, context, directory, (router, self.which.clone()), to))
@@ -79,12 +81,12 @@ impl Spilled {
     }
 
     /// The pairs of files, once every prober has ended.
-    pub(crate) fn pairs(&self) -> Vec<Pair> {
+    pub(crate) fn pairs(&self) -> Vec<PartitionPair> {
         let files = std::mem::take(&mut *lock(&self.files));
         let pairs = files.into_iter().filter_map(|(build, probe)| {
-            let SpilledPartition { build, stuck } = build?;
+            let SpilledPartition { build, unsplittable } = build?;
             let (depth, bits_used) = (self.depth + 1, self.bits_used + self.sizes.bits);
-            Some(Pair { build, probe, depth, bits_used, stuck })
+            Some(PartitionPair { build, probe, depth, bits_used, unsplittable })
         });
         pairs.collect()
     }
@@ -93,48 +95,48 @@ impl Spilled {
 impl JoinTable {
     /// With room for probers set aside, of so many rows that were given.
     pub(crate) fn new(
-        resident: Resident,
+        in_memory: InMemoryBuildSide,
         context: Context,
         room: Reservation,
-        given_rows: usize,
+        input_rows: usize,
     ) -> Self {
-        let facts = Built {
-            rows: resident.rows.keyed,
-            keys: resident.inside.table.len(),
-            given_rows,
-            table_bytes: resident.table_bytes(),
-            payload_bytes: resident.inside.chunks.bytes(),
-            choice: resident.choice.clone(),
+        let statistics = TableStatistics {
+            rows: in_memory.rows.keyed,
+            keys: in_memory.data.table.len(),
+            input_rows,
+            table_bytes: in_memory.table_bytes(),
+            payload_bytes: in_memory.data.chunks.bytes(),
+            layout_choice: in_memory.layout_choice.clone(),
             busy: Duration::ZERO,
         };
         Self {
-            spec: resident.spec.clone(),
+            spec: in_memory.spec.clone(),
             context,
-            resident: Mutex::new(Some(Arc::new(resident))),
+            in_memory: Mutex::new(Some(Arc::new(in_memory))),
             spilled: None,
             room: Mutex::new(room),
             probers: AtomicUsize::new(1),
-            facts,
+            statistics,
         }
     }
 
-    pub(crate) fn with_spilled(self, spilled: Spilled) -> Self {
+    pub(crate) fn with_spilled(self, spilled: SpilledPartitions) -> Self {
         Self { spilled: Some(spilled), ..self }
     }
 
     pub(crate) fn with_build_time(self, busy: Duration) -> Self {
-        Self { facts: Built { busy, ..self.facts.clone() }, ..self }
+        Self { statistics: TableStatistics { busy, ..self.statistics.clone() }, ..self }
     }
 
     /// The part in memory.
-    pub(crate) fn resident(&self) -> Option<Arc<Resident>> {
-        lock(&self.resident).clone()
+    pub(crate) fn in_memory(&self) -> Option<Arc<InMemoryBuildSide>> {
+        lock(&self.in_memory).clone()
     }
 
     /// The part in memory, out of the table.
-    pub(crate) fn take_resident(&self) -> Option<Arc<Resident>> {
+    pub(crate) fn take_in_memory(&self) -> Option<Arc<InMemoryBuildSide>> {
         lock(&self.room).free();
-        lock(&self.resident).take()
+        lock(&self.in_memory).take()
     }
 
     /// How many rows of a probe batch are joined at a time, by the memory there is.
@@ -192,48 +194,48 @@ impl JoinTable {
     /// Build rows in it: those whose key can match, and that were not spilled.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.facts.rows
+        self.statistics.rows
     }
 
     /// Build rows given.
     #[must_use]
-    pub fn given_rows(&self) -> usize {
-        self.facts.given_rows
+    pub fn input_rows(&self) -> usize {
+        self.statistics.input_rows
     }
 
     /// Different keys of the rows in it.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.facts.keys
+        self.statistics.keys
     }
 
     /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
-        self.facts.table_bytes
+        self.statistics.table_bytes
     }
 
     /// Bytes of the build side's columns.
     #[must_use]
     pub fn payload_bytes(&self) -> usize {
-        self.facts.payload_bytes
+        self.statistics.payload_bytes
     }
 
     /// The table's design, and why.
     #[must_use]
-    pub fn choice(&self) -> &Choice {
-        &self.facts.choice
+    pub fn layout_choice(&self) -> &LayoutChoice {
+        &self.statistics.layout_choice
     }
 
     /// Time spent in [`BuildSide::push`](crate::BuildSide::push) and
     /// [`BuildSide::finish`](crate::BuildSide::finish).
     #[must_use]
     pub fn build_time(&self) -> Duration {
-        self.facts.busy
+        self.statistics.busy
     }
 
     /// Whether some of the build side is in files: then the order of the probe side is not kept,
-    /// and the last prober's [`Remaining`](crate::Remaining) has the rest of the join.
+    /// and the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.spilled.is_some()
@@ -248,7 +250,7 @@ impl JoinTable {
     /// The most memory that the join was charged with at a time.
     #[must_use]
     pub fn peak_memory_bytes(&self) -> usize {
-        self.context.pool.most()
+        self.context.pool.peak_bytes()
     }
 
     /// Memory that the join is charged with now.
@@ -269,7 +271,7 @@ impl std::fmt::Debug for JoinTable {
             .field("rows", &self.rows())
             .field("keys", &self.keys())
             .field("table_bytes", &self.table_bytes())
-            .field("choice", &self.choice())
+            .field("choice", &self.layout_choice())
             .field("spills", &self.spills())
             .finish_non_exhaustive()
     }

@@ -1,12 +1,12 @@
 //! Every design against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
 //! threads.
 
-mod dealing;
-mod edges;
+mod edge_cases;
 mod every_join;
 mod inputs;
 mod kinds;
 mod spilled;
+mod work_sharing;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -214,11 +214,11 @@ proptest! {
         let side = if build_left { Side::Left } else { Side::Right };
         let expected = oracle(&left, &right);
         let (left_batches, right_batches) = (left.batches(), right.batches());
-        for design in Design::ALL {
+        for design in TableLayout::ALL {
             let schemas = (left_batches[0].schema(), right_batches[0].schema());
             let join = HashJoin::by_names(schemas.0, schemas.1, &[("key", "key")], JoinType::Inner)
                 .unwrap()
-                .with_design(design)
+                .with_table_layout(design)
                 .with_build_side(side)
                 .with_batch_rows(batch_rows);
             let (build_batches, probe_batches) = match side {
@@ -255,8 +255,8 @@ fn large_sides_in_every_design() {
     let right = numbered((0..9000).map(|i| if i == 4000 { -5 } else { i * 7 % 2500 }), 1024);
     let expected = oracle(&left, &right);
     assert!(expected.len() > 50_000);
-    for design in Design::ALL {
-        let join = join_of(&left, &right).with_design(design);
+    for design in TableLayout::ALL {
+        let join = join_of(&left, &right).with_table_layout(design);
         let table = build(&join, left.batches());
         assert_eq!((table.rows(), table.keys()), (20_000, 1251 - 25));
         let outputs = probe(&table, &right.batches(), 2);
@@ -270,28 +270,28 @@ fn a_filter_is_made_when_probes_miss_and_passed_over_when_they_hit() {
     let left = numbered((0..20_000).map(|i| i * 7_000_000), 8192);
     let joined = |right: &Rows, design| {
         let caches = Caches { llc_bytes: 1 << 10, ..Caches::ASSUMED };
-        let join = join_of(&left, right).with_caches(caches).with_design(design);
+        let join = join_of(&left, right).with_caches(caches).with_table_layout(design);
         let table = build(&join, left.batches());
         assert_eq!(
-            table.choice().design,
-            if design == Design::Auto { Design::Buckets } else { design }
+            table.layout_choice().layout,
+            if design == TableLayout::Auto { TableLayout::Buckets } else { design }
         );
         let mut prober = Prober::new(table);
         let rows: u64 = right.batches().iter().map(|batch| prober.count(batch).unwrap()).sum();
-        (rows, prober.metrics().sifted_rows)
+        (rows, prober.metrics().bloom_tested_rows)
     };
     let misses = numbered((0..200_000).map(|i| i * 1_000_000), 1000);
-    let (rows, sifted) = joined(&misses, Design::Auto);
+    let (rows, sifted) = joined(&misses, TableLayout::Auto);
     assert_eq!(rows, 20_000);
     assert!((100_000..200_000).contains(&sifted), "{sifted} of 200000 were sifted");
-    assert_eq!(joined(&misses, Design::Bloom), (20_000, 200_000));
-    assert_eq!(joined(&misses, Design::Buckets), (20_000, 0));
+    assert_eq!(joined(&misses, TableLayout::Bloom), (20_000, 200_000));
+    assert_eq!(joined(&misses, TableLayout::Buckets), (20_000, 0));
     // Seven in a hundred of the first rows hit, all of the rest.
     let turning = numbered(
         (0..400_000).map(|i| if i < 100_000 { i * 500_000 } else { i % 20_000 * 7_000_000 }),
         1000,
     );
-    let (rows, sifted) = joined(&turning, Design::Auto);
+    let (rows, sifted) = joined(&turning, TableLayout::Auto);
     assert_eq!(rows, 300_000 + 100_000_u64.div_ceil(14));
     assert!((30_000..120_000).contains(&sifted), "{sifted} of 400000 were sifted");
 }

@@ -11,8 +11,8 @@ use std::thread;
 
 use arrow_array::RecordBatch;
 
-use crate::outputs::{Probes, Wanted};
-use crate::{JoinError, JoinTable, ProbeMetrics, Progress, Remaining};
+use crate::outputs::{OutputMode, ProbePhase};
+use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Progress};
 
 /// One thread's source and destination.
 pub trait Worker: Send {
@@ -57,21 +57,21 @@ pub fn run<W: Worker>(
     workers: Vec<W>,
 ) -> Result<(Vec<W>, ProbeMetrics), W::Error> {
     let count = workers.len();
-    let crew = &Crew::of(count);
+    let group = &WorkerGroup::of(count);
     table.expect_probers(count.max(1));
     let results = thread::scope(|scope| {
         let mut threads = Vec::with_capacity(count);
         for mut worker in workers {
             let spawned = thread::Builder::new().spawn_scoped(scope, move || {
-                let mut guard = StopUnless { crew, finished: false };
-                let metrics = work(table, &mut worker, crew);
+                let mut guard = StopOnFailure { group, finished: false };
+                let metrics = work(table, &mut worker, group);
                 guard.finished = metrics.is_ok();
                 metrics.map(|metrics| (worker, metrics))
             });
             match spawned {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
-                    crew.stop.store(true, Ordering::Relaxed);
+                    group.stop.store(true, Ordering::Relaxed);
                     return vec![Err(JoinError::Threads { threads: count, source }.into())];
                 }
             }
@@ -93,15 +93,15 @@ pub fn run<W: Worker>(
 }
 
 /// What the workers tell each other.
-struct Crew {
+struct WorkerGroup {
     count: usize,
     stop: AtomicBool,
     /// What remains of a join that spills, dealt out by the last to end its probes.
-    parts: Mutex<Option<Vec<Remaining>>>,
+    parts: Mutex<Option<Vec<FinalPhase>>>,
     dealt: Condvar,
 }
 
-impl Crew {
+impl WorkerGroup {
     fn of(count: usize) -> Self {
         let (stop, dealt) = (AtomicBool::new(false), Condvar::new());
         Self { count, stop, parts: Mutex::new(None), dealt }
@@ -111,14 +111,14 @@ impl Crew {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn deal(&self, remaining: Remaining) {
-        let parts = Some(remaining.split(self.count));
+    fn deal(&self, final_phase: FinalPhase) {
+        let parts = Some(final_phase.split(self.count));
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
         self.dealt.notify_all();
     }
 
     /// One worker's part. `None` when another has failed.
-    fn part(&self) -> Option<Remaining> {
+    fn part(&self) -> Option<FinalPhase> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stops() {
             if let Some(parts) = &mut *parts {
@@ -131,18 +131,18 @@ impl Crew {
 }
 
 /// Stops the others when a worker fails, or panics.
-struct StopUnless<'a> {
-    crew: &'a Crew,
+struct StopOnFailure<'a> {
+    group: &'a WorkerGroup,
     finished: bool,
 }
 
-impl Drop for StopUnless<'_> {
+impl Drop for StopOnFailure<'_> {
     fn drop(&mut self) {
         if !self.finished {
             // Under the lock: nobody is between asking and waiting.
-            let _parts = self.crew.parts.lock();
-            self.crew.stop.store(true, Ordering::Relaxed);
-            self.crew.dealt.notify_all();
+            let _parts = self.group.parts.lock();
+            self.group.stop.store(true, Ordering::Relaxed);
+            self.group.dealt.notify_all();
         }
     }
 }
@@ -150,12 +150,12 @@ impl Drop for StopUnless<'_> {
 fn work<W: Worker>(
     table: &Arc<JoinTable>,
     worker: &mut W,
-    crew: &Crew,
+    group: &WorkerGroup,
 ) -> Result<ProbeMetrics, W::Error> {
-    let wanted = if worker.counts_only() { Wanted::Count } else { Wanted::Rows };
-    let mut probes = Probes::new(table, wanted);
+    let wanted = if worker.counts_only() { OutputMode::Count } else { OutputMode::Rows };
+    let mut probes = ProbePhase::new(table, wanted);
     // A key with very many rows makes very many outputs of one batch: stop between them too.
-    while !crew.stops() {
+    while !group.stops() {
         match probes.advance(|| worker.next_batch().map(Poll::Ready))? {
             Progress::Output(output) => worker.take(output)?,
             Progress::Working => {}
@@ -163,15 +163,15 @@ fn work<W: Worker>(
         }
     }
     let mut metrics = probes.metrics();
-    if crew.stops() {
+    if group.stops() {
         return Ok(metrics);
     }
-    let remaining = probes.into_remaining().map(|remaining| *remaining);
-    let remaining = if table.spills() { share(remaining, worker, crew)? } else { remaining };
-    if let Some(remaining) = remaining {
-        metrics = metrics.plus(take_remaining(remaining, worker, crew)?);
+    let final_phase = probes.into_final_phase().map(|final_phase| *final_phase);
+    let final_phase = if table.spills() { share(final_phase, worker, group)? } else { final_phase };
+    if let Some(final_phase) = final_phase {
+        metrics = metrics.plus(run_final_phase(final_phase, worker, group)?);
     }
-    if !crew.stops() {
+    if !group.stops() {
         worker.finish()?;
     }
     Ok(metrics)
@@ -179,35 +179,35 @@ fn work<W: Worker>(
 
 /// A worker's part of what remains, which the last to end deals out.
 fn share<W: Worker>(
-    remaining: Option<Remaining>,
+    final_phase: Option<FinalPhase>,
     worker: &mut W,
-    crew: &Crew,
-) -> Result<Option<Remaining>, W::Error> {
-    if let Some(mut remaining) = remaining {
+    group: &WorkerGroup,
+) -> Result<Option<FinalPhase>, W::Error> {
+    if let Some(mut final_phase) = final_phase {
         // First what frees the table in memory: the shares are of what is free.
-        while !worker.counts_only() && !crew.stops() {
-            let Some(output) = remaining.next_resident()? else { break };
+        while !worker.counts_only() && !group.stops() {
+            let Some(output) = final_phase.next_unmatched()? else { break };
             worker.take(output)?;
         }
-        crew.deal(remaining);
+        group.deal(final_phase);
     }
-    Ok(crew.part())
+    Ok(group.part())
 }
 
-fn take_remaining<W: Worker>(
-    mut remaining: Remaining,
+fn run_final_phase<W: Worker>(
+    mut final_phase: FinalPhase,
     worker: &mut W,
-    crew: &Crew,
+    group: &WorkerGroup,
 ) -> Result<ProbeMetrics, W::Error> {
     if worker.counts_only() {
-        remaining.only_count()?;
+        final_phase.count_only()?;
     }
-    while !crew.stops() {
-        match remaining.advance()? {
+    while !group.stops() {
+        match final_phase.advance()? {
             Progress::Output(output) if !worker.counts_only() => worker.take(output)?,
             Progress::Output(_) | Progress::Working => {}
             Progress::Done => break,
         }
     }
-    Ok(remaining.metrics())
+    Ok(final_phase.metrics())
 }

@@ -73,12 +73,12 @@ fn joined(keys: Keys, pool: Arc<Pool>) -> Result<(usize, usize, SpillMetrics), J
             rows += output.num_rows();
         }
     }
-    let mut remaining = prober.end()?.expect("a full join shows rows without a match");
+    let mut final_phase = prober.end()?.expect("a full join shows rows without a match");
     while let Some(output) = prober.next_output()? {
         rows += output.num_rows();
     }
     drop(prober);
-    while let Some(output) = remaining.next_output()? {
+    while let Some(output) = final_phase.next_output()? {
         rows += output.num_rows();
     }
     Ok((rows, table.peak_memory_bytes(), table.spill_metrics()))

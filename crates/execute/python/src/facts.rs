@@ -5,15 +5,15 @@ use workahead_join::{JoinTable, ProbeMetrics};
 
 /// Facts of a join, as far as it is, as JSON.
 pub(crate) fn of(table: &JoinTable, metrics: ProbeMetrics) -> String {
-    let (choice, spilled) = (table.choice(), table.spill_metrics());
+    let (choice, spilled) = (table.layout_choice(), table.spill_metrics());
     let seconds = |time: std::time::Duration| time.as_secs_f64();
     let facts = json!({
         "type": table.spec().join_type().name(),
         "rows": metrics.output_rows,
-        "design": choice.design.name(),
+        "design": choice.layout.name(),
         "design_why": choice.why,
         "build_side": table.build_side().name(),
-        "build_rows": table.given_rows(),
+        "build_rows": table.input_rows(),
         "build_keys": table.keys(),
         "build_seconds": seconds(table.build_time()),
         "table_bytes": table.table_bytes(),

@@ -71,7 +71,7 @@ impl Options {
             .with_build_side(build_side)
             .with_null_equality(self.null_equality())
             .with_suffix(&self.suffix)
-            .with_design(self.design.parse().map_err(wrong)?)
+            .with_table_layout(self.design.parse().map_err(wrong)?)
             .with_caches(caches())
             .with_memory(pool.clone())
             .with_probers(threads);

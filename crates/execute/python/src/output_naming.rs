@@ -43,7 +43,7 @@ impl OutputNaming {
     /// With one column for each two equal keys, if both sides' columns come out.
     pub(crate) fn coalesced(join: &HashJoin, on: &[(String, String)]) -> Result<Self, Error> {
         let join_type = join.join_type();
-        if !(join_type.shows(Side::Left) && join_type.shows(Side::Right)) {
+        if !(join_type.outputs(Side::Left) && join_type.outputs(Side::Right)) {
             return Ok(Self::plain(join));
         }
         let (left, right) = (join.schema_of(Side::Left), join.schema_of(Side::Right));

@@ -2,7 +2,7 @@
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
-use workahead_join::{Design, Foreseen, HashJoin, Plan};
+use workahead_join::{BuildStatistics, HashJoin, Plan, TableLayout};
 
 use super::input::Input;
 use super::outcome::Outcome;
@@ -41,14 +41,15 @@ impl Explained {
         let rows = build.rows();
         let bytes = build.row_bytes();
         let known = rows.unwrap_or(0).max(1);
-        let foreseen = Foreseen {
+        let statistics = BuildStatistics {
             rows: known as usize,
             row_bytes: bytes.div_ceil(known) as usize,
             key_spans: build_keys.iter().map(|key| build.span(key)).collect(),
         };
-        let Plan { keys, table_bytes, payload_bytes, peak_bytes, choice } = join.plan(&foreseen);
+        let Plan { keys, table_bytes, payload_bytes, peak_bytes, layout_choice } =
+            join.plan(&statistics);
         let (design, design_why) = match rows {
-            Some(_) => (choice.design, choice.why),
+            Some(_) => (layout_choice.layout, layout_choice.why),
             None => (outcome.design, later(outcome.design).to_owned()),
         };
         let limit = outcome.budget.limit();
@@ -65,7 +66,7 @@ impl Explained {
             design: design.name(),
             design_why,
             table_bytes: rows.map(|_| table_bytes),
-            table_cache: rows.map(|_| join.caches().place_of(table_bytes)),
+            table_cache: rows.map(|_| join.caches().describe_fit(table_bytes)),
             payload_bytes,
             peak_memory_bytes: rows.map(|_| peak_bytes),
             memory_limit_bytes: limit,
@@ -129,9 +130,9 @@ impl Explained {
 }
 
 /// What is known of a table's design when not even its rows are.
-fn later(design: Design) -> &'static str {
+fn later(design: TableLayout) -> &'static str {
     match design {
-        Design::Auto => {
+        TableLayout::Auto => {
             "decided when all keys are read: a place for each integer of their range if that is \
              smaller than buckets"
         }

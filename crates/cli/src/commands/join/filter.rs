@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
-use workahead_join::{Filter, PairFilter};
+use workahead_join::{Filter, ResidualPredicate};
 
 use crate::errors::WrongUse;
 use names::Names;
@@ -47,9 +47,9 @@ impl std::fmt::Debug for Condition {
     }
 }
 
-impl PairFilter for Condition {
-    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        self.condition.truth(pairs)
+impl ResidualPredicate for Condition {
+    fn evaluate(&self, rows: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        self.condition.truth(rows)
     }
 }
 

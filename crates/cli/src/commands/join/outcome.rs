@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use workahead_join::{Design, HashJoin, JoinError, JoinTable, JoinType, limited_batch_rows};
+use workahead_join::{HashJoin, JoinError, JoinTable, JoinType, TableLayout, limited_batch_rows};
 
 use super::format::Format;
 use super::input::Input;
@@ -40,7 +40,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) out_format: Option<Format>,
     pub(crate) join_type: JoinType,
     pub(crate) filter: Option<String>,
-    pub(crate) design: Design,
+    pub(crate) design: TableLayout,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
     pub(crate) bounds: &'a Bounds,

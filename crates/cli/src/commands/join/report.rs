@@ -79,7 +79,7 @@ impl Facts {
         phases: Phases,
         out_bytes: Option<u64>,
     ) -> Self {
-        let choice = table.choice().clone();
+        let choice = table.layout_choice().clone();
         let spilled = table.spill_metrics();
         Self {
             join_type: outcome.join_type.name(),
@@ -92,16 +92,16 @@ impl Facts {
             write_seconds: phases.write.as_secs_f64(),
             spill_seconds: phases.spill.as_secs_f64(),
             threads: outcome.threads.get(),
-            design: choice.design.name(),
+            design: choice.layout.name(),
             design_why: choice.why,
-            sifted_rows: metrics.sifted_rows,
+            sifted_rows: metrics.bloom_tested_rows,
             build_side: outcome.sides.build.name(),
             build_side_why: outcome.sides.why,
             build_file: build.path().to_owned(),
-            build_rows: table.given_rows() as u64,
+            build_rows: table.input_rows() as u64,
             build_keys: table.keys(),
             table_bytes: table.table_bytes(),
-            table_cache: table.spec().caches().place_of(table.table_bytes()),
+            table_cache: table.spec().caches().describe_fit(table.table_bytes()),
             payload_bytes: table.payload_bytes(),
             probe_file: PathBuf::new(),
             probe_rows: metrics.probe_rows,
@@ -111,7 +111,7 @@ impl Facts {
             table_bytes_per_second: None,
             lines: metrics.lines,
             memory_limit_bytes: outcome.budget.limit(),
-            peak_memory_bytes: outcome.budget.pool.most(),
+            peak_memory_bytes: outcome.budget.pool.peak_bytes(),
             spilled_bytes: spilled.bytes,
             spilled_files: spilled.files,
             spilled_partitions: spilled.partitions,

@@ -65,7 +65,7 @@ pub(crate) fn run(sides: &Sides, threads: usize, form: Form) -> Outcome {
     let name_of = |column: usize| schema.field(column).name().clone();
     let sums = columns.iter().enumerate().map(|(place, column)| (name_of(*column), sum_of(place)));
     let sums = sums.collect();
-    let choice = format!("{}: {}", table.choice().design, table.choice().why);
+    let choice = format!("{}: {}", table.layout_choice().layout, table.layout_choice().why);
     drop(table);
     Outcome {
         count: workers.iter().map(|worker| worker.rows).sum(),

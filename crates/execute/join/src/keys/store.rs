@@ -13,7 +13,7 @@ use super::bytes;
 
 /// Keys row by row.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Parts {
+pub(crate) struct FullKeys {
     /// Words of a key.
     pub(crate) width: usize,
     pub(crate) words: Vec<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct Parts {
     pub(crate) bytes: bool,
 }
 
-impl Parts {
+impl FullKeys {
     pub(crate) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>() + self.long.capacity()
     }
@@ -45,7 +45,7 @@ pub(crate) struct KeyStore {
 
 impl KeyStore {
     /// Puts the keys of all batches together.
-    pub(crate) fn new(batches: Vec<Parts>, pages: &Supply) -> Result<Self, AllocationError> {
+    pub(crate) fn new(batches: Vec<FullKeys>, pages: &Supply) -> Result<Self, AllocationError> {
         let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
         let total = batches.iter().map(|batch| batch.words.len()).sum();
         let long_bytes = batches.iter().map(|batch| batch.long.len()).sum();
@@ -100,7 +100,7 @@ impl KeyStore {
 
     /// Of what was found of other keys from `first` on, as rows, keeps the rows with equal keys.
     /// None of the own keys is [long](Self::holds_long).
-    pub(crate) fn confirm(&self, answers: &mut Answers, others: &Parts, first: usize) {
+    pub(crate) fn confirm(&self, answers: &mut Answers, others: &FullKeys, first: usize) {
         if self.words.is_empty() {
             return;
         }
@@ -120,7 +120,7 @@ impl KeyStore {
     fn confirm_words<const WIDTH: usize>(
         &self,
         answers: &mut Answers,
-        others: &Parts,
+        others: &FullKeys,
         first: usize,
     ) {
         let own = self.words.as_chunks::<WIDTH>().0;
@@ -130,7 +130,7 @@ impl KeyStore {
 
     /// Whether a build row has the key `at` of others.
     #[inline(always)]
-    pub(crate) fn equals(&self, row: Row, others: &Parts, at: usize) -> bool {
+    pub(crate) fn equals(&self, row: Row, others: &FullKeys, at: usize) -> bool {
         let other = &others.words[at * self.width..][..self.width];
         self.same(self.key(row), other, &others.long)
     }

@@ -23,7 +23,7 @@ pub struct SpillMetrics {
 
 /// The same, counted by all parts of a join.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct SpillCounters {
     bytes: AtomicU64,
     files: AtomicU64,
     rows: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     chunks: AtomicU64,
 }
 
-impl Counts {
+impl SpillCounters {
     pub(crate) fn file(&self, file: &SpillFile) {
         self.files.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(file.bytes(), Ordering::Relaxed);

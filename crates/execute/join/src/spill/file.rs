@@ -19,7 +19,7 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use super::blocks::{BlockReader, BlockWriter};
-use crate::needs::{Probed, sliced_bytes};
+use crate::memory_estimate::{ProbeBatchSize, sliced_bytes};
 
 /// Spilled batches could not be written or read back.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +89,7 @@ impl SpillDirectory {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn kept(
+    pub fn with_owner(
         path: impl Into<PathBuf>,
         limit: Option<u64>,
         keeper: Arc<dyn Any + Send + Sync>,
@@ -116,7 +116,7 @@ impl SpillDirectory {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts what was written.
+    /// SpillCounters what was written.
     fn add(&self, bytes: u64) -> Result<(), SpillError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.limit {
@@ -223,10 +223,10 @@ impl SpillFile {
     }
 
     /// What batches of several files are like.
-    pub(crate) fn probed(files: &[Self]) -> Probed {
+    pub(crate) fn probed(files: &[Self]) -> ProbeBatchSize {
         let rows = files.iter().map(|file| file.batch_rows).max().unwrap_or(0);
         let bytes = files.iter().map(|file| file.batch_bytes).max().unwrap_or(0);
-        Probed { rows, row_bytes: bytes.div_ceil(rows.max(1)) }
+        ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) }
     }
 
     /// Bytes of memory that reading takes: a block, and a batch as it is on disk and as it is not.

@@ -4,15 +4,15 @@ use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
 use super::file::SpillFile;
-use super::pile::{self, Pile, Place};
-use super::router::{Router, piece};
+use super::partition_buffer::{self, PartitionBuffer, SpillTarget};
+use super::partitioner::{Partitioner, piece};
 use super::sizes::Sizes;
-use crate::build::ROWS_MAX;
+use crate::builder::ROWS_MAX;
 use crate::context::Context;
 use crate::distinct::Distinct;
-use crate::join_type::Alone;
-use crate::memory::Held;
-use crate::needs::{Needs, sliced_bytes, widest};
+use crate::join_type::SideOutput;
+use crate::memory::ChargedBatches;
+use crate::memory_estimate::{MemoryEstimate, sliced_bytes, widest};
 use crate::{JoinError, JoinSpec, Reservation, SpillDirectory};
 
 /// A partition with more of the rows than this, in percent, is not worth being partitioned again:
@@ -22,17 +22,17 @@ const STUCK_PERCENT: usize = 90;
 /// Rows by partition.
 pub(crate) struct Partitions {
     context: Context,
-    place: Place,
-    router: Router,
+    target: SpillTarget,
+    partitioner: Partitioner,
     depth: u32,
-    piles: Vec<Pile>,
+    buffers: Vec<PartitionBuffer>,
     /// Different keys, and what keys take, of each partition.
     distinct: Vec<Distinct>,
     key_bytes: Vec<usize>,
-    held: Held,
+    charge: ChargedBatches,
     /// Whether rows that match nothing are kept, and flags for all.
     keeps_keyless: bool,
-    flags: bool,
+    match_bitmap: bool,
     /// Where the next row without a key goes: they are dealt out evenly.
     next_keyless: usize,
     batch_rows: usize,
@@ -41,9 +41,9 @@ pub(crate) struct Partitions {
 }
 
 /// What became of them.
-pub(crate) struct Parted {
+pub(crate) struct PartitionedBuildSide {
     /// What stays in memory, charged with what a table of it takes.
-    pub(crate) resident: Vec<RecordBatch>,
+    pub(crate) in_memory: Vec<RecordBatch>,
     pub(crate) memory: Reservation,
     /// Set aside for probers.
     pub(crate) room: Reservation,
@@ -55,7 +55,7 @@ pub(crate) struct Parted {
 pub(crate) struct SpilledPartition {
     pub(crate) build: SpillFile,
     /// Whether it is not worth being partitioned again.
-    pub(crate) stuck: bool,
+    pub(crate) unsplittable: bool,
 }
 
 impl Partitions {
@@ -63,21 +63,21 @@ impl Partitions {
         spec: &JoinSpec,
         context: &Context,
         directory: &std::sync::Arc<SpillDirectory>,
-        (router, depth): (Router, u32),
+        (partitioner, depth): (Partitioner, u32),
         sizes: Sizes,
     ) -> Self {
-        let build = spec.emits().build;
+        let build = spec.output_rules().build;
         let partitions = sizes.partitions();
         Self {
-            place: Place::new(directory, context, spec.schema_of(spec.build_side), sizes),
-            router,
+            target: SpillTarget::new(directory, context, spec.schema_of(spec.build_side), sizes),
+            partitioner,
             depth,
-            piles: (0..partitions).map(|_| Pile::default()).collect(),
+            buffers: (0..partitions).map(|_| PartitionBuffer::default()).collect(),
             distinct: vec![Distinct::new(); partitions],
             key_bytes: vec![0; partitions],
-            held: Held::new(context.reservation()),
-            keeps_keyless: matches!(build, Alone::Unmatched | Alone::Marked),
-            flags: build != Alone::Never,
+            charge: ChargedBatches::new(context.reservation()),
+            keeps_keyless: matches!(build, SideOutput::Unmatched | SideOutput::Marked),
+            match_bitmap: build != SideOutput::Never,
             next_keyless: 0,
             batch_rows: 0,
             bytes: 0,
@@ -88,52 +88,63 @@ impl Partitions {
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<(), JoinError> {
         self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.bytes += sliced_bytes(batch);
-        self.router.route(batch)?;
-        let mut keyless = vec![Vec::new(); self.piles.len()];
+        self.partitioner.route(batch)?;
+        let mut keyless = vec![Vec::new(); self.buffers.len()];
         if self.keeps_keyless {
-            for row in self.router.keyless(batch.num_rows()) {
+            for row in self.partitioner.keyless(batch.num_rows()) {
                 keyless[self.next_keyless].push(row);
                 self.next_keyless = (self.next_keyless + 1) % keyless.len();
             }
         }
         for (partition, keyless) in keyless.into_iter().enumerate() {
-            let (rows, words) = self.router.of(partition);
+            let (rows, words) = self.partitioner.of(partition);
             let all: Vec<Row> = rows.iter().copied().chain(keyless).collect();
             if all.is_empty() {
                 continue;
             }
             self.distinct[partition].add(words);
-            let keyed = self.router.keyed().max(1);
-            self.key_bytes[partition] += (self.router.key_bytes() * rows.len()).div_ceil(keyed);
+            let keyed = self.partitioner.keyed().max(1);
+            self.key_bytes[partition] +=
+                (self.partitioner.key_bytes() * rows.len()).div_ceil(keyed);
             let piece = piece(batch, all)?;
-            pile::add(&mut self.piles, partition, piece, (&self.place, &mut self.held))?;
+            partition_buffer::add(
+                &mut self.buffers,
+                partition,
+                piece,
+                (&self.target, &mut self.charge),
+            )?;
         }
         Ok(())
     }
 
     /// What a table of the partitions in memory takes beside them.
-    fn needs(&self) -> Needs {
-        let mut needs =
-            Needs { batch_rows: self.batch_rows, flags: self.flags, ..Needs::default() };
-        let resident = || self.piles.iter().filter(|pile| !pile.is_spilled());
-        for (at, pile) in self.piles.iter().enumerate().filter(|(_, pile)| !pile.is_spilled()) {
-            needs.rows += pile.rows();
-            needs.distinct += self.distinct[at].estimate();
-            needs.key_bytes += self.key_bytes[at];
+    fn estimate(&self) -> MemoryEstimate {
+        let mut estimate = MemoryEstimate {
+            batch_rows: self.batch_rows,
+            match_bitmap: self.match_bitmap,
+            ..MemoryEstimate::default()
+        };
+        let in_memory = || self.buffers.iter().filter(|buffer| !buffer.is_spilled());
+        for (at, buffer) in
+            self.buffers.iter().enumerate().filter(|(_, buffer)| !buffer.is_spilled())
+        {
+            estimate.rows += buffer.rows();
+            estimate.distinct += self.distinct[at].estimate();
+            estimate.key_bytes += self.key_bytes[at];
         }
-        needs.keyed = needs.rows;
-        needs.widest_bytes = widest(resident().flat_map(Pile::batches));
-        needs
+        estimate.keyed = estimate.rows;
+        estimate.widest_bytes = widest(in_memory().flat_map(PartitionBuffer::batches));
+        estimate
     }
 
     /// Spills the largest partition. False when none has anything in memory.
     pub(crate) fn make_room(&mut self) -> Result<bool, JoinError> {
-        pile::make_room(&mut self.piles, (&self.place, &mut self.held))
+        partition_buffer::make_room(&mut self.buffers, (&self.target, &mut self.charge))
     }
 
     /// Bytes of a row, about.
     pub(crate) fn row_bytes(&self) -> usize {
-        let rows: usize = self.piles.iter().map(Pile::rows).sum();
+        let rows: usize = self.buffers.iter().map(PartitionBuffer::rows).sum();
         self.bytes.div_ceil(rows.max(1))
     }
 
@@ -143,43 +154,44 @@ impl Partitions {
         mut self,
         room: usize,
         mut reserve: Reservation,
-    ) -> Result<Parted, JoinError> {
+    ) -> Result<PartitionedBuildSide, JoinError> {
         let room = room.saturating_sub(reserve.bytes());
-        for pile in self.piles.iter_mut().filter(|pile| pile.is_spilled()) {
-            pile.spill(&self.place, &mut self.held)?;
+        for buffer in self.buffers.iter_mut().filter(|buffer| buffer.is_spilled()) {
+            buffer.spill(&self.target, &mut self.charge)?;
         }
         loop {
-            let needs = self.needs();
-            let short = match self.held.memory.grow(needs.bytes() + room) {
-                Ok(()) if needs.rows <= ROWS_MAX => break,
+            let estimate = self.estimate();
+            let short = match self.charge.memory.grow(estimate.bytes() + room) {
+                Ok(()) if estimate.rows <= ROWS_MAX => break,
                 Ok(()) => {
-                    self.held.memory.shrink(needs.bytes() + room);
+                    self.charge.memory.shrink(estimate.bytes() + room);
                     None
                 }
                 Err(short) => Some(short),
             };
-            let resident = self.piles.iter_mut().filter(|pile| !pile.is_spilled());
-            match resident.max_by_key(|pile| pile.bytes()).filter(|pile| pile.rows() > 0) {
-                Some(pile) => pile.spill(&self.place, &mut self.held)?,
+            let in_memory = self.buffers.iter_mut().filter(|buffer| !buffer.is_spilled());
+            match in_memory.max_by_key(|buffer| buffer.bytes()).filter(|buffer| buffer.rows() > 0) {
+                Some(buffer) => buffer.spill(&self.target, &mut self.charge)?,
                 None => return Err(self.context.short(short.expect("no rows are not too many"))),
             }
         }
-        let all: usize = self.piles.iter().map(Pile::rows).sum();
-        reserve.absorb(self.held.memory.split(room));
-        let (resident, files) = (Vec::new(), Vec::new());
-        let mut parted = Parted { resident, memory: self.held.memory, room: reserve, files };
-        for mut pile in self.piles {
-            let rows = pile.rows();
-            if pile.is_spilled() {
+        let all: usize = self.buffers.iter().map(PartitionBuffer::rows).sum();
+        reserve.absorb(self.charge.memory.split(room));
+        let (in_memory, files) = (Vec::new(), Vec::new());
+        let mut parted =
+            PartitionedBuildSide { in_memory, memory: self.charge.memory, room: reserve, files };
+        for mut buffer in self.buffers {
+            let rows = buffer.rows();
+            if buffer.is_spilled() {
                 self.context.counts.partition(self.depth);
             } else {
-                parted.resident.append(&mut pile.take_batches());
+                parted.in_memory.append(&mut buffer.take_batches());
                 parted.files.push(None);
                 continue;
             }
-            let stuck = rows * 100 > all * STUCK_PERCENT;
-            let file = pile.finish(&self.place)?;
-            parted.files.push(file.map(|build| SpilledPartition { build, stuck }));
+            let unsplittable = rows * 100 > all * STUCK_PERCENT;
+            let file = buffer.finish(&self.target)?;
+            parted.files.push(file.map(|build| SpilledPartition { build, unsplittable }));
         }
         Ok(parted)
     }

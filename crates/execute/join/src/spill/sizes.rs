@@ -2,8 +2,8 @@
 
 use arrow_array::RecordBatch;
 
-use super::router::Router;
-use crate::needs::sliced_bytes;
+use super::partitioner::Partitioner;
+use crate::memory_estimate::sliced_bytes;
 
 /// Bits of the hash that tell the partitions of a level apart, at most: enough that a side of ten
 /// times the memory is done in one level, few enough that their buffers cost little.
@@ -60,9 +60,9 @@ impl Sizes {
     }
 
     /// What a batch takes on its way into partitions: itself, its pieces, the numbers of its rows.
-    pub(crate) fn parting_bytes(&self, batch: &RecordBatch) -> usize {
+    pub(crate) fn partitioning_bytes(&self, batch: &RecordBatch) -> usize {
         let heads = self.partitions() * batch.num_columns() * COLUMN_BYTES;
-        let rows = batch.num_rows() * Router::ROUTED_BYTES;
+        let rows = batch.num_rows() * Partitioner::ROW_BYTES;
         self.writing_bytes() + 2 * (sliced_bytes(batch) + heads + rows)
     }
 

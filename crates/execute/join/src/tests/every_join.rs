@@ -22,7 +22,7 @@ use crate::*;
 #[derive(Debug)]
 struct ByIds;
 
-impl PairFilter for ByIds {
+impl ResidualPredicate for ByIds {
     fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
         let ids = |column| pairs.column(column).as_primitive::<UInt32Type>().values();
         Ok(ids(0).iter().zip(ids(1)).map(|(right, left)| wanted(*left, *right)).collect())
@@ -46,7 +46,7 @@ pub(super) struct How {
     pub(super) nulls_equal: bool,
     pub(super) null_aware: bool,
     pub(super) filtered: bool,
-    pub(super) design: Design,
+    pub(super) design: TableLayout,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
     /// Whether the table is built as one that does not fit the cache.
@@ -67,7 +67,7 @@ impl How {
             .unwrap()
             .with_null_equality(nulls)
             .with_build_side(self.build)
-            .with_design(self.design)
+            .with_table_layout(self.design)
             .with_batch_rows(self.batch_rows)
             .with_probers(self.probers);
         if self.scattered {
@@ -109,7 +109,7 @@ fn probed(table: &Arc<JoinTable>, batches: &[RecordBatch], probers: usize) -> Ve
 fn counted(table: &Arc<JoinTable>, batches: &[RecordBatch]) -> u64 {
     let mut prober = Prober::new(table.clone());
     let rows: u64 = batches.iter().map(|batch| prober.count(batch).unwrap()).sum();
-    rows + prober.end().unwrap().map_or(0, |remaining| remaining.count().unwrap())
+    rows + prober.end().unwrap().map_or(0, |final_phase| final_phase.count().unwrap())
 }
 
 /// The rows of an output, its columns checked against those of the inputs.
@@ -117,7 +117,7 @@ pub(super) fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Inpu
     let rows = output.num_rows();
     let mut at = 0;
     let mut ids = |side, input: &Input| {
-        if !how.join_type.shows(side) {
+        if !how.join_type.outputs(side) {
             return vec![None; rows];
         }
         let columns = input.id_column() + 1;
@@ -136,7 +136,7 @@ pub(super) fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Inpu
         ids.iter().collect::<Vec<_>>()
     };
     let (lefts, rights) = (ids(Side::Left, left), ids(Side::Right, right));
-    let marks = how.join_type.marks().then(|| output.column(at).as_boolean().clone());
+    let marks = how.join_type.is_mark().then(|| output.column(at).as_boolean().clone());
     let mark = |row: usize| marks.as_ref().map(|marks| marks.value(row));
     (0..rows).map(|row| (lefts[row], rights[row], mark(row))).collect()
 }
@@ -234,7 +234,7 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
 
 pub(super) fn hows() -> impl Generate<Value = How> {
     let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
-    let design = prop::sample::select(&Design::ALL[..]);
+    let design = prop::sample::select(&TableLayout::ALL[..]);
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
     let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
     (join, design, batch_rows, 1..4_usize, hash_mask).prop_map(
@@ -289,7 +289,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
     rows.extend(vec![vec![None, None]; 20]);
     rows.push(vec![Some(2), None]);
     for build in [Side::Left, Side::Right] {
-        for design in Design::ALL {
+        for design in TableLayout::ALL {
             for batch_rows in [1, 7, 49] {
                 let right = input("d8 i64", rows.clone(), batch_rows);
                 let how = How {
@@ -334,7 +334,7 @@ fn every_kind_in_every_join() {
                     nulls_equal: turn % 3 == 0,
                     null_aware: turn % 5 == 0,
                     filtered: turn % 4 == 0,
-                    design: Design::ALL[turn % Design::ALL.len()],
+                    design: TableLayout::ALL[turn % TableLayout::ALL.len()],
                     batch_rows: 5,
                     probers: 1,
                     scattered: turn % 13 < 6,
@@ -366,8 +366,8 @@ fn null_aware_joins_know_what_is_unknown() {
                 .into_iter()
                 .flat_map(|join_type| [Side::Left, Side::Right].map(|side| (join_type, side)))
             {
-                let designs = Design::ALL.map(|design| (u64::MAX, design));
-                for (hash_mask, design) in designs.into_iter().chain([(0, Design::Auto)]) {
+                let designs = TableLayout::ALL.map(|design| (u64::MAX, design));
+                for (hash_mask, design) in designs.into_iter().chain([(0, TableLayout::Auto)]) {
                     let how = How { join_type, build, hash_mask, design, ..PLAIN };
                     let how = How { null_aware: true, ..how };
                     check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
@@ -407,7 +407,7 @@ pub(super) const PLAIN: How = How {
     nulls_equal: false,
     null_aware: false,
     filtered: false,
-    design: Design::Auto,
+    design: TableLayout::Auto,
     batch_rows: 8192,
     probers: 1,
     scattered: false,

@@ -69,7 +69,7 @@ fn counted(table: &Arc<JoinTable>, probe: &[RecordBatch]) -> Result<u64, JoinErr
     for batch in probe {
         rows += prober.count(batch)?;
     }
-    Ok(rows + prober.end()?.map_or(Ok(0), Remaining::count)?)
+    Ok(rows + prober.end()?.map_or(Ok(0), FinalPhase::count)?)
 }
 
 /// Joins within a limit; `None` when it is too small.
@@ -203,10 +203,10 @@ fn by_turns(sides: &[Rows; 2], limit: usize, parts: usize) -> Option<Vec<RecordB
             prober.probe(batch)?;
             outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
         }
-        let remaining = prober.end()?.expect("it spills");
+        let final_phase = prober.end()?.expect("it spills");
         outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
         drop((prober, table));
-        let mut parts: VecDeque<_> = remaining.split(parts).into();
+        let mut parts: VecDeque<_> = final_phase.split(parts).into();
         while let Some(mut part) = parts.pop_front() {
             match part.advance()? {
                 Progress::Done => continue,
@@ -258,11 +258,11 @@ fn late(sides: &[Rows; 2], limit: usize, few: usize) -> Option<Vec<RecordBatch>>
             ended.push(prober);
         }
         for mut prober in ended {
-            let remaining = prober.end()?;
+            let final_phase = prober.end()?;
             outputs.extend(std::iter::from_fn(|| prober.next_output().transpose()).flatten());
             drop(prober);
-            if let Some(mut remaining) = remaining {
-                while let Some(output) = remaining.next_output()? {
+            if let Some(mut final_phase) = final_phase {
+                while let Some(output) = final_phase.next_output()? {
                     outputs.push(output);
                 }
             }
@@ -339,10 +339,10 @@ fn dropped_at_any_point_everything_is_given_back() {
                 }
             }
         }
-        let mut remaining = prober.end()?.expect("it spills");
+        let mut final_phase = prober.end()?.expect("it spills");
         drop(prober);
         loop {
-            match remaining.advance()? {
+            match final_phase.advance()? {
                 Progress::Done => return Ok(true),
                 _ if stops() => return Ok(false),
                 _ => {}

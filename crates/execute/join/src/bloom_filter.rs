@@ -18,15 +18,15 @@ use workahead_machine::pages::Pages;
 use workahead_walks::bloom::{Bits, Filter, Survivors};
 use workahead_walks::bucket::Table;
 
-use crate::keys::Keys;
-use crate::resident::Resident;
-use crate::{Design, JoinSpec, MemoryPool, ProbeMetrics, Reservation};
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::keys::NormalizedKeys;
+use crate::{JoinSpec, MemoryPool, ProbeMetrics, Reservation, TableLayout};
 
 /// Of a hundred keys, how many may hit for a filter to pay: where the table is beyond the
 /// last-level cache, and where it is nearer and a lookup costs less (`benches/designs.rs` of
 /// `operators`: even at 40 and at 20 to 25).
-const FAR_HITS_MOST: usize = 30;
-const NEAR_HITS_MOST: usize = 15;
+const FAR_HITS_MAX: usize = 30;
+const NEAR_HITS_MAX: usize = 15;
 /// Of a hundred keys, how many more may survive before batches go without: false positives, and
 /// some patience.
 const SURVIVORS_MORE: usize = 10;
@@ -38,7 +38,7 @@ const PRICE: usize = 4;
 const SEEN_LEAST: usize = 1 << 15;
 
 /// What all probers of a table know.
-pub(crate) struct Filtering {
+pub(crate) struct SharedBloomFilter {
     filter: OnceLock<(Filter, Reservation)>,
     /// Somebody makes it, or has found that there is no memory for it.
     claimed: AtomicBool,
@@ -48,13 +48,13 @@ pub(crate) struct Filtering {
     keys: usize,
     bits: Bits,
     /// Of a hundred keys.
-    hits_most: usize,
+    hits_max: usize,
     forced: bool,
 }
 
 /// What a prober knows.
 #[derive(Default)]
-pub(crate) struct Sifting {
+pub(crate) struct ProberBloomFilter {
     survivors: Survivors,
     /// Batches to come that go without.
     without: u32,
@@ -62,23 +62,28 @@ pub(crate) struct Sifting {
     before: Option<(usize, u64)>,
 }
 
-impl Sifting {
+impl ProberBloomFilter {
     /// Drops keys of a batch that are not in the table, if that pays.
-    pub(crate) fn sift(&mut self, table: &Resident, keys: &mut Keys, metrics: &mut ProbeMetrics) {
-        let (Some(filtering), Some(buckets)) = (&table.filtering, table.inside.table.buckets())
+    pub(crate) fn sift(
+        &mut self,
+        table: &InMemoryBuildSide,
+        keys: &mut NormalizedKeys,
+        metrics: &mut ProbeMetrics,
+    ) {
+        let (Some(bloom_filter), Some(buckets)) = (&table.bloom_filter, table.data.table.buckets())
         else {
             return;
         };
         if let Some((seen, matched)) = self.before.take() {
-            filtering.note(seen, (metrics.matched_rows - matched) as usize);
+            bloom_filter.note(seen, (metrics.matched_rows - matched) as usize);
         }
-        let tested = keys.words().len();
-        match filtering.filter(buckets, &table.memory) {
+        let tested = keys.values().len();
+        match bloom_filter.filter(buckets, &table.memory) {
             Some(filter) if self.without == 0 => {
-                metrics.sifted_rows += tested as u64;
+                metrics.bloom_tested_rows += tested as u64;
                 keys.sift(filter, &mut self.survivors);
-                let most = tested * (filtering.hits_most + SURVIVORS_MORE);
-                if !filtering.forced && keys.words().len() * 100 > most {
+                let most = tested * (bloom_filter.hits_max + SURVIVORS_MORE);
+                if !bloom_filter.forced && keys.values().len() * 100 > most {
                     self.without = BATCHES_WITHOUT;
                 }
             }
@@ -90,12 +95,12 @@ impl Sifting {
     }
 }
 
-impl Filtering {
+impl SharedBloomFilter {
     /// `None` where there never is one: a filter of pairs decides what hits, or another design was
     /// asked for.
     pub(crate) fn of(spec: &JoinSpec, table: &Table) -> Option<Self> {
         let caches = spec.caches;
-        let hits_most = Self::hits_most(spec, table.bytes())?;
+        let hits_max = Self::hits_max(spec, table.bytes())?;
         let near = Filter::bytes_for(table.len(), Bits::Sixteen) <= caches.l2_bytes / 2;
         Some(Self {
             filter: OnceLock::new(),
@@ -104,21 +109,21 @@ impl Filtering {
             hits: AtomicUsize::new(0),
             keys: table.len(),
             bits: if near { Bits::Sixteen } else { Bits::Eight },
-            hits_most,
-            forced: spec.design == Design::Bloom,
+            hits_max,
+            forced: spec.table_layout == TableLayout::Bloom,
         })
     }
 
     /// Of a hundred keys, how many may hit for a filter to pay before a table of so many bytes.
     /// `None` where there never is one.
-    pub(crate) fn hits_most(spec: &JoinSpec, table_bytes: usize) -> Option<usize> {
-        match spec.design {
-            Design::Auto if spec.filter.is_some() => return None,
-            Design::Auto | Design::Bloom => {}
-            Design::Buckets | Design::Dense => return None,
+    pub(crate) fn hits_max(spec: &JoinSpec, table_bytes: usize) -> Option<usize> {
+        match spec.table_layout {
+            TableLayout::Auto if spec.filter.is_some() => return None,
+            TableLayout::Auto | TableLayout::Bloom => {}
+            TableLayout::Buckets | TableLayout::Dense => return None,
         }
         let far = table_bytes > spec.caches.llc_bytes;
-        Some(if far { FAR_HITS_MOST } else { NEAR_HITS_MOST })
+        Some(if far { FAR_HITS_MAX } else { NEAR_HITS_MAX })
     }
 
     /// Takes note of keys that were looked up without the filter.
@@ -134,7 +139,7 @@ impl Filtering {
         self.forced
             || (seen >= SEEN_LEAST
                 && missed >= self.keys / PRICE
-                && hits <= seen / 100 * self.hits_most)
+                && hits <= seen / 100 * self.hits_max)
     }
 
     /// The filter, made now if it is due; other probers do not wait for it.

@@ -15,12 +15,12 @@ use workahead_walks::direct;
 use workahead_walks::direct::shared::{Share, Shared};
 use workahead_walks::walk::{Row, Sink};
 
-use super::{Filled, Filling, Piece, Source, Values, on_threads};
+use super::{BuildOptions, BuiltTable, KeyedRows, Piece, Values, on_threads};
 use crate::JoinError;
-use crate::entries::Entries;
-use crate::groups::Repeats;
-use crate::inline::Inline;
-use crate::keys::Mapping;
+use crate::duplicates::Repeats;
+use crate::hash_table::HashTable;
+use crate::keys::KeyEncoding;
+use crate::table_payload::TablePayload;
 
 /// The words of the build side, both ends included. Signed ones may go through zero.
 #[derive(Debug, Clone, Copy)]
@@ -32,37 +32,38 @@ pub(crate) struct Span {
 
 /// Rows on their way into a table.
 struct Dense<'a> {
-    source: &'a Source<'a>,
+    source: &'a KeyedRows<'a>,
     pieces: Vec<Piece>,
     threads: usize,
-    mapping: &'a Mapping,
+    encoding: &'a KeyEncoding,
 }
 
-impl Source<'_> {
+impl KeyedRows<'_> {
     /// A table of all keys, which lie in a span.
-    pub(crate) fn fill_dense(
+    pub(crate) fn build_dense(
         &self,
-        how: &Filling<'_>,
+        how: &BuildOptions<'_>,
         span: Span,
-        mapping: &Mapping,
-    ) -> Result<Filled, JoinError> {
+        encoding: &KeyEncoding,
+    ) -> Result<BuiltTable, JoinError> {
         let range = (span.lowest, span.lowest.wrapping_add(span.width));
         let mut table = direct::Table::for_range_by(how.threads, range, how.pages)?;
-        let dense = Dense { source: self, pieces: self.pieces(how), threads: how.threads, mapping };
-        if let Some(column) = self.inline_column(how) {
+        let dense =
+            Dense { source: self, pieces: self.pieces(how), threads: how.threads, encoding };
+        if let Some(column) = self.payload_column(how) {
             if dense.put(&mut table, Values::Column(column))? {
-                let inline = Inline::of(self.batches[0].column(column).data_type());
-                return Ok(Filled::Inline(Entries::Dense(table), inline));
+                let payload = TablePayload::of(self.batches[0].column(column).data_type());
+                return Ok(BuiltTable::Payload(HashTable::Dense(table), payload));
             }
             table.clear(how.threads);
         } else if how.threads > 1 && self.seems_unique(how) {
             if dense.put(&mut table, Values::Rows)? {
-                return Ok(Filled::Grouped(Entries::Dense(table), Repeats::of(self.rows)));
+                return Ok(BuiltTable::Rows(HashTable::Dense(table), Repeats::of(self.rows)));
             }
             table.clear(how.threads);
         }
         let repeats = dense.group(&mut table)?;
-        Ok(Filled::Grouped(Entries::Dense(table), repeats))
+        Ok(BuiltTable::Rows(HashTable::Dense(table), repeats))
     }
 }
 
@@ -76,10 +77,10 @@ impl Dense<'_> {
                 let going = !repeats.load(Ordering::Relaxed);
                 going.then(|| self.pieces.get(next.fetch_add(1, Ordering::Relaxed))).flatten()
             });
-            self.source.fold(free, self.mapping, (), |(), piece, words| {
+            self.source.fold(free, self.encoding, (), |(), piece, words| {
                 let put = match values {
                     Values::Column(column) => {
-                        Inline::put_dense(&self.source.values(column, piece), words, shared)
+                        TablePayload::put_dense(&self.source.values(column, piece), words, shared)
                     }
                     Values::Rows => {
                         let rows = piece.first..piece.first + words.len() as Row;
@@ -122,7 +123,7 @@ impl Dense<'_> {
         repeats: &mut impl Sink<Row>,
     ) -> Result<(), JoinError> {
         let mut grouping = table.grouping(share);
-        self.source.fold(&self.pieces, self.mapping, (), |(), piece, words| {
+        self.source.fold(&self.pieces, self.encoding, (), |(), piece, words| {
             grouping.add(words, piece.first, repeats);
             Ok(())
         })

@@ -13,26 +13,26 @@
 //! survivor is known by its absence from them: where hits keep the probe's order, it is put in its
 //! place between two others, though its pairs may have spanned several chunks.
 
-mod alone;
 mod expand;
-mod pairs;
-mod sieve;
+mod matches;
+mod residual_predicate;
+mod unmatched;
 mod vector;
 
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
 
-use crate::filtering::Sifting;
-use crate::flags::OwnFlags;
-use crate::groups::group;
-use crate::join_type::Alone;
-use crate::keys::Keys;
+use crate::bloom_filter::ProberBloomFilter;
+use crate::duplicates::duplicate_list;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
+use crate::keys::NormalizedKeys;
 use crate::lookup::{Hit, Lookup, VECTOR};
-use crate::resident::Resident;
+use crate::match_bitmap::MatchBitmap;
 use crate::{JoinError, ProbeMetrics, TouchedLines};
 
-pub(crate) use pairs::Pairs;
+pub(crate) use matches::Matches;
 
 /// Hits that are worth being filtered and expanded. With those of another vector they are 24 KiB,
 /// which stay in L1 until they are expanded.
@@ -43,20 +43,20 @@ const FEW_HIT: usize = 2;
 /// Lookups of a batch whose lines are sampled: few, so that it costs nothing.
 const LINES_SAMPLED: usize = 64;
 /// Whether pairs are looked at before they come out.
-const SIEVED: bool = true;
+const UNPROVEN: bool = true;
 const PROVEN: bool = false;
 
 /// Pairs the rows of one batch after the other.
-pub(crate) struct Pairing {
+pub(crate) struct MatchGenerator {
     pub(crate) batch: Option<RecordBatch>,
     lookup: Lookup,
     drained: bool,
     /// All pairs are known, and what follows from that.
-    settled: bool,
+    matches_complete: bool,
     /// Everything is in `out`, or was.
     done: bool,
-    keys: Keys,
-    sifting: Sifting,
+    keys: NormalizedKeys,
+    bloom_filter: ProberBloomFilter,
     hits: Vec<Hit>,
     /// Whether few keys of the batch before hit, and the rows that had matched before this one.
     few_hit: bool,
@@ -65,62 +65,66 @@ pub(crate) struct Pairing {
     next_hit: usize,
     rows_done: u32,
     /// Pairs on their way, and how many of them are merged.
-    found: Pairs,
+    found: Matches,
     merged: usize,
     /// The first probe row that was neither put out nor passed over.
     next_row: usize,
     /// Probe rows with a match, where that must be known.
-    pub(crate) matched: OwnFlags,
+    pub(crate) matched: MatchBitmap,
     /// What comes out next.
-    pub(crate) out: Pairs,
+    pub(crate) out: Matches,
     pub(crate) metrics: ProbeMetrics,
 }
 
-impl Pairing {
+impl MatchGenerator {
     pub(crate) fn new() -> Self {
         Self {
             batch: None,
             lookup: Lookup::default(),
             drained: true,
-            settled: true,
+            matches_complete: true,
             done: true,
-            keys: Keys::default(),
-            sifting: Sifting::default(),
+            keys: NormalizedKeys::default(),
+            bloom_filter: ProberBloomFilter::default(),
             hits: Vec::with_capacity(HITS_ENOUGH + VECTOR),
             few_hit: false,
             matched_before: 0,
             next_hit: 0,
             rows_done: 0,
-            found: Pairs::default(),
+            found: Matches::default(),
             merged: 0,
             next_row: 0,
-            matched: OwnFlags::default(),
-            out: Pairs::default(),
+            matched: MatchBitmap::default(),
+            out: Matches::default(),
             metrics: ProbeMetrics::default(),
         }
     }
 
     /// Starts a batch.
-    pub(crate) fn start(&mut self, table: &Resident, batch: RecordBatch) -> Result<(), JoinError> {
+    pub(crate) fn start(
+        &mut self,
+        table: &InMemoryBuildSide,
+        batch: RecordBatch,
+    ) -> Result<(), JoinError> {
         assert!(self.batch.is_none(), "the batch before has output left");
         assert!(u32::try_from(batch.num_rows()).is_ok(), "a batch has at most 2³² rows");
         let start = Instant::now();
         // Of the batch before, whose keys are still here.
         let hits = (self.metrics.matched_rows - self.matched_before) as usize;
-        self.few_hit = hits * FEW_HIT < self.keys.words().len();
+        self.few_hit = hits * FEW_HIT < self.keys.values().len();
         self.matched_before = self.metrics.matched_rows;
         let side = table.build_side().other();
-        table.spec.keys(side).read(&table.inside.mapping, &batch, &mut self.keys)?;
-        self.sifting.sift(table, &mut self.keys, &mut self.metrics);
-        let sampled = self.keys.words().iter().take(LINES_SAMPLED);
-        let lines = sampled.map(|word| table.inside.table.line(*word));
+        table.spec.keys(side).read(&table.data.encoding, &batch, &mut self.keys)?;
+        self.bloom_filter.sift(table, &mut self.keys, &mut self.metrics);
+        let sampled = self.keys.values().iter().take(LINES_SAMPLED);
+        let lines = sampled.map(|word| table.data.table.line(*word));
         self.metrics.lines = self.metrics.lines.plus(TouchedLines::of(lines));
-        self.lookup.start(self.keys.words().len());
-        (self.drained, self.settled, self.done) = (false, false, false);
+        self.lookup.start(self.keys.values().len());
+        (self.drained, self.matches_complete, self.done) = (false, false, false);
         self.hits.clear();
         self.found.clear();
         (self.next_hit, self.rows_done, self.merged, self.next_row) = (0, 0, 0, 0);
-        if self.flags_rows(table) {
+        if self.tracks_probe_rows(table) {
             self.matched.reset(batch.num_rows());
         }
         self.metrics.lookup_time += start.elapsed();
@@ -129,30 +133,32 @@ impl Pairing {
     }
 
     /// Whether probe rows without a match are put between others.
-    fn merges(table: &Resident) -> bool {
-        table.emits.pairs && table.emits.probe == Alone::Unmatched
+    fn interleaves_unmatched(table: &InMemoryBuildSide) -> bool {
+        table.output_rules.matches && table.output_rules.probe == SideOutput::Unmatched
     }
 
     /// Whether it must be known of each probe row if it has a match.
-    fn flags_rows(&self, table: &Resident) -> bool {
-        table.sieves() || (table.emits.probe != Alone::Never && !Self::merges(table))
+    fn tracks_probe_rows(&self, table: &InMemoryBuildSide) -> bool {
+        table.has_residual_predicate()
+            || (table.output_rules.probe != SideOutput::Never
+                && !Self::interleaves_unmatched(table))
     }
 
     /// Fills `out` up to a whole output batch. False when the probe batch is finished and there is
     /// nothing.
-    pub(crate) fn fill(&mut self, table: &Resident) -> Result<bool, JoinError> {
+    pub(crate) fn fill(&mut self, table: &InMemoryBuildSide) -> Result<bool, JoinError> {
         self.out.clear();
         let room = table.spec.batch_rows;
         // What is left of a chunk that was sieved is not worth another one.
-        let enough = if table.sieves() { room.div_ceil(2) } else { room };
+        let enough = if table.has_residual_predicate() { room.div_ceil(2) } else { room };
         while !self.done && self.out.len() < enough {
             let start = Instant::now();
-            if Self::merges(table) && self.merged < self.found.len() {
+            if Self::interleaves_unmatched(table) && self.merged < self.found.len() {
                 self.merge(room);
             } else if self.next_hit < self.hits.len() {
                 self.pair(table)?;
             } else if !self.drained {
-                if !self.match_vector(table) && !self.pair_vector(table, room) {
+                if !self.match_vector(table) && !self.generate_vector(table, room) {
                     self.drive(table);
                 }
                 self.metrics.lookup_time += start.elapsed();
@@ -170,9 +176,9 @@ impl Pairing {
     }
 
     /// Counts what comes out of the batch, without making it.
-    pub(crate) fn count(&mut self, table: &Resident) -> Result<u64, JoinError> {
+    pub(crate) fn count(&mut self, table: &InMemoryBuildSide) -> Result<u64, JoinError> {
         let mut rows = 0;
-        if table.sieves() || table.spec.null_aware {
+        if table.has_residual_predicate() || table.spec.null_aware {
             while self.fill(table)? {
                 rows += self.out.len() as u64;
             }
@@ -182,25 +188,26 @@ impl Pairing {
             while !self.drained {
                 if let Some(hits) = self.count_vector(table) {
                     matched += hits;
-                    rows += if table.emits.pairs { hits } else { 0 };
+                    rows += if table.output_rules.matches { hits } else { 0 };
                     continue;
                 }
                 self.drive(table);
                 let found = &self.hits;
                 matched += found.len() as u64;
-                if table.inside.inline.is_some() {
+                if table.data.payload.is_some() {
                     rows += found.len() as u64;
-                } else if table.emits.pairs {
-                    rows += found.iter().map(|hit| u64::from(group(hit.value).0)).sum::<u64>();
+                } else if table.output_rules.matches {
+                    rows +=
+                        found.iter().map(|hit| u64::from(duplicate_list(hit.value).0)).sum::<u64>();
                 }
             }
             let all = self.batch.take().map_or(0, |batch| batch.num_rows() as u64);
             self.keys.give_back();
-            rows += match table.emits.probe {
-                Alone::Never | Alone::Noted => 0,
-                Alone::Matched => matched,
-                Alone::Unmatched => all - matched,
-                Alone::Marked => all,
+            rows += match table.output_rules.probe {
+                SideOutput::Never | SideOutput::Tracked => 0,
+                SideOutput::Matched => matched,
+                SideOutput::Unmatched => all - matched,
+                SideOutput::Marked => all,
             };
             self.metrics.lookup_time += start.elapsed();
         }
@@ -209,24 +216,24 @@ impl Pairing {
     }
 
     /// Looks further keys up, and notes what a hit proves.
-    fn drive(&mut self, table: &Resident) {
+    fn drive(&mut self, table: &InMemoryBuildSide) {
         self.hits.clear();
         self.next_hit = 0;
         // What follows has its price for each round: where few keys hit, several rounds make one.
         self.drained = false;
         while !self.drained && self.hits.len() < HITS_ENOUGH {
-            self.lookup.hits(&table.inside.table, self.keys.words(), &mut self.hits);
+            self.lookup.hits(&table.data.table, self.keys.values(), &mut self.hits);
             self.drained = self.lookup.is_drained();
         }
-        if table.inside.store.is_some() && !table.inside.collides {
+        if table.data.store.is_some() && !table.data.collides {
             self.verify(table);
         }
-        if !table.sieves() {
+        if !table.has_residual_predicate() {
             self.metrics.matched_rows += self.hits.len() as u64;
-            if let Some(flags) = &table.flags {
+            if let Some(flags) = &table.match_bitmap {
                 self.hits.iter().for_each(|hit| flags.set(table.bit(hit.value)));
             }
-            if self.flags_rows(table) {
+            if self.tracks_probe_rows(table) {
                 let Self { hits, keys, matched, .. } = self;
                 hits.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
             }
@@ -234,14 +241,15 @@ impl Pairing {
     }
 
     /// Pairs the rows of hits.
-    fn pair(&mut self, table: &Resident) -> Result<(), JoinError> {
-        let (pairs, sieves) = (table.emits.pairs, table.sieves());
-        if !pairs && !sieves {
+    fn pair(&mut self, table: &InMemoryBuildSide) -> Result<(), JoinError> {
+        let (pairs, has_residual_predicate) =
+            (table.output_rules.matches, table.has_residual_predicate());
+        if !pairs && !has_residual_predicate {
             self.next_hit = self.hits.len();
             return Ok(());
         }
         let room = table.spec.batch_rows;
-        if !sieves && !Self::merges(table) {
+        if !has_residual_predicate && !Self::interleaves_unmatched(table) {
             let mut out = std::mem::take(&mut self.out);
             self.expand::<PROVEN>(table, &mut out, room);
             self.out = out;
@@ -250,16 +258,16 @@ impl Pairing {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         self.merged = 0;
-        let room = if Self::merges(table) { room } else { room - self.out.len() };
-        if sieves {
-            self.expand::<SIEVED>(table, &mut found, room);
-            self.sieve(table, &mut found)?;
+        let room = if Self::interleaves_unmatched(table) { room } else { room - self.out.len() };
+        if has_residual_predicate {
+            self.expand::<UNPROVEN>(table, &mut found, room);
+            self.apply_residual_predicate(table, &mut found)?;
         } else {
             self.expand::<PROVEN>(table, &mut found, room);
         }
         if !pairs {
             found.clear();
-        } else if !Self::merges(table) {
+        } else if !Self::interleaves_unmatched(table) {
             self.out.append(&mut found);
         }
         self.found = found;

@@ -13,18 +13,18 @@ use workahead_walks::bucket::{Load, Parts, Table};
 use workahead_walks::walk::Row;
 
 use crate::chunks::Chunks;
-use crate::context::Facts;
+use crate::context::NullAwareState;
 use crate::decision::Decision;
 use crate::distinct::Distinct;
-use crate::fill::{Filled, Filling, PIECE_ROWS, Source, Span};
-use crate::inline::Inline;
-use crate::join_type::Alone;
-use crate::keys::store::{KeyStore, Parts as KeyParts};
-use crate::keys::{Keys, MappingKind, Packing, Range};
-use crate::layout;
-use crate::memory::{Charged, Held};
-use crate::needs::{Needs, WORD_BYTES, widest};
-use crate::resident::{Inside, Resident, Rows};
+use crate::in_memory_build_side::{BuildData, BuildRowCounts, InMemoryBuildSide};
+use crate::join_type::SideOutput;
+use crate::keys::store::{FullKeys, KeyStore};
+use crate::keys::{EncodingKind, NormalizedKeys, Packing, Range};
+use crate::memory::{ChargedBatches, ChargedBuffers};
+use crate::memory_estimate::{MemoryEstimate, WORD_BYTES, widest};
+use crate::output_columns::ColumnSource;
+use crate::table_build::{BuildOptions, BuiltTable, KeyedRows, PIECE_ROWS, Span};
+use crate::table_payload::TablePayload;
 use crate::{JoinError, JoinSpec, MemoryError, Reservation};
 
 /// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
@@ -40,21 +40,21 @@ pub(crate) struct Builder {
     /// Rows with a key.
     keyed: Vec<RecordBatch>,
     /// Rows whose key matches nothing, and of them those with a null; only if they may come out.
-    impossible: Vec<RecordBatch>,
+    unmatchable: Vec<RecordBatch>,
     null: Vec<RecordBatch>,
-    rows: Rows,
+    rows: BuildRowCounts,
     distinct: Distinct,
-    keys: Keys,
+    keys: NormalizedKeys,
     ranges: Vec<Range>,
     /// Words and keys that are not read again: their form is too dear.
-    kept: Vec<(Vec<u64>, KeyParts)>,
+    kept: Vec<(Vec<u64>, FullKeys)>,
     /// Bytes of `kept`.
     kept_bytes: usize,
     /// Rows of the longest batch.
     batch_rows: usize,
     /// What the batches are charged with, and `kept`.
     memory: Reservation,
-    charged: Charged,
+    charged: ChargedBuffers,
     batch_bytes: usize,
 }
 
@@ -65,17 +65,17 @@ impl Builder {
         Self {
             spec,
             keyed: Vec::new(),
-            impossible: Vec::new(),
+            unmatchable: Vec::new(),
             null: Vec::new(),
-            rows: Rows::default(),
+            rows: BuildRowCounts::default(),
             distinct: Distinct::new(),
-            keys: Keys::default(),
+            keys: NormalizedKeys::default(),
             ranges,
             kept: Vec::new(),
             kept_bytes: 0,
             batch_rows: 0,
             memory,
-            charged: Charged::default(),
+            charged: ChargedBuffers::default(),
             batch_bytes: 0,
         }
     }
@@ -107,10 +107,10 @@ impl Builder {
         }
         self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.read_keys(&batch)?;
-        self.distinct.add(self.keys.words());
+        self.distinct.add(self.keys.values());
         self.widen();
         self.split(batch)?;
-        if self.keys.parts.width > 0 {
+        if self.keys.full_keys.width > 0 {
             let (words, parts) = self.keys.take();
             self.kept_bytes += words.capacity() * WORD_BYTES + parts.bytes();
             self.kept.push((words, parts));
@@ -121,11 +121,11 @@ impl Builder {
     /// Widens the range of keys that are words, until it is too wide to matter.
     fn widen(&mut self) {
         let reader = self.spec.keys(self.spec.build_side);
-        let identity = matches!(reader.fixed_mapping(), Some(MappingKind::Identity));
+        let identity = matches!(reader.fixed_encoding(), Some(EncodingKind::Identity));
         if let (true, [range]) = (identity, &mut self.ranges[..])
             && range.span() <= WIDEST
         {
-            range.widen(self.keys.words().iter().copied());
+            range.widen(self.keys.values().iter().copied());
         }
     }
 
@@ -133,16 +133,18 @@ impl Builder {
     pub(crate) fn decide(&self) -> Decision {
         let kind = self.kind();
         let span = match (&kind, &self.ranges[..]) {
-            (MappingKind::Identity, [range]) => {
+            (EncodingKind::Identity, [range]) => {
                 Some(Span { lowest: range.lowest(), width: range.span() })
             }
-            (MappingKind::Packed(packing), _) => Some(Span { lowest: 0, width: packing.highest() }),
+            (EncodingKind::Packed(packing), _) => {
+                Some(Span { lowest: 0, width: packing.highest() })
+            }
             _ => None,
         };
         let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
-        let entries = Needs { keyed, distinct, ..Needs::default() }.entries();
-        let design = self.spec.designed(entries, span.map(|span| span.width));
-        Decision { kind, span, keyed, distinct, entries, design, spreads: false }
+        let entries = MemoryEstimate { keyed, distinct, ..MemoryEstimate::default() }.entries();
+        let layout = self.spec.choose_table_layout(entries, span.map(|span| span.width));
+        Decision { kind, span, keyed, distinct, entries, layout, partitioned: false }
     }
 
     /// Charges what the batches really take.
@@ -151,16 +153,16 @@ impl Builder {
     }
 
     fn keeps_keys(&self) -> bool {
-        let mapping = self.spec.keys(self.spec.build_side).fixed_mapping();
-        matches!(mapping, Some(MappingKind::Hashed))
+        let encoding = self.spec.keys(self.spec.build_side).fixed_encoding();
+        matches!(encoding, Some(EncodingKind::Hashed))
     }
 
     fn read_keys(&mut self, batch: &RecordBatch) -> Result<(), JoinError> {
         let reader = self.spec.keys(self.spec.build_side);
-        match reader.fixed_mapping() {
+        match reader.fixed_encoding() {
             Some(kind) => {
-                let mapping = self.spec.mapping(kind);
-                reader.read(&mapping, batch, &mut self.keys)?;
+                let encoding = self.spec.encoding(kind);
+                reader.read(&encoding, batch, &mut self.keys)?;
             }
             None => reader.measure(batch, &mut self.keys, &mut self.ranges)?,
         }
@@ -169,7 +171,7 @@ impl Builder {
 
     /// Keeps the rows that can match, and those that may come out alone.
     fn split(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
-        self.rows.seen += batch.num_rows();
+        self.rows.input += batch.num_rows();
         let Some(rows) = self.keys.rows() else {
             self.rows.keyed += batch.num_rows();
             self.keyed.push(batch);
@@ -184,13 +186,13 @@ impl Builder {
             Some(nulls) if self.spec.null_aware => !nulls.inner(),
             _ => BooleanBuffer::new_unset(batch.num_rows()),
         };
-        self.rows.saw_null |= null.count_set_bits() > 0;
-        let impossible = &!&keyed & &!&null;
-        let emits = self.spec.emits();
-        let comes_out = matches!(emits.build, Alone::Unmatched | Alone::Marked);
+        self.rows.has_null |= null.count_set_bits() > 0;
+        let unmatchable = &!&keyed & &!&null;
+        let output_rules = self.spec.output_rules();
+        let comes_out = matches!(output_rules.build, SideOutput::Unmatched | SideOutput::Marked);
         let parts = [
             (keyed, &mut self.keyed, &mut self.rows.keyed, true),
-            (impossible, &mut self.impossible, &mut self.rows.impossible, comes_out),
+            (unmatchable, &mut self.unmatchable, &mut self.rows.unmatchable, comes_out),
             (null, &mut self.null, &mut self.rows.null, comes_out),
         ];
         for (wanted, batches, rows, kept) in parts {
@@ -205,37 +207,37 @@ impl Builder {
     }
 
     /// The batches, and what they are charged with.
-    pub(crate) fn into_batches(self) -> (Vec<RecordBatch>, Held) {
-        let Self { keyed, impossible, null, mut memory, charged, batch_bytes, .. } = self;
+    pub(crate) fn into_batches(self) -> (Vec<RecordBatch>, ChargedBatches) {
+        let Self { keyed, unmatchable, null, mut memory, charged, batch_bytes, .. } = self;
         memory.shrink(memory.bytes().saturating_sub(batch_bytes));
-        let batches = keyed.into_iter().chain(impossible).chain(null).collect();
-        (batches, Held { memory, charged })
+        let batches = keyed.into_iter().chain(unmatchable).chain(null).collect();
+        (batches, ChargedBatches { memory, charged })
     }
 
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> BuildRowCounts {
         self.rows
     }
 
-    fn kind(&self) -> MappingKind {
-        let fixed = self.spec.keys(self.spec.build_side).fixed_mapping();
+    fn kind(&self) -> EncodingKind {
+        let fixed = self.spec.keys(self.spec.build_side).fixed_encoding();
         fixed
-            .or_else(|| Packing::of(&self.ranges).map(MappingKind::Packed))
-            .unwrap_or(MappingKind::Hashed)
+            .or_else(|| Packing::of(&self.ranges).map(EncodingKind::Packed))
+            .unwrap_or(EncodingKind::Hashed)
     }
 
     fn batches(&self) -> impl Iterator<Item = &RecordBatch> {
-        self.keyed.iter().chain(&self.impossible).chain(&self.null)
+        self.keyed.iter().chain(&self.unmatchable).chain(&self.null)
     }
 
     /// The bytes that [`finish`](Self::finish) takes beyond those that are charged.
-    pub(crate) fn needs(&self, decision: &Decision) -> usize {
+    pub(crate) fn estimate(&self, decision: &Decision) -> usize {
         let key_bytes = match decision.kind {
-            MappingKind::Hashed if self.kept.is_empty() => {
+            EncodingKind::Hashed if self.kept.is_empty() => {
                 self.rows.keyed * self.ranges.len() * WORD_BYTES
             }
             _ => self.kept_bytes.saturating_sub(self.rows.keyed * WORD_BYTES),
         };
-        let needs = Needs {
+        let estimate = MemoryEstimate {
             keyed: decision.keyed,
             rows: self.rows.all(),
             distinct: decision.distinct,
@@ -243,20 +245,19 @@ impl Builder {
             widest_bytes: widest(self.batches()),
             table_bytes: decision.dense_bytes().unwrap_or(0),
             batch_rows: self.batch_rows,
-            flags: self.spec.emits().build != Alone::Never,
+            match_bitmap: self.spec.output_rules().build != SideOutput::Never,
         };
-        needs.bytes().saturating_sub(self.kept_bytes)
+        estimate.bytes().saturating_sub(self.kept_bytes)
     }
 
     /// Bytes that a part of the table should have: it is filled while the rows for it stream past.
-    fn part_bytes(&self) -> usize {
+    fn partition_bytes(&self) -> usize {
         self.spec.caches.l2_bytes / 4
     }
 
-    /// Charges what [`finish`](Self::finish) takes beyond what it [`needs`](Self::needs) where rows
-    /// are spread over parts or threads, if that pays (where the table does not stay in cache) and
-    /// there is room.
-    pub(crate) fn reserve_spreading(&mut self, decision: &mut Decision) {
+    /// Charges what a partitioned build takes beyond the [estimate](Self::estimate), if one pays
+    /// (the table does not stay in cache) and memory is left.
+    pub(crate) fn reserve_partitioned_build(&mut self, decision: &mut Decision) {
         let repeats = decision.keyed * size_of::<(Row, Row)>();
         let (table, bytes) = match decision.dense_bytes() {
             // Threads do not know how many of them they will have: what they grow is charged too.
@@ -266,7 +267,7 @@ impl Builder {
                 (table, repeats + Parts::scattered_bytes(decision.keyed))
             }
         };
-        decision.spreads = table.is_some_and(|table| table > self.spec.caches.l2_bytes)
+        decision.partitioned = table.is_some_and(|table| table > self.spec.caches.l2_bytes)
             && self.reserve(bytes).is_ok();
     }
 
@@ -294,75 +295,86 @@ impl Builder {
     pub(crate) fn finish(
         mut self,
         decision: Decision,
-        facts: Arc<Facts>,
-    ) -> Result<Resident, JoinError> {
+        null_aware_state: Arc<NullAwareState>,
+    ) -> Result<InMemoryBuildSide, JoinError> {
         let side = self.spec.build_side;
-        let mut mapping = self.spec.mapping(decision.kind.clone());
+        let mut encoding = self.spec.encoding(decision.kind.clone());
         let reader = self.spec.keys(side);
-        let mut source = Source { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
+        let mut source =
+            KeyedRows { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
         let mut store = None;
-        if mapping.is_hashed() {
+        if encoding.is_hashed() {
             if self.kept.is_empty() {
-                self.kept = source.read_all(&mapping)?;
+                self.kept = source.read_all(&encoding)?;
             }
             let (words, parts) = std::mem::take(&mut self.kept).into_iter().unzip();
             store = Some(KeyStore::new(parts, &self.spec.pages)?);
             source.kept = Some(words);
         }
-        let column = Inline::column(&self.spec).filter(|_| store.is_none());
-        let how = Filling {
+        let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
+        let how = BuildOptions {
             entries: decision.entries,
-            threads: if decision.spreads { self.spec.probers } else { 1 },
+            threads: if decision.partitioned { self.spec.probers } else { 1 },
             pages: &self.spec.pages,
-            part_bytes: decision.spreads.then(|| self.part_bytes()),
+            partition_bytes: decision.partitioned.then(|| self.partition_bytes()),
             piece_rows: PIECE_ROWS,
-            inline: column,
+            payload: column,
         };
         let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
         let filled = match decision.dense_span() {
-            Some(span) => source.fill_dense(&how, span, &mapping)?,
-            None => source.fill(&how, &mut mapping)?,
+            Some(span) => source.build_dense(&how, span, &encoding)?,
+            None => source.fill(&how, &mut encoding)?,
         };
         drop(source);
         let mut batches = self.keyed;
-        batches.append(&mut self.impossible);
+        batches.append(&mut self.unmatchable);
         batches.append(&mut self.null);
-        let (mut table, groups, inline, collides) = match filled {
-            Filled::Inline(table, inline) => {
-                (table, self.spec.pages.zeroed(0)?, Some(inline), false)
+        let (mut table, duplicate_lists, payload, collides) = match filled {
+            BuiltTable::Payload(table, payload) => {
+                (table, self.spec.pages.zeroed(0)?, Some(payload), false)
             }
-            Filled::Grouped(mut table, repeats) => {
+            BuiltTable::Rows(mut table, repeats) => {
                 let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
-                let groups = repeats.lay_out(&mut table, &self.spec.pages)?;
-                (table, groups, None, collides)
+                let duplicate_lists = repeats.lay_out(&mut table, &self.spec.pages)?;
+                (table, duplicate_lists, None, collides)
             }
         };
-        if let (Some(_), Some(column)) = (&inline, column) {
+        if let (Some(_), Some(column)) = (&payload, column) {
             kept[column] = false;
         }
         let mut chunks = Chunks::new(batches, schema, &kept, &self.spec.pages)?;
-        let inline = match column.filter(|_| inline.is_none() && groups.is_empty()) {
-            None => inline,
-            Some(column) => Inline::put(&mut table, chunks.only(column)).inspect(|_| {
+        let payload = match column.filter(|_| payload.is_none() && duplicate_lists.is_empty()) {
+            None => payload,
+            Some(column) => TablePayload::put(&mut table, chunks.only(column)).inspect(|_| {
                 chunks.forget(column);
             }),
         };
-        let design = decision.design;
-        let inside = Inside { table, groups, store, collides, chunks, inline, mapping, design };
-        let mut resident = Resident::new(self.spec, inside, self.rows, facts, self.memory);
-        let bytes = resident.bytes();
-        resident.memory.resize(bytes)?;
-        Ok(resident)
+        let layout = decision.layout;
+        let data = BuildData {
+            table,
+            duplicate_lists,
+            store,
+            collides,
+            chunks,
+            payload,
+            encoding,
+            layout,
+        };
+        let mut in_memory =
+            InMemoryBuildSide::new(self.spec, data, self.rows, null_aware_state, self.memory);
+        let bytes = in_memory.bytes();
+        in_memory.memory.resize(bytes)?;
+        Ok(in_memory)
     }
 }
 
 /// Which columns of the build side are gathered.
 fn kept_columns(spec: &JoinSpec) -> Vec<bool> {
     let side = spec.build_side;
-    let (alone, sources) = (spec.emits().build != Alone::Never, spec.pair_sources());
+    let (alone, sources) = (spec.output_rules().build != SideOutput::Never, spec.match_sources());
     let filter = spec.filter.as_ref();
     let kept = |column| {
-        sources.contains(&layout::Source::Column(side, column))
+        sources.contains(&ColumnSource::Column(side, column))
             || (alone && spec.layout.shows(side, column))
             || filter.is_some_and(|filter| filter.reads(side, column))
     };

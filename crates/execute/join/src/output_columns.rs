@@ -12,7 +12,7 @@ const MARK: &str = "mark";
 
 /// One output column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ColumnSource {
     Column(Side, usize),
     /// Whether the row has a match.
     Mark,
@@ -20,12 +20,12 @@ pub(crate) enum Source {
 
 /// The columns of a join's output.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct OutputColumns {
     pub(crate) schema: SchemaRef,
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<ColumnSource>,
 }
 
-impl Layout {
+impl OutputColumns {
     /// The shown columns of the left side, then of the right, then the mark; a later name that is
     /// taken gets the suffix as often as it needs.
     pub(crate) fn new(
@@ -38,24 +38,24 @@ impl Layout {
         let mut sources = Vec::new();
         let mut names = Names { suffix, taken: HashSet::new() };
         for (side, schema) in [(Side::Left, left), (Side::Right, right)] {
-            if !join_type.shows(side) {
+            if !join_type.outputs(side) {
                 continue;
             }
             let own: Vec<&str> =
                 schema.fields().iter().map(|field| field.name().as_str()).collect();
             for (column, field) in schema.fields().iter().enumerate() {
                 let name = match side {
-                    Side::Right if join_type.shows(Side::Left) => names.free(field.name(), &own),
+                    Side::Right if join_type.outputs(Side::Left) => names.free(field.name(), &own),
                     _ => names.kept(field.name()),
                 };
-                let nullable = field.is_nullable() || join_type.nulls(side);
+                let nullable = field.is_nullable() || join_type.null_extends(side);
                 fields.push((**field).clone().with_name(name).with_nullable(nullable));
-                sources.push(Source::Column(side, column));
+                sources.push(ColumnSource::Column(side, column));
             }
         }
-        if join_type.marks() {
+        if join_type.is_mark() {
             fields.push(Field::new(names.free(MARK, &[]), DataType::Boolean, false));
-            sources.push(Source::Mark);
+            sources.push(ColumnSource::Mark);
         }
         Self { schema: Arc::new(Schema::new(fields)), sources }
     }
@@ -70,7 +70,7 @@ impl Layout {
 
     /// Whether a column comes out.
     pub(crate) fn shows(&self, side: Side, column: usize) -> bool {
-        self.sources.contains(&Source::Column(side, column))
+        self.sources.contains(&ColumnSource::Column(side, column))
     }
 }
 
@@ -109,11 +109,11 @@ mod tests {
         Arc::new(Schema::new(names.iter().map(field).collect::<Vec<_>>()))
     }
 
-    fn layout(left: &[&str], right: &[&str], join_type: JoinType) -> Layout {
-        Layout::new(&schema(left), &schema(right), join_type, "_r")
+    fn layout(left: &[&str], right: &[&str], join_type: JoinType) -> OutputColumns {
+        OutputColumns::new(&schema(left), &schema(right), join_type, "_r")
     }
 
-    fn names(layout: &Layout) -> Vec<&str> {
+    fn names(layout: &OutputColumns) -> Vec<&str> {
         assert_eq!(layout.sources.len(), layout.schema.fields().len());
         layout.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(names(&inner(&["a", "b"], &["b", "c"])), ["a", "b", "b_r", "c"]);
         assert_eq!(names(&inner(&["a", "a_r"], &["a"])), ["a", "a_r", "a_r_r"]);
         assert_eq!(names(&inner(&["a"], &["a", "a_r"])), ["a", "a_r_r", "a_r"]);
-        let unsuffixed = Layout::new(&schema(&["a"]), &schema(&["a"]), JoinType::Inner, "");
+        let unsuffixed = OutputColumns::new(&schema(&["a"]), &schema(&["a"]), JoinType::Inner, "");
         assert_eq!(names(&unsuffixed), ["a", "a"]);
     }
 

@@ -2,20 +2,24 @@
 
 use arrow_array::Array;
 
-use super::{Pairing, Pairs};
-use crate::resident::Resident;
+use super::{MatchGenerator, Matches};
+use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::{JoinError, gather};
 
-impl Pairing {
+impl MatchGenerator {
     /// Drops pairs that do not match, and notes the rows that do.
-    pub(super) fn sieve(&mut self, table: &Resident, found: &mut Pairs) -> Result<(), JoinError> {
-        if let Some(store) = &table.inside.store
-            && table.inside.collides
+    pub(super) fn apply_residual_predicate(
+        &mut self,
+        table: &InMemoryBuildSide,
+        found: &mut Matches,
+    ) -> Result<(), JoinError> {
+        if let Some(store) = &table.data.store
+            && table.data.collides
         {
             let mut kept = 0;
             for at in 0..found.len() {
                 let (word, row) = (found.probe[at], found.build[at]);
-                if store.equals(row, &self.keys.parts, word as usize) {
+                if store.equals(row, &self.keys.full_keys, word as usize) {
                     (found.probe[kept], found.build[kept]) = (self.keys.row(word), row);
                     kept += 1;
                 }
@@ -34,7 +38,7 @@ impl Pairing {
             }
         }
         found.probe.iter().for_each(|row| self.matched.set(*row as usize));
-        if let Some(flags) = &table.flags {
+        if let Some(flags) = &table.match_bitmap {
             found.build.iter().for_each(|row| flags.set(*row as usize));
         }
         Ok(())

@@ -3,41 +3,41 @@
 use workahead_walks::answers::Answers;
 use workahead_walks::walk::Row;
 
-use super::{Pairing, Pairs};
+use super::{MatchGenerator, Matches};
 use crate::chunks::NO_ROW;
-use crate::join_type::Alone;
-use crate::keys::Keys;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
+use crate::keys::NormalizedKeys;
 use crate::lookup::{Lookup, VECTOR};
-use crate::resident::Resident;
 
 /// Looks up the next keys, at most so many: the first one, and what became of each.
 fn vector<'l>(
     lookup: &'l mut Lookup,
-    keys: &Keys,
-    table: &Resident,
+    keys: &NormalizedKeys,
+    table: &InMemoryBuildSide,
     most: usize,
 ) -> (Row, &'l mut Answers) {
-    let (first, answers) = lookup.vector(&table.inside.table, keys.words(), most);
-    if let Some(store) = &table.inside.store {
-        store.confirm(answers, &keys.parts, first as usize);
+    let (first, answers) = lookup.vector(&table.data.table, keys.values(), most);
+    if let Some(store) = &table.data.store {
+        store.confirm(answers, &keys.full_keys, first as usize);
     }
     (first, answers)
 }
 
-impl Pairing {
+impl MatchGenerator {
     /// Whether the keys of hits are compared, one by one, and not those of all of a vector: with
     /// the first of several rows; with a long text, which is a second line behind the key's and is
     /// announced on its own; and where few keys hit.
-    fn compares_hits(&self, table: &Resident) -> bool {
-        let unique = table.inside.groups.is_empty();
-        table.inside.store.as_ref().is_some_and(|s| s.holds_long() || !unique || self.few_hit)
+    fn compares_hits(&self, table: &InMemoryBuildSide) -> bool {
+        let unique = table.data.duplicate_lists.is_empty();
+        table.data.store.as_ref().is_some_and(|s| s.holds_long() || !unique || self.few_hit)
     }
 
     /// Notes which of the next rows have a match, where that is all there is to know of the probe
     /// side. False where it is not so.
-    pub(super) fn match_vector(&mut self, table: &Resident) -> bool {
-        let only_matches = !table.emits.pairs && table.flags.is_none();
-        let by_hits = table.sieves() || self.compares_hits(table);
+    pub(super) fn match_vector(&mut self, table: &InMemoryBuildSide) -> bool {
+        let only_matches = !table.output_rules.matches && table.match_bitmap.is_none();
+        let by_hits = table.has_residual_predicate() || self.compares_hits(table);
         if by_hits || !only_matches || self.keys.rows().is_some() {
             return false;
         }
@@ -49,9 +49,9 @@ impl Pairing {
     }
 
     /// How many of the next keys are found, where that is all there is to count.
-    pub(super) fn count_vector(&mut self, table: &Resident) -> Option<u64> {
-        let once = table.inside.groups.is_empty() || !table.emits.pairs;
-        if !once || table.flags.is_some() || self.compares_hits(table) {
+    pub(super) fn count_vector(&mut self, table: &InMemoryBuildSide) -> Option<u64> {
+        let once = table.data.duplicate_lists.is_empty() || !table.output_rules.matches;
+        if !once || table.match_bitmap.is_some() || self.compares_hits(table) {
             return None;
         }
         let most = table.spec.batch_rows;
@@ -64,21 +64,21 @@ impl Pairing {
 
     /// Pairs the next rows without hits between: where every key has at most one build row, what a
     /// vector of lookups gives is all there is to know. False where it is not so.
-    pub(super) fn pair_vector(&mut self, table: &Resident, room: usize) -> bool {
-        let unique = table.inside.groups.is_empty();
-        let by_hits = table.sieves() || self.compares_hits(table);
-        let flags = table.emits.probe == Alone::Noted;
+    pub(super) fn generate_vector(&mut self, table: &InMemoryBuildSide, room: usize) -> bool {
+        let unique = table.data.duplicate_lists.is_empty();
+        let by_hits = table.has_residual_predicate() || self.compares_hits(table);
+        let flags = table.output_rules.probe == SideOutput::Tracked;
         // Rows without a word, which a filter may have dropped, are no pairs of an inner join.
-        let all = self.keys.rows().is_none() || table.emits.probe == Alone::Never;
-        if by_hits || !unique || !table.emits.pairs || flags || !all {
+        let all = self.keys.rows().is_none() || table.output_rules.probe == SideOutput::Never;
+        if by_hits || !unique || !table.output_rules.matches || flags || !all {
             return false;
         }
         let most = room - self.out.len();
         let (first, answers) = vector(&mut self.lookup, &self.keys, table, most);
         let (hits, start) = (answers.hits(), self.out.probe.len());
         self.metrics.matched_rows += hits as u64;
-        let inline = table.inside.inline.is_some();
-        if let Some(flags) = &table.flags {
+        let payload = table.data.payload.is_some();
+        if let Some(flags) = &table.match_bitmap {
             let hits = answers.each().filter(|(found, _)| *found);
             hits.for_each(|(_, value)| flags.set(table.bit(value)));
         }
@@ -86,28 +86,28 @@ impl Pairing {
         self.next_row = rows.end as usize;
         // The vector is all there is room for, or all that is left: nothing follows it.
         let all_of_run = hits == rows.len() && self.out.len() == 0 && self.keys.rows().is_none();
-        if all_of_run && table.emits.probe == Alone::Never {
+        if all_of_run && table.output_rules.probe == SideOutput::Never {
             self.out.run = rows;
-            if inline {
+            if payload {
                 self.out.values = answers.take_values();
             } else {
                 self.out.build.extend(answers.values().iter().map(|value| *value as Row));
             }
-        } else if hits == rows.len() && inline {
+        } else if hits == rows.len() && payload {
             self.out.probe.extend(rows);
             self.out.values.extend_from_slice(answers.values());
         } else if hits == rows.len() {
             self.out.probe.extend(rows);
             self.out.build.extend(answers.values().iter().map(|value| *value as Row));
-        } else if table.emits.probe == Alone::Unmatched {
+        } else if table.output_rules.probe == SideOutput::Unmatched {
             self.out.probe.extend(rows);
             let row = |(found, value)| if found { value as Row } else { NO_ROW };
             self.out.build.extend(answers.each().map(row));
-        } else if inline {
-            Pairs::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
+        } else if payload {
+            Matches::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
         } else {
             let row = |value| value as Row;
-            Pairs::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
+            Matches::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
         }
         if let Some(rows) = self.keys.rows() {
             let pairs = &mut self.out.probe[start..];

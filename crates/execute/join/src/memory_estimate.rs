@@ -23,30 +23,30 @@ const SCRATCH_BYTES: usize = 6 * WORD_BYTES;
 /// Bytes of hits, schedules and answers, however long the batches are.
 pub(crate) const PROBER_BYTES: usize = 64 << 10;
 /// Bytes of a probe row's key, as it is read and mapped, and of its flags.
-const PROBED_BYTES: usize = 48;
+const PROBE_ROW_BYTES: usize = 48;
 /// Bytes of a pair, answered, found and put out.
-const PAIR_BYTES: usize = 24;
+const MATCH_BYTES: usize = 24;
 
 /// What batches of the probe side are like.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Probed {
+pub(crate) struct ProbeBatchSize {
     pub(crate) rows: usize,
     pub(crate) row_bytes: usize,
 }
 
-impl Probed {
+impl ProbeBatchSize {
     /// Memory of a prober of such batches, by the rows of an output batch and the bytes of a build
     /// row.
     pub(crate) fn bytes(self, batch_rows: usize, build_row_bytes: usize) -> usize {
         // An output, and what is put together of several.
-        let output_row_bytes = PAIR_BYTES + 2 * (build_row_bytes + self.row_bytes);
-        PROBER_BYTES + self.rows * PROBED_BYTES + batch_rows * output_row_bytes
+        let output_row_bytes = MATCH_BYTES + 2 * (build_row_bytes + self.row_bytes);
+        PROBER_BYTES + self.rows * PROBE_ROW_BYTES + batch_rows * output_row_bytes
     }
 }
 
 /// Sizes from which the bytes follow.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Needs {
+pub(crate) struct MemoryEstimate {
     /// Rows with a key, and all of them.
     pub(crate) keyed: usize,
     pub(crate) rows: usize,
@@ -61,10 +61,10 @@ pub(crate) struct Needs {
     /// Bytes of a table of another design than buckets.
     pub(crate) table_bytes: usize,
     /// Whether build rows are flagged.
-    pub(crate) flags: bool,
+    pub(crate) match_bitmap: bool,
 }
 
-impl Needs {
+impl MemoryEstimate {
     /// How many entries the table should have room for: the estimate's error and a little, but
     /// never more than there are rows.
     pub(crate) fn entries(&self) -> usize {
@@ -79,11 +79,11 @@ impl Needs {
         let table = table.max(self.table_bytes);
         let rows = self.keyed * ROW_BYTES;
         // One for each row, one for each group, and both again when they are read at the end.
-        let flags = if self.flags { self.rows.div_ceil(8) * 3 } else { 0 };
+        let match_bitmap = if self.match_bitmap { self.rows.div_ceil(8) * 3 } else { 0 };
         let storing = words + 2 * keys;
         let filling = words + keys + table + 2 * rows;
         let joining = keys + table + rows + self.widest_bytes;
-        storing.max(filling).max(joining) + flags + self.batch_rows * SCRATCH_BYTES
+        storing.max(filling).max(joining) + match_bitmap + self.batch_rows * SCRATCH_BYTES
     }
 }
 

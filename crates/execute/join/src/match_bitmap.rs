@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bits, all unset at first.
 #[derive(Debug, Default)]
-pub(crate) struct Flags {
+pub(crate) struct SharedMatchBitmap {
     words: Box<[AtomicU64]>,
 }
 
-impl Flags {
+impl SharedMatchBitmap {
     pub(crate) fn new(bits: usize) -> Self {
         Self { words: (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
     }
@@ -35,11 +35,11 @@ impl Flags {
 
 /// Bits of one prober: which rows of its batch have a match.
 #[derive(Debug, Default)]
-pub(crate) struct OwnFlags {
+pub(crate) struct MatchBitmap {
     words: Vec<u64>,
 }
 
-impl OwnFlags {
+impl MatchBitmap {
     /// So many bits, all unset.
     pub(crate) fn reset(&mut self, bits: usize) {
         self.words.clear();
@@ -78,29 +78,29 @@ mod tests {
 
     #[test]
     fn bits_set_by_several_threads_are_all_there() {
-        let flags = Flags::new(1000);
+        let bitmap = SharedMatchBitmap::new(1000);
         std::thread::scope(|scope| {
             for thread in 0..3 {
-                let flags = &flags;
-                scope.spawn(move || (0..1000).step_by(thread + 2).for_each(|bit| flags.set(bit)));
+                let bitmap = &bitmap;
+                scope.spawn(move || (0..1000).step_by(thread + 2).for_each(|bit| bitmap.set(bit)));
             }
         });
         let expected = |bit: usize| bit.is_multiple_of(2) || bit.is_multiple_of(3);
-        assert!((0..1000).all(|bit| flags.get(bit) == expected(bit)));
-        assert_eq!(flags.bytes(), 128);
+        assert!((0..1000).all(|bit| bitmap.get(bit) == expected(bit)));
+        assert_eq!(bitmap.bytes(), 128);
     }
 
     #[test]
     fn own_bits_are_counted_and_reset() {
-        let mut flags = OwnFlags::default();
-        flags.reset(130);
-        [0, 64, 129, 64].into_iter().for_each(|bit| flags.set(bit));
-        assert_eq!(flags.count(), 3);
-        assert!(flags.get(129) && !flags.get(128));
-        flags.reset(70);
-        assert_eq!(flags.count(), 0);
-        flags.set(65);
-        flags.set_words(64, &[0b101]);
-        assert_eq!([64, 65, 66, 67].map(|bit| flags.get(bit)), [true, true, true, false]);
+        let mut bitmap = MatchBitmap::default();
+        bitmap.reset(130);
+        [0, 64, 129, 64].into_iter().for_each(|bit| bitmap.set(bit));
+        assert_eq!(bitmap.count(), 3);
+        assert!(bitmap.get(129) && !bitmap.get(128));
+        bitmap.reset(70);
+        assert_eq!(bitmap.count(), 0);
+        bitmap.set(65);
+        bitmap.set_words(64, &[0b101]);
+        assert_eq!([64, 65, 66, 67].map(|bit| bitmap.get(bit)), [true, true, true, false]);
     }
 }

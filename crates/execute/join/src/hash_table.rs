@@ -7,12 +7,12 @@ use workahead_walks::memory::{Prefetching, ToL1};
 use workahead_walks::{direct, with_isa};
 
 /// A table that holds each key once.
-pub(crate) enum Entries {
+pub(crate) enum HashTable {
     Buckets(bucket::Table),
     Dense(direct::Table),
 }
 
-impl Entries {
+impl HashTable {
     /// The table of buckets, which is the one that can be walked.
     pub(crate) fn buckets(&self) -> Option<&bucket::Table> {
         match self {

@@ -1,17 +1,18 @@
-//! Designs of the table, and the choice between them: how the build side's keys are kept.
+//! Layouts of the hash table, and the choice between them.
 //!
 //! ```text
-//! keys are integers, and a place for each of their range
-//! is at most twice the memory of buckets of the keys ───────────────► dense
-//! else ─► buckets ─┬─ few of the first probes hit ────────────────► bloom filter first
+//! keys are integers, and a slot for each integer of their range
+//! takes at most twice the memory of buckets ────────────────────────► dense (perfect hash table)
+//! else ─► buckets ─┬─ few of the first probes hit ────────────────► Bloom filter first
 //!                  └─ else
 //! ```
 //!
-//! A place is found without hashing or comparing, which pays for twice the bytes in every cache and
-//! outside (`cargo xtask bench auto`); where memory is limited it is to be no more than buckets.
+//! A slot is found without hashing or comparing, which pays for twice the bytes in every cache and
+//! in memory (`cargo xtask bench auto`); where memory is limited, a dense table is only used if it
+//! is no larger than buckets.
 //!
-//! The first is known when the build side is complete, the second only while it is probed: so
-//! [`Filtering`](crate::filtering) makes its filter when the probes so far have paid for it.
+//! The first condition is known when the build side is complete, the second only while probing: so
+//! [the Bloom filter](crate::bloom_filter) is built once the misses so far have paid for it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,11 +20,11 @@ use std::str::FromStr;
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::direct;
 
-use crate::shown::{Bytes, Count};
+use crate::display::{Bytes, Count};
 
 /// How the build side's keys are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Design {
+pub enum TableLayout {
     /// By the range of the keys, the caches, and how many probes hit.
     #[default]
     Auto,
@@ -38,20 +39,20 @@ pub enum Design {
 
 /// A name that is no design.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no design {name:?}: choose from {}", Design::names())]
-pub struct UnknownDesign {
+#[error("there is no design {name:?}: choose from {}", TableLayout::names())]
+pub struct UnknownTableLayout {
     /// What was asked for.
     pub name: String,
 }
 
 /// Most bytes of a dense table against those of the buckets: of itself, and where it was asked for.
-const DENSE_MOST: usize = 2;
-const ASKED_MOST: usize = 16;
+const DENSE_RATIO_MAX: usize = 2;
+const REQUESTED_RATIO_MAX: usize = 16;
 
 /// Why there are buckets where words are hashes.
 pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
 
-impl Design {
+impl TableLayout {
     /// All of them, [`Auto`](Self::Auto) first.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
 
@@ -72,24 +73,24 @@ impl Design {
 
     /// The design for keys of so many different values; their range if they are integers. Where
     /// memory is limited no table is larger than buckets.
-    pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> Choice {
+    pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> LayoutChoice {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => {
-                return Choice { design: self, why: "as asked".into() };
+                return LayoutChoice { layout: self, why: "as asked".into() };
             }
             // Parts of the rows may have the range of all: only what buckets take is sure to do.
             _ if limited => buckets,
-            Self::Dense => buckets.saturating_mul(ASKED_MOST),
-            Self::Auto => buckets.saturating_mul(DENSE_MOST),
+            Self::Dense => buckets.saturating_mul(REQUESTED_RATIO_MAX),
+            Self::Auto => buckets.saturating_mul(DENSE_RATIO_MAX),
         };
         let Some(span) = span else {
-            return Choice { design: Self::Buckets, why: NO_INTEGERS.into() };
+            return LayoutChoice { layout: Self::Buckets, why: NO_INTEGERS.into() };
         };
         let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
         match direct::Table::bytes_for(span) {
             Some(dense) if dense <= most && self == Self::Dense => {
-                Choice { design: self, why: "as asked".into() }
+                LayoutChoice { layout: self, why: "as asked".into() }
             }
             Some(dense) if dense <= most => {
                 let dense = Bytes(dense);
@@ -97,7 +98,7 @@ impl Design {
                     "a place for each of the {places} integers between the lowest and the highest \
                      key is {dense}, where buckets take {buckets}"
                 );
-                Choice { design: Self::Dense, why }
+                LayoutChoice { layout: Self::Dense, why }
             }
             Some(dense) => {
                 let dense = Bytes(dense);
@@ -105,50 +106,50 @@ impl Design {
                     "{buckets}, where a place for each of the {places} integers between the lowest \
                      and the highest key would be {dense}"
                 );
-                Choice { design: Self::Buckets, why }
+                LayoutChoice { layout: Self::Buckets, why }
             }
             None => {
                 let why = format!("{buckets}; the keys lie too far apart for a place each");
-                Choice { design: Self::Buckets, why }
+                LayoutChoice { layout: Self::Buckets, why }
             }
         }
     }
 }
 
-/// A design, and why.
+/// A layout, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// Not [`Design::Auto`]; [`Design::Bloom`] only where it was asked for, as `Auto` finds out
-    /// later whether it pays.
-    pub design: Design,
+pub struct LayoutChoice {
+    /// Never [`TableLayout::Auto`]; [`TableLayout::Bloom`] only on request, as `Auto` finds out
+    /// while probing whether a filter pays.
+    pub layout: TableLayout,
     /// In words, with the sizes compared.
     pub why: String,
 }
 
-impl Choice {
+impl LayoutChoice {
     /// The same where keys may be hashed, which leaves no filter before them.
     pub(crate) fn unless_hashed(self, hashed: bool) -> Self {
-        match self.design {
-            Design::Bloom if hashed => {
+        match self.layout {
+            TableLayout::Bloom if hashed => {
                 let why = "bloom was asked for, but keys are hashed".to_owned();
-                Self { design: Design::Buckets, why }
+                Self { layout: TableLayout::Buckets, why }
             }
             _ => self,
         }
     }
 }
 
-impl fmt::Display for Design {
+impl fmt::Display for TableLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Design {
-    type Err = UnknownDesign;
-    fn from_str(name: &str) -> Result<Self, UnknownDesign> {
+impl FromStr for TableLayout {
+    type Err = UnknownTableLayout;
+    fn from_str(name: &str) -> Result<Self, UnknownTableLayout> {
         let found = Self::ALL.into_iter().find(|design| design.name() == name);
-        found.ok_or_else(|| UnknownDesign { name: name.to_owned() })
+        found.ok_or_else(|| UnknownTableLayout { name: name.to_owned() })
     }
 }
 
@@ -158,45 +159,51 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_refused_with_the_list() {
-        for design in Design::ALL {
+        for design in TableLayout::ALL {
             assert_eq!(design.name().parse(), Ok(design));
         }
-        let error = "trie".parse::<Design>().unwrap_err().to_string();
+        let error = "trie".parse::<TableLayout>().unwrap_err().to_string();
         assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
     }
 
     /// Where memory is not limited.
-    fn free(design: Design, entries: usize, span: Option<u64>) -> Choice {
+    fn free(design: TableLayout, entries: usize, span: Option<u64>) -> LayoutChoice {
         design.choose(entries, span, false)
     }
 
     #[test]
     fn auto_takes_dense_tables_up_to_twice_the_buckets() {
-        let of = |entries, span| free(Design::Auto, entries, Some(span));
-        assert_eq!(of(1_000_000, 999_999).design, Design::Dense);
-        assert_eq!(of(1_000_000, 7_900_000).design, Design::Dense);
+        let of = |entries, span| free(TableLayout::Auto, entries, Some(span));
+        assert_eq!(of(1_000_000, 999_999).layout, TableLayout::Dense);
+        assert_eq!(of(1_000_000, 7_900_000).layout, TableLayout::Dense);
         let wide = of(1_000_000, 9_000_000);
-        assert_eq!(wide.design, Design::Buckets);
+        assert_eq!(wide.layout, TableLayout::Buckets);
         assert!(wide.why.contains("of the 9,000,001 integers"), "{}", wide.why);
-        assert_eq!(of(1_000_000, u64::MAX).design, Design::Buckets);
-        assert_eq!(free(Design::Auto, 10, None).design, Design::Buckets);
-        assert_eq!(of(0, 0).design, Design::Dense);
+        assert_eq!(of(1_000_000, u64::MAX).layout, TableLayout::Buckets);
+        assert_eq!(free(TableLayout::Auto, 10, None).layout, TableLayout::Buckets);
+        assert_eq!(of(0, 0).layout, TableLayout::Dense);
     }
 
     #[test]
     fn no_table_is_larger_than_buckets_where_memory_is_limited() {
-        for design in [Design::Auto, Design::Dense] {
-            let of = |span| design.choose(1_000_000, Some(span), true).design;
-            assert_eq!((of(3_900_000), of(5_000_000)), (Design::Dense, Design::Buckets));
+        for design in [TableLayout::Auto, TableLayout::Dense] {
+            let of = |span| design.choose(1_000_000, Some(span), true).layout;
+            assert_eq!((of(3_900_000), of(5_000_000)), (TableLayout::Dense, TableLayout::Buckets));
         }
     }
 
     #[test]
     fn what_is_asked_for_is_done_where_it_can_be() {
-        assert_eq!(free(Design::Dense, 1_000_000, Some(40_000_000)).design, Design::Dense);
-        assert_eq!(free(Design::Dense, 1_000_000, Some(u64::MAX)).design, Design::Buckets);
-        assert_eq!(free(Design::Dense, 1_000_000, None).design, Design::Buckets);
-        assert_eq!(free(Design::Buckets, 100, Some(99)).design, Design::Buckets);
-        assert_eq!(free(Design::Bloom, 100, None).design, Design::Bloom);
+        assert_eq!(
+            free(TableLayout::Dense, 1_000_000, Some(40_000_000)).layout,
+            TableLayout::Dense
+        );
+        assert_eq!(
+            free(TableLayout::Dense, 1_000_000, Some(u64::MAX)).layout,
+            TableLayout::Buckets
+        );
+        assert_eq!(free(TableLayout::Dense, 1_000_000, None).layout, TableLayout::Buckets);
+        assert_eq!(free(TableLayout::Buckets, 100, Some(99)).layout, TableLayout::Buckets);
+        assert_eq!(free(TableLayout::Bloom, 100, None).layout, TableLayout::Bloom);
     }
 }

@@ -16,11 +16,11 @@ use workahead_walks::bucket::parts::Scattered;
 use workahead_walks::direct::shared::Shared;
 
 use crate::JoinSpec;
-use crate::entries::Entries;
-use crate::join_type::Alone;
-use crate::layout::Source;
+use crate::hash_table::HashTable;
+use crate::join_type::SideOutput;
+use crate::output_columns::ColumnSource;
 
-/// The values of a column that [`Inline::column`] found narrow, as arrays of bytes: the expression
+/// The values of a narrow column (see [`TablePayload::column`]) as arrays of bytes: the expression
 /// is compiled for every width.
 macro_rules! with_values {
     ($data:expr, $values:ident => $body:expr) => {{
@@ -44,22 +44,23 @@ macro_rules! with_values {
 
 /// The column, and how it is read and made again.
 #[derive(Debug)]
-pub(crate) struct Inline {
+pub(crate) struct TablePayload {
     data_type: DataType,
     width: usize,
 }
 
-impl Inline {
+impl TablePayload {
     /// The build column that a join's entries could hold: the only one that is gathered, if its
     /// values are at most eight bytes.
     pub(crate) fn column(spec: &JoinSpec) -> Option<usize> {
-        let emits = spec.emits();
-        let only_pairs = emits.pairs && (emits.probe, emits.build) == (Alone::Never, Alone::Never);
+        let output_rules = spec.output_rules();
+        let only_pairs = output_rules.matches
+            && (output_rules.probe, output_rules.build) == (SideOutput::Never, SideOutput::Never);
         if !only_pairs || spec.filter.is_some() {
             return None;
         }
-        let mut columns = spec.pair_sources().into_iter().filter_map(|source| match source {
-            Source::Column(side, column) if side == spec.build_side => Some(column),
+        let mut columns = spec.match_sources().into_iter().filter_map(|source| match source {
+            ColumnSource::Column(side, column) if side == spec.build_side => Some(column),
             _ => None,
         });
         let column = columns.next()?;
@@ -68,7 +69,7 @@ impl Inline {
         (narrow && columns.all(|other| other == column)).then_some(column)
     }
 
-    /// A column of a type that [`Inline::column`] found narrow.
+    /// A column of a type that [`TablePayload::column`] found narrow.
     pub(crate) fn of(data_type: &DataType) -> Self {
         let width = data_type.primitive_width().expect("it was found narrow");
         Self { data_type: data_type.clone(), width }
@@ -89,7 +90,7 @@ impl Inline {
 
     /// Replaces the row numbers of a table by the column's values, unless some are null or the
     /// column is several arrays.
-    pub(crate) fn put(table: &mut Entries, column: Option<&ArrayRef>) -> Option<Self> {
+    pub(crate) fn put(table: &mut HashTable, column: Option<&ArrayRef>) -> Option<Self> {
         let column = column.filter(|column| column.null_count() == 0)?;
         with_values!(column.to_data(), values => {
             table.update_values(|row| word(&values[row as u32 as usize]));
@@ -141,7 +142,7 @@ mod tests {
         side.push(build.slice(build.num_rows() / 2, build.num_rows().div_ceil(2))).unwrap();
         let table = Arc::new(side.finish().unwrap());
         let narrow = build.num_columns() == 2 && build.column(1).null_count() == 0;
-        assert_eq!(table.resident().unwrap().inside.inline.is_some(), narrow);
+        assert_eq!(table.in_memory().unwrap().data.payload.is_some(), narrow);
         let mut prober = Prober::new(table.clone());
         let mut outputs = Vec::new();
         prober.probe(probe.clone()).unwrap();

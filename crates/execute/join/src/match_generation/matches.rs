@@ -7,7 +7,7 @@ use workahead_walks::walk::Row;
 
 /// Rows of both sides, side by side.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs {
+pub(crate) struct Matches {
     /// Probe rows that come once each, one after the other: then `probe` is empty.
     pub(crate) run: Range<Row>,
     pub(crate) probe: Vec<Row>,
@@ -17,7 +17,7 @@ pub(crate) struct Pairs {
     pub(crate) values: Vec<u64>,
 }
 
-impl Pairs {
+impl Matches {
     pub(crate) fn len(&self) -> usize {
         self.run.len() + self.probe.len()
     }

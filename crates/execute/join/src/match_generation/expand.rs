@@ -5,34 +5,34 @@ use workahead_walks::memory::{Memory, Prefetching, ToL1};
 use workahead_walks::place::{Intent, Place};
 use workahead_walks::walk::Row;
 
-use super::{Pairing, Pairs};
-use crate::groups::group;
+use super::{MatchGenerator, Matches};
+use crate::duplicates::duplicate_list;
+use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::lookup::Hit;
-use crate::resident::Resident;
 
 /// How many hits ahead a group's rows are announced, and a key to be compared.
-const GROUPS_AHEAD: usize = 8;
+const LISTS_AHEAD: usize = 8;
 const KEYS_AHEAD: usize = 16;
 
-impl Pairing {
+impl MatchGenerator {
     /// Drops hits whose hash is all that is equal. One row of the key is asked: the others have it
     /// too.
-    pub(super) fn verify(&mut self, table: &Resident) {
-        let Some(store) = &table.inside.store else { return };
-        let groups = &table.inside.groups;
-        let first = |hit: &Hit| match group(hit.value) {
+    pub(super) fn verify(&mut self, table: &InMemoryBuildSide) {
+        let Some(store) = &table.data.store else { return };
+        let duplicate_lists = &table.data.duplicate_lists;
+        let first = |hit: &Hit| match duplicate_list(hit.value) {
             (_, None) => hit.value as Row,
-            (_, Some(start)) => groups[start],
+            (_, Some(start)) => duplicate_lists[start],
         };
         let found = &mut self.hits;
         let mut memory = Prefetching::<ToL1>::default();
         let mut kept = 0;
         for at in 0..found.len() {
-            if !groups.is_empty()
+            if !duplicate_lists.is_empty()
                 && let Some(ahead) = found.get(at + 2 * KEYS_AHEAD)
-                && let (_, Some(start)) = group(ahead.value)
+                && let (_, Some(start)) = duplicate_list(ahead.value)
             {
-                memory.fetch(Place::of(&groups[start]), Intent::Read);
+                memory.fetch(Place::of(&duplicate_lists[start]), Intent::Read);
             }
             if let Some(ahead) = found.get(at + KEYS_AHEAD) {
                 store.fetch(first(ahead));
@@ -41,7 +41,7 @@ impl Pairing {
                 store.fetch_long(first(ahead));
             }
             let hit = found[at];
-            if store.equals(first(&hit), &self.keys.parts, hit.word as usize) {
+            if store.equals(first(&hit), &self.keys.full_keys, hit.word as usize) {
                 found[kept] = hit;
                 kept += 1;
             }
@@ -51,37 +51,38 @@ impl Pairing {
 
     /// Pairs the rows of hits until there are none left or `to` has so many. Where each pair must
     /// be compared, the probe's are words yet, not rows.
-    pub(super) fn expand<const SIEVED: bool>(
+    pub(super) fn expand<const UNPROVEN: bool>(
         &mut self,
-        table: &Resident,
-        to: &mut Pairs,
+        table: &InMemoryBuildSide,
+        to: &mut Matches,
         room: usize,
     ) {
-        let (groups, inline) = (&table.inside.groups, table.inside.inline.is_some());
-        let as_words = SIEVED && table.inside.collides;
+        let (duplicate_lists, payload) =
+            (&table.data.duplicate_lists, table.data.payload.is_some());
+        let as_words = UNPROVEN && table.data.collides;
         // One match is enough for a row that comes out alone, unless build rows need theirs.
-        let once = SIEVED && !table.emits.pairs && table.flags.is_none();
+        let once = UNPROVEN && !table.output_rules.matches && table.match_bitmap.is_none();
         let mut memory = Prefetching::<ToL1>::default();
         while let Some(hit) = self.hits.get(self.next_hit) {
             let left = room - to.len();
             if left == 0 {
                 return;
             }
-            if !groups.is_empty()
-                && let Some(ahead) = self.hits.get(self.next_hit + GROUPS_AHEAD)
-                && let (_, Some(start)) = group(ahead.value)
+            if !duplicate_lists.is_empty()
+                && let Some(ahead) = self.hits.get(self.next_hit + LISTS_AHEAD)
+                && let (_, Some(start)) = duplicate_list(ahead.value)
             {
-                memory.fetch(Place::of(&groups[start]), Intent::Read);
+                memory.fetch(Place::of(&duplicate_lists[start]), Intent::Read);
             }
             let probe_row = self.keys.row(hit.word);
-            let (rows, start) = if inline { (1, None) } else { group(hit.value) };
+            let (rows, start) = if payload { (1, None) } else { duplicate_list(hit.value) };
             if once && self.matched.get(probe_row as usize) {
                 (self.rows_done, self.next_hit) = (0, self.next_hit + 1);
                 continue;
             }
             let probe_row = if as_words { hit.word } else { probe_row };
             let Some(start) = start else {
-                if inline {
+                if payload {
                     to.probe.push(probe_row);
                     to.values.push(hit.value);
                 } else {
@@ -92,7 +93,7 @@ impl Pairing {
             };
             let more = (rows - self.rows_done).min(left as u32);
             let start = start + self.rows_done as usize;
-            to.build.extend_from_slice(&groups[start..start + more as usize]);
+            to.build.extend_from_slice(&duplicate_lists[start..start + more as usize]);
             to.probe.resize(to.build.len(), probe_row);
             self.rows_done += more;
             if self.rows_done == rows {

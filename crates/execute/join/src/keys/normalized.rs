@@ -9,26 +9,26 @@ use workahead_walks::with_isa;
 
 use super::fixed::Fixed;
 use super::packed::Packing;
-use super::store::Parts;
-use super::{Mapping, MappingKind, bytes};
+use super::store::FullKeys;
+use super::{EncodingKind, KeyEncoding, bytes};
 
 /// A batch's keys, without those that match nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
+pub(crate) struct NormalizedKeys {
     pub(super) words: Vec<u64>,
     /// The words, where a column has them as they are: not copied.
     lent: Option<ScalarBuffer<u64>>,
     /// Row of each word, unless word `i` is of row `i`.
     pub(super) rows: Option<Vec<Row>>,
     /// What hashed words are of.
-    pub(crate) parts: Parts,
+    pub(crate) full_keys: FullKeys,
     /// Scratch: word columns as they are read.
     pub(super) loaded: Vec<Vec<u64>>,
     outside: Vec<bool>,
 }
 
-impl Keys {
-    pub(crate) fn words(&self) -> &[u64] {
+impl NormalizedKeys {
+    pub(crate) fn values(&self) -> &[u64] {
         self.lent.as_deref().unwrap_or(&self.words)
     }
 
@@ -44,8 +44,8 @@ impl Keys {
     }
 
     /// Gives the words and what they are of away.
-    pub(crate) fn take(&mut self) -> (Vec<u64>, Parts) {
-        (std::mem::take(&mut self.words), std::mem::take(&mut self.parts))
+    pub(crate) fn take(&mut self) -> (Vec<u64>, FullKeys) {
+        (std::mem::take(&mut self.words), std::mem::take(&mut self.full_keys))
     }
 
     /// Rows of the words, unless word `i` is of row `i`.
@@ -65,9 +65,9 @@ impl Keys {
         let memory = &mut Prefetching::<ToL1>::default();
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
-            sift(filter, self.words(), memory, survivors)
+            sift(filter, self.values(), memory, survivors)
         });
-        if survivors.keys().len() == self.words().len() {
+        if survivors.keys().len() == self.values().len() {
             return;
         }
         match &mut self.rows {
@@ -99,18 +99,18 @@ impl Keys {
     /// Makes words of what was loaded.
     pub(super) fn map(
         &mut self,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         keep: Option<BooleanBuffer>,
         masked: Option<&[Fixed]>,
     ) {
         let rows = self.loaded[0].len();
-        match &mapping.kind {
-            MappingKind::Identity => {
+        match &encoding.kind {
+            EncodingKind::Identity => {
                 std::mem::swap(&mut self.words, &mut self.loaded[0]);
                 self.keep(keep, rows);
                 compact(&mut self.words, self.rows.as_deref());
             }
-            MappingKind::Packed(packing) => {
+            EncodingKind::Packed(packing) => {
                 if let Some(fixed) = masked {
                     self.neutralise(packing, fixed);
                 }
@@ -128,9 +128,9 @@ impl Keys {
                 self.keep(inside.map_or(keep.clone(), |inside| super::both(keep, inside)), rows);
                 compact(&mut self.words, self.rows.as_deref());
             }
-            MappingKind::Hashed => {
+            EncodingKind::Hashed => {
                 self.keep(keep, rows);
-                self.hash_loaded(mapping, rows);
+                self.hash_loaded(encoding, rows);
             }
         }
     }
@@ -152,40 +152,40 @@ impl Keys {
         }
     }
 
-    fn hash_loaded(&mut self, mapping: &Mapping, rows: usize) {
-        let Self { words, rows: kept, parts, loaded, .. } = self;
+    fn hash_loaded(&mut self, encoding: &KeyEncoding, rows: usize) {
+        let Self { words, rows: kept, full_keys, loaded, .. } = self;
         let width = loaded.len();
-        parts.clear(width, false);
+        full_keys.clear(width, false);
         let rows = kept.as_ref().map_or(rows, Vec::len);
         // Column by column: to each row's words, as they lie in the build side's keys.
-        parts.words.resize(rows * width, 0);
+        full_keys.words.resize(rows * width, 0);
         for (word, column) in loaded.iter().enumerate() {
-            let to = parts.words.iter_mut().skip(word).step_by(width);
+            let to = full_keys.words.iter_mut().skip(word).step_by(width);
             match kept {
                 None => to.zip(column).for_each(|(to, from)| *to = *from),
                 Some(kept) => to.zip(kept).for_each(|(to, row)| *to = column[*row as usize]),
             }
         }
         words.clear();
-        let hashes = parts.words.chunks_exact(width);
-        words.extend(hashes.map(|key| bytes::hash_words(key) & mapping.hash_mask));
+        let hashes = full_keys.words.chunks_exact(width);
+        words.extend(hashes.map(|key| bytes::hash_words(key) & encoding.hash_mask));
     }
 
     /// Hashes the bytes of the kept rows.
     #[inline]
     pub(super) fn hash<'b>(
         &mut self,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         rows: usize,
         key: impl Fn(usize) -> Option<&'b [u8]>,
     ) {
-        let Self { words, rows: kept, parts, .. } = self;
-        parts.clear(bytes::WIDTH, true);
+        let Self { words, rows: kept, full_keys, .. } = self;
+        full_keys.clear(bytes::WIDTH, true);
         words.clear();
         match kept {
-            None => hash_each(0..rows, key, mapping, (words, parts)),
+            None => hash_each(0..rows, key, encoding, (words, full_keys)),
             Some(kept) => {
-                hash_each(kept.iter().map(|row| *row as usize), key, mapping, (words, parts));
+                hash_each(kept.iter().map(|row| *row as usize), key, encoding, (words, full_keys));
             }
         }
     }
@@ -195,19 +195,19 @@ impl Keys {
 fn hash_each<'b>(
     rows: impl ExactSizeIterator<Item = usize>,
     key: impl Fn(usize) -> Option<&'b [u8]>,
-    mapping: &Mapping,
-    (words, parts): (&mut Vec<u64>, &mut Parts),
+    encoding: &KeyEncoding,
+    (words, full_keys): (&mut Vec<u64>, &mut FullKeys),
 ) {
     words.resize(rows.len(), 0);
-    parts.words.resize(rows.len() * bytes::WIDTH, 0);
-    let to = parts.words.as_chunks_mut().0.iter_mut().zip(words);
+    full_keys.words.resize(rows.len() * bytes::WIDTH, 0);
+    let to = full_keys.words.as_chunks_mut().0.iter_mut().zip(words);
     for (row, (of_key, word)) in rows.zip(to) {
         let hash;
         (*of_key, hash) = match key(row) {
-            Some(key) => bytes::words(key, &mut parts.long),
+            Some(key) => bytes::words(key, &mut full_keys.long),
             None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
         };
-        *word = hash & mapping.hash_mask;
+        *word = hash & encoding.hash_mask;
     }
 }
 

@@ -21,11 +21,11 @@ pub(crate) use dense::Span;
 use threads::on_threads;
 
 use crate::JoinError;
-use crate::entries::Entries;
-use crate::groups::Repeats;
-use crate::inline::Inline;
-use crate::keys::store::Parts as KeyParts;
-use crate::keys::{Keys, Mapping, Reader};
+use crate::duplicates::Repeats;
+use crate::hash_table::HashTable;
+use crate::keys::store::FullKeys;
+use crate::keys::{KeyEncoding, NormalizedKeys, Reader};
+use crate::table_payload::TablePayload;
 
 /// How often a crowded table is tried again with its keys mixed differently. One is enough unless
 /// somebody chose the keys after reading this.
@@ -39,7 +39,7 @@ const UNIQUE: f64 = 0.9;
 pub(crate) const PIECE_ROWS: usize = 1 << 14;
 
 /// The rows of the build side that have a key.
-pub(crate) struct Source<'a> {
+pub(crate) struct KeyedRows<'a> {
     pub(crate) batches: &'a [RecordBatch],
     pub(crate) reader: &'a Reader,
     /// The words of the batches, if they are not read again.
@@ -48,25 +48,25 @@ pub(crate) struct Source<'a> {
 }
 
 /// How a table is filled.
-pub(crate) struct Filling<'a> {
+pub(crate) struct BuildOptions<'a> {
     /// Different keys, about.
     pub(crate) entries: usize,
     pub(crate) threads: usize,
     pub(crate) pages: &'a Supply,
     /// Bytes of a part, if rows are scattered first.
-    pub(crate) part_bytes: Option<usize>,
+    pub(crate) partition_bytes: Option<usize>,
     /// Most rows read at a time: [`PIECE_ROWS`], but in tests.
     pub(crate) piece_rows: usize,
     /// The column whose values entries may hold in the place of rows.
-    pub(crate) inline: Option<usize>,
+    pub(crate) payload: Option<usize>,
 }
 
 /// A filled table.
-pub(crate) enum Filled {
+pub(crate) enum BuiltTable {
     /// Of groups of rows, not yet laid out.
-    Grouped(Entries, Repeats),
+    Rows(HashTable, Repeats),
     /// Of the values of a column: no key repeats.
-    Inline(Entries, Inline),
+    Payload(HashTable, TablePayload),
 }
 
 /// What is scattered with the keys.
@@ -85,63 +85,65 @@ struct Piece {
     first: Row,
 }
 
-impl Source<'_> {
+impl KeyedRows<'_> {
     /// A table of all keys; mixed differently if it is crowded.
     pub(crate) fn fill(
         &self,
-        how: &Filling<'_>,
-        mapping: &mut Mapping,
-    ) -> Result<Filled, JoinError> {
+        how: &BuildOptions<'_>,
+        encoding: &mut KeyEncoding,
+    ) -> Result<BuiltTable, JoinError> {
         loop {
-            let entries = if mapping.whiten.is_none() { how.entries } else { self.rows };
-            let filled = match how.part_bytes {
-                Some(bytes) => self.by_parts(Parts::of(entries, Load::HALF, bytes)?, how, mapping),
-                None => self.by_rows(entries, how, mapping),
+            let entries = if encoding.salt.is_none() { how.entries } else { self.rows };
+            let filled = match how.partition_bytes {
+                Some(bytes) => {
+                    self.partitioned(Parts::of(entries, Load::HALF, bytes)?, how, encoding)
+                }
+                None => self.row_by_row(entries, how, encoding),
             };
             match filled {
                 Err(JoinError::Table(TableError::Crowded { .. }))
-                    if mapping.whiten.is_none_or(|tried| tried < ATTEMPTS) =>
+                    if encoding.salt.is_none_or(|tried| tried < ATTEMPTS) =>
                 {
-                    mapping.whiten = Some(mapping.whiten.map_or(1, |tried| tried + 1));
+                    encoding.salt = Some(encoding.salt.map_or(1, |tried| tried + 1));
                 }
                 filled => return filled,
             }
         }
     }
 
-    fn by_rows(
+    fn row_by_row(
         &self,
         entries: usize,
-        how: &Filling<'_>,
-        mapping: &Mapping,
-    ) -> Result<Filled, JoinError> {
+        how: &BuildOptions<'_>,
+        encoding: &KeyEncoding,
+    ) -> Result<BuiltTable, JoinError> {
         let table = Table::for_entries(entries, Load::HALF, how.pages.clone())?;
         let mut repeats = Repeats::of(self.rows);
         let pieces = self.pieces(how);
-        let table = self.fold(&pieces, mapping, table, |table, piece, words| {
+        let table = self.fold(&pieces, encoding, table, |table, piece, words| {
             Ok(table.grouped(words, piece.first, &mut repeats)?)
         })?;
-        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
+        Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
-    fn by_parts(
+    fn partitioned(
         &self,
         parts: Parts,
-        how: &Filling<'_>,
-        mapping: &Mapping,
-    ) -> Result<Filled, JoinError> {
-        if let Some(column) = self.inline_column(how) {
-            let rows = self.scatter(parts, Values::Column(column), how, mapping)?;
+        how: &BuildOptions<'_>,
+        encoding: &KeyEncoding,
+    ) -> Result<BuiltTable, JoinError> {
+        if let Some(column) = self.payload_column(how) {
+            let rows = self.scatter(parts, Values::Column(column), how, encoding)?;
             if let Some(table) = parts.unique(&rows, how.threads, how.pages)? {
-                let inline = Inline::of(self.batches[0].column(column).data_type());
-                return Ok(Filled::Inline(Entries::Buckets(table), inline));
+                let payload = TablePayload::of(self.batches[0].column(column).data_type());
+                return Ok(BuiltTable::Payload(HashTable::Buckets(table), payload));
             }
         }
-        let rows = self.scatter(parts, Values::Rows, how, mapping)?;
+        let rows = self.scatter(parts, Values::Rows, how, encoding)?;
         let (table, pairs) = parts.group(&rows, how.threads, how.pages)?;
         let mut repeats = Repeats::of(self.rows);
         pairs.into_iter().for_each(|(row, first)| repeats.emit(row, first));
-        Ok(Filled::Grouped(Entries::Buckets(table), repeats))
+        Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
     /// All rows, scattered; a run of pieces by each thread.
@@ -149,8 +151,8 @@ impl Source<'_> {
         &self,
         parts: Parts,
         values: Values,
-        how: &Filling<'_>,
-        mapping: &Mapping,
+        how: &BuildOptions<'_>,
+        encoding: &KeyEncoding,
     ) -> Result<Vec<Scattered>, JoinError> {
         let pieces = self.pieces(how);
         let start = |thread: usize| {
@@ -159,7 +161,7 @@ impl Source<'_> {
         };
         on_threads(how.threads, |thread| {
             let run = &pieces[start(thread)..start(thread + 1)];
-            self.scatter_run(parts, values, run, how.pages, mapping)
+            self.scatter_run(parts, values, run, how.pages, encoding)
         })
     }
 
@@ -169,20 +171,20 @@ impl Source<'_> {
         values: Values,
         run: &[Piece],
         pages: &Supply,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
     ) -> Result<Scattered, JoinError> {
         let mut counts = parts.counts();
-        self.fold(run, mapping, (), |(), _, words| {
+        self.fold(run, encoding, (), |(), _, words| {
             counts.add(words);
             Ok(())
         })?;
         let mut scattered = counts.scatter(pages)?;
         // Read again: that costs less than memory for all of them.
-        self.fold(run, mapping, (), |(), piece, words| {
+        self.fold(run, encoding, (), |(), piece, words| {
             match values {
                 Values::Rows => scattered.add(words, |at| u64::from(piece.first + at as Row)),
                 Values::Column(column) => {
-                    Inline::scatter(&self.values(column, piece), words, &mut scattered);
+                    TablePayload::scatter(&self.values(column, piece), words, &mut scattered);
                 }
             }
             Ok(())
@@ -192,20 +194,20 @@ impl Source<'_> {
 
     /// The column whose values may go straight into entries, as far as is known before they do:
     /// there is one, none of it is null, and about every row has a key of its own.
-    fn inline_column(&self, how: &Filling<'_>) -> Option<usize> {
+    fn payload_column(&self, how: &BuildOptions<'_>) -> Option<usize> {
         let no_nulls = |column: &usize| {
             self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
         };
-        how.inline.filter(no_nulls).filter(|_| self.seems_unique(how))
+        how.payload.filter(no_nulls).filter(|_| self.seems_unique(how))
     }
 
-    fn seems_unique(&self, how: &Filling<'_>) -> bool {
+    fn seems_unique(&self, how: &BuildOptions<'_>) -> bool {
         self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64
     }
 
     /// All rows in pieces. Batches of which no row has a key are missing from `batches`, but not
     /// from `kept`.
-    fn pieces(&self, how: &Filling<'_>) -> Vec<Piece> {
+    fn pieces(&self, how: &BuildOptions<'_>) -> Vec<Piece> {
         let kept = self.kept.iter().flatten().map(Vec::len);
         let read = self.batches.iter().filter(|_| self.kept.is_none());
         let (mut pieces, mut first) = (Vec::new(), 0);
@@ -229,19 +231,19 @@ impl Source<'_> {
     fn fold<'p, T>(
         &self,
         pieces: impl IntoIterator<Item = &'p Piece>,
-        mapping: &Mapping,
+        encoding: &KeyEncoding,
         start: T,
         mut with: impl FnMut(T, &Piece, &[u64]) -> Result<T, JoinError>,
     ) -> Result<T, JoinError> {
-        let (mut keys, mut mixed) = (Keys::default(), Vec::new());
+        let (mut keys, mut mixed) = (NormalizedKeys::default(), Vec::new());
         pieces.into_iter().try_fold(start, |so_far, piece| {
             let Piece { batch, rows, .. } = piece;
             let words = match &self.kept {
-                Some(kept) => mapping.whitened(&kept[*batch][rows.clone()], &mut mixed),
+                Some(kept) => encoding.salted(&kept[*batch][rows.clone()], &mut mixed),
                 None => {
                     let rows = self.batches[*batch].slice(rows.start, rows.len());
-                    self.reader.read(mapping, &rows, &mut keys)?;
-                    keys.words()
+                    self.reader.read(encoding, &rows, &mut keys)?;
+                    keys.values()
                 }
             };
             with(so_far, piece, words)
@@ -251,11 +253,11 @@ impl Source<'_> {
     /// Reads the words of all batches, and what they are of.
     pub(crate) fn read_all(
         &self,
-        mapping: &Mapping,
-    ) -> Result<Vec<(Vec<u64>, KeyParts)>, JoinError> {
+        encoding: &KeyEncoding,
+    ) -> Result<Vec<(Vec<u64>, FullKeys)>, JoinError> {
         let read = |batch| {
-            let mut keys = Keys::default();
-            self.reader.read(mapping, batch, &mut keys)?;
+            let mut keys = NormalizedKeys::default();
+            self.reader.read(encoding, batch, &mut keys)?;
             Ok(keys.take())
         };
         self.batches.iter().map(read).collect()

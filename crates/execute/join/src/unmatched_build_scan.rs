@@ -6,25 +6,25 @@ use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
 use crate::JoinError;
-use crate::flags::OwnFlags;
+use crate::duplicates::duplicate_list;
 use crate::gather;
-use crate::groups::group;
-use crate::join_type::Alone;
-use crate::resident::Resident;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
+use crate::match_bitmap::MatchBitmap;
 
 /// Build rows without a match, or with one, by the type of the join.
-pub(crate) struct Leftover {
-    table: Arc<Resident>,
-    matched: OwnFlags,
+pub(crate) struct UnmatchedBuildScan {
+    table: Arc<InMemoryBuildSide>,
+    matched: MatchBitmap,
     /// The next build row, and the one behind the last.
     next: usize,
     rows: usize,
 }
 
-impl Leftover {
+impl UnmatchedBuildScan {
     /// Once every prober has ended.
-    pub(crate) fn new(table: Arc<Resident>) -> Self {
-        let mut matched = OwnFlags::default();
+    pub(crate) fn new(table: Arc<InMemoryBuildSide>) -> Self {
+        let mut matched = MatchBitmap::default();
         matched.reset(table.rows.all());
         spread(&table, &mut matched);
         let rows = unless_unknown(&table);
@@ -52,27 +52,27 @@ impl Leftover {
     }
 
     fn comes_out(&self, row: usize) -> bool {
-        match self.table.emits.build {
-            Alone::Never | Alone::Noted => false,
-            Alone::Matched => self.matched.get(row),
-            Alone::Unmatched => !self.matched.get(row),
-            Alone::Marked => true,
+        match self.table.output_rules.build {
+            SideOutput::Never | SideOutput::Tracked => false,
+            SideOutput::Matched => self.matched.get(row),
+            SideOutput::Unmatched => !self.matched.get(row),
+            SideOutput::Marked => true,
         }
     }
 }
 
 /// The flags of rows: where one stands for a key, it is that of all rows of the key.
-fn spread(table: &Resident, matched: &mut OwnFlags) {
-    let Some(flags) = &table.flags else { return };
-    if table.sieves() {
+fn spread(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
+    let Some(flags) = &table.match_bitmap else { return };
+    if table.has_residual_predicate() {
         (0..table.rows.keyed).filter(|row| flags.get(*row)).for_each(|row| matched.set(row));
         return;
     }
-    for value in table.inside.table.values().filter(|value| flags.get(table.bit(*value))) {
-        match group(value) {
+    for value in table.data.table.values().filter(|value| flags.get(table.bit(*value))) {
+        match duplicate_list(value) {
             (_, None) => matched.set(value as Row as usize),
             (rows, Some(start)) => {
-                let rows = &table.inside.groups[start..start + rows as usize];
+                let rows = &table.data.duplicate_lists[start..start + rows as usize];
                 rows.iter().for_each(|row| matched.set(*row as usize));
             }
         }
@@ -81,12 +81,12 @@ fn spread(table: &Resident, matched: &mut OwnFlags) {
 
 /// How many of the build rows may come out: of a null-aware join none if a probe key was null, and
 /// those with a null key, which are last, only if there was no probe row at all.
-fn unless_unknown(table: &Resident) -> usize {
+fn unless_unknown(table: &InMemoryBuildSide) -> usize {
     let rows = table.rows;
-    match table.facts.probed() {
+    match table.null_aware_state.probed() {
         _ if !table.spec.null_aware => rows.all(),
         (_, true) => 0,
-        (true, false) => rows.keyed + rows.impossible,
+        (true, false) => rows.keyed + rows.unmatchable,
         (false, false) => rows.all(),
     }
 }

@@ -10,19 +10,19 @@ use arrow_select::take::take_record_batch;
 use workahead_walks::walk::Row;
 
 use super::file::compact;
-use crate::keys::{Keys, Mapping, MappingKind, Reader, mixed};
-use crate::needs::WORD_BYTES;
+use crate::keys::{EncodingKind, KeyEncoding, NormalizedKeys, Reader, mixed};
+use crate::memory_estimate::WORD_BYTES;
 use crate::{JoinSpec, Side};
 
 /// Assigns the rows of one side.
 #[derive(Debug)]
-pub(crate) struct Router {
+pub(crate) struct Partitioner {
     reader: Reader,
-    mapping: Mapping,
+    encoding: KeyEncoding,
     /// Bits used by the levels above, and those of this one.
     used: u32,
     bits: u32,
-    keys: Keys,
+    keys: NormalizedKeys,
     /// Rows by partition, and where each partition's begin.
     rows: Vec<Row>,
     words: Vec<u64>,
@@ -31,23 +31,23 @@ pub(crate) struct Router {
     key_bytes: usize,
 }
 
-impl Router {
+impl Partitioner {
     /// Bytes of a row's number and word, and of reading them.
-    pub(crate) const ROUTED_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
+    pub(crate) const ROW_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
 
     /// With so many bits after those that are used.
     pub(crate) fn new(spec: &JoinSpec, side: Side, used: u32, bits: u32) -> Self {
         assert!(used + bits <= u64::BITS, "a hash has {} bits", u64::BITS);
         let reader = spec.keys(side).clone();
         // Not by ranges: the probe side would need to know those of the build side.
-        let kind = reader.fixed_mapping().unwrap_or(MappingKind::Hashed);
-        let mapping = Mapping::new(kind);
+        let kind = reader.fixed_encoding().unwrap_or(EncodingKind::Hashed);
+        let encoding = KeyEncoding::new(kind);
         Self {
             reader,
-            mapping,
+            encoding,
             used,
             bits,
-            keys: Keys::default(),
+            keys: NormalizedKeys::default(),
             rows: Vec::new(),
             words: Vec::new(),
             starts: Vec::new(),
@@ -62,8 +62,8 @@ impl Router {
 
     /// Sorts the rows of a batch that have a key by partition.
     pub(crate) fn route(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        self.reader.read(&self.mapping, batch, &mut self.keys)?;
-        let words = self.keys.words();
+        self.reader.read(&self.encoding, batch, &mut self.keys)?;
+        let words = self.keys.values();
         let mut next = vec![0; (1 << self.bits) + 1];
         words.iter().for_each(|word| next[self.partition_of(*word) + 1] += 1);
         for partition in 1..next.len() {
@@ -78,7 +78,7 @@ impl Router {
             *to += 1;
         }
         (self.rows, self.words) = (rows, sorted);
-        let parts = &self.keys.parts;
+        let parts = &self.keys.full_keys;
         self.key_bytes = parts.words.len() * WORD_BYTES + parts.long.len();
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Router {
 
     /// Bytes held for batches of so many rows.
     pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
-        batch_rows * Self::ROUTED_BYTES + self.key_bytes
+        batch_rows * Self::ROW_BYTES + self.key_bytes
     }
 }
 

@@ -10,7 +10,7 @@ use workahead_machine::pages::Pages;
 use workahead_walks::random::Random;
 
 use super::*;
-use crate::keys::{Mapping, MappingKind};
+use crate::keys::{EncodingKind, KeyEncoding};
 use crate::{HashJoin, JoinType, Side};
 
 /// A build side: its keys lie in a range and are a few of it, or each one of it.
@@ -42,23 +42,29 @@ fn keys_of(batch: &RecordBatch) -> Vec<i64> {
 fn filled(
     batches: &[RecordBatch],
     threads: usize,
-    (inline, entries): (Option<usize>, usize),
+    (payload, entries): (Option<usize>, usize),
 ) -> (Vec<u64>, Vec<Row>, bool) {
     let schema = batches[0].schema();
     let join =
         HashJoin::by_names(schema.clone(), schema, &[("key", "key")], JoinType::Inner).unwrap();
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
-    let source = Source { batches, reader: join.keys(Side::Left), kept: None, rows };
+    let source = KeyedRows { batches, reader: join.keys(Side::Left), kept: None, rows };
     let pages = Pages::Small.into();
-    let how =
-        Filling { entries, threads, pages: &pages, part_bytes: None, piece_rows: 700, inline };
+    let how = BuildOptions {
+        entries,
+        threads,
+        pages: &pages,
+        partition_bytes: None,
+        piece_rows: 700,
+        payload,
+    };
     let span = Span { lowest: -500_i64 as u64, width: 99_999 };
-    let mapping = Mapping::new(MappingKind::Identity);
-    match source.fill_dense(&how, span, &mapping).unwrap() {
-        Filled::Inline(table, _) => (table.values().collect(), Vec::new(), true),
-        Filled::Grouped(mut table, repeats) => {
-            let groups = repeats.lay_out(&mut table, &pages).unwrap();
-            (table.values().collect(), groups.to_vec(), false)
+    let encoding = KeyEncoding::new(EncodingKind::Identity);
+    match source.build_dense(&how, span, &encoding).unwrap() {
+        BuiltTable::Payload(table, _) => (table.values().collect(), Vec::new(), true),
+        BuiltTable::Rows(mut table, repeats) => {
+            let duplicate_lists = repeats.lay_out(&mut table, &pages).unwrap();
+            (table.values().collect(), duplicate_lists.to_vec(), false)
         }
     }
 }
@@ -72,20 +78,20 @@ proptest! {
         sizes in prop::collection::vec(1..9000_usize, 1..6),
         among in prop::option::of(prop_oneof![Just(1), 2..300_u32, Just(90_000)]),
         threads in 2..9_usize,
-        inline in prop::option::of(Just(1)),
+        payload in prop::option::of(Just(1)),
         guessed in any::<bool>(),
     ) {
         let batches = batches(seed, &sizes, among);
         let rows: usize = sizes.iter().sum();
         // An estimate that is wrong must not matter.
         let entries = if guessed { rows } else { rows / 2 };
-        let one = filled(&batches, 1, (inline, entries));
-        let many = filled(&batches, threads, (inline, entries));
+        let one = filled(&batches, 1, (payload, entries));
+        let many = filled(&batches, threads, (payload, entries));
         prop_assert_eq!(one.2, many.2);
         prop_assert!(one == many, "{} and {} values", one.0.len(), many.0.len());
         let mut keys: Vec<i64> = batches.iter().flat_map(keys_of).collect();
         keys.sort_unstable();
         keys.dedup();
-        prop_assert_eq!(one.2, guessed && keys.len() == rows && inline.is_some());
+        prop_assert_eq!(one.2, guessed && keys.len() == rows && payload.is_some());
     }
 }

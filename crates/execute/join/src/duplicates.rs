@@ -18,7 +18,7 @@ use workahead_walks::bucket::Group;
 use workahead_walks::walk::{Row, Sink};
 
 use crate::JoinError;
-use crate::entries::Entries;
+use crate::hash_table::HashTable;
 use crate::keys::store::KeyStore;
 
 /// Marks, in [`Repeats::first`], a row whose key was there before.
@@ -69,7 +69,7 @@ impl Repeats {
     /// entries there.
     pub(crate) fn lay_out(
         mut self,
-        table: &mut Entries,
+        table: &mut HashTable,
         pages: &Supply,
     ) -> Result<PageBuffer<Row>, JoinError> {
         if self.count == 0 {
@@ -79,7 +79,7 @@ impl Repeats {
             0 => 0,
             further => further as usize + 1,
         });
-        let mut groups = pages.any::<Row>(sizes.sum())?;
+        let mut duplicate_lists = pages.any::<Row>(sizes.sum())?;
         let mut start = 0;
         table.update_values(|value| {
             let group = Group::of(value);
@@ -87,7 +87,7 @@ impl Repeats {
                 return value;
             }
             let (first, rows) = (group.first_row(), group.further_rows() + 1);
-            groups[start as usize] = first;
+            duplicate_lists[start as usize] = first;
             self.first[first as usize] = start + 1;
             start += rows;
             entry(rows, start - rows)
@@ -96,11 +96,11 @@ impl Repeats {
             let mark = self.first[row];
             if mark & REPEAT != 0 {
                 let next = &mut self.first[(mark & !REPEAT) as usize];
-                groups[*next as usize] = row as Row;
+                duplicate_lists[*next as usize] = row as Row;
                 *next += 1;
             }
         }
-        Ok(groups)
+        Ok(duplicate_lists)
     }
 }
 
@@ -110,7 +110,7 @@ fn entry(rows: u32, start: u32) -> u64 {
 
 /// The rows of an entry's key, and where they lie unless the entry itself is the one.
 #[inline(always)]
-pub(crate) fn group(value: u64) -> (u32, Option<usize>) {
+pub(crate) fn duplicate_list(value: u64) -> (u32, Option<usize>) {
     match (value >> 32) as u32 {
         0 => (1, None),
         rows => (rows, Some(value as u32 as usize)),

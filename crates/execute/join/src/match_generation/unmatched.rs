@@ -4,12 +4,12 @@ use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 use workahead_walks::walk::Row;
 
-use super::Pairing;
+use super::MatchGenerator;
 use crate::chunks::NO_ROW;
-use crate::join_type::Alone;
-use crate::resident::Resident;
+use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
 
-impl Pairing {
+impl MatchGenerator {
     /// Puts out pairs, and the rows between them alone.
     pub(super) fn merge(&mut self, room: usize) {
         while self.merged < self.found.len() && self.out.len() < room {
@@ -26,41 +26,43 @@ impl Pairing {
     }
 
     /// Puts out the rows that come out alone, when all pairs are known.
-    pub(super) fn alone(&mut self, table: &Resident, room: usize) {
-        let (emits, rows) = (table.emits, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
-        if !self.settled {
-            self.settled = true;
+    pub(super) fn alone(&mut self, table: &InMemoryBuildSide, room: usize) {
+        let (output_rules, rows) =
+            (table.output_rules, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
+        if !self.matches_complete {
+            self.matches_complete = true;
             self.settle(table, rows);
         }
-        let merges = Self::merges(table);
+        let interleaves_unmatched = Self::interleaves_unmatched(table);
         while self.next_row < rows && self.out.len() < room {
             let row = self.next_row;
-            let comes_out = match emits.probe {
-                Alone::Never | Alone::Noted => break,
-                Alone::Matched => self.matched.get(row),
-                Alone::Unmatched => merges || !self.matched.get(row),
-                Alone::Marked => true,
+            let comes_out = match output_rules.probe {
+                SideOutput::Never | SideOutput::Tracked => break,
+                SideOutput::Matched => self.matched.get(row),
+                SideOutput::Unmatched => interleaves_unmatched || !self.matched.get(row),
+                SideOutput::Marked => true,
             };
             if comes_out {
                 self.out.probe.push(row as Row);
-                if emits.pairs {
+                if output_rules.matches {
                     self.out.build.push(NO_ROW);
                 }
             }
             self.next_row += 1;
         }
-        self.done = self.next_row == rows || matches!(emits.probe, Alone::Never | Alone::Noted);
+        self.done = self.next_row == rows
+            || matches!(output_rules.probe, SideOutput::Never | SideOutput::Tracked);
     }
 
     /// What follows when all pairs are known.
-    fn settle(&mut self, table: &Resident, rows: usize) {
-        if table.sieves() {
+    fn settle(&mut self, table: &InMemoryBuildSide, rows: usize) {
+        if table.has_residual_predicate() {
             self.metrics.matched_rows += self.matched.count() as u64;
         }
-        if !table.spec.null_aware || table.emits.probe != Alone::Unmatched {
+        if !table.spec.null_aware || table.output_rules.probe != SideOutput::Unmatched {
             return;
         }
-        let (build_rows, build_nulls) = table.facts.built();
+        let (build_rows, build_nulls) = table.null_aware_state.built();
         if build_nulls {
             // Whether a row equals that null is not known of any.
             self.next_row = rows;

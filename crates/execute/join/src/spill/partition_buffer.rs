@@ -6,27 +6,27 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 
-use super::Counts;
+use super::SpillCounters;
 use super::file::{SpillFile, SpillWriter};
 use super::sizes::{COLUMN_BYTES, Sizes};
 use crate::chunks::holds_dictionary;
 use crate::context::Context;
-use crate::memory::Held;
-use crate::needs::sliced_bytes;
+use crate::memory::ChargedBatches;
+use crate::memory_estimate::sliced_bytes;
 use crate::{JoinError, MemoryError, SpillDirectory};
 
 /// Where piles are written.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SpillTarget {
     directory: Arc<SpillDirectory>,
-    counts: Arc<Counts>,
+    counts: Arc<SpillCounters>,
     schema: SchemaRef,
     pub(crate) sizes: Sizes,
     /// Whether batches may be put together: dictionaries of different values may not.
     joins: bool,
 }
 
-impl Place {
+impl SpillTarget {
     pub(crate) fn new(
         directory: &Arc<SpillDirectory>,
         context: &Context,
@@ -49,7 +49,7 @@ impl Place {
 
 /// Rows of one partition.
 #[derive(Default)]
-pub(crate) struct Pile {
+pub(crate) struct PartitionBuffer {
     batches: Vec<RecordBatch>,
     /// What the batches are charged with.
     bytes: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Pile {
     writer: Option<SpillWriter>,
 }
 
-impl Pile {
+impl PartitionBuffer {
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -83,13 +83,17 @@ impl Pile {
     }
 
     /// Writes what is in memory to the pile's file, and gives the memory back.
-    pub(crate) fn spill(&mut self, place: &Place, memory: &mut Held) -> Result<(), JoinError> {
+    pub(crate) fn spill(
+        &mut self,
+        target: &SpillTarget,
+        memory: &mut ChargedBatches,
+    ) -> Result<(), JoinError> {
         if self.writer.is_none() {
-            let (directory, schema) = (&place.directory, place.schema.clone());
-            self.writer = Some(SpillWriter::new(directory, schema, place.sizes.block_bytes)?);
+            let (directory, schema) = (&target.directory, target.schema.clone());
+            self.writer = Some(SpillWriter::new(directory, schema, target.sizes.block_bytes)?);
         }
         let writer = self.writer.as_mut().expect("it was just made");
-        let most = place.sizes.batch_bytes;
+        let most = target.sizes.batch_bytes;
         let mut run = Vec::new();
         let mut run_bytes = 0;
         let mut write = |run: &mut Vec<RecordBatch>| -> Result<(), JoinError> {
@@ -105,7 +109,7 @@ impl Pile {
             let bytes = sliced_bytes(&batch).max(1);
             memory.release(&batch);
             memory.memory.shrink(batch.num_columns() * COLUMN_BYTES);
-            if bytes > most || !place.joins {
+            if bytes > most || !target.joins {
                 write(&mut run)?;
                 let rows = (batch.num_rows() * most / bytes).max(1);
                 for start in (0..batch.num_rows()).step_by(rows) {
@@ -128,11 +132,11 @@ impl Pile {
     }
 
     /// The file of a pile that is spilled whole.
-    pub(crate) fn finish(mut self, place: &Place) -> Result<Option<SpillFile>, JoinError> {
+    pub(crate) fn finish(mut self, target: &SpillTarget) -> Result<Option<SpillFile>, JoinError> {
         assert_eq!(self.rows, self.written, "a pile is written before its file is finished");
         let Some(writer) = self.writer.take() else { return Ok(None) };
         let file = writer.finish()?;
-        place.counts.file(&file);
+        target.counts.file(&file);
         Ok(Some(file))
     }
 }
@@ -140,38 +144,40 @@ impl Pile {
 /// Adds a piece to one of the piles, spilling the largest while memory is short. Nothing was added
 /// when there is none in memory any more, and the error says that memory is short.
 pub(crate) fn add(
-    piles: &mut [Pile],
+    buffers: &mut [PartitionBuffer],
     at: usize,
     piece: RecordBatch,
-    (place, held): (&Place, &mut Held),
+    (target, charge): (&SpillTarget, &mut ChargedBatches),
 ) -> Result<(), JoinError> {
     let heads = piece.num_columns() * COLUMN_BYTES;
-    let bytes = held.charged.add(&piece) + heads;
-    while let Err(MemoryError { wanted, used, limit }) = held.memory.grow(bytes) {
-        if !make_room(piles, (place, held))? {
-            held.charged.remove(&piece);
+    let bytes = charge.charged.add(&piece) + heads;
+    while let Err(MemoryError { wanted, used, limit }) = charge.memory.grow(bytes) {
+        if !make_room(buffers, (target, charge))? {
+            charge.charged.remove(&piece);
             return Err(JoinError::LimitTooSmall { wanted, used, limit });
         }
     }
-    let pile = &mut piles[at];
-    pile.rows += piece.num_rows();
-    pile.bytes += bytes;
-    pile.batches.push(piece);
-    if pile.is_spilled() && pile.bytes >= place.sizes.batch_bytes {
-        pile.spill(place, held)?;
+    let buffer = &mut buffers[at];
+    buffer.rows += piece.num_rows();
+    buffer.bytes += bytes;
+    buffer.batches.push(piece);
+    if buffer.is_spilled() && buffer.bytes >= target.sizes.batch_bytes {
+        buffer.spill(target, charge)?;
     }
     Ok(())
 }
 
 /// Spills the largest pile. False when none has anything in memory.
 pub(crate) fn make_room(
-    piles: &mut [Pile],
-    (place, held): (&Place, &mut Held),
+    buffers: &mut [PartitionBuffer],
+    (target, charge): (&SpillTarget, &mut ChargedBatches),
 ) -> Result<bool, JoinError> {
-    let Some(largest) = piles.iter_mut().max_by_key(|pile| pile.bytes) else { return Ok(false) };
+    let Some(largest) = buffers.iter_mut().max_by_key(|buffer| buffer.bytes) else {
+        return Ok(false);
+    };
     if largest.bytes == 0 {
         return Ok(false);
     }
-    largest.spill(place, held)?;
+    largest.spill(target, charge)?;
     Ok(true)
 }

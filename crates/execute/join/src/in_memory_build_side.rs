@@ -5,120 +5,121 @@ use std::sync::Arc;
 use workahead_machine::pages::PageBuffer;
 use workahead_walks::walk::Row;
 
+use crate::bloom_filter::SharedBloomFilter;
 use crate::chunks::Chunks;
-use crate::context::Facts;
-use crate::entries::Entries;
-use crate::filtering::Filtering;
-use crate::flags::Flags;
-use crate::groups::group;
-use crate::inline::Inline;
-use crate::join_type::{Alone, Emits};
-use crate::keys::Mapping;
+use crate::context::NullAwareState;
+use crate::duplicates::duplicate_list;
+use crate::hash_table::HashTable;
+use crate::join_type::{OutputRules, SideOutput};
+use crate::keys::KeyEncoding;
 use crate::keys::store::KeyStore;
-use crate::layout::Source;
-use crate::{Choice, JoinSpec, Reservation, Side};
+use crate::match_bitmap::SharedMatchBitmap;
+use crate::output_columns::ColumnSource;
+use crate::table_payload::TablePayload;
+use crate::{JoinSpec, LayoutChoice, Reservation, Side};
 
 /// How many build rows there are of each kind.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Rows {
+pub(crate) struct BuildRowCounts {
     /// With a key: the first ones.
     pub(crate) keyed: usize,
     /// With a key that matches nothing, kept because they may come out alone.
-    pub(crate) impossible: usize,
+    pub(crate) unmatchable: usize,
     /// Of a null-aware join, with a null key, kept likewise: the last ones.
     pub(crate) null: usize,
     /// Given, kept or not.
-    pub(crate) seen: usize,
+    pub(crate) input: usize,
     /// Of a null-aware join, whether any key was null.
-    pub(crate) saw_null: bool,
+    pub(crate) has_null: bool,
 }
 
-impl Rows {
+impl BuildRowCounts {
     /// Kept.
     pub(crate) fn all(self) -> usize {
-        self.keyed + self.impossible + self.null
+        self.keyed + self.unmatchable + self.null
     }
 }
 
 /// What was built.
-pub(crate) struct Inside {
-    pub(crate) table: Entries,
-    pub(crate) groups: PageBuffer<Row>,
+pub(crate) struct BuildData {
+    pub(crate) table: HashTable,
+    pub(crate) duplicate_lists: PageBuffer<Row>,
     /// The keys, if a hit must be compared.
     pub(crate) store: Option<KeyStore>,
     /// Whether rows of one group have different keys: then each pair must be compared.
     pub(crate) collides: bool,
     pub(crate) chunks: Chunks,
     /// If entries hold values, not rows.
-    pub(crate) inline: Option<Inline>,
-    pub(crate) design: Choice,
-    pub(crate) mapping: Mapping,
+    pub(crate) payload: Option<TablePayload>,
+    pub(crate) layout: LayoutChoice,
+    pub(crate) encoding: KeyEncoding,
 }
 
 /// A built table, for any number of probers on any thread.
-pub(crate) struct Resident {
+pub(crate) struct InMemoryBuildSide {
     pub(crate) spec: Arc<JoinSpec>,
-    pub(crate) inside: Inside,
-    pub(crate) emits: Emits,
-    pub(crate) pair_sources: Vec<Source>,
-    pub(crate) choice: Choice,
+    pub(crate) data: BuildData,
+    pub(crate) output_rules: OutputRules,
+    pub(crate) match_sources: Vec<ColumnSource>,
+    pub(crate) layout_choice: LayoutChoice,
     /// If words may be asked of a filter first.
-    pub(crate) filtering: Option<Filtering>,
-    pub(crate) rows: Rows,
+    pub(crate) bloom_filter: Option<SharedBloomFilter>,
+    pub(crate) rows: BuildRowCounts,
     /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
     /// at, a bit a row; else one for the row of a key and, after those of all rows, one for the
     /// start of a group.
-    pub(crate) flags: Option<Flags>,
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) match_bitmap: Option<SharedMatchBitmap>,
+    pub(crate) null_aware_state: Arc<NullAwareState>,
     payload_bytes: usize,
     /// What all of it is charged with.
     pub(crate) memory: Reservation,
 }
 
-impl Resident {
+impl InMemoryBuildSide {
     pub(crate) fn new(
         spec: Arc<JoinSpec>,
-        inside: Inside,
-        rows: Rows,
-        facts: Arc<Facts>,
+        data: BuildData,
+        rows: BuildRowCounts,
+        null_aware_state: Arc<NullAwareState>,
         memory: Reservation,
     ) -> Self {
-        let (emits, pair_sources) = (spec.emits(), spec.pair_sources());
-        let sieves = inside.collides || spec.filter.is_some();
-        let group_bits = if sieves { 0 } else { inside.groups.len() };
-        let flags = (emits.build != Alone::Never).then(|| Flags::new(rows.keyed + group_bits));
-        let hashed = inside.store.is_some();
-        let choice = inside.design.clone().unless_hashed(hashed);
+        let (output_rules, match_sources) = (spec.output_rules(), spec.match_sources());
+        let has_residual_predicate = data.collides || spec.filter.is_some();
+        let list_bits = if has_residual_predicate { 0 } else { data.duplicate_lists.len() };
+        let match_bitmap = (output_rules.build != SideOutput::Never)
+            .then(|| SharedMatchBitmap::new(rows.keyed + list_bits));
+        let hashed = data.store.is_some();
+        let layout_choice = data.layout.clone().unless_hashed(hashed);
         // A word that is a hash is looked up with what it is a hash of.
-        let filtering = match inside.table.buckets() {
-            Some(table) if !hashed => Filtering::of(&spec, table),
+        let bloom_filter = match data.table.buckets() {
+            Some(table) if !hashed => SharedBloomFilter::of(&spec, table),
             _ => None,
         };
-        let payload_bytes = inside.chunks.bytes();
+        let payload_bytes = data.chunks.bytes();
         Self {
             spec,
-            inside,
-            emits,
-            pair_sources,
-            choice,
-            filtering,
+            data,
+            output_rules,
+            match_sources,
+            layout_choice,
+            bloom_filter,
             rows,
-            flags,
-            facts,
+            match_bitmap,
+            null_aware_state,
             payload_bytes,
             memory,
         }
     }
 
     /// Whether a hit does not prove a pair: each must be looked at.
-    pub(crate) fn sieves(&self) -> bool {
-        self.inside.collides || self.spec.filter.is_some()
+    pub(crate) fn has_residual_predicate(&self) -> bool {
+        self.data.collides || self.spec.filter.is_some()
     }
 
     /// The bit of an entry's rows, where a hit proves all its pairs.
     #[inline]
     pub(crate) fn bit(&self, value: u64) -> usize {
-        match group(value) {
+        match duplicate_list(value) {
             (_, None) => value as Row as usize,
             (_, Some(start)) => self.rows.keyed + start,
         }
@@ -131,9 +132,9 @@ impl Resident {
 
     /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.
     pub(crate) fn table_bytes(&self) -> usize {
-        let store_bytes = self.inside.store.as_ref().map_or(0, KeyStore::bytes);
-        let flag_bytes = self.flags.as_ref().map_or(0, Flags::bytes);
-        self.inside.table.bytes() + self.inside.groups.bytes() + store_bytes + flag_bytes
+        let store_bytes = self.data.store.as_ref().map_or(0, KeyStore::bytes);
+        let bitmap_bytes = self.match_bitmap.as_ref().map_or(0, SharedMatchBitmap::bytes);
+        self.data.table.bytes() + self.data.duplicate_lists.bytes() + store_bytes + bitmap_bytes
     }
 
     /// Bytes of a row, about.

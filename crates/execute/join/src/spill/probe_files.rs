@@ -10,21 +10,21 @@ use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
 use super::file::SpillFile;
-use super::pile::{self, Pile, Place};
-use super::router::{Router, piece};
+use super::partition_buffer::{self, PartitionBuffer, SpillTarget};
+use super::partitioner::{Partitioner, piece};
 use super::sizes::Sizes;
 use crate::context::Context;
-use crate::join_type::Alone;
-use crate::memory::Held;
+use crate::join_type::SideOutput;
+use crate::memory::ChargedBatches;
 use crate::{JoinError, JoinSpec, SpillDirectory};
 
 /// Rows by partition, in memory until they are worth a write: those of one prober.
 pub(crate) struct ProbeFiles {
-    router: Router,
+    partitioner: Partitioner,
     /// By partition; none of those whose build rows are in memory.
     spilled: Arc<[bool]>,
-    kept: Arc<Mutex<Kept>>,
-    all: Arc<AllKept>,
+    kept: Arc<Mutex<ProbeBuffers>>,
+    all: Arc<AllProbeBuffers>,
     context: Context,
     /// Beside the rows that are kept.
     writing_bytes: usize,
@@ -33,28 +33,28 @@ pub(crate) struct ProbeFiles {
 }
 
 /// What a prober keeps in memory, and where it goes.
-struct Kept {
-    place: Place,
-    piles: Vec<Pile>,
-    held: Held,
+struct ProbeBuffers {
+    target: SpillTarget,
+    buffers: Vec<PartitionBuffer>,
+    charge: ChargedBatches,
 }
 
-impl Kept {
+impl ProbeBuffers {
     fn add(&mut self, partition: usize, piece: RecordBatch) -> Result<(), JoinError> {
-        pile::add(&mut self.piles, partition, piece, (&self.place, &mut self.held))
+        partition_buffer::add(&mut self.buffers, partition, piece, (&self.target, &mut self.charge))
     }
 
     fn bytes(&self) -> usize {
-        self.piles.iter().map(Pile::bytes).sum()
+        self.buffers.iter().map(PartitionBuffer::bytes).sum()
     }
 }
 
 /// What all probers of a table keep in memory.
 #[derive(Default)]
-pub(crate) struct AllKept(Mutex<Vec<Weak<Mutex<Kept>>>>);
+pub(crate) struct AllProbeBuffers(Mutex<Vec<Weak<Mutex<ProbeBuffers>>>>);
 
-impl AllKept {
-    fn register(&self, kept: &Arc<Mutex<Kept>>) {
+impl AllProbeBuffers {
+    fn register(&self, kept: &Arc<Mutex<ProbeBuffers>>) {
         lock(&self.0).push(Arc::downgrade(kept));
     }
 
@@ -68,14 +68,16 @@ impl AllKept {
     /// anything" is true of one moment: looked at one by one, a prober that writes its own piles
     /// meanwhile made this seem to be so with memory free.
     pub(crate) fn make_room(&self, wanted: usize, context: &Context) -> Result<(), JoinError> {
-        let all: Vec<Arc<Mutex<Kept>>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
-        let mut all: Vec<MutexGuard<'_, Kept>> = all.iter().map(|kept| lock(kept)).collect();
+        let all: Vec<Arc<Mutex<ProbeBuffers>>> =
+            lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let mut all: Vec<MutexGuard<'_, ProbeBuffers>> =
+            all.iter().map(|kept| lock(kept)).collect();
         while let Err(short) = context.reservation().grow(wanted) {
             let most = all.iter_mut().max_by_key(|kept| kept.bytes());
             let made = match most {
                 Some(most) => {
-                    let Kept { place, piles, held } = &mut **most;
-                    pile::make_room(piles, (place, held))?
+                    let ProbeBuffers { target, buffers, charge } = &mut **most;
+                    partition_buffer::make_room(buffers, (target, charge))?
                 }
                 None => false,
             };
@@ -97,34 +99,34 @@ impl ProbeFiles {
         spec: &JoinSpec,
         context: &Context,
         directory: &Arc<SpillDirectory>,
-        (router, spilled): (Router, Arc<[bool]>),
-        (sizes, all): (Sizes, Arc<AllKept>),
+        (partitioner, spilled): (Partitioner, Arc<[bool]>),
+        (sizes, all): (Sizes, Arc<AllProbeBuffers>),
     ) -> Self {
-        let probe = spec.emits().probe;
+        let probe = spec.output_rules().probe;
         let schema = spec.schema_of(spec.build_side.other());
-        let kept = Arc::new(Mutex::new(Kept {
-            place: Place::new(directory, context, schema, sizes),
-            piles: spilled.iter().map(|_| Pile::default()).collect(),
-            held: Held::new(context.reservation()),
+        let kept = Arc::new(Mutex::new(ProbeBuffers {
+            target: SpillTarget::new(directory, context, schema, sizes),
+            buffers: spilled.iter().map(|_| PartitionBuffer::default()).collect(),
+            charge: ChargedBatches::new(context.reservation()),
         }));
         all.register(&kept);
         Self {
-            router,
+            partitioner,
             spilled,
             kept,
             all,
             context: context.clone(),
             writing_bytes: sizes.writing_bytes(),
-            keeps_keyless: matches!(probe, Alone::Unmatched | Alone::Marked),
+            keeps_keyless: matches!(probe, SideOutput::Unmatched | SideOutput::Marked),
         }
     }
 
     /// Keeps the rows of spilled partitions, and gives the others.
     pub(crate) fn route(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>, JoinError> {
-        self.router.route(&batch)?;
+        self.partitioner.route(&batch)?;
         let mut rest = Vec::<Row>::new();
         for (partition, spilled) in self.spilled.iter().enumerate() {
-            let (rows, _) = self.router.of(partition);
+            let (rows, _) = self.partitioner.of(partition);
             if rows.is_empty() {
                 continue;
             }
@@ -135,7 +137,7 @@ impl ProbeFiles {
             self.keep(partition, &piece(&batch, rows.to_vec())?)?;
         }
         if self.keeps_keyless {
-            rest.append(&mut self.router.keyless(batch.num_rows()));
+            rest.append(&mut self.partitioner.keyless(batch.num_rows()));
         }
         if rest.len() == batch.num_rows() {
             return Ok(Some(batch));
@@ -164,19 +166,19 @@ impl ProbeFiles {
 
     /// Bytes beside those of the rows that are kept.
     pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
-        self.router.bytes(batch_rows) + self.writing_bytes
+        self.partitioner.bytes(batch_rows) + self.writing_bytes
     }
 
     /// The files, by partition.
     pub(crate) fn finish(self) -> Result<Vec<Option<SpillFile>>, JoinError> {
         let mut kept = lock(&self.kept);
-        let Kept { place, piles, held } = &mut *kept;
+        let ProbeBuffers { target, buffers, charge } = &mut *kept;
         let mut files = Vec::new();
-        for mut pile in std::mem::take(piles) {
-            if pile.bytes() > 0 {
-                pile.spill(place, held)?;
+        for mut buffer in std::mem::take(buffers) {
+            if buffer.bytes() > 0 {
+                buffer.spill(target, charge)?;
             }
-            files.push(pile.finish(place)?);
+            files.push(buffer.finish(target)?);
         }
         Ok(files)
     }

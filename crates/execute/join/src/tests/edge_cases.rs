@@ -32,10 +32,10 @@ fn joined(join: &HashJoin, build: &[RecordBatch], probe: &[RecordBatch]) -> Vec<
         prober.probe(batch.clone()).unwrap();
         outputs.extend(std::iter::from_fn(|| prober.next_output().unwrap()));
     }
-    let remaining = prober.end().unwrap();
+    let final_phase = prober.end().unwrap();
     outputs.extend(std::iter::from_fn(|| prober.next_output().unwrap()));
-    if let Some(mut remaining) = remaining {
-        outputs.extend(std::iter::from_fn(|| remaining.next_output().unwrap()));
+    if let Some(mut final_phase) = final_phase {
+        outputs.extend(std::iter::from_fn(|| final_phase.next_output().unwrap()));
     }
     outputs
 }
@@ -54,13 +54,21 @@ fn inputs_without_rows_or_batches_have_a_result() {
             let join = HashJoin::new(some.schema(), some.schema(), on, join_type).unwrap();
             let join = join.with_build_side(build_side);
             for empty in [&[], std::slice::from_ref(&none)] {
-                let emits = join_type.emits(build_side);
-                let all = [join_type::Alone::Unmatched, join_type::Alone::Marked];
+                let output_rules = join_type.output_rules(build_side);
+                let all = [join_type::SideOutput::Unmatched, join_type::SideOutput::Marked];
                 let expected = |alone| if all.contains(&alone) { 3 } else { 0 };
                 let outputs = joined(&join, empty, std::slice::from_ref(&some));
-                assert_eq!(rows(&outputs), expected(emits.probe), "{join_type} {build_side:?}");
+                assert_eq!(
+                    rows(&outputs),
+                    expected(output_rules.probe),
+                    "{join_type} {build_side:?}"
+                );
                 let outputs = joined(&join, std::slice::from_ref(&some), empty);
-                assert_eq!(rows(&outputs), expected(emits.build), "{join_type} {build_side:?}");
+                assert_eq!(
+                    rows(&outputs),
+                    expected(output_rules.build),
+                    "{join_type} {build_side:?}"
+                );
                 assert!(joined(&join, empty, empty).is_empty());
             }
         }
@@ -73,9 +81,9 @@ fn rows_without_a_match_keep_their_place() {
     let right = batch(&[("k", numbers((0..300).map(|k| (k % 7 > 0).then_some(k % 120))))]);
     let join = HashJoin::by_names(left.schema(), right.schema(), &[("k", "k")], JoinType::Right);
     let join = join.unwrap();
-    for design in Design::ALL {
+    for design in TableLayout::ALL {
         for batch_rows in [1, 3, 8192] {
-            let join = join.clone().with_design(design).with_batch_rows(batch_rows);
+            let join = join.clone().with_table_layout(design).with_batch_rows(batch_rows);
             let outputs = joined(&join, std::slice::from_ref(&left), std::slice::from_ref(&right));
             let keys = |output: &RecordBatch| {
                 output.column(1).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
@@ -124,16 +132,16 @@ fn the_last_prober_gives_the_rest() {
     second.probe(side.slice(5, 2)).unwrap();
     assert!(first.next_output().unwrap().is_none() && second.next_output().unwrap().is_none());
     assert!(second.end().unwrap().is_none(), "the first has not ended");
-    let mut remaining = first.end().unwrap().unwrap();
-    let alone = remaining.next_output().unwrap().unwrap();
+    let mut final_phase = first.end().unwrap().unwrap();
+    let alone = final_phase.next_output().unwrap().unwrap();
     assert_eq!(alone.column(0), &numbers([3, 4, 7, 8, 9].map(Some)));
-    assert!(remaining.next_output().unwrap().is_none());
+    assert!(final_phase.next_output().unwrap().is_none());
 }
 
 #[derive(Debug)]
 struct Answers(Vec<bool>);
 
-impl PairFilter for Answers {
+impl ResidualPredicate for Answers {
     fn evaluate(&self, _: &RecordBatch) -> Result<BooleanArray, ArrowError> {
         Ok(BooleanArray::from(self.0.clone()))
     }
@@ -168,7 +176,7 @@ fn filters_that_do_not_fit_are_refused() {
     let mut prober = Prober::new(Arc::new(build.finish().unwrap()));
     prober.probe(side).unwrap();
     let error = prober.next_output().unwrap_err().to_string();
-    assert_eq!(error, "a filter gave 2 answers for 1 pairs: it must give one for each");
+    assert_eq!(error, "the filter returned 2 results for 1 rows: it must return one for each");
 }
 
 #[test]

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::RecordBatch;
 
 use crate::context::Context;
-use crate::join_type::Alone;
-use crate::leftover::Leftover;
-use crate::spill::{Pair, PairJoin};
+use crate::join_type::SideOutput;
+use crate::spill::{PartitionJoin, PartitionPair};
+use crate::unmatched_build_scan::UnmatchedBuildScan;
 use crate::{JoinError, JoinSpec, JoinTable, ProbeMetrics};
 
 /// What a bounded piece of work came to.
@@ -29,22 +29,22 @@ pub enum Progress {
 }
 
 /// The rest of a join.
-pub struct Remaining {
+pub struct FinalPhase {
     spec: Arc<JoinSpec>,
     context: Context,
     /// Of the table in memory, which is freed with it.
-    leftover: Option<Leftover>,
-    crew: Arc<Mutex<Crew>>,
+    unmatched_scan: Option<UnmatchedBuildScan>,
+    queue: Arc<Mutex<PartitionQueue>>,
     /// Whether this is one of them still.
     works: bool,
-    current: Option<Current>,
+    current: Option<CurrentPair>,
     metrics: ProbeMetrics,
 }
 
 /// Whoever shares the pairs and the memory for them.
-struct Crew {
+struct PartitionQueue {
     /// Pairs nobody has begun.
-    pairs: VecDeque<Pair>,
+    pairs: VecDeque<PartitionPair>,
     /// Those who have not come to the end.
     working: usize,
     /// Memory of all of them.
@@ -52,25 +52,29 @@ struct Crew {
 }
 
 /// A pair being joined.
-struct Current {
-    join: Box<PairJoin>,
+struct CurrentPair {
+    join: Box<PartitionJoin>,
     /// To begin anew with more memory, if there may be more, as long as nothing has come out.
-    again: Option<Pair>,
+    again: Option<PartitionPair>,
 }
 
-impl Remaining {
+impl FinalPhase {
     /// Once every prober has ended.
     pub(crate) fn new(table: &JoinTable) -> Self {
         let spilled = table.spilled.as_ref();
-        let resident = if spilled.is_some() { table.take_resident() } else { table.resident() };
-        let alone = |build| !matches!(build, Alone::Never | Alone::Noted);
-        let resident = resident.filter(|resident| alone(resident.emits.build));
+        let in_memory = if spilled.is_some() { table.take_in_memory() } else { table.in_memory() };
+        let alone = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
+        let in_memory = in_memory.filter(|in_memory| alone(in_memory.output_rules.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
         Self {
             spec: table.spec.clone(),
             context: table.context.clone(),
-            leftover: resident.map(Leftover::new),
-            crew: Arc::new(Mutex::new(Crew { pairs: pairs.into(), working: 1, free: usize::MAX })),
+            unmatched_scan: in_memory.map(UnmatchedBuildScan::new),
+            queue: Arc::new(Mutex::new(PartitionQueue {
+                pairs: pairs.into(),
+                working: 1,
+                free: usize::MAX,
+            })),
             works: true,
             current: None,
             metrics: ProbeMetrics::default(),
@@ -97,7 +101,7 @@ impl Remaining {
     /// # Errors
     /// As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
-        if let Some(output) = self.next_resident()? {
+        if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
         }
         let Some(current) = &mut self.current else { return self.begin() };
@@ -129,19 +133,19 @@ impl Remaining {
         if !self.works {
             return Ok(Progress::Done);
         }
-        let mut crew = lock(&self.crew);
-        let Some(pair) = crew.pairs.pop_front() else {
-            crew.working -= 1;
+        let mut queue = lock(&self.queue);
+        let Some(pair) = queue.pairs.pop_front() else {
+            queue.working -= 1;
             self.works = false;
             return Ok(Progress::Done);
         };
-        let more = crew.working > 1;
-        let share = if more { crew.free / crew.working } else { usize::MAX };
-        drop(crew);
+        let more = queue.working > 1;
+        let share = if more { queue.free / queue.working } else { usize::MAX };
+        drop(queue);
         let context = self.context.with_share(share);
         let again = more.then(|| pair.clone());
-        match PairJoin::new(&self.spec, &context, pair) {
-            Ok(join) => self.current = Some(Current { join: Box::new(join), again }),
+        match PartitionJoin::new(&self.spec, &context, pair) {
+            Ok(join) => self.current = Some(CurrentPair { join: Box::new(join), again }),
             Err(JoinError::LimitTooSmall { .. }) if more => self.put_back(again),
             Err(error) => return Err(error),
         }
@@ -150,25 +154,25 @@ impl Remaining {
 
     /// Gives a pair back that did not fit into a share of the memory, and leaves a larger one to
     /// the others; who is the last tries again.
-    fn put_back(&mut self, pair: Option<Pair>) {
+    fn put_back(&mut self, pair: Option<PartitionPair>) {
         // What it holds must be free before the others are told.
         self.current = None;
-        let mut crew = lock(&self.crew);
-        crew.pairs.extend(pair);
-        if crew.working > 1 {
-            crew.working -= 1;
+        let mut queue = lock(&self.queue);
+        queue.pairs.extend(pair);
+        if queue.working > 1 {
+            queue.working -= 1;
             self.works = false;
         }
     }
 
     /// The next build rows of the table in memory that come out alone. With the last ones the table
     /// is freed.
-    pub(crate) fn next_resident(&mut self) -> Result<Option<RecordBatch>, JoinError> {
-        let Some(leftover) = &mut self.leftover else { return Ok(None) };
-        let output = leftover.next_output()?;
+    pub(crate) fn next_unmatched(&mut self) -> Result<Option<RecordBatch>, JoinError> {
+        let Some(unmatched_scan) = &mut self.unmatched_scan else { return Ok(None) };
+        let output = unmatched_scan.next_output()?;
         match &output {
             Some(output) => self.metrics.output_rows += output.num_rows() as u64,
-            None => self.leftover = None,
+            None => self.unmatched_scan = None,
         }
         Ok(output)
     }
@@ -179,15 +183,15 @@ impl Remaining {
     /// As [`next_output`](Self::next_output).
     pub fn count(mut self) -> Result<u64, JoinError> {
         let before = self.metrics.output_rows;
-        self.only_count()?;
+        self.count_only()?;
         while self.next_output()?.is_some() {}
         Ok(self.metrics.output_rows - before)
     }
 
     /// Gives rows without columns from here on, which cost next to nothing; those of the table in
     /// memory are only added to the metrics.
-    pub(crate) fn only_count(&mut self) -> Result<(), JoinError> {
-        self.metrics.output_rows += self.leftover.take().map_or(0, Leftover::count);
+    pub(crate) fn count_only(&mut self) -> Result<(), JoinError> {
+        self.metrics.output_rows += self.unmatched_scan.take().map_or(0, UnmatchedBuildScan::count);
         self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }
@@ -205,14 +209,14 @@ impl Remaining {
     pub fn split(self, threads: usize) -> Vec<Self> {
         assert!(threads > 0, "somebody must do what remains");
         assert!(self.works && self.current.is_none(), "a part is not dealt out again");
-        let mut crew = lock(&self.crew);
-        (crew.working, crew.free) = (threads, self.context.free());
-        drop(crew);
+        let mut queue = lock(&self.queue);
+        (queue.working, queue.free) = (threads, self.context.free());
+        drop(queue);
         let part = |_| Self {
             spec: self.spec.clone(),
             context: self.context.clone(),
-            leftover: None,
-            crew: self.crew.clone(),
+            unmatched_scan: None,
+            queue: self.queue.clone(),
             works: true,
             current: None,
             metrics: ProbeMetrics::default(),
@@ -229,23 +233,23 @@ impl Remaining {
     }
 }
 
-impl Drop for Remaining {
+impl Drop for FinalPhase {
     fn drop(&mut self) {
         // Who is not taken to the end does not keep the others from having all of the memory.
         if self.works {
             self.current = None;
-            lock(&self.crew).working -= 1;
+            lock(&self.queue).working -= 1;
         }
     }
 }
 
 /// Every lock is held for a move.
-fn lock(crew: &Mutex<Crew>) -> MutexGuard<'_, Crew> {
-    crew.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(queue: &Mutex<PartitionQueue>) -> MutexGuard<'_, PartitionQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl std::fmt::Debug for Remaining {
+impl std::fmt::Debug for FinalPhase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remaining").field("metrics", &self.metrics).finish_non_exhaustive()
+        f.debug_struct("FinalPhase").field("metrics", &self.metrics).finish_non_exhaustive()
     }
 }

@@ -13,15 +13,15 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 
 use super::file::{SpillFile, SpillReader};
-use super::pair::Batches;
-use crate::build::{Builder, ROWS_MAX};
+use super::partition_join::Batches;
+use crate::builder::{Builder, ROWS_MAX};
 use crate::context::Context;
-use crate::flags::OwnFlags;
 use crate::gather;
-use crate::join_type::Alone;
-use crate::needs::sliced_bytes;
+use crate::join_type::SideOutput;
+use crate::match_bitmap::MatchBitmap;
+use crate::memory_estimate::sliced_bytes;
 use crate::{
-    JoinError, JoinSpec, JoinTable, MemoryError, ProbeMetrics, Prober, Progress, Remaining,
+    FinalPhase, JoinError, JoinSpec, JoinTable, MemoryError, ProbeMetrics, Prober, Progress,
     Reservation,
 };
 
@@ -30,30 +30,30 @@ use crate::{
 const TABLE_ROW_BYTES: usize = 120;
 
 /// A pair of files being joined in chunks.
-pub(crate) struct Chunked {
+pub(crate) struct BlockNestedLoopJoin {
     spec: Arc<JoinSpec>,
     context: Context,
     build: SpillReader,
     probe: Vec<SpillFile>,
     /// The batch that did not fit into the chunk before.
-    held: Option<RecordBatch>,
+    charge: Option<RecordBatch>,
     /// By row of the probe side, and what that takes.
-    matched: OwnFlags,
+    matched: MatchBitmap,
     _noting: Reservation,
     state: State,
     metrics: ProbeMetrics,
 }
 
 enum State {
-    Filling { builder: Box<Builder>, table: Reservation },
+    BuildOptions { builder: Box<Builder>, table: Reservation },
     Probing { prober: Box<Prober>, batches: Batches, first_row: usize, rows: usize },
-    Ended { prober: Box<Prober>, remaining: Option<Remaining> },
-    Remaining(Remaining),
-    Alone { batches: Batches, batch: Option<RecordBatch>, first_row: usize },
+    Ended { prober: Box<Prober>, final_phase: Option<FinalPhase> },
+    FinalPhase(FinalPhase),
+    SideOutput { batches: Batches, batch: Option<RecordBatch>, first_row: usize },
     Done,
 }
 
-impl Chunked {
+impl BlockNestedLoopJoin {
     pub(crate) fn new(
         spec: &Arc<JoinSpec>,
         context: &Context,
@@ -63,14 +63,14 @@ impl Chunked {
         let rows: usize = probe.iter().map(SpillFile::rows).sum();
         let mut noting = context.reservation();
         noting.grow(rows.div_ceil(8)).map_err(|short| context.short(short))?;
-        let mut matched = OwnFlags::default();
+        let mut matched = MatchBitmap::default();
         matched.reset(rows);
         Ok(Self {
             spec: spec.clone(),
             context: context.clone(),
             build: build.read()?,
             probe,
-            held: None,
+            charge: None,
             matched,
             _noting: noting,
             state: Self::filling(spec, context),
@@ -80,7 +80,7 @@ impl Chunked {
 
     fn filling(spec: &Arc<JoinSpec>, context: &Context) -> State {
         let builder = Box::new(Builder::new(spec.clone(), context.reservation()));
-        State::Filling { builder, table: context.reservation() }
+        State::BuildOptions { builder, table: context.reservation() }
     }
 
     fn batches(&self) -> Batches {
@@ -90,7 +90,7 @@ impl Chunked {
     /// Does a bounded piece of the work.
     pub(crate) fn advance(&mut self) -> Result<Progress, JoinError> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Filling { builder, table } => self.fill(builder, table)?,
+            State::BuildOptions { builder, table } => self.fill(builder, table)?,
             State::Probing { mut prober, batches, first_row, rows } => {
                 if rows > 0 {
                     if let Some(output) = prober.next_output()? {
@@ -102,37 +102,38 @@ impl Chunked {
                 }
                 self.probe(prober, batches, first_row + rows)?;
             }
-            State::Ended { mut prober, remaining } => {
+            State::Ended { mut prober, final_phase } => {
                 if let Some(output) = prober.next_output()? {
-                    self.state = State::Ended { prober, remaining };
+                    self.state = State::Ended { prober, final_phase };
                     return Ok(Progress::Output(output));
                 }
                 // Rows with a match in several chunks are counted when all is noted.
                 let metrics = ProbeMetrics { matched_rows: 0, ..prober.metrics() };
                 self.metrics = self.metrics.plus(metrics);
-                self.state = match remaining {
-                    Some(remaining) => State::Remaining(remaining),
+                self.state = match final_phase {
+                    Some(final_phase) => State::FinalPhase(final_phase),
                     None => Self::filling(&self.spec, &self.context),
                 };
             }
-            State::Remaining(mut remaining) => match remaining.next_output()? {
+            State::FinalPhase(mut final_phase) => match final_phase.next_output()? {
                 Some(output) => {
-                    self.state = State::Remaining(remaining);
+                    self.state = State::FinalPhase(final_phase);
                     return Ok(Progress::Output(output));
                 }
                 None => self.state = Self::filling(&self.spec, &self.context),
             },
-            State::Alone { mut batches, batch: None, first_row } => {
+            State::SideOutput { mut batches, batch: None, first_row } => {
                 let batch = batches.next(&mut self.metrics.spill_time)?;
                 if batch.is_some() {
-                    self.state = State::Alone { batches, batch, first_row };
+                    self.state = State::SideOutput { batches, batch, first_row };
                 }
             }
-            State::Alone { batches, batch: Some(batch), first_row } => {
+            State::SideOutput { batches, batch: Some(batch), first_row } => {
                 let rows = batch.num_rows().min(self.spec.batch_rows);
                 let rest = batch.num_rows() - rows;
                 let left = (rest > 0).then(|| batch.slice(rows, rest));
-                self.state = State::Alone { batches, batch: left, first_row: first_row + rows };
+                self.state =
+                    State::SideOutput { batches, batch: left, first_row: first_row + rows };
                 if let Some(output) = self.alone(&batch.slice(0, rows), first_row)? {
                     return Ok(Progress::Output(output));
                 }
@@ -144,12 +145,12 @@ impl Chunked {
 
     /// Adds a batch to the chunk; builds its table when no more fit.
     fn fill(&mut self, mut builder: Box<Builder>, mut table: Reservation) -> Result<(), JoinError> {
-        let batch = match self.held.take() {
+        let batch = match self.charge.take() {
             Some(batch) => Some(batch),
             None => self.build.next_batch()?,
         };
         let Some(batch) = batch else {
-            if builder.rows().seen == 0 {
+            if builder.rows().input == 0 {
                 return self.note_end();
             }
             return self.finish_chunk(builder, table);
@@ -157,20 +158,20 @@ impl Chunked {
         let row_bytes = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
         let room = SpillFile::probed(&self.probe).bytes(self.spec.batch_rows, row_bytes);
         let more = batch.num_rows() * TABLE_ROW_BYTES + 3 * sliced_bytes(&batch);
-        let needs = builder.needs(&builder.decide()) + more + room;
-        let fits = match table.resize(needs).and_then(|()| builder.charge(&batch)) {
+        let estimate = builder.estimate(&builder.decide()) + more + room;
+        let fits = match table.resize(estimate).and_then(|()| builder.charge(&batch)) {
             _ if builder.rows().all() + batch.num_rows() > ROWS_MAX => false,
             Ok(()) => true,
-            Err(short) if builder.rows().seen == 0 => return Err(self.context.short(short)),
+            Err(short) if builder.rows().input == 0 => return Err(self.context.short(short)),
             Err(MemoryError { .. }) => false,
         };
         if !fits {
-            self.held = Some(batch);
+            self.charge = Some(batch);
             return self.finish_chunk(builder, table);
         }
         builder.push(batch)?;
         builder.settle().map_err(|short| self.context.short(short))?;
-        self.state = State::Filling { builder, table };
+        self.state = State::BuildOptions { builder, table };
         Ok(())
     }
 
@@ -180,16 +181,16 @@ impl Chunked {
         mut table: Reservation,
     ) -> Result<(), JoinError> {
         let decision = builder.decide();
-        let needs = builder.needs(&decision);
-        if table.bytes() < needs {
-            table.resize(needs).map_err(|short| self.context.short(short))?;
+        let estimate = builder.estimate(&decision);
+        if table.bytes() < estimate {
+            table.resize(estimate).map_err(|short| self.context.short(short))?;
         }
-        builder.take_over(table.split(needs));
-        let (context, rows) = (self.context.clone(), builder.rows().seen);
-        let mut resident = builder.finish(decision, context.facts.clone())?;
-        resident.emits.probe = Alone::Noted;
+        builder.take_over(table.split(estimate));
+        let (context, rows) = (self.context.clone(), builder.rows().input);
+        let mut in_memory = builder.finish(decision, context.null_aware_state.clone())?;
+        in_memory.output_rules.probe = SideOutput::Tracked;
         self.context.counts.chunk();
-        let table = JoinTable::new(resident, context, table, rows);
+        let table = JoinTable::new(in_memory, context, table, rows);
         let prober = Box::new(Prober::new(Arc::new(table)));
         self.probe(prober, self.batches(), 0)
     }
@@ -208,8 +209,8 @@ impl Chunked {
                 State::Probing { prober, batches, first_row, rows }
             }
             None => {
-                let remaining = prober.end()?;
-                State::Ended { prober, remaining }
+                let final_phase = prober.end()?;
+                State::Ended { prober, final_phase }
             }
         };
         Ok(())
@@ -218,14 +219,14 @@ impl Chunked {
     /// After the last chunk: what is noted is known.
     fn note_end(&mut self) -> Result<(), JoinError> {
         self.metrics.matched_rows += self.matched.count() as u64;
-        let (_, unknown) = self.context.facts.built();
-        let comes_out = match self.spec.emits().probe {
-            Alone::Never | Alone::Noted => false,
-            Alone::Unmatched => !(self.spec.null_aware && unknown),
-            Alone::Matched | Alone::Marked => true,
+        let (_, unknown) = self.context.null_aware_state.built();
+        let comes_out = match self.spec.output_rules().probe {
+            SideOutput::Never | SideOutput::Tracked => false,
+            SideOutput::Unmatched => !(self.spec.null_aware && unknown),
+            SideOutput::Matched | SideOutput::Marked => true,
         };
         if comes_out {
-            self.state = State::Alone { batches: self.batches(), batch: None, first_row: 0 };
+            self.state = State::SideOutput { batches: self.batches(), batch: None, first_row: 0 };
         }
         Ok(())
     }
@@ -238,11 +239,11 @@ impl Chunked {
     ) -> Result<Option<RecordBatch>, JoinError> {
         let rows = batch.num_rows();
         let matched = BooleanBuffer::collect_bool(rows, |row| self.matched.get(first_row + row));
-        let wanted = match self.spec.emits().probe {
-            Alone::Never | Alone::Noted => return Ok(None),
-            Alone::Matched => matched.clone(),
-            Alone::Unmatched => !&matched,
-            Alone::Marked => BooleanBuffer::new_set(rows),
+        let wanted = match self.spec.output_rules().probe {
+            SideOutput::Never | SideOutput::Tracked => return Ok(None),
+            SideOutput::Matched => matched.clone(),
+            SideOutput::Unmatched => !&matched,
+            SideOutput::Marked => BooleanBuffer::new_set(rows),
         };
         if wanted.count_set_bits() == 0 {
             return Ok(None);

@@ -2,20 +2,20 @@
 //! deeper, or in chunks.
 //!
 //! ```text
-//! Building ──► Probing ──► Remaining ──► Done
-//! Chunked ─────────────────────────────► Done      many rows of one key: see there
+//! Building ──► Probing ──► FinalPhase ──► Done
+//! BlockNestedLoopJoin ─────────────────────────────► Done      many rows of one key: see there
 //! ```
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::chunked::Chunked;
+use super::block_nested_loop::BlockNestedLoopJoin;
 use super::file::{SpillFile, SpillReader};
 use crate::build_side::BuildSide;
 use crate::context::Context;
-use crate::join_type::Alone;
-use crate::{JoinError, JoinSpec, ProbeMetrics, Prober, Progress, Remaining, Reservation};
+use crate::join_type::SideOutput;
+use crate::{FinalPhase, JoinError, JoinSpec, ProbeMetrics, Prober, Progress, Reservation};
 
 /// How deep partitions are partitioned: a million of them even with the fewest at a time, and no
 /// more bits than a hash has.
@@ -23,7 +23,7 @@ const DEPTH_MAX: u32 = 10;
 
 /// Files of both sides.
 #[derive(Clone)]
-pub(crate) struct Pair {
+pub(crate) struct PartitionPair {
     pub(crate) build: SpillFile,
     /// One of each prober that had any rows.
     pub(crate) probe: Vec<SpillFile>,
@@ -31,11 +31,11 @@ pub(crate) struct Pair {
     pub(crate) depth: u32,
     pub(crate) bits_used: u32,
     /// Whether partitioning it again would not make it smaller.
-    pub(crate) stuck: bool,
+    pub(crate) unsplittable: bool,
 }
 
 /// A pair being joined.
-pub(crate) struct PairJoin {
+pub(crate) struct PartitionJoin {
     state: State,
     /// What reading the files takes.
     reading: Reservation,
@@ -56,33 +56,36 @@ enum State {
     /// Outputs held back.
     Ended {
         prober: Box<Prober>,
-        remaining: Option<Remaining>,
+        final_phase: Option<FinalPhase>,
     },
-    Remaining(Remaining),
-    Chunked(Box<Chunked>),
+    FinalPhase(FinalPhase),
+    BlockNestedLoopJoin(Box<BlockNestedLoopJoin>),
     Done,
 }
 
-impl PairJoin {
+impl PartitionJoin {
     pub(crate) fn new(
         spec: &Arc<JoinSpec>,
         context: &Context,
-        pair: Pair,
+        pair: PartitionPair,
     ) -> Result<Self, JoinError> {
-        let emits = spec.emits();
+        let output_rules = spec.output_rules();
         let mut reading = context.reservation();
         let probe_bytes = pair.probe.iter().map(SpillFile::reading_bytes).max().unwrap_or(0);
         let bytes = pair.build.reading_bytes() + probe_bytes;
         reading.grow(bytes).map_err(|short| context.short(short))?;
         // Without probe rows, only build rows without a match are left to say anything.
-        let settled = pair.probe.is_empty() && matches!(emits.build, Alone::Never | Alone::Matched);
-        let state = if settled {
+        let matches_complete = pair.probe.is_empty()
+            && matches!(output_rules.build, SideOutput::Never | SideOutput::Matched);
+        let state = if matches_complete {
             State::Done
-        } else if pair.stuck || pair.depth >= DEPTH_MAX {
-            State::Chunked(Box::new(Chunked::new(spec, context, pair.build, pair.probe)?))
+        } else if pair.unsplittable || pair.depth >= DEPTH_MAX {
+            State::BlockNestedLoopJoin(Box::new(BlockNestedLoopJoin::new(
+                spec, context, pair.build, pair.probe,
+            )?))
         } else {
             let side = BuildSide::at(spec, context.clone(), pair.depth, pair.bits_used);
-            let side = side.with_probed(SpillFile::probed(&pair.probe));
+            let side = side.with_probe_batch_size(SpillFile::probed(&pair.probe));
             let build = pair.build.read()?;
             State::Building { side: Box::new(side), build, probe: pair.probe }
         };
@@ -121,34 +124,34 @@ impl PairJoin {
                     self.state = State::Probing { prober, batches, busy: true };
                     return Ok(Progress::Working);
                 }
-                let remaining = prober.end()?;
-                self.state = State::Ended { prober, remaining };
+                let final_phase = prober.end()?;
+                self.state = State::Ended { prober, final_phase };
                 Ok(Progress::Working)
             }
-            State::Ended { mut prober, remaining } => {
+            State::Ended { mut prober, final_phase } => {
                 if let Some(output) = prober.next_output()? {
-                    self.state = State::Ended { prober, remaining };
+                    self.state = State::Ended { prober, final_phase };
                     return Ok(Progress::Output(output));
                 }
                 self.metrics = self.metrics.plus(prober.metrics());
-                self.state = remaining.map_or(State::Done, State::Remaining);
+                self.state = final_phase.map_or(State::Done, State::FinalPhase);
                 Ok(Progress::Working)
             }
-            State::Remaining(mut remaining) => {
-                let progress = remaining.advance()?;
+            State::FinalPhase(mut final_phase) => {
+                let progress = final_phase.advance()?;
                 if let Progress::Done = progress {
-                    self.metrics = self.metrics.plus(remaining.metrics());
+                    self.metrics = self.metrics.plus(final_phase.metrics());
                 } else {
-                    self.state = State::Remaining(remaining);
+                    self.state = State::FinalPhase(final_phase);
                 }
                 Ok(progress)
             }
-            State::Chunked(mut chunked) => {
+            State::BlockNestedLoopJoin(mut chunked) => {
                 let progress = chunked.advance()?;
                 if let Progress::Done = progress {
                     self.metrics = self.metrics.plus(chunked.metrics());
                 } else {
-                    self.state = State::Chunked(chunked);
+                    self.state = State::BlockNestedLoopJoin(chunked);
                 }
                 Ok(progress)
             }
