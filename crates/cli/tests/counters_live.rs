@@ -104,7 +104,7 @@ fn a_command_has_standard_output_for_itself() {
     let (out, err) = fed(&["--json"]);
     assert_eq!(out, "its input\n");
     let facts: Value = serde_json::from_str(err.strip_prefix("words\n").unwrap()).expect("JSON");
-    assert_eq!(facts["whom"], "the command and what it starts");
+    assert_eq!(facts["target"], "the command and what it starts");
     let (out, err) = fed(&["--json", "-o", "facts.json"]);
     assert_eq!((out.as_str(), err.as_str()), ("its input\n", "words\n"));
     let facts = fs::read(place.path("facts.json")).unwrap();

@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Engine, Stop};
-use workahead_study::inside::{Reply, Request};
 use workahead_study::setting::Setting;
+use workahead_study::worker_process::{Reply, Request};
 
 fn cell(rows: i64) -> Cell {
     let settings = [

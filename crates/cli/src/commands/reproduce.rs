@@ -20,11 +20,11 @@ use workahead_reproduce::page::{Parts, Reproduction, State, Study};
 use workahead_reproduce::paper::{PAPERS, Paper};
 use workahead_reproduce::tables;
 use workahead_reproduce::verdicts::{self, StudyRun};
+use workahead_study::collection::CollectionOptions;
 use workahead_study::engine::Stop;
 use workahead_study::error::StudyError;
 use workahead_study::record::Host;
 use workahead_study::spec::Spec;
-use workahead_study::watch::Watch;
 use workahead_study::{directory, file, host};
 
 use super::study::arguments::DataArguments;
@@ -121,7 +121,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     check_scale(paper, args.scale.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| directory_of(paper, &args));
     let machine = Machine::here();
-    let everything = Watch { counters: vec![ALL.to_owned()], ..Watch::default() };
+    let everything =
+        CollectionOptions { counters: vec![ALL.to_owned()], ..CollectionOptions::default() };
     let here = host::of(&machine, &everything, None);
     let mut ran: Vec<(StudyRun, State)> = Vec::new();
     let stop = Stop::from(interrupt::listen()?);

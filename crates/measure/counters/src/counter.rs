@@ -21,14 +21,14 @@ use workahead_machine::Machine;
 use workahead_machine::evidence_tier::{CounterState, Counters};
 use workahead_machine::topology::Core;
 
-use crate::accounts::Accounts;
 use crate::event::{Event, Privilege};
 use crate::metric::{self, Metric};
+use crate::process_accounting::ProcessAccounting;
 use crate::rotation::{Pace, Rotation};
 use crate::source::Source;
 use crate::stream::{Group, Header, LeftOut, Stream};
 use crate::table::Table;
-use crate::whom::Whom;
+use crate::target::Targets;
 
 use trial::Trial;
 
@@ -118,7 +118,7 @@ impl Counter {
     /// The same by the kernel's accounts of processes, where the kernel's own events are all that
     /// can be counted: they cost nothing between two looks. `None` where a processor counts.
     #[must_use]
-    pub fn by_accounts(&self, accounts: &Accounts) -> Option<Self> {
+    pub fn by_process_accounting(&self, accounts: &ProcessAccounting) -> Option<Self> {
         self.header.lacks.as_ref()?;
         let mut counter = self.clone();
         let mut events: Vec<Event> = Vec::new();
@@ -157,17 +157,17 @@ impl Counter {
     pub fn begin(
         &self,
         first: u64,
-        mut whom: Box<dyn Whom>,
+        mut targets: Box<dyn Targets>,
         mut source: Box<dyn Source + Send>,
     ) -> std::io::Result<Running> {
         let over = Arc::new(Over::default());
         let mut pace = Real { begun: Instant::now(), over: Arc::clone(&over) };
         let Self { mut header, rotation } = self.clone();
-        header.whom = whom.words();
+        header.target = targets.description();
         let run = move || {
             let mut stream = Stream { header, slots: Vec::new() };
             let mut keep = |slot| stream.slots.push(slot);
-            let ended = rotation.run(first, &mut *source, &mut *whom, &mut pace, &mut keep);
+            let ended = rotation.run(first, &mut *source, &mut *targets, &mut pace, &mut keep);
             pace.over.counts();
             if let Some(error) = ended {
                 let early = format!("counting ended early: {error}");

@@ -17,7 +17,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod accounts;
 pub mod counter;
 pub mod cycles;
 pub mod event;
@@ -31,6 +30,7 @@ pub mod metrics;
 pub mod mock;
 mod nearest;
 pub mod penalties;
+pub mod process_accounting;
 pub mod profile;
 pub mod rates;
 pub mod replay;
@@ -40,5 +40,5 @@ pub mod source;
 pub mod stopped_child;
 pub mod stream;
 pub mod table;
+pub mod target;
 mod unavailable;
-pub mod whom;

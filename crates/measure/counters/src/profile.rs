@@ -72,7 +72,7 @@ pub enum By {
 
 /// Whose work is sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Whom {
+pub enum Target {
     /// All threads of a process, those made later too, but none of its children.
     Process(u32),
     /// Processes with all their threads and descendants, now and later: a server and its backends.

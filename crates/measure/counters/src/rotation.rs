@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::source::{CountError, Counting, Reading, Source, Target};
 use crate::stream::{Group, OnCpu, Slot, Spoilt};
-use crate::whom::Whom;
+use crate::target::Targets;
 
 /// No count of 48-bit counters is larger, however they wrap.
 const COUNT_MAX: u64 = 1 << 48;
@@ -79,7 +79,7 @@ impl Rotation {
         &self,
         first: u64,
         source: &mut dyn Source,
-        whom: &mut dyn Whom,
+        targets: &mut dyn Targets,
         pace: &mut dyn Pace,
         keep: &mut dyn FnMut(Slot),
     ) -> Option<CountError> {
@@ -87,8 +87,8 @@ impl Rotation {
         for position in first.. {
             let group = self.group_at(position);
             let slot_begun_s = pace.now_s();
-            let targets = whom.targets();
-            let counted = count(&self.groups[group], source, &targets, || {
+            let current = targets.current();
+            let counted = count(&self.groups[group], source, &current, || {
                 // By the plan, not by the last end: what opening takes does not add up.
                 let end_s = begun_s + (position - first + 1) as f64 * self.slot_s;
                 pace.wait_until(end_s.max(slot_begun_s + self.slot_s / 2.0))
@@ -105,7 +105,7 @@ impl Rotation {
             };
             let (cpus, spoilt) = match counted {
                 Ok(cpus) => {
-                    let spoilt = spoilt(&targets, &cpus);
+                    let spoilt = spoilt(&current, &cpus);
                     (cpus, spoilt)
                 }
                 Err(error) => (Vec::new(), Some(Spoilt::Refused(error.to_string()))),

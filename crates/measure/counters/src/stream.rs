@@ -36,7 +36,9 @@ pub struct Header {
     #[serde(default)]
     pub cores: Vec<Vec<u32>>,
     /// What was counted, in words: a control group, the threads of a server, all of the machine.
-    pub whom: String,
+    /// Its key in recordings of earlier versions is the alias.
+    #[serde(alias = "whom")]
+    pub target: String,
     /// How it came to be, where no machine was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constructed: Option<String>,

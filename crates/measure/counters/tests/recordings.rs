@@ -23,7 +23,7 @@ use workahead_counters::replay::Replay;
 use workahead_counters::rotation::Rotation;
 use workahead_counters::stream::{Slot, Spoilt, Stream};
 use workahead_counters::table::{Definition, Table};
-use workahead_counters::whom;
+use workahead_counters::target;
 
 /// What deviations of 2 to 4 % leave of a mean over four CPUs and some slots.
 const NOISE: f64 = 0.05;
@@ -51,11 +51,11 @@ fn played(model: &Model) -> Stream {
         Rotation { groups: header.groups.clone(), slot_s: header.slot_s, seed: model.seed };
     let window_s = header.slot_s * slots.len() as f64;
     let mut source = Replay::new(Stream { header: header.clone(), slots });
-    let mut whom = whom::Machine { cpus: model.cpus() };
+    let mut targets = target::Machine { cpus: model.cpus() };
     let mut again: Vec<Slot> = Vec::new();
     let mut keep = |slot| again.push(slot);
     let mut clock = Virtual::until(window_s);
-    let ended = rotation.run(0, &mut source, &mut whom, &mut clock, &mut keep);
+    let ended = rotation.run(0, &mut source, &mut targets, &mut clock, &mut keep);
     assert_eq!(ended, None);
     Stream { header, slots: again }
 }
@@ -255,6 +255,13 @@ proptest! {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
         }
     }
+}
+
+#[test]
+fn recordings_of_earlier_versions_are_read() {
+    let mut recording = include_bytes!("recordings/earlier-version.jsonl").as_slice();
+    let header = Stream::read(&mut recording).unwrap().header;
+    assert_eq!(header.target, "the command and what it starts");
 }
 
 /// This package's folder, as Cargo names it to a running test: a target folder may be shared.

@@ -1,11 +1,11 @@
-//! What an engine watches beside time: counters and a function profile, of a server or of this
+//! What an engine collects beside time: counters and a function profile, of a server or of this
 //! process, between two edges.
 //!
 //! ```text
 //!   server of ours      a control group of its own, where one can be made   by CPU
 //!   another, or ours    its processes, thread by thread                     by CPU
 //!   in this process     all threads of it, by CPU
-//!   no PMU              the kernel's accounts of the same processes, all CPUs together
+//!   no PMU              the kernel's process accounting, all CPUs together
 //! ```
 
 #[cfg(test)]
@@ -14,29 +14,29 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use workahead_counters::accounts::Accounts;
 use workahead_counters::counter::{self, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::penalties::Penalties;
-use workahead_counters::profile::{self, By, Options, Sampler, Wanted, Whom as Sampled};
+use workahead_counters::process_accounting::ProcessAccounting;
+use workahead_counters::profile::{self, By, Options, Sampler, Target as ProfileTarget, Wanted};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
-use workahead_counters::whom::{ControlGroup, Processes, Together, Whom};
+use workahead_counters::target::{ControlGroup, ProcessTree, Processes, Targets};
 use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::limits::Limits;
 use workahead_machine::process::Tree;
 use workahead_machine::process::group::Own;
 use workahead_machine::{CpuSet, Machine, Sysroot};
+use workahead_study::collection::{Collection, CollectionOptions};
 use workahead_study::engine::{EngineContext, Sample};
-use workahead_study::watch::{Watch, Watched};
 
-/// Watches samples of one engine.
+/// Collects counts and profiles in the samples of one engine.
 #[derive(Debug)]
 pub struct Collector {
-    watch: Watch,
+    options: CollectionOptions,
     counter: Option<Counter>,
     /// The control group of the server.
     own: Option<Own>,
@@ -51,7 +51,7 @@ pub struct Collector {
     penalties: Option<Penalties>,
 }
 
-/// A sample's watching, while it goes on.
+/// The collection of one sample, while it runs.
 pub(crate) struct Collecting {
     counts: Option<counter::Running>,
     profile: Option<profile::Running>,
@@ -68,7 +68,7 @@ pub(crate) enum Part {
     Counters,
     /// Its function profile only.
     Profile,
-    /// Nothing: to see what watching costs.
+    /// Nothing: to measure the cost of collecting.
     Nothing,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct CollectionScope<'a> {
     pub(crate) part: Part,
 }
 
-/// Whose processes are watched.
+/// Whose processes are collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CollectionTarget {
     /// A server that we started, by its first process: it may be put into a group.
@@ -117,30 +117,30 @@ pub(crate) enum CollectionTarget {
 }
 
 impl Collector {
-    /// For an engine that is opened; none where its context asks for nothing to be watched.
+    /// For an engine that is opened; none where its context asks for nothing to be collection.
     #[must_use]
     pub fn of(context: &EngineContext, privileges: &[Privilege]) -> Option<Self> {
         let limits = context.limits.as_ref();
-        let watch = Some(&context.watch).filter(|watch| !watch.is_nothing())?;
-        Some(Self::new(watch, privileges, limits))
+        let options = Some(&context.collection).filter(|options| !options.is_nothing())?;
+        Some(Self::new(options, privileges, limits))
     }
 
-    /// Finds out what of a study's wishes can be watched on this machine.
-    fn new(watch: &Watch, privileges: &[Privilege], limits: Option<&Limits>) -> Self {
+    /// Finds out what of a study's wishes can be collected on this machine.
+    fn new(options: &CollectionOptions, privileges: &[Privilege], limits: Option<&Limits>) -> Self {
         let machine = Machine::here();
-        let counter = (!watch.counters.is_empty()).then(|| {
+        let counter = (!options.counters.is_empty()).then(|| {
             let choice = Choice {
-                metrics: watch.counters.clone(),
+                metrics: options.counters.clone(),
                 privileges: privileges.to_vec(),
-                slot_s: watch.slot_s,
+                slot_s: options.slot_s,
                 seed: 0,
-                spare: u8::from(watch.profile_hz > 0),
+                spare: u8::from(options.profile_hz > 0),
             };
             Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine)
         });
-        let (by, not_by) = profiles_by(&watch.profile_by, &machine);
+        let (by, not_by) = profiles_by(&options.profile_by, &machine);
         Self {
-            watch: watch.clone(),
+            options: options.clone(),
             counter,
             own: None,
             next: BTreeMap::new(),
@@ -172,12 +172,12 @@ impl Collector {
             };
             let first = self.next.get(cell).copied().unwrap_or_default();
             // Where no processor counts, perf would take more time than it could explain.
-            let accounts = Accounts::default();
-            let running = match counter.by_accounts(&accounts) {
+            let accounting = ProcessAccounting::default();
+            let running = match counter.by_process_accounting(&accounting) {
                 Some(counter) => {
-                    counter.begin(first, Box::new(Together { pid }), Box::new(accounts))
+                    counter.begin(first, Box::new(ProcessTree { pid }), Box::new(accounting))
                 }
-                None => counter.begin(first, self.whom(target, pid, cpus), Box::new(Live)),
+                None => counter.begin(first, self.targets(target, pid, cpus), Box::new(Live)),
             };
             match running {
                 Ok(running) => {
@@ -187,11 +187,12 @@ impl Collector {
                 Err(error) => collecting.lacks.push(format!("no thread to count on: {error}")),
             }
         }
-        if self.watch.profile_hz > 0 && part.samples() {
+        if self.options.profile_hz > 0 && part.samples() {
             collecting.lacks.extend(self.not_by.iter().cloned());
             let by = self.turn(cell);
-            let options = Options { by, frequency_hz: self.watch.profile_hz, ..Options::default() };
-            match Sampler::begin(&Sampled::Trees(vec![pid]), &options) {
+            let options =
+                Options { by, frequency_hz: self.options.profile_hz, ..Options::default() };
+            match Sampler::begin(&ProfileTarget::Trees(vec![pid]), &options) {
                 Ok(running) => collecting.profile = Some(running),
                 Err(error) => collecting.lacks.push(format!("no function profile: {error}")),
             }
@@ -206,11 +207,11 @@ impl Collector {
     }
 
     /// Puts what was seen into a sample, figures by name among its measures.
-    pub fn keep(&mut self, cell: &str, watched: Watched, sample: &mut Sample) {
-        if watched.profile.is_some() {
+    pub fn keep(&mut self, cell: &str, collection: Collection, sample: &mut Sample) {
+        if collection.profile.is_some() {
             *self.profiled.entry(cell.to_owned()).or_default() += 1;
         }
-        if let Some(counts) = &watched.counts {
+        if let Some(counts) = &collection.counts {
             *self.next.entry(cell.to_owned()).or_default() += counts.slots.len() as u64;
             let metrics = Metrics::of(counts);
             sample.measures.extend(metrics.measures());
@@ -218,7 +219,7 @@ impl Collector {
             let per_tuple = instructions_per_tuple(counts, sample);
             sample.measures.extend(per_tuple.map(|n| ("instructions_per_tuple".to_owned(), n)));
         }
-        sample.watched = Some(Box::new(watched));
+        sample.collection = Some(Box::new(collection));
     }
 
     /// What the CPI would be if nothing overlapped, by name (Keeton et al. 1998, figure 8).
@@ -236,7 +237,7 @@ impl Collector {
         measures
     }
 
-    fn whom(&mut self, target: CollectionTarget, pid: u32, cpus: &CpuSet) -> Box<dyn Whom> {
+    fn targets(&mut self, target: CollectionTarget, pid: u32, cpus: &CpuSet) -> Box<dyn Targets> {
         let cpus: Vec<u32> = cpus.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
         match (target, self.group_of(target)) {
             (CollectionTarget::Ours(_), Some(directory)) => {
@@ -291,8 +292,8 @@ fn profiles_by(wanted: &[Wanted], machine: &Machine) -> (Vec<By>, Vec<String>) {
 
 impl Collecting {
     /// Ends it.
-    pub(crate) fn end(self) -> Watched {
-        Watched {
+    pub(crate) fn end(self) -> Collection {
+        Collection {
             counts: self.counts.map(counter::Running::end),
             profile: self.profile.map(profile::Running::end),
             functions: None,
@@ -301,12 +302,12 @@ impl Collecting {
     }
 }
 
-/// Watches this process while something runs in it, where anything is to be watched.
+/// Collects from this process while `run` runs, where anything is to be collected.
 pub fn around<T>(
     collector: &mut Option<Collector>,
     cell: &str,
     run: impl FnOnce() -> T,
-) -> (T, Option<Watched>) {
+) -> (T, Option<Collection>) {
     let own = CollectionTarget::Theirs(std::process::id());
     let begin = |collector: &mut Collector| {
         let cpus = Machine::here().allowed_cpus().clone();

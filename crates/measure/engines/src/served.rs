@@ -83,9 +83,9 @@ use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, EvidenceTier, Machine, Sysroot};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, Need, Reason, Sample, Stop};
-use workahead_study::inside::Command;
 use workahead_study::plans::PlanText;
 use workahead_study::protocol::{Before, Protocol, Start};
+use workahead_study::worker_process::Command;
 use workahead_workloads::client::Workload;
 
 use background::Background;
@@ -93,7 +93,7 @@ use configuration::Configuration;
 use crash::Restart;
 use database::{Database, Running, Seat};
 use private::Private;
-use sample::{Beside, Watch};
+use sample::{Beside, CellCollector};
 use work::Work;
 
 use crate::attach::{Access, Target};
@@ -117,7 +117,7 @@ pub struct Served {
     found: BTreeMap<String, u32>,
     /// Plans that were run for their operators' times, by cell: once is enough.
     explained: BTreeMap<String, PlanText>,
-    /// What is watched beside time, where a study asks for it.
+    /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
     /// What cells are run below, where a study asks for it.
     valgrind: Option<ValgrindRunner>,
@@ -350,16 +350,15 @@ impl Served {
         };
         let loops = Background::new(config.loops, config.loop_bytes, running.cpus.clone());
         let watched_cpus = running.cpus.clone();
-        let watch =
-            self.collector.as_mut().filter(|_| config.watched != Part::Nothing).map(|collector| {
-                Watch {
-                    collector,
-                    cell: format!("{config:?}"),
-                    part: config.watched,
-                    cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
-                }
-            });
-        let beside = Beside { clients, loops, stop, watch };
+        let collector = self.collector.as_mut().filter(|_| config.collection != Part::Nothing).map(
+            |collector| CellCollector {
+                collector,
+                cell: format!("{config:?}"),
+                part: config.collection,
+                cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+            },
+        );
+        let beside = Beside { clients, loops, stop, collector };
         let database = self.database.as_mut();
         let mut sample = match config.crash() {
             None => sample::of(database, config, workload, beside)?,

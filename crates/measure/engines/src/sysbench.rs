@@ -44,7 +44,7 @@ pub(crate) const NAME: &str = "sysbench";
 /// The engine.
 #[derive(Debug, Default)]
 pub struct Sysbench {
-    /// What is watched beside time, where a study asks for it.
+    /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
 }
 
@@ -143,15 +143,15 @@ impl Engine for Sysbench {
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let options = read(cell)?;
         let name = format!("{:?}", cell.settings);
-        let (ran, watched) =
+        let (ran, collection) =
             collector::around(&mut self.collector, &name, || memory::run(&options, stop.flag()));
         let ran = ran.map_err(EngineError::failed)?;
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
         let mut sample = sample(&options, &ran);
-        if let Some((collector, watched)) = self.collector.as_mut().zip(watched) {
-            collector.keep(&name, watched, &mut sample);
+        if let Some((collector, collection)) = self.collector.as_mut().zip(collection) {
+            collector.keep(&name, collection, &mut sample);
         }
         Ok(sample)
     }

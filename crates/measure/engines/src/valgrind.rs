@@ -14,11 +14,11 @@ use std::time::Instant;
 
 use workahead_counters::instrumented::{Error, Instrumented, LABEL, Program, TIER, Valgrind};
 use workahead_machine::{EvidenceTier, Machine};
+use workahead_study::collection::Collection;
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
-use workahead_study::inside::{Command, Reply, Request};
 use workahead_study::instrument::Instrumentation;
 use workahead_study::protocol::{Protocol, Start};
-use workahead_study::watch::Watched;
+use workahead_study::worker_process::{Command, Reply, Request};
 
 /// A program that does its work so many times, then ends.
 pub trait CountedProgram {
@@ -118,13 +118,13 @@ impl ValgrindRunner {
             measures.extend(value.map(|value| (name.to_owned(), value)));
         }
         let functions = counted.largest_functions();
-        let watched = Watched { functions, ..Watched::default() };
+        let collection = Collection { functions, ..Collection::default() };
         Ok(Sample {
             // Valgrind's time, no speed of the engine's.
             wall_s,
             tuples,
             measures,
-            watched: Some(Box::new(watched)),
+            collection: Some(Box::new(collection)),
             ..Sample::default()
         })
     }

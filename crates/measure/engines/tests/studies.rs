@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Sample, Stop};
-use workahead_study::inside::{Command, Request};
 use workahead_study::instrument::CACHES;
 use workahead_study::plan::Plan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
+use workahead_study::worker_process::{Command, Request};
 
 /// The same cell of a served database over little data.
 fn few(mut cell: Cell) -> Cell {

@@ -36,7 +36,7 @@ pub(crate) struct Counted {
     /// Sentences that stand over all figures: how they came to be, where no machine was counted.
     pub(crate) constructed: Vec<String>,
     /// What was counted, on what machine.
-    pub(crate) whom: Vec<String>,
+    pub(crate) targets: Vec<String>,
     pub(crate) pairs: Vec<Pair>,
     /// Why bars or parts of them are not drawn, or are not quite what they are called.
     pub(crate) of_bars: Vec<String>,
@@ -162,9 +162,9 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     }
     Some(Counted {
         constructed,
-        whom: each_once(cells.iter().map(|of| {
+        targets: each_once(cells.iter().map(|of| {
             let header = &of.stream.header;
-            format!("{} on {}", header.whom, header.machine)
+            format!("{} on {}", header.target, header.machine)
         })),
         pairs,
         of_bars,
@@ -214,7 +214,7 @@ fn columns(view: &View<'_>, cells: &[OfCell<'_>]) -> Vec<String> {
         if cells.iter().any(|of| of.cell.index == cell.index) {
             continue;
         }
-        let reasons = view.results.unwatched(cell.index);
+        let reasons = view.results.uncollected(cell.index);
         let why = match reasons.is_empty() {
             true => view.results.absence(cell.index),
             false => reasons.join("; "),

@@ -137,8 +137,8 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     let mut not_by: Vec<String> = Vec::new();
     for cell in view.cells() {
-        let unwatched = view.results.unwatched(cell.index).into_iter();
-        for line in unwatched.filter(|line| line.starts_with("no function profile by ")) {
+        let uncollected = view.results.uncollected(cell.index).into_iter();
+        for line in uncollected.filter(|line| line.starts_with("no function profile by ")) {
             let line = format!("{}.", words::capital(line.trim_end_matches('.')));
             if !not_by.contains(&line) {
                 not_by.push(line);
@@ -147,7 +147,7 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
         if profiles.iter().any(|(other, _)| other.index == cell.index) {
             continue;
         }
-        let why = match view.results.unwatched(cell.index) {
+        let why = match view.results.uncollected(cell.index) {
             none if none.is_empty() => view.results.absence(cell.index),
             reasons => reasons.join("; "),
         };

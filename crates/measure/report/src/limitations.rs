@@ -77,7 +77,7 @@ fn of_watch(view: &View<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut constructed: BTreeSet<String> = BTreeSet::new();
     for cell in view.cells() {
-        for reason in view.results.unwatched(cell.index) {
+        for reason in view.results.uncollected(cell.index) {
             reasons.entry(reason).or_default().push(view.place(cell, &[]));
         }
         let counts = view.results.counts(cell.index);
@@ -91,14 +91,14 @@ fn of_watch(view: &View<'_>) -> Vec<String> {
         let tier = words::capital(&view.tier());
         match labels.len() {
             all if all >= everywhere => {
-                format!("Not all that the study asks for was watched, {reason}. {tier}.")
+                format!("Not everything the study asks for was collected, {reason}. {tier}.")
             }
             few if few <= NAMED_MAX => {
-                format!("Not all was watched of {}, {reason}. {tier}.", labels.join("; "))
+                format!("Not everything was collected of {}, {reason}. {tier}.", labels.join("; "))
             }
             many => {
                 let cells = words::counted(many, "cell");
-                format!("Not all was watched of {cells}, {reason}. {tier}.")
+                format!("Not everything was collected of {cells}, {reason}. {tier}.")
             }
         }
     };

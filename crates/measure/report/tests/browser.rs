@@ -79,8 +79,8 @@ fn every_page_opens_and_every_chart_is_drawn() {
     check("served", &render(&served, &[]).unwrap(), 8);
     check("native", &render(&sample::quick(), &[]).unwrap(), 12);
     check("curves", &render(&sample::sizes(), &[]).unwrap(), 1);
-    check("watched", &render(&sample::watched::watched(), &[]).unwrap(), 8);
-    check("unwatched", &render(&sample::watched::unwatched(), &[]).unwrap(), 5);
+    check("collected", &render(&sample::collected::collected(), &[]).unwrap(), 8);
+    check("uncollected", &render(&sample::collected::uncollected(), &[]).unwrap(), 5);
     let compared = Comparison::of(&served, &served);
     check("compare", &render_comparison(&served, &served, &compared).unwrap(), 2);
 }

@@ -120,7 +120,7 @@ fn what_a_model_counted() {
 /// Counts and profiles of a machine that has counters.
 #[test]
 fn what_was_watched() {
-    let html = page("watched", &sample::watched::watched());
+    let html = page("collected", &sample::collected::collected());
     for words in [
         "<strong>Constructed, not counted:</strong> rates chosen for a test of this page",
         "As if counted: a control group on a machine of this test.",
@@ -206,8 +206,8 @@ fn what_siblings_did_can_not_be_told() {
     for words in ["Stalls over", "id=\"overlap\""] {
         assert!(!html.contains(words), "{words} is on the page");
     }
-    let lacks = sample::watched::LACKS;
-    let html = page("unwatched", &sample::watched::unwatched());
+    let lacks = sample::collected::LACKS;
+    let html = page("uncollected", &sample::collected::uncollected());
     let line = format!("By logical CPU, H0 beside H1: nothing to show, {lacks}.");
     assert!(html.contains(&line), "{line}");
     assert!(!html.contains("id=\"siblings\""));
@@ -215,20 +215,20 @@ fn what_siblings_did_can_not_be_told() {
 
 /// Bars that lie along an axis of numbers have their marks joined.
 #[test]
-fn what_was_watched_along_an_axis() {
-    let html = page("along", &sample::watched::along());
+fn what_was_collected_along_an_axis() {
+    let html = page("along", &sample::collected::along());
     for words in ["class=\"mark-line\"", "clients 16<title>", "clients 4 against clients 1"] {
         assert!(html.contains(words), "{words} is not on the page");
     }
-    assert!(!page("watched_along", &sample::watched::watched()).contains("\"mark-line\""));
+    assert!(!page("collected_along", &sample::collected::collected()).contains("\"mark-line\""));
 }
 
 /// A machine without counters shows what its kernel counts, and says what is not there and why.
 #[test]
 fn what_could_not_be_watched() {
-    let results = sample::watched::unwatched();
-    let html = page("unwatched", &results);
-    let lacks = sample::watched::LACKS;
+    let results = sample::collected::uncollected();
+    let html = page("uncollected", &results);
+    let lacks = sample::collected::LACKS;
     for words in [
         "context switches, per second on a CPU",
         "page faults that waited for a disk",
@@ -237,7 +237,7 @@ fn what_could_not_be_watched() {
         "<td class=\"n\" title=\"3 slots\">164</td>",
         &format!("CPI by its parts: not drawn, {lacks}."),
         "time and what the kernel counts are shown, cache misses",
-        &format!("Not all that the study asks for was watched, {lacks}. Evidence tier C"),
+        &format!("Not everything the study asks for was collected, {lacks}. Evidence tier C"),
         "by the CPU’s timer, as no cycles are counted here",
         "Counted: the threads of a server on AMD EPYC 7713.",
         "attributed to the function that re-enables them",
@@ -256,7 +256,7 @@ fn what_could_not_be_watched() {
 /// Of many cells the page has the flame graphs of a few, and the command for the others.
 #[test]
 fn flame_graphs_of_many_cells_do_not_fill_the_page() {
-    let results = sample::watched::many();
+    let results = sample::collected::many();
     let html = page("many", &results);
     let graphs: Vec<&str> = html.split("aria-label=\"Flame").skip(1).collect();
     assert_eq!(graphs.len(), 4, "of {} cells", results.plan.cells.len());
@@ -281,7 +281,7 @@ fn flame_graphs_of_many_cells_do_not_fill_the_page() {
 /// Shares of misses beside shares of time, and what the paper says of the same.
 #[test]
 fn functions_by_misses() {
-    let html = page("by_misses", &sample::watched::by_misses());
+    let html = page("by_misses", &sample::collected::by_misses());
     for words in [
         "query uss, siblings on, by MEM_LOAD_RETIRED.L3_MISS",
         "of these events, itself</th><th class=\"n\">with callees</th>\
@@ -299,23 +299,23 @@ fn functions_by_misses() {
     let (_, by_l3) = html.split_once("<h4>By MEM_LOAD_RETIRED.L3_MISS</h4>").unwrap();
     let (by_l3, by_dtlb) = by_l3.split_once("<h4>By DTLB_LOAD").unwrap();
     assert!(!by_l3.contains("printed of DTLB") && !by_dtlb.contains("printed of MEM_LOAD"));
-    let results = sample::watched::by_misses();
+    let results = sample::collected::by_misses();
     let markdown = markdown(&results, &sample::published::functions(&results)).unwrap();
     assert!(markdown.contains("of these events, itself | with callees | of cycles"));
     assert!(markdown.contains("### The functions of a paper, by MEM\\_LOAD"), "{markdown}");
 
-    let html = page("not_by_misses", &sample::watched::not_by_misses());
-    let lacks = sample::watched::LACKS;
+    let html = page("not_by_misses", &sample::collected::not_by_misses());
+    let lacks = sample::collected::LACKS;
     let line = format!("No function profile by l3_misses, dtlb_misses: {lacks}.</p>");
     assert_eq!(html.matches(&line).count(), 1, "{line}");
     assert!(!html.contains("of cycles, itself</th>"));
 }
 
-/// A study that asks for nothing to be watched says nothing of it.
+/// A study that asks for no collection does not mention it.
 #[test]
 fn nothing_was_to_be_watched() {
     let html = page("quick", &sample::quick());
-    for words in ["Where the cycles go", "Which functions", "watched"] {
+    for words in ["Where the cycles go", "Which functions", "collected"] {
         assert!(!html.contains(words), "{words} is on the page");
     }
 }
@@ -323,7 +323,7 @@ fn nothing_was_to_be_watched() {
 /// A profile on a page of its own.
 #[test]
 fn a_profile_alone() {
-    let results = sample::watched::watched();
+    let results = sample::collected::collected();
     let profile = results.stacks(0).unwrap();
     let html = workahead_report::render_profile(profile).unwrap();
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use workahead_machine::EvidenceTier;
 
 use crate::cell::Cell;
+use crate::collection::Collection;
 use crate::plans::PlanText;
-use crate::watch::Watched;
 
 pub use context::EngineContext;
 pub use error::EngineError;
@@ -89,9 +89,9 @@ pub struct Sample {
     /// so an engine may ask for it once only, and need not.
     #[serde(rename = "query_plan", default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanText>,
-    /// What was watched beside time, where a study asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watched: Option<Box<Watched>>,
+    /// Counters and profiles, where a study asks for them.
+    #[serde(rename = "watched", default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<Box<Collection>>,
 }
 
 /// The answer of a query, short.

@@ -5,16 +5,20 @@ use workahead_machine::limits::Limits;
 use workahead_machine::limits::siblings::Seen;
 use workahead_machine::{EvidenceTier, Machine};
 
+use crate::collection::CollectionOptions;
 use crate::record::Host;
-use crate::watch::Watch;
 
-/// What this machine is to a run that watches this; `tier` is the engine's own, where it has one.
+/// What this machine offers a run with these options; `tier` is the engine's own, where it has one.
 #[must_use]
-pub fn of(machine: &Machine, watch: &Watch, tier: Option<(EvidenceTier, String)>) -> Host {
+pub fn of(
+    machine: &Machine,
+    collection: &CollectionOptions,
+    tier: Option<(EvidenceTier, String)>,
+) -> Host {
     let (counters, tier, tier_reason) = match tier {
         // What counts is not a part of the machine.
         Some((tier, reason)) => (false, tier, reason),
-        None => of_machine(machine, watch),
+        None => of_machine(machine, collection),
     };
     let processor = machine.processor.as_deref().unwrap_or("unknown processor");
     let cpus = machine.allowed_cpus().len();
@@ -30,9 +34,9 @@ pub fn of(machine: &Machine, watch: &Watch, tier: Option<(EvidenceTier, String)>
     }
 }
 
-/// Whether a run reads counters, how much it can prove then, and why no more.
-fn of_machine(machine: &Machine, watch: &Watch) -> (bool, EvidenceTier, String) {
-    match (watch.counters.is_empty(), Evidence::by_trial(machine)) {
+/// Whether a run reads counters, its evidence tier, and the reason for it.
+fn of_machine(machine: &Machine, collection: &CollectionOptions) -> (bool, EvidenceTier, String) {
+    match (collection.counters.is_empty(), Evidence::by_trial(machine)) {
         // Time is tier C at best, however much more the machine could tell.
         (true, _) if machine.counters.tier < EvidenceTier::C => {
             let reason = "this study takes times only and reads no counters".to_owned();

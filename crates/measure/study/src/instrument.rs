@@ -166,8 +166,8 @@ mod tests {
             let timed = message("[method]", given);
             assert!(timed.contains(at) && timed.contains("`instructions_per_tuple`"), "{timed}");
         }
-        let watched = message("[method]", "[method]\nprofile_hz = 99");
-        assert!(watched.contains("leave `counters` and `profile_hz` out"), "{watched}");
+        let collection = message("[method]", "[method]\nprofile_hz = 99");
+        assert!(collection.contains("leave `counters` and `profile_hz` out"), "{collection}");
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use workahead_counters::profile::Wanted;
 
+use crate::collection::CollectionOptions;
 pub(crate) use crate::instrument::CACHES;
 use crate::instrument::Instrumentation;
 use crate::protocol::{Before, Start};
 use crate::setting::Settings;
 use crate::statistics::Mean;
-use crate::watch::Watch;
 
 mod checks;
 
@@ -78,15 +78,15 @@ impl Default for Method {
 }
 
 impl Method {
-    /// What engines are to watch.
-    pub fn watch(&self) -> Watch {
-        let watch = Watch {
+    /// What engines collect.
+    pub fn collection(&self) -> CollectionOptions {
+        let options = CollectionOptions {
             counters: self.counters.clone(),
             slot_s: self.slot_s,
             profile_hz: self.profile_hz,
             profile_by: self.profile_by.clone(),
         };
-        if watch.is_nothing() { Watch::default() } else { watch }
+        if options.is_nothing() { CollectionOptions::default() } else { options }
     }
 }
 

@@ -20,13 +20,13 @@ use workahead_counters::instrumented;
 use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
+use crate::collection::CollectionOptions;
 use crate::engine::{EngineContext, Need};
 use crate::instrument::{Instrumentation, Model, model};
 use crate::method::Order;
 use crate::protocol::{PROTOCOL, Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
-use crate::watch::Watch;
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,9 +49,9 @@ pub struct Plan {
     /// The order inside a block.
     #[serde(default, skip_serializing_if = "Order::is_abba")]
     pub order: Order,
-    /// What is watched in every sample.
-    #[serde(default, skip_serializing_if = "Watch::is_nothing")]
-    pub watch: Watch,
+    /// What is collected in every sample.
+    #[serde(default, rename = "watch", skip_serializing_if = "CollectionOptions::is_nothing")]
+    pub collection: CollectionOptions,
     /// What every cell is run below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrumented: Option<Instrumentation>,
@@ -116,7 +116,7 @@ impl Plan {
             repetitions: spec.method.repetitions,
             warmup: spec.method.warmup,
             order: spec.method.order,
-            watch: spec.method.watch(),
+            collection: spec.method.collection(),
             instrumented: spec.method.instrumented.clone(),
             skipped: BTreeSet::new(),
         }
@@ -134,7 +134,7 @@ impl Plan {
     #[must_use]
     pub fn engine_context(&self) -> EngineContext {
         EngineContext {
-            watch: self.watch.clone(),
+            collection: self.collection.clone(),
             instrumentation: self.instrumented.clone(),
             ..EngineContext::default()
         }

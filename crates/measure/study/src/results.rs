@@ -20,7 +20,7 @@ use crate::statistics::{Interval, Mean, Overlap, Ratio, Summary, holm, mean};
 use crate::throughput::Unit;
 use crate::verdict::{self, Verdict, Word};
 
-mod watched;
+mod collection;
 
 /// A run whose threads had less than this of the processor time they asked for was disturbed: the
 /// rest went to other programs, or to the host of a virtual machine.

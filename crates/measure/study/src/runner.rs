@@ -116,8 +116,8 @@ impl State {
                 if let Some(plan) = &sample.plan {
                     self.plans.insert(observation.cell, plan.fingerprint());
                 }
-                let watched = sample.watched.as_ref();
-                let profile = watched.and_then(|watched| watched.profile.as_ref());
+                let collection = sample.collection.as_ref();
+                let profile = collection.and_then(|collection| collection.profile.as_ref());
                 if profile.is_some_and(|profile| !profile.stacks.is_empty()) {
                     self.profiled.insert(observation.cell);
                 }
@@ -236,7 +236,7 @@ impl Running<'_> {
             sample.plan = None;
         }
         // So are stacks, which are most of a profile; its functions stay with every sample.
-        let profile = sample.watched.as_mut().and_then(|watched| watched.profile.as_mut());
+        let profile = sample.collection.as_mut().and_then(|collection| collection.profile.as_mut());
         if let Some(profile) = profile.filter(|_| self.state.profiled.contains(&cell.index)) {
             profile.stacks = Vec::new();
             profile.frames = Vec::new();

@@ -19,12 +19,12 @@ use workahead_machine::limits::Limits;
 
 use crate::engine::{Engine, EngineContext, Need, Stop};
 use crate::error::StudyError;
-use crate::inside::Command;
 use crate::observation::Observation;
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::runner::{self, End, Event, Job};
 use crate::spec::Spec;
+use crate::worker_process::Command;
 use crate::{fingerprint, host, log, needs};
 
 /// Opens the engine of a study: to check it, and again when the machine's limits are known.
@@ -123,7 +123,7 @@ impl<E: From<StudyError>> Session<E> {
             engine_version: engine.version(),
             command_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: runner::unix_ms(),
-            host: host::of(&machine, &plan.watch, engine.tier()),
+            host: host::of(&machine, &plan.collection, engine.tier()),
             limits: None,
             models,
             needs,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cell::Cell;
+use crate::collection::Collection;
 use crate::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
 use crate::fingerprint;
 use crate::needs;
@@ -16,7 +17,6 @@ use crate::results::Results;
 use crate::runner::{self, Job};
 use crate::setting::Setting;
 use crate::spec::Spec;
-use crate::watch::Watched;
 
 /// What goes wrong, and at which run (counted from 0, warm-up included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Mock {
     pub finished: bool,
     /// Measures of every run, beside its own.
     pub measures: Vec<(&'static str, f64)>,
-    /// What it says to have watched in each run of a cell, counted from 1.
-    pub watched: Option<fn(&Cell, u64) -> Watched>,
+    /// What it says to have collected in each run of a cell, counted from 1.
+    pub collection: Option<fn(&Cell, u64) -> Collection>,
     block: Option<usize>,
     counts: BTreeMap<usize, u64>,
 }
@@ -67,7 +67,7 @@ impl Mock {
             prepared: 0,
             finished: false,
             measures: Vec::new(),
-            watched: None,
+            collection: None,
             block: None,
             counts: BTreeMap::new(),
         }
@@ -129,7 +129,7 @@ impl Engine for Mock {
         let wobble = 1.0 + ((*count * 7 + cell.index as u64 * 3) % 5) as f64 / 200.0;
         let speed = cell.get("speed").and_then(Setting::as_number).unwrap_or(1.0);
         let wall_s = rows as f64 * 1e-7 / speed * wobble;
-        let watched = self.watched.map(|watched| Box::new(watched(cell, *count)));
+        let collection = self.collection.map(|collection| Box::new(collection(cell, *count)));
         let own = [("table_bytes", rows as f64 * 16.0)];
         let measures = own.iter().chain(&self.measures);
         let measures = measures.map(|(name, value)| ((*name).to_owned(), *value)).collect();
@@ -139,7 +139,7 @@ impl Engine for Mock {
             tuples: rows,
             answer,
             measures,
-            watched,
+            collection,
             ..Sample::default()
         })
     }

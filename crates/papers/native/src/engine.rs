@@ -12,8 +12,8 @@ use workahead_machine::limits::Limits;
 use workahead_machine::machine::Machine;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, Need, Reason, Sample, Stop};
-use workahead_study::inside::Command;
 use workahead_study::instrument::CACHES;
+use workahead_study::worker_process::Command;
 use workahead_walks::isa::Detected;
 
 use crate::execution::Execution;
@@ -38,7 +38,7 @@ pub struct Native {
     /// What the machine was measured to be able to do, if it was.
     pub(crate) limits: Option<Limits>,
     pub(crate) prepared: Prepared<Data, WorkerGroup>,
-    /// What is watched beside time, where a study asks for it.
+    /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
     /// Of no account to walks, whose data is made anew; a process of its own is told all the same.
     pub(crate) home: PathBuf,

@@ -6,8 +6,8 @@ use workahead_engines::valgrind::{
 };
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
-use workahead_study::inside::{Request, Worker};
 use workahead_study::instrument::CACHES;
+use workahead_study::worker_process::{Request, Worker};
 
 use crate::engine::{NAME, Native};
 use crate::execution::Execution;

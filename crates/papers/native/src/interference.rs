@@ -39,7 +39,7 @@ use crate::worker_group::WorkerGroup;
 const BUILD_ROWS: usize = 256;
 /// Pointers in a cache line of the set.
 const POINTERS_A_LINE: usize = LINE_BYTES / size_of::<usize>();
-/// How long the main thread sleeps while the helper is watched.
+/// How long the main thread sleeps while the helper is collection.
 const ALONE: Duration = Duration::from_millis(20);
 /// How often that is tried: on a busy machine the helper may not have its turn meanwhile.
 const TURNS: usize = 50;

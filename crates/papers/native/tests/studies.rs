@@ -7,11 +7,11 @@ use std::io::{self, Read, Write};
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{EngineContext, EngineRegistry, Stop};
-use workahead_study::inside::{Command, Request};
 use workahead_study::instrument::CACHES;
 use workahead_study::plan::Plan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
+use workahead_study::worker_process::{Command, Request};
 
 /// The same cell over little data: which data it is about stays, how much of it does not.
 fn little(mut cell: Cell) -> Cell {

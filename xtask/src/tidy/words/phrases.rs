@@ -69,6 +69,8 @@ impl Prose {
         for (_, line) in file.lines() {
             starts.push(text.len());
             let line = line.trim().trim_end_matches(['\\', ' ']);
+            // Names of keys in files, those of earlier versions too.
+            let line = if line.starts_with("#[serde(") { "" } else { line };
             let line = line.trim_start_matches(['/', '!', '#', '*', '>', '-', ' ']);
             text.push_str(&line.to_lowercase().replace('’', "'"));
             text.push(' ');
@@ -127,5 +129,6 @@ mod tests {
     fn records_and_data_are_left_alone() {
         assert!(lines("bench/record/a/b.md", "whoever").is_empty());
         assert!(lines("a.json", "whoever").is_empty());
+        assert!(lines("a.rs", "#[serde(alias = \"whom\")]").is_empty());
     }
 }

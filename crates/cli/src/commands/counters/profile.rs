@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde::Serialize;
 use workahead_counters::event::Event;
-use workahead_counters::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, Profile, Sampler, Whom};
+use workahead_counters::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, Profile, Sampler, Target};
 use workahead_counters::table::Table;
 use workahead_study::file;
 
@@ -66,16 +66,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     args.out.check()?;
     let stop = interrupt::listen()?;
     let mut subject = args.target.subject()?;
-    let whom = match &subject {
-        target::Subject::Command(held) => Whom::Trees(vec![held.id()]),
-        target::Subject::Process(pid) => Whom::Trees(vec![*pid]),
+    let target = match &subject {
+        target::Subject::Command(held) => Target::Trees(vec![held.id()]),
+        target::Subject::Process(pid) => Target::Trees(vec![*pid]),
         target::Subject::Group(_) | target::Subject::Machine => {
             return Err(WrongUse::error(
                 "a profile is of a command or a process: give it after `--` or by --pid",
             ));
         }
     };
-    let running = Sampler::begin(&whom, &options)?;
+    let running = Sampler::begin(&target, &options)?;
     let end = subject.attend(args.target.seconds(), stop)?;
     let profile = running.end();
     drop(subject);

@@ -134,7 +134,7 @@ pub(super) fn signed(value: f64) -> String {
 pub(super) fn head(stream: &Stream) -> String {
     let header = &stream.header;
     let table = header.table.as_deref().unwrap_or("no table of its own");
-    let mut lines = vec![format!("{} ({table}): {}", header.machine, header.whom)];
+    let mut lines = vec![format!("{} ({table}): {}", header.machine, header.target)];
     if let Some(constructed) = &header.constructed {
         lines.push(format!("constructed, not counted: {constructed}"));
     }

@@ -14,7 +14,7 @@ use workahead_counters::metric;
 use workahead_counters::metrics::{Metrics, Valued};
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
-use workahead_counters::whom::{Command, ControlGroup, Machine as All, Processes, Whom};
+use workahead_counters::target::{Command, ControlGroup, Machine as All, Processes, Targets};
 use workahead_machine::Machine;
 use workahead_reproduce::published;
 use workahead_reproduce::tables::{PaperTable, StreamFigures, fill};
@@ -147,16 +147,16 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
     if !takes_turns {
         counter = counter.fitted(WHOLE_S);
     }
-    let whom = counted(&subject, &machine, takes_turns || args.per_cpu);
-    let running = counter.begin(0, whom, Box::new(Live)).context("no thread to count on")?;
+    let targets = counted(&subject, &machine, takes_turns || args.per_cpu);
+    let running = counter.begin(0, targets, Box::new(Live)).context("no thread to count on")?;
     running.begun();
     let end = subject.attend(args.target.seconds(), stop)?;
     Ok((running.end(), end))
 }
 
-/// Whom the counters are opened for. A command whose events all fit is counted from its first
+/// Targets the counters are opened for. A command whose events all fit is counted from its first
 /// instruction to its last; whatever takes turns is looked up anew for each slot.
-fn counted(subject: &Subject, machine: &Machine, by_cpu: bool) -> Box<dyn Whom> {
+fn counted(subject: &Subject, machine: &Machine, by_cpu: bool) -> Box<dyn Targets> {
     let cpus = || machine.cpus.online.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
     match subject {
         Subject::Command(held) if !by_cpu => Box::new(Command { pid: held.id() }),
@@ -174,7 +174,7 @@ struct Facts<'a> {
     machine: &'a str,
     table: &'a Option<String>,
     constructed: &'a Option<String>,
-    whom: &'a str,
+    target: &'a str,
     slots: usize,
     slots_thrown_away: usize,
     lacks: &'a Option<String>,
@@ -200,7 +200,7 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         machine: &stream.header.machine,
         table: &stream.header.table,
         constructed: &stream.header.constructed,
-        whom: &stream.header.whom,
+        target: &stream.header.target,
         slots: stream.slots.len(),
         slots_thrown_away: stream.spoilt(),
         lacks: &stream.header.lacks,

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use workahead_study::inside::{Command, Request};
+use workahead_study::worker_process::{Command, Request};
 
 use crate::errors::WrongUse;
 use crate::{engines, output};

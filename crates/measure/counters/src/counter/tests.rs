@@ -6,7 +6,7 @@ use super::*;
 use crate::event::Place;
 use crate::mock::{Fault, Mock, Virtual};
 use crate::source::{CountError, Counting, Target};
-use crate::whom;
+use crate::target;
 
 const TABLE: &str = "intel/sapphire-rapids";
 
@@ -214,8 +214,8 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     let mut choice = choice(&["branch"]);
     choice.slot_s = 0.001;
     let counter = Counter::plan(&choice, Some(table), &mut source, &Machine::here());
-    let whom = Box::new(whom::Machine { cpus: vec![0, 1] });
-    let running = counter.begin(0, whom, Box::new(source.clone())).unwrap();
+    let targets = Box::new(target::Machine { cpus: vec![0, 1] });
+    let running = counter.begin(0, targets, Box::new(source.clone())).unwrap();
     running.begun();
     while source.asked().len() < 40 {
         std::thread::yield_now();
@@ -223,7 +223,7 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     let stream = running.end();
     assert_eq!(source.open_now(), 0);
     assert!(stream.slots.len() >= 10, "{} slots", stream.slots.len());
-    assert_eq!(stream.header.whom, "everything on the CPUs");
+    assert_eq!(stream.header.target, "everything on the CPUs");
     assert_eq!(stream.header.lacks, None);
     let begun: Vec<f64> = stream.slots.iter().map(|slot| slot.begun_s).collect();
     assert!(begun.is_sorted());
@@ -231,8 +231,8 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     // Ended early, it says why.
     let mut source = all_but(table, &[]);
     source.faults.insert(0, Fault::Begin(CountError::TooManyFiles));
-    let whom = Box::new(whom::Machine { cpus: vec![0, 1] });
-    let running = counter.begin(0, whom, Box::new(source)).unwrap();
+    let targets = Box::new(target::Machine { cpus: vec![0, 1] });
+    let running = counter.begin(0, targets, Box::new(source)).unwrap();
     running.begun();
     let stream = running.end();
     assert!(stream.slots.is_empty());

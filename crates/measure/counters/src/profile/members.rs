@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use workahead_machine::Sysroot;
 use workahead_machine::process::Tree;
 
-use super::Whom;
+use super::Target;
 
 /// The processes whose samples count.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ pub(super) struct Members {
 
 impl Members {
     /// Those there are now.
-    pub(super) fn now(whom: &Whom) -> Self {
-        match whom {
-            Whom::Process(pid) => Self { pids: HashSet::from([*pid]), with_children: false },
-            Whom::Trees(roots) => {
+    pub(super) fn now(target: &Target) -> Self {
+        match target {
+            Target::Process(pid) => Self { pids: HashSet::from([*pid]), with_children: false },
+            Target::Trees(roots) => {
                 let live = Sysroot::live();
                 let below = roots.iter().flat_map(|root| Tree::of(*root).look(&live).pids());
                 let pids = roots.iter().copied().chain(below).collect();
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_process_alone_has_no_children() {
-        let mut members = Members::now(&Whom::Process(10));
+        let mut members = Members::now(&Target::Process(10));
         members.forked(11, 10);
         assert!(!members.contains(11));
         assert!(members.contains(10));
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_tree_holds_what_runs_now() {
         let own = std::process::id();
-        let members = Members::now(&Whom::Trees(vec![own]));
+        let members = Members::now(&Target::Trees(vec![own]));
         assert!(members.contains(own));
     }
 }

@@ -14,7 +14,7 @@ use super::space::{Mapping, Space};
 use super::stacks::{Address, Stacks};
 use super::table::{Profile, Stack};
 use super::unwind::{self, Calls};
-use super::{Clock, Options, Whom};
+use super::{Clock, Options, Target};
 use crate::source::CountError;
 
 /// Between two looks at the rings: they hold more than twice that.
@@ -38,24 +38,24 @@ impl Sampler {
     /// # Errors
     /// If the machine has no such event, the system forbids it (see [`CountError::Forbidden`]), or
     /// the processes are gone.
-    pub fn begin(whom: &Whom, options: &Options) -> Result<Running, CountError> {
-        Self::begin_in(whom, options, &IN_TURN)
+    pub fn begin(target: &Target, options: &Options) -> Result<Running, CountError> {
+        Self::begin_in(target, options, &IN_TURN)
     }
 
     /// As [`Sampler::begin`], with the rings to try.
     pub(super) fn begin_in(
-        whom: &Whom,
+        target: &Target,
         options: &Options,
         scopes: &[(Scope, bool)],
     ) -> Result<Running, CountError> {
         let (stop, stopped) = mpsc::channel();
         let (ready, begun) = mpsc::channel();
-        let (whom, options) = (whom.clone(), options.clone());
+        let (target, options) = (target.clone(), options.clone());
         let mut rings = Rings::open(&options, scopes)?;
         rings.begin()?;
         let clock = rings.clock.clone();
         let work = move || {
-            let mut watch = Watch::new(&whom, options, rings);
+            let mut watch = Watch::new(&target, options, rings);
             // Nobody waits for the answer any more only if the caller has panicked.
             let _ = ready.send(watch.first());
             while stopped.recv_timeout(PASS) == Err(RecvTimeoutError::Timeout) {
@@ -116,8 +116,8 @@ struct Counts {
 }
 
 impl Watch {
-    fn new(whom: &Whom, options: Options, rings: Rings) -> Self {
-        let members = Members::now(whom);
+    fn new(target: &Target, options: Options, rings: Rings) -> Self {
+        let members = Members::now(target);
         let mut modules = Modules::default();
         let space = |pid| (pid, Space::of_process(pid, &mut modules));
         let spaces = members.iter().map(space).collect();

@@ -93,8 +93,8 @@ fn often() -> Options {
 }
 
 /// Samples until enough of the processes' work was seen, or says why that is not allowed here.
-fn sampled(whom: &Whom, scopes: &[(Scope, bool)]) -> Option<Running> {
-    match Sampler::begin_in(whom, &often(), scopes) {
+fn sampled(target: &Target, scopes: &[(Scope, bool)]) -> Option<Running> {
+    match Sampler::begin_in(target, &often(), scopes) {
         Ok(running) => Some(running),
         Err(error @ (CountError::Forbidden { .. } | CountError::NoSuchEvent { .. })) => {
             println!("not tested here: {error}");
@@ -140,7 +140,7 @@ fn share(profile: &Profile, end: &str) -> f64 {
 
 fn shows_the_chain(scopes: &[(Scope, bool)]) {
     let child = Burning::start(&own(), "itself");
-    let Some(running) = sampled(&Whom::Process(child.pid()), scopes) else { return };
+    let Some(running) = sampled(&Target::Process(child.pid()), scopes) else { return };
     let_work(|| vec![child.pid()]);
     let profile = running.end();
     drop(child);
@@ -172,8 +172,8 @@ fn a_child_made_later_belongs_to_the_tree_and_not_to_the_process() {
     for scopes in [&IN_TURN[..1], &IN_TURN[1..]] {
         let parent = Burning::start(&own(), "child");
         let pid = parent.pid();
-        let Some(tree) = sampled(&Whom::Trees(vec![pid]), scopes) else { return };
-        let Some(alone) = sampled(&Whom::Process(pid), scopes) else { return };
+        let Some(tree) = sampled(&Target::Trees(vec![pid]), scopes) else { return };
+        let Some(alone) = sampled(&Target::Process(pid), scopes) else { return };
         let below = workahead_machine::process::Tree::of(pid);
         let_work(|| below.clone().look(&workahead_machine::Sysroot::live()).pids());
         let (tree, alone) = (tree.end(), alone.end());
@@ -205,7 +205,7 @@ fn stripped(folder: &Path) -> PathBuf {
 fn functions_of_a_stripped_file_stay_apart_without_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = Burning::start(&stripped(folder.path()), "itself");
-    let Some(running) = sampled(&Whom::Process(child.pid()), &IN_TURN) else { return };
+    let Some(running) = sampled(&Target::Process(child.pid()), &IN_TURN) else { return };
     let_work(|| vec![child.pid()]);
     let profile = running.end();
     drop(child);
@@ -228,7 +228,7 @@ fn a_file_deleted_meanwhile_gives_no_names() {
     let child = Burning::start(&copy, "itself");
     std::fs::remove_file(&copy).expect("removed");
     std::fs::copy(own(), &copy).expect("another file of the same name");
-    let Some(running) = sampled(&Whom::Process(child.pid()), &IN_TURN) else { return };
+    let Some(running) = sampled(&Target::Process(child.pid()), &IN_TURN) else { return };
     let_work(|| vec![child.pid()]);
     let profile = running.end();
     drop(child);
@@ -240,7 +240,7 @@ fn a_file_deleted_meanwhile_gives_no_names() {
 fn who_is_gone_is_said() {
     let mut child = Command::new(own()).arg("--list").stdout(Stdio::null()).spawn().expect("runs");
     child.wait().expect("ended");
-    let begun = Sampler::begin_in(&Whom::Process(child.id()), &often(), &IN_TURN);
+    let begun = Sampler::begin_in(&Target::Process(child.id()), &often(), &IN_TURN);
     match begun {
         Err(CountError::Gone(_)) => {}
         Err(CountError::Forbidden { .. } | CountError::NoSuchEvent { .. }) => {

@@ -7,7 +7,7 @@ use crate::mock::{Fault, Mock, Virtual};
 use crate::rotation::Rotation;
 use crate::source::Reading;
 use crate::stream::{Group, Header, OnCpu, Slot, Spoilt};
-use crate::whom::Machine;
+use crate::target::Machine;
 
 const UNIT: &str = "instructions";
 
@@ -108,9 +108,9 @@ fn user_and_kernel_mix_by_time() {
         let rotation = Rotation { groups: vec![groups[index].clone()], slot_s: 5.0, seed: 1 };
         let clock = Virtual::until(30.0);
         let mut mock = Mock::new(&[("cycles", cycles), (UNIT, instructions)], &clock);
-        let mut whom = Machine { cpus: vec![0, 1, 2, 3] };
+        let mut targets = Machine { cpus: vec![0, 1, 2, 3] };
         let mut keep = |slot: Slot| slots.push(Slot { group: index, ..slot });
-        let ended = rotation.run(0, &mut mock, &mut whom, &mut clock.clone(), &mut keep);
+        let ended = rotation.run(0, &mut mock, &mut targets, &mut clock.clone(), &mut keep);
         assert_eq!(ended, None);
     }
     let rates = Rates::of(&stream(groups, slots), UNIT);
@@ -152,9 +152,9 @@ fn a_mock_gives_back_the_rates_it_was_told() {
     let groups = vec![group(&[UNIT, "a"], Privilege::Both), group(&[UNIT, "b"], Privilege::Both)];
     let rotation = Rotation { groups: groups.clone(), slot_s: 5.0, seed: 3 };
     let mut slots = Vec::new();
-    let mut whom = Machine { cpus: vec![0, 1] };
+    let mut targets = Machine { cpus: vec![0, 1] };
     let mut keep = |slot: Slot| slots.push(slot);
-    assert_eq!(rotation.run(0, &mut mock, &mut whom, &mut clock.clone(), &mut keep), None);
+    assert_eq!(rotation.run(0, &mut mock, &mut targets, &mut clock.clone(), &mut keep), None);
     let stream = stream(groups, slots);
     assert_eq!(stream.spoilt(), 1);
     let rates = Rates::of(&stream, UNIT);

@@ -7,7 +7,7 @@ use crate::event::{Code, Event, Place, Privilege};
 use crate::mock::{Fault, Mock, Virtual};
 use crate::replay::Replay;
 use crate::stream::{Header, Stream};
-use crate::whom::Machine;
+use crate::target::Machine;
 
 const CPUS: [u32; 4] = [0, 1, 2, 3];
 
@@ -45,9 +45,9 @@ fn run(rotation: &Rotation, per_s: &[(String, f64)], window_s: f64, faults: &[Fa
         header: Header { groups: rotation.groups.clone(), ..Header::default() },
         slots: Vec::new(),
     };
-    let mut whom = Machine { cpus: CPUS.to_vec() };
+    let mut targets = Machine { cpus: CPUS.to_vec() };
     let mut keep = |slot: Slot| stream.slots.push(slot);
-    let ended = rotation.run(0, &mut mock.clone(), &mut whom, &mut clock.clone(), &mut keep);
+    let ended = rotation.run(0, &mut mock.clone(), &mut targets, &mut clock.clone(), &mut keep);
     Ran { stream, ended, mock }
 }
 
@@ -117,12 +117,12 @@ fn values_are_those_of_the_slot() {
 /// One thread on two CPUs, whose counters do this.
 fn on_two_cpus(faults: [Fault; 2]) -> Option<Spoilt> {
     struct OneThread;
-    impl Whom for OneThread {
-        fn targets(&mut self) -> Vec<Target> {
+    impl Targets for OneThread {
+        fn current(&mut self) -> Vec<Target> {
             [0, 1].map(|cpu| Target::ThreadOnCpu { thread: 7, cpu }).to_vec()
         }
 
-        fn words(&self) -> String {
+        fn description(&self) -> String {
             "one thread".to_owned()
         }
     }
@@ -225,10 +225,11 @@ fn a_recording_is_played_as_it_was_counted() {
     let read = Stream::read(&mut file.as_slice()).unwrap();
     assert_eq!(read, stream);
     let mut source = Replay::new(read);
-    let mut whom = Machine { cpus: CPUS.to_vec() };
+    let mut targets = Machine { cpus: CPUS.to_vec() };
     let mut again: Vec<Slot> = Vec::new();
     let mut clock = Virtual::until(900.0);
-    let ended = rotation.run(0, &mut source, &mut whom, &mut clock, &mut |slot| again.push(slot));
+    let ended =
+        rotation.run(0, &mut source, &mut targets, &mut clock, &mut |slot| again.push(slot));
     assert_eq!(ended, None);
     assert_eq!(again, stream.slots);
 }

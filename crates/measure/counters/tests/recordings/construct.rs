@@ -15,7 +15,7 @@ use workahead_counters::rotation::{Pace, Rotation};
 use workahead_counters::source::{CountError, Counting, Reading, Source, Target};
 use workahead_counters::stream::{Header, Slot, Stream};
 use workahead_counters::table::Table;
-use workahead_counters::whom;
+use workahead_counters::target;
 use workahead_machine::Machine;
 
 use super::events::{self, Events};
@@ -128,7 +128,7 @@ impl Model {
         Header {
             machine: self.machine.to_owned(),
             cores: self.cores.iter().map(|core| core.to_vec()).collect(),
-            whom: "a database server under on-line transactions".to_owned(),
+            target: "a database server under on-line transactions".to_owned(),
             constructed: Some(CONSTRUCTED.to_owned()),
             left_out,
             ..counter.header().clone()
@@ -142,10 +142,10 @@ impl Model {
         let mut clock = Virtual::until(self.window_s(groups.len()));
         let rotation = Rotation { groups, slot_s: SLOT_S, seed: self.seed };
         let mut source = Constructed { model: self, clock: clock.clone(), opened: 0 };
-        let mut whom = whom::Machine { cpus: self.cpus() };
+        let mut targets = target::Machine { cpus: self.cpus() };
         let mut slots: Vec<Slot> = Vec::new();
         let mut keep = |slot| slots.push(slot);
-        let ended = rotation.run(0, &mut source, &mut whom, &mut clock, &mut keep);
+        let ended = rotation.run(0, &mut source, &mut targets, &mut clock, &mut keep);
         assert_eq!(ended, None);
         Stream { header, slots }
     }

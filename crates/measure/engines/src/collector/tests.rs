@@ -7,14 +7,14 @@ use workahead_counters::stream::{Group, Header, Slot};
 
 use super::*;
 
-fn watch(counters: &[&str], profile_hz: u32) -> Watch {
+fn options(counters: &[&str], profile_hz: u32) -> CollectionOptions {
     let counters = counters.iter().map(|group| (*group).to_owned()).collect();
-    Watch { counters, slot_s: 0.01, profile_hz, ..Watch::default() }
+    CollectionOptions { counters, slot_s: 0.01, profile_hz, ..CollectionOptions::default() }
 }
 
-/// Watches this process for a moment.
-fn watched(watch: &Watch, part: Part, target: CollectionTarget) -> Watched {
-    let mut collector = Collector::new(watch, &[Privilege::User], None);
+/// Collects from this process for a moment.
+fn collect(options: &CollectionOptions, part: Part, target: CollectionTarget) -> Collection {
+    let mut collector = Collector::new(options, &[Privilege::User], None);
     let cpus = Machine::here().allowed_cpus().clone();
     let collecting = collector.begin(&CollectionScope {
         cell: "cell",
@@ -43,9 +43,9 @@ fn every_part_has_a_name_of_its_own() {
 
 #[test]
 fn a_cell_has_the_part_that_it_asks_for() {
-    let both = watch(&["system"], 99);
+    let both = options(&["system"], 99);
     for (name, part) in Part::NAMED {
-        let Watched { counts, profile, lacks, .. } = watched(&both, part, own());
+        let Collection { counts, profile, lacks, .. } = collect(&both, part, own());
         assert_eq!(counts.is_some(), ["all", "counters"].contains(&name), "{name}");
         let has_no = |what: &str| lacks.iter().any(|why| why.starts_with(what));
         let samples = ["all", "profile"].contains(&name);
@@ -62,41 +62,41 @@ fn a_cell_has_the_part_that_it_asks_for() {
 
 #[test]
 fn what_no_study_asks_for_is_not_watched() {
-    let Watched { counts, profile, lacks, .. } = watched(&watch(&[], 0), Part::All, own());
+    let Collection { counts, profile, lacks, .. } = collect(&options(&[], 0), Part::All, own());
     assert!(counts.is_none() && profile.is_none() && lacks.is_empty());
-    let counted = watched(&watch(&["system"], 0), Part::All, own());
+    let counted = collect(&options(&["system"], 0), Part::All, own());
     assert!(counted.counts.is_some() && counted.profile.is_none());
     // Its part of a wish for counters only is none.
-    let nothing = watched(&watch(&["system"], 0), Part::Profile, own());
+    let nothing = collect(&options(&["system"], 0), Part::Profile, own());
     assert!(nothing.counts.is_none() && nothing.profile.is_none() && nothing.lacks.is_empty());
 }
 
 #[test]
 fn who_is_out_of_sight_is_said() {
-    let both = watch(&["system"], 99);
-    let unseen = watched(&both, Part::All, CollectionTarget::Unseen);
+    let both = options(&["system"], 99);
+    let unseen = collect(&both, Part::All, CollectionTarget::Unseen);
     assert!(unseen.counts.is_none() && unseen.profile.is_none());
     assert!(unseen.lacks[0].contains("out of sight"), "{:?}", unseen.lacks);
-    assert!(watched(&both, Part::Nothing, CollectionTarget::Unseen).lacks.is_empty());
+    assert!(collect(&both, Part::Nothing, CollectionTarget::Unseen).lacks.is_empty());
 }
 
 #[test]
 fn a_rotation_goes_on_where_its_cell_stopped() {
-    let mut collector = Collector::new(&watch(&["system"], 0), &[Privilege::User], None);
+    let mut collector = Collector::new(&options(&["system"], 0), &[Privilege::User], None);
     let events = Table::software().events().cloned().collect();
     let group = Group { events, privilege: Privilege::Both };
     let header = Header { groups: vec![group], ..Header::default() };
     let slot = Slot { group: 0, begun_s: 0.0, wall_s: 1.0, cpus: Vec::new(), spoilt: None };
-    let slots = |n| Watched {
+    let slots = |n| Collection {
         counts: Some(Stream { header: header.clone(), slots: vec![slot.clone(); n] }),
-        ..Watched::default()
+        ..Collection::default()
     };
     let mut sample = Sample { wall_s: 1.0, tuples: 1, ..Sample::default() };
     collector.keep("a", slots(3), &mut sample);
     collector.keep("b", slots(1), &mut sample);
     collector.keep("a", slots(2), &mut sample);
     assert_eq!(collector.next, BTreeMap::from([("a".to_owned(), 5), ("b".to_owned(), 1)]));
-    assert!(sample.watched.is_some());
+    assert!(sample.collection.is_some());
 }
 
 const ASKED: [Wanted; 3] = [Wanted::Time, Wanted::L3Misses, Wanted::DtlbMisses];
@@ -116,8 +116,12 @@ fn without_counters_there_is_time_and_one_line() {
 
 #[test]
 fn samples_of_a_cell_take_turns() {
-    let watch = Watch { profile_hz: 99, profile_by: ASKED.to_vec(), ..Watch::default() };
-    let mut collector = Collector::new(&watch, &[Privilege::User], None);
+    let options = CollectionOptions {
+        profile_hz: 99,
+        profile_by: ASKED.to_vec(),
+        ..CollectionOptions::default()
+    };
+    let mut collector = Collector::new(&options, &[Privilege::User], None);
     let event = |wanted: Wanted| wanted.by(Some(&Table::all()[0])).unwrap();
     collector.by = ASKED.map(event).to_vec();
     let mut turns = Vec::new();

@@ -66,8 +66,8 @@ pub(super) struct Configuration {
     pub(super) scale_to_bound: Option<u32>,
     /// How the plan is asked for, after the measured time.
     pub(super) explain: Explain,
-    /// What of the study's wishes is watched in this cell.
-    pub(super) watched: Part,
+    /// What of the study's collection options applies to this cell.
+    pub(super) collection: Part,
     /// Caches of the model, where instructions are counted by one; the method's when not given.
     pub(super) caches: Option<String>,
     /// The server's own settings.
@@ -140,7 +140,7 @@ impl Configuration {
                 Explain::Planned,
                 &[("planned", Explain::Planned), ("run", Explain::Run)],
             )?,
-            watched: config.choice("watched", Part::All, &Part::NAMED)?,
+            collection: config.choice("watched", Part::All, &Part::NAMED)?,
             caches: config.has(CACHES).then(|| config.text(CACHES, String::new())).transpose()?,
             server: config.beginning("server."),
         };

@@ -183,7 +183,7 @@ pub(super) fn until_asked<T>(
 ) -> Result<T, EngineError> {
     let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
     let found = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        let stopping = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 if stop.asked() {
                     cancel();
@@ -193,7 +193,7 @@ pub(super) fn until_asked<T>(
         });
         let found = statements(connection);
         over.store(true, Ordering::Relaxed);
-        watch.thread().unpark();
+        stopping.thread().unpark();
         found
     });
     if stop.asked() { Err(EngineError::Stopped) } else { Ok(found) }

@@ -5,7 +5,7 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, EngineContext, EngineError, Sample, Stop};
-use workahead_study::inside::{Request, Worker};
+use workahead_study::worker_process::{Request, Worker};
 use workahead_workloads::checksum;
 use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};

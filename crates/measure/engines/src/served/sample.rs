@@ -36,12 +36,12 @@ pub(super) struct Beside<'a> {
     pub(super) loops: Background,
     /// A request to stop.
     pub(super) stop: &'a Stop,
-    /// What is watched of the server.
-    pub(super) watch: Option<Watch<'a>>,
+    /// The collector of the cell.
+    pub(super) collector: Option<CellCollector<'a>>,
 }
 
-/// What is watched of a server while its clients work.
-pub(super) struct Watch<'a> {
+/// A collector and what it collects of a server while the clients of a cell run.
+pub(super) struct CellCollector<'a> {
     pub(super) collector: &'a mut Collector,
     /// Names the cell: its rotation goes on from sample to sample.
     pub(super) cell: String,
@@ -58,17 +58,17 @@ pub(super) fn of(
     workload: &dyn Workload,
     beside: Beside<'_>,
 ) -> Result<Sample, EngineError> {
-    let Beside { clients, mut loops, stop, mut watch } = beside;
+    let Beside { clients, mut loops, stop, mut collector } = beside;
     let connector = database.connector()?;
     let mut meter = Meter::of(database);
     let load = load(config, workload, connector.as_ref(), clients);
     let statistics = Statistics::begin(connector.as_ref());
     let target = target(database);
-    let (mut collecting, mut watched) = (None, None);
+    let (mut collecting, mut collection) = (None, None);
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
-            if let Some(Watch { collector, cell, part, cpus }) = &mut watch {
+            if let Some(CellCollector { collector, cell, part, cpus }) = &mut collector {
                 let window_s = config.window_s();
                 let scope = CollectionScope { cell, window_s, target, cpus, part: *part };
                 collecting = Some(collector.begin(&scope));
@@ -77,7 +77,7 @@ pub(super) fn of(
         }
         Edge::End => {
             meter.read(edge);
-            watched = collecting.take().map(Collecting::end);
+            collection = collecting.take().map(Collecting::end);
             loops.end();
         }
     })?;
@@ -104,8 +104,8 @@ pub(super) fn of(
         say("planning_ms", planning_ms);
         sample.plan = Some(plan);
     }
-    if let Some((Watch { collector, cell, .. }, watched)) = watch.zip(watched) {
-        collector.keep(&cell, watched, &mut sample);
+    if let Some((CellCollector { collector, cell, .. }, collection)) = collector.zip(collection) {
+        collector.keep(&cell, collection, &mut sample);
     }
     if let Some(answered) = workload.answer() {
         sample.answer = Answer { rows: answered.rows, checksum: answered.checksum };

@@ -1,9 +1,9 @@
 //! A result that was counted below valgrind: instructions and misses, and times that are nobody's.
 
 use workahead_counters::instrumented::{Counts, Function, Functions, Tool};
+use workahead_study::collection::Collection;
 use workahead_study::observation::Outcome;
 use workahead_study::results::Results;
-use workahead_study::watch::Watched;
 
 const STUDY: &str = r#"
 title = "What a query asks of a cache"
@@ -44,7 +44,7 @@ pub(crate) fn instrumented() -> Results {
         ];
         sample.measures = measures.map(|(name, value)| (name.to_owned(), value)).into();
         let functions = Some(functions(factor));
-        sample.watched = Some(Box::new(Watched { functions, ..Watched::default() }));
+        sample.collection = Some(Box::new(Collection { functions, ..Collection::default() }));
     }
     results
 }

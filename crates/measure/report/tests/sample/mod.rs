@@ -3,11 +3,11 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod collected;
 pub(crate) mod instrumented;
 pub(crate) mod published;
 pub(crate) mod served;
 pub(crate) mod siblings;
-pub(crate) mod watched;
 
 use std::collections::BTreeMap;
 

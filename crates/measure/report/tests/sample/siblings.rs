@@ -3,9 +3,9 @@
 
 use serde_json::json;
 use workahead_counters::stream::{OnCpu, Slot, Stream};
+use workahead_study::collection::Collection;
 use workahead_study::observation::Outcome;
 use workahead_study::results::Results;
-use workahead_study::watch::Watched;
 
 use super::results;
 
@@ -67,8 +67,8 @@ fn of(recording: &str, firsts: &[u32]) -> Results {
         };
         if let Outcome::Sample(sample) = &mut seen.outcome {
             sample.measures.clear();
-            let watched = Watched { counts: Some(stream), ..Watched::default() };
-            sample.watched = Some(Box::new(watched));
+            let collection = Collection { counts: Some(stream), ..Collection::default() };
+            sample.collection = Some(Box::new(collection));
         }
     }
     results.record.limits = None;

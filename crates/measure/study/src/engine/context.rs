@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use workahead_machine::limits::Limits;
 
 use super::EngineError;
-use crate::inside::Command;
+use crate::collection::CollectionOptions;
 use crate::instrument::Instrumentation;
-use crate::watch::Watch;
+use crate::worker_process::Command;
 
 /// Everything that an engine is given, once, when it is opened.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct EngineContext {
     /// Directory in which data may be kept between runs.
     pub data_dir: PathBuf,
     /// Counters and function profiles to collect with every sample.
-    pub watch: Watch,
+    pub collection: CollectionOptions,
     /// Command that runs one cell in a process of its own. Engines that run in this process need
     /// it to be instrumented.
     pub worker: Option<Command>,
@@ -31,7 +31,7 @@ impl Default for EngineContext {
     fn default() -> Self {
         Self {
             data_dir: std::env::temp_dir().join("workahead"),
-            watch: Watch::default(),
+            collection: CollectionOptions::default(),
             worker: None,
             instrumentation: None,
             limits: None,

@@ -4,7 +4,7 @@
 //! those are, so that nothing here depends on an engine.
 
 use super::{Answer, Engine, EngineContext, EngineError, Stop};
-use crate::inside::{Reply, Request, Worker};
+use crate::worker_process::{Reply, Request, Worker};
 
 /// Opens an engine.
 pub type OpenEngine = fn(&EngineContext) -> Result<Box<dyn Engine>, EngineError>;

@@ -60,7 +60,7 @@ fn check_watch(method: &Method) -> Result<(), String> {
 
 fn check_instrumented(method: &Method) -> Result<(), String> {
     let Some(instrumented) = &method.instrumented else { return Ok(()) };
-    if !method.watch().is_nothing() {
+    if !method.collection().is_nothing() {
         return Err("method.instrumented counts by a model and not by this machine: leave \
                     `counters` and `profile_hz` out"
             .to_owned());

@@ -214,9 +214,9 @@ fn profiles_are_by_what_is_asked_for() {
     use workahead_counters::profile::Wanted;
     let with = |lines: &str| STUDY.replacen("[method]", &format!("[method]\n{lines}"), 1);
     let text = with("profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\"]");
-    let watch = Spec::parse("demo", &text).unwrap().method.watch();
-    assert_eq!(watch.profile_by, [Wanted::Time, Wanted::L3Misses]);
-    let plain = Spec::parse("demo", &with("profile_hz = 99")).unwrap().method.watch();
+    let options = Spec::parse("demo", &text).unwrap().method.collection();
+    assert_eq!(options.profile_by, [Wanted::Time, Wanted::L3Misses]);
+    let plain = Spec::parse("demo", &with("profile_hz = 99")).unwrap().method.collection();
     assert!(!serde_json::to_string(&plain).unwrap().contains("profile_by"));
     for (lines, expected) in [
         ("profile_by = [\"time\"]", "give profile_hz"),

@@ -146,8 +146,8 @@ fn micro(workload: &str) -> String {
 mod tests {
     use workahead_counters::profile::{Function, Kind};
     use workahead_study::cell::Cell;
+    use workahead_study::collection::Collection;
     use workahead_study::testing::{self, Mock};
-    use workahead_study::watch::Watched;
 
     use super::*;
 
@@ -156,7 +156,7 @@ mod tests {
         [method]\nrepetitions = 1\nprofile_hz = 99\n";
 
     /// All of the time in the function that PostgreSQL 8.1 called HeapTupleSatisfiesSnapshot.
-    fn watched(_: &Cell, _: u64) -> Watched {
+    fn collection(_: &Cell, _: u64) -> Collection {
         let name = "HeapTupleSatisfiesMVCC".to_owned();
         let frame = Frame { name, module: "postgres".to_owned(), kind: Kind::User };
         let function = Function {
@@ -168,14 +168,14 @@ mod tests {
         };
         let profile =
             Profile { functions: vec![function], ..super::super::tests::empty_profile(10) };
-        Watched { profile: Some(profile), ..Watched::default() }
+        Collection { profile: Some(profile), ..Collection::default() }
     }
 
     #[test]
     fn the_papers_figures_stand_beside_those_of_every_cell() {
         let dir = tempfile::tempdir().unwrap();
         let mut mock = Mock::new();
-        mock.watched = Some(watched);
+        mock.collection = Some(collection);
         let mut results = testing::results(dir.path(), STUDY, &mut mock);
         assert_eq!(sections(&results), [], "not of PostgreSQL");
         results.record.engine = "postgres".to_owned();

@@ -6,8 +6,8 @@ use workahead_counters::stream::{Group, Header, OnCpu, Slot, Stream};
 use workahead_counters::table::Table;
 
 use workahead_study::cell::Cell;
+use workahead_study::collection::Collection;
 use workahead_study::testing::{self, Mock};
-use workahead_study::watch::Watched;
 
 use super::super::Source;
 use super::*;
@@ -19,7 +19,7 @@ const STUDY: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\nledger = ['E2
     [method]\nrepetitions = 2\ncounters = ['cpi']\n";
 
 /// A CPI of 2 in user code and 5 in the kernel; half of it on two CPUs.
-fn watched(cell: &Cell, _: u64) -> Watched {
+fn collection(cell: &Cell, _: u64) -> Collection {
     let table = Table::named("intel/sapphire-rapids").unwrap();
     let names = ["INST_RETIRED.ANY", "CPU_CLK_UNHALTED.THREAD"];
     let events = names.map(|name| table.event(name).unwrap().clone()).to_vec();
@@ -51,14 +51,14 @@ fn watched(cell: &Cell, _: u64) -> Watched {
         },
         slots: [(0, 2_000_000), (1, 5_000_000)].map(slot).to_vec(),
     };
-    Watched { counts: Some(stream), ..Watched::default() }
+    Collection { counts: Some(stream), ..Collection::default() }
 }
 
 fn tables() -> Vec<PaperTable> {
     let dir = tempfile::tempdir().unwrap();
     let mut mock = Mock::new();
     mock.extra.push("cpus");
-    mock.watched = Some(watched);
+    mock.collection = Some(collection);
     let results = testing::results(dir.path(), STUDY, &mut mock);
     let ledger = results.spec.ledger.clone();
     let study = "keeton/demo".to_owned();

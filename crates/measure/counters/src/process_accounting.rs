@@ -1,9 +1,9 @@
-//! The kernel's own accounts of processes, read twice a slot, where there is nothing else to count.
+//! The kernel's process accounting, read twice a slot, for software events only.
 //!
 //! perf's events of a process or a control group are switched at every change of task, which costs
 //! some microseconds: worth it for what the processor counts, too much for what the kernel keeps in
 //! `/proc` anyway. A server that changes tasks 30,000 times a second lost 4 % to six such events.
-//! Not apart by CPU or by privilege: the accounts are of processes.
+//! It does not distinguish CPUs or privileges.
 
 use std::collections::BTreeMap;
 
@@ -13,38 +13,38 @@ use workahead_machine::process::{Snapshot, Tree, migrations_of};
 use crate::event::{Code, Event, Privilege, Software};
 use crate::source::{CountError, Counting, Reading, Source, Target};
 
-/// Reads a tree of processes, and nothing else.
+/// Reads the process accounting of a process and its descendants.
 #[derive(Debug, Clone)]
-pub struct Accounts {
+pub struct ProcessAccounting {
     root: Sysroot,
     /// Remembers the processes it has seen, by the tree's first process.
     trees: BTreeMap<u32, Tree>,
 }
 
-impl Default for Accounts {
+impl Default for ProcessAccounting {
     fn default() -> Self {
         Self { root: Sysroot::live(), trees: BTreeMap::new() }
     }
 }
 
-impl Accounts {
-    /// Why an event is in no account; `None` if it is in one.
+impl ProcessAccounting {
+    /// Why process accounting lacks an event; `None` if it has it.
     #[must_use]
     pub fn lacks(&self, event: &Event) -> Option<&'static str> {
         match event.code {
-            Code::Software(Software::CpuClock) => Some("for processes task_clock says the same"),
+            Code::Software(Software::CpuClock) => Some("for processes it equals task_clock"),
             Code::Software(Software::CpuMigrations)
                 if migrations_of(&self.root, std::process::id()).is_none() =>
             {
-                Some("this kernel keeps no account of it (CONFIG_SCHED_DEBUG)")
+                Some("this kernel does not account for it (CONFIG_SCHED_DEBUG)")
             }
             Code::Software(_) => None,
-            _ => Some("the kernel keeps no account of it"),
+            _ => Some("the kernel does not account for it"),
         }
     }
 }
 
-impl Source for Accounts {
+impl Source for ProcessAccounting {
     fn open(
         &mut self,
         group: &[Event],
@@ -52,7 +52,7 @@ impl Source for Accounts {
         target: &Target,
     ) -> Result<Box<dyn Counting>, CountError> {
         let Target::Tree(pid) = target else {
-            return Err(CountError::Failed(format!("no account is kept of {target} alone")));
+            return Err(CountError::Failed(format!("the kernel does not account for {target}")));
         };
         let refused = |event: &Event, why: &str| CountError::NoSuchEvent {
             event: event.name.clone(),
@@ -62,62 +62,62 @@ impl Source for Accounts {
         for event in group {
             match (event.code.clone(), self.lacks(event)) {
                 _ if privilege != Privilege::Both => {
-                    return Err(refused(event, "accounts are of user and kernel together"));
+                    return Err(refused(event, "process accounting has user and kernel together"));
                 }
                 (Code::Software(software), None) => kinds.push(software),
-                (_, why) => return Err(refused(event, why.unwrap_or("no such account"))),
+                (_, why) => return Err(refused(event, why.unwrap_or("not in process accounting"))),
             }
         }
         let tree = self.trees.entry(*pid).or_insert_with(|| Tree::of(*pid)).clone();
-        Ok(Box::new(Account { root: self.root.clone(), tree, kinds, begun: None }))
+        Ok(Box::new(TreeAccounting { root: self.root.clone(), tree, kinds, start: None }))
     }
 }
 
-/// The accounts of one tree between two looks.
-struct Account {
+/// The accounting of one tree between two readings.
+struct TreeAccounting {
     root: Sysroot,
     tree: Tree,
     kinds: Vec<Software>,
-    begun: Option<Look>,
+    start: Option<Totals>,
 }
 
-/// What the accounts say at one moment.
-struct Look {
+/// The accounting at one moment.
+struct Totals {
     processes: Snapshot,
     /// Moves to another CPU, by thread.
     migrations: BTreeMap<u32, u64>,
 }
 
-impl Account {
-    fn look(&mut self) -> Look {
+impl TreeAccounting {
+    fn totals(&mut self) -> Totals {
         let processes = self.tree.look(&self.root);
         let of_thread = |thread: u32| Some((thread, migrations_of(&self.root, thread)?));
         let migrations = match self.kinds.contains(&Software::CpuMigrations) {
             true => processes.threads().into_iter().filter_map(of_thread).collect(),
             false => BTreeMap::new(),
         };
-        Look { processes, migrations }
+        Totals { processes, migrations }
     }
 }
 
-impl Counting for Account {
+impl Counting for TreeAccounting {
     fn begin(&mut self) -> Result<(), CountError> {
-        self.begun = Some(self.look());
+        self.start = Some(self.totals());
         Ok(())
     }
 
     fn end(&mut self) -> Result<Reading, CountError> {
-        let ended = self.look();
-        let Some(begun) = self.begun.take() else {
+        let end = self.totals();
+        let Some(start) = self.start.take() else {
             return Err(CountError::Failed("read before it began".to_owned()));
         };
-        if ended.processes.running() == 0 {
+        if end.processes.running() == 0 {
             return Err(CountError::Gone("every process that was counted".to_owned()));
         }
-        let used = ended.processes.since(&begun.processes);
+        let used = end.processes.since(&start.processes);
         let on_cpu_ns = (used.cpu_s * 1e9).round() as u64;
-        let migrations = ended.migrations.iter().map(|(thread, now)| {
-            now.saturating_sub(begun.migrations.get(thread).copied().unwrap_or_default())
+        let migrations = end.migrations.iter().map(|(thread, now)| {
+            now.saturating_sub(start.migrations.get(thread).copied().unwrap_or_default())
         });
         let migrations: u64 = migrations.sum();
         let value = |kind: &Software| match kind {
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn counts_what_this_process_does() {
-        let mut accounts = Accounts::default();
+        let mut accounting = ProcessAccounting::default();
         let group = [event("task_clock"), event("minor_faults"), event("context_switches")];
         let own = Target::Tree(std::process::id());
-        let mut counting = accounts.open(&group, Privilege::Both, &own).unwrap();
+        let mut counting = accounting.open(&group, Privilege::Both, &own).unwrap();
         counting.begin().unwrap();
         // Each of these sleeps is a switch, each of the pages a fault, and the loop takes time.
         for _ in 0..20 {
@@ -166,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_no_account_says() {
-        let mut accounts = Accounts::default();
+    fn refuses_what_the_kernel_does_not_account_for() {
+        let mut accounting = ProcessAccounting::default();
         let own = Target::Tree(std::process::id());
         let group = [event("cpu_clock")];
-        assert!(accounts.open(&group, Privilege::Both, &own).is_err());
+        assert!(accounting.open(&group, Privilege::Both, &own).is_err());
         let group = [event("task_clock")];
-        assert!(accounts.open(&group, Privilege::User, &own).is_err());
-        assert!(accounts.open(&group, Privilege::Both, &Target::Cpu(0)).is_err());
+        assert!(accounting.open(&group, Privilege::User, &own).is_err());
+        assert!(accounting.open(&group, Privilege::Both, &Target::Cpu(0)).is_err());
         // No process has this number: there is nothing to be read at the end.
-        let nobody = Target::Tree(u32::MAX >> 1);
-        let mut counting = accounts.open(&group, Privilege::Both, &nobody).unwrap();
+        let missing = Target::Tree(u32::MAX >> 1);
+        let mut counting = accounting.open(&group, Privilege::Both, &missing).unwrap();
         counting.begin().unwrap();
         assert!(matches!(counting.end(), Err(CountError::Gone(_))));
     }

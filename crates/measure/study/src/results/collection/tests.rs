@@ -1,4 +1,4 @@
-//! What is watched: put together over repetitions, kept small, its absence told.
+//! What is collection: put together over repetitions, kept small, its absence told.
 
 use workahead_counters::event::{Code, Event, Place, Privilege, Software};
 use workahead_counters::profile::{Clock, Frame, Function, Kind, Profile, Stack};
@@ -6,9 +6,9 @@ use workahead_counters::source::Reading;
 use workahead_counters::stream::{Group, Header, LeftOut, OnCpu, Slot, Spoilt, Stream};
 
 use crate::cell::Cell;
+use crate::collection::Collection;
 use crate::results::Results;
 use crate::testing::{self, Mock};
-use crate::watch::Watched;
 
 const STUDY: &str = r#"
 title = "Demo"
@@ -91,10 +91,10 @@ fn profile(samples: u64, clock: Clock) -> Profile {
     }
 }
 
-fn results(watched: Option<fn(&Cell, u64) -> Watched>) -> Results {
+fn results(collection: Option<fn(&Cell, u64) -> Collection>) -> Results {
     let dir = tempfile::tempdir().unwrap();
     let mut mock = Mock::new();
-    mock.watched = watched;
+    mock.collection = collection;
     testing::results(dir.path(), STUDY, &mut mock)
 }
 
@@ -107,7 +107,7 @@ fn slots_of_all_repetitions_are_one_stream() {
         let mut counts = stream(groups, count * 10);
         let left = LeftOut { event: "major_faults".to_owned(), why: "not here".to_owned() };
         counts.header.left_out.push(left);
-        Watched { counts: Some(counts), ..Watched::default() }
+        Collection { counts: Some(counts), ..Collection::default() }
     }));
     let counts = seen.counts(0).unwrap();
     assert_eq!(counts.header.groups.len(), 2);
@@ -129,20 +129,20 @@ fn a_slot_that_was_spoilt_stays_spoilt() {
     let seen = results(Some(|_, count| {
         let mut counts = stream(vec![group(&[CLOCK, SWITCHES])], 10);
         counts.slots[0].spoilt = (count == 2).then_some(Spoilt::Multiplexed);
-        Watched { counts: Some(counts), ..Watched::default() }
+        Collection { counts: Some(counts), ..Collection::default() }
     }));
     assert_eq!(seen.counts(1).unwrap().spoilt(), 1);
 }
 
 #[test]
 fn stacks_are_kept_once_and_functions_always() {
-    let seen = results(Some(|_, count| Watched {
+    let seen = results(Some(|_, count| Collection {
         profile: Some(profile(count, Clock::CpuClock)),
-        ..Watched::default()
+        ..Collection::default()
     }));
     for cell in 0..2 {
         let kept: Vec<&Profile> =
-            seen.watched(cell).filter_map(|watched| watched.profile.as_ref()).collect();
+            seen.collections(cell).filter_map(|collection| collection.profile.as_ref()).collect();
         let stacks: Vec<usize> = kept.iter().map(|profile| profile.stacks.len()).collect();
         assert_eq!(stacks, [1, 0, 0]);
         assert!(kept.iter().all(|profile| profile.functions.len() == 1));
@@ -158,7 +158,7 @@ fn stacks_are_kept_once_and_functions_always() {
 fn another_clock_is_left_out() {
     let seen = results(Some(|_, count| {
         let clock = if count == 2 { Clock::Cycles } else { Clock::CpuClock };
-        Watched { profile: Some(profile(count, clock)), ..Watched::default() }
+        Collection { profile: Some(profile(count, clock)), ..Collection::default() }
     }));
     assert_eq!(seen.profile(0).unwrap().samples, 1 + 3);
     let clocks: Vec<(Clock, u64)> =
@@ -169,15 +169,15 @@ fn another_clock_is_left_out() {
 #[test]
 fn what_was_not_watched_has_a_reason() {
     let seen = results(None);
-    assert_eq!(seen.unwatched(0), ["the engine watched nothing: it can be timed only"]);
+    assert_eq!(seen.uncollected(0), ["the engine collects nothing: it can only be timed"]);
     assert!(seen.counts(0).is_none() && seen.metrics(0).is_none() && seen.profile(0).is_none());
     let seen = results(Some(|_, count| {
         let mut counts = stream(vec![group(&[CLOCK, SWITCHES])], count);
         counts.header.lacks = Some("no event source".to_owned());
         let lacks = vec!["no function profile: forbidden".to_owned()];
-        Watched { counts: Some(counts), profile: None, functions: None, lacks }
+        Collection { counts: Some(counts), profile: None, functions: None, lacks }
     }));
-    assert_eq!(seen.unwatched(1), ["no function profile: forbidden", "no event source"]);
+    assert_eq!(seen.uncollected(1), ["no function profile: forbidden", "no event source"]);
 }
 
 #[test]
@@ -185,5 +185,5 @@ fn nothing_is_missed_that_was_not_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let text = STUDY.replace("counters = [\"system\"]\nprofile_hz = 99", "");
     let seen = testing::results(dir.path(), &text, &mut Mock::new());
-    assert!(seen.unwatched(0).is_empty());
+    assert!(seen.uncollected(0).is_empty());
 }

@@ -1,13 +1,13 @@
-//! What is watched of a cell beside its time: counters, and which functions its time goes to.
+//! What is collected of a cell beside its time: counters, and a function profile.
 
 use serde::{Deserialize, Serialize};
 use workahead_counters::instrumented::Functions;
 use workahead_counters::profile::{Profile, Wanted};
 use workahead_counters::stream::Stream;
 
-/// What an engine is to watch in every sample.
+/// What an engine collects in every sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct CollectionOptions {
     /// Groups of metrics whose events are counted.
     #[serde(default)]
     pub counters: Vec<String>,
@@ -22,16 +22,16 @@ pub struct Watch {
     pub profile_by: Vec<Wanted>,
 }
 
-impl Watch {
-    /// Whether there is nothing to watch.
+impl CollectionOptions {
+    /// Whether nothing is collected.
     pub fn is_nothing(&self) -> bool {
         self.counters.is_empty() && self.profile_hz == 0
     }
 }
 
-/// What was seen in one sample.
+/// What was collected in one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
+pub struct Collection {
     /// What was counted, slot by slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Stream>,

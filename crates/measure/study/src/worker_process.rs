@@ -19,7 +19,7 @@ use crate::engine::{Answer, Engine, EngineError};
 
 /// An engine whose work is done in our own process.
 ///
-/// Nothing is timed, watched or explained in a worker process: every instruction beside the work
+/// Nothing is timed, collected or explained in a worker process: every instruction beside the work
 /// would be counted with it.
 pub trait Worker: Engine {
     /// Runs a cell that is prepared, and nothing but it.

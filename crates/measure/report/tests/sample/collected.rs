@@ -9,13 +9,13 @@ use workahead_counters::source::Reading;
 use workahead_counters::stream::{Group, Header, LeftOut, OnCpu, Slot, Spoilt, Stream};
 use workahead_counters::table::Table;
 use workahead_study::cell::Cell;
+use workahead_study::collection::Collection;
 use workahead_study::observation::{Observation, Outcome};
 use workahead_study::results::Results;
-use workahead_study::watch::Watched;
 
 use super::{results, unit};
 
-const STUDY: &str = include_str!("watched.toml");
+const STUDY: &str = include_str!("collected.toml");
 const INSTRUCTIONS: f64 = 4e8;
 const NS: u64 = 250_000_000;
 /// What a virtual machine without counters says.
@@ -65,8 +65,8 @@ const RATES: [(&str, f64); 38] = [
 
 /// As a machine with counters gives them. Siblings make each other slower; the second query has a
 /// row without a profile, and one slot of it was shared with another program.
-pub(crate) fn watched() -> Results {
-    let mut results = with(STUDY, &|cell, seen| Watched {
+pub(crate) fn collected() -> Results {
+    let mut results = with(STUDY, &|cell, seen| Collection {
         counts: Some(counts(cell, seen, &[Privilege::User, Privilege::Kernel])),
         profile: (cell.case() != "one CPU").then(|| profile(cell, seen, Clock::Cycles)),
         functions: None,
@@ -88,7 +88,7 @@ pub(crate) fn along() -> Results {
     let (_, method) = rest.split_once("[method]").unwrap();
     let method = method.replace("{ case = \"siblings out\" }", "{ clients = 1 }");
     let text = format!("{head}[axes]\nclients = [1, 4, 16]\n[method]{method}");
-    with(&text, &|cell, seen| Watched {
+    with(&text, &|cell, seen| Collection {
         counts: Some(counts(cell, seen, &[Privilege::Both])),
         profile: Some(profile(cell, seen, Clock::Cycles)),
         functions: None,
@@ -97,8 +97,8 @@ pub(crate) fn along() -> Results {
 }
 
 /// As one without counters gives them, where cases with siblings can't be had.
-pub(crate) fn unwatched() -> Results {
-    let mut results = with(STUDY, &|cell, seen| Watched {
+pub(crate) fn uncollected() -> Results {
+    let mut results = with(STUDY, &|cell, seen| Collection {
         counts: Some(software(seen)),
         profile: Some(profile(cell, seen, Clock::CpuClock)),
         functions: None,
@@ -124,11 +124,11 @@ pub(crate) fn many() -> Results {
     let clients: Vec<String> = (1..=24).map(|clients| clients.to_string()).collect();
     let text = format!("{head}[axes]\nclients = [{}]\n[method]{method}", clients.join(", "));
     let reach = |cell: &Cell| if cell.integer("clients") == Some(23) { 3.0 } else { 1.0 };
-    let watched = |cell: &Cell, seen: &Observation| Watched {
+    let collection = |cell: &Cell, seen: &Observation| Collection {
         profile: Some(profile(cell, seen, Clock::Cycles)),
-        ..Watched::default()
+        ..Collection::default()
     };
-    reaching(&text, &reach, &watched)
+    reaching(&text, &reach, &collection)
 }
 
 /// Each sample of a cell is by something else: time, misses of the last level, walks.
@@ -153,7 +153,7 @@ pub(crate) fn by_misses() -> Results {
             profile.events += more;
             profile.functions.sort_by_key(|function| std::cmp::Reverse(function.self_events));
         }
-        Watched { profile: Some(profile), ..Watched::default() }
+        Collection { profile: Some(profile), ..Collection::default() }
     })
 }
 
@@ -161,30 +161,30 @@ pub(crate) fn by_misses() -> Results {
 pub(crate) fn not_by_misses() -> Results {
     let method = "profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\", \"dtlb_misses\"]";
     let text = STUDY.replace("profile_hz = 99", method);
-    with(&text, &|cell, seen| Watched {
+    with(&text, &|cell, seen| Collection {
         profile: Some(profile(cell, seen, Clock::CpuClock)),
         lacks: vec![format!("no function profile by l3_misses, dtlb_misses: {LACKS}")],
-        ..Watched::default()
+        ..Collection::default()
     })
 }
 
-fn with(text: &str, watched: &dyn Fn(&Cell, &Observation) -> Watched) -> Results {
-    reaching(text, &|_| 1.0, watched)
+fn with(text: &str, collection: &dyn Fn(&Cell, &Observation) -> Collection) -> Results {
+    reaching(text, &|_| 1.0, collection)
 }
 
 fn reaching(
     text: &str,
     reach: &dyn Fn(&Cell) -> f64,
-    watched: &dyn Fn(&Cell, &Observation) -> Watched,
+    collection: &dyn Fn(&Cell, &Observation) -> Collection,
 ) -> Results {
-    let mut results = results("demo/watched", text, reach);
+    let mut results = results("demo/collected", text, reach);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();
     let cells = results.plan.cells.clone();
     for seen in &mut results.observations {
-        let watched = watched(&cells[seen.cell], seen);
+        let collection = collection(&cells[seen.cell], seen);
         if let Outcome::Sample(sample) = &mut seen.outcome {
             sample.measures.clear();
-            sample.watched = Some(Box::new(watched));
+            sample.collection = Some(Box::new(collection));
         }
     }
     results
@@ -206,7 +206,7 @@ fn counts(cell: &Cell, seen: &Observation, sides: &[Privilege]) -> Stream {
         table: Some(table.name.clone()),
         metrics: vec!["all".to_owned()],
         machine: "a machine of this test".to_owned(),
-        whom: "a control group".to_owned(),
+        target: "a control group".to_owned(),
         constructed: Some("rates chosen for a test of this page".to_owned()),
         groups: chunks.collect(),
         slot_s: 0.25,
@@ -260,7 +260,7 @@ fn software(seen: &Observation) -> Stream {
     let header = Header {
         metrics: vec!["all".to_owned()],
         machine: "AMD EPYC 7713".to_owned(),
-        whom: "the threads of a server".to_owned(),
+        target: "the threads of a server".to_owned(),
         groups: vec![Group { events: events.to_vec(), privilege: Privilege::Both }],
         slot_s: 0.25,
         lacks: Some(LACKS.to_owned()),

@@ -1,4 +1,4 @@
-//! Whom to count, looked up anew before every slot, because servers start and end processes.
+//! What to count, looked up anew before every slot, because servers start and end processes.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use workahead_machine::process::Tree;
 
 use crate::source::Target;
 
-/// Somebody who is counted over many slots.
-pub trait Whom: Send {
-    /// Whom to open now.
-    fn targets(&mut self) -> Vec<Target>;
+/// The target of a rotation, which may change from slot to slot.
+pub trait Targets: Send {
+    /// What to open counters on now.
+    fn current(&mut self) -> Vec<Target>;
 
-    /// In words, for those who read the figures.
-    fn words(&self) -> String;
+    /// Describes the target beside the figures.
+    fn description(&self) -> String;
 }
 
 /// Everything on some CPUs.
@@ -23,7 +23,7 @@ pub struct Machine {
     pub cpus: Vec<u32>,
 }
 
-/// A control group, by CPU.
+/// A control group, CPU by CPU.
 #[derive(Debug, Clone)]
 pub struct ControlGroup {
     /// Its directory.
@@ -32,7 +32,7 @@ pub struct ControlGroup {
     pub cpus: Vec<u32>,
 }
 
-/// A process and everything that it started, thread by thread and CPU by CPU.
+/// A process and its descendants, thread by thread and CPU by CPU.
 #[derive(Debug)]
 pub struct Processes {
     root: Sysroot,
@@ -40,9 +40,9 @@ pub struct Processes {
     cpus: Vec<u32>,
 }
 
-/// A process and everything that it started, all of it together.
+/// A process and its descendants, counted as one.
 #[derive(Debug, Clone, Copy)]
-pub struct Together {
+pub struct ProcessTree {
     /// The process.
     pub pid: u32,
 }
@@ -55,64 +55,64 @@ pub struct Command {
 }
 
 impl Processes {
-    /// The tree that grows from a process, on these CPUs.
+    /// A process and its descendants, on these CPUs.
     #[must_use]
     pub fn of(pid: u32, cpus: Vec<u32>) -> Self {
         Self { root: Sysroot::live(), tree: Tree::of(pid), cpus }
     }
 }
 
-impl Whom for Machine {
-    fn targets(&mut self) -> Vec<Target> {
+impl Targets for Machine {
+    fn current(&mut self) -> Vec<Target> {
         self.cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect()
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "everything on the CPUs".to_owned()
     }
 }
 
-impl Whom for ControlGroup {
-    fn targets(&mut self) -> Vec<Target> {
+impl Targets for ControlGroup {
+    fn current(&mut self) -> Vec<Target> {
         let of_cpu = |cpu: &u32| Target::CpuOfGroup { cpu: *cpu, group: self.directory.clone() };
         self.cpus.iter().map(of_cpu).collect()
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "the server's control group, by CPU".to_owned()
     }
 }
 
-impl Whom for Processes {
-    fn targets(&mut self) -> Vec<Target> {
+impl Targets for Processes {
+    fn current(&mut self) -> Vec<Target> {
         let threads = self.tree.look(&self.root).threads();
-        let pairs = threads.iter().flat_map(|thread| {
+        let targets = threads.iter().flat_map(|thread| {
             self.cpus.iter().map(|cpu| Target::ThreadOnCpu { thread: *thread, cpu: *cpu })
         });
-        pairs.collect()
+        targets.collect()
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "the processes and their threads, by CPU".to_owned()
     }
 }
 
-impl Whom for Together {
-    fn targets(&mut self) -> Vec<Target> {
+impl Targets for ProcessTree {
+    fn current(&mut self) -> Vec<Target> {
         vec![Target::Tree(self.pid)]
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "the processes together, as the kernel accounts for them".to_owned()
     }
 }
 
-impl Whom for Command {
-    fn targets(&mut self) -> Vec<Target> {
+impl Targets for Command {
+    fn current(&mut self) -> Vec<Target> {
         vec![Target::Process(self.pid)]
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "the command and what it starts".to_owned()
     }
 }

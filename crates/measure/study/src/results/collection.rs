@@ -10,18 +10,19 @@ use workahead_counters::profile::Profile;
 use workahead_counters::stream::{Slot, Stream};
 
 use super::Results;
-use crate::watch::Watched;
+use crate::collection::Collection;
 
 impl Results {
-    /// What was watched in each sample of a cell, by repetition.
-    fn watched(&self, cell: usize) -> impl Iterator<Item = &Watched> {
-        self.of_cell(cell).filter_map(|seen| seen.sample()?.watched.as_deref())
+    /// What was collected in each sample of a cell, by repetition.
+    fn collections(&self, cell: usize) -> impl Iterator<Item = &Collection> {
+        self.of_cell(cell).filter_map(|seen| seen.sample()?.collection.as_deref())
     }
 
     /// Every slot of a cell in one stream, in the order of repetitions; `None` where nothing was
     /// counted.
     pub fn counts(&self, cell: usize) -> Option<Stream> {
-        let mut streams = self.watched(cell).filter_map(|watched| watched.counts.as_ref());
+        let mut streams =
+            self.collections(cell).filter_map(|collection| collection.counts.as_ref());
         let first = streams.next()?.clone();
         Some(streams.fold(first, joined))
     }
@@ -41,7 +42,7 @@ impl Results {
     /// came: time, then misses where a study asks for those too.
     pub fn profiles(&self, cell: usize) -> Vec<Profile> {
         let mut by_clock: Vec<Profile> = Vec::new();
-        for one in self.watched(cell).filter_map(|watched| watched.profile.as_ref()) {
+        for one in self.collections(cell).filter_map(|collection| collection.profile.as_ref()) {
             let known = by_clock.iter_mut().find(|all| all.clock == one.clock);
             match known.map(|all| (all.merge(one), all)) {
                 Some((Some(both), all)) => *all = both,
@@ -54,20 +55,21 @@ impl Results {
 
     /// The first profile of a cell that has stacks, as it was taken: what a flame graph is of.
     pub fn stacks(&self, cell: usize) -> Option<&Profile> {
-        let mut profiles = self.watched(cell).filter_map(|watched| watched.profile.as_ref());
+        let mut profiles =
+            self.collections(cell).filter_map(|collection| collection.profile.as_ref());
         profiles.find(|profile| !profile.stacks.is_empty())
     }
 
     /// Which functions of a cell were counted, in its first sample: a model counts the next alike.
     pub fn functions(&self, cell: usize) -> Option<&Functions> {
-        self.watched(cell).find_map(|watched| watched.functions.as_ref())
+        self.collections(cell).find_map(|collection| collection.functions.as_ref())
     }
 
-    /// Why something that the study asks to be watched is not there, each reason once. Empty where
+    /// Why something that the study asks to be collected is missing, each reason once. Empty where
     /// it asks for nothing, and for a cell without samples, whose absence has a reason of its own.
-    pub fn unwatched(&self, cell: usize) -> Vec<String> {
-        let watch = self.spec.method.watch();
-        if watch.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
+    pub fn uncollected(&self, cell: usize) -> Vec<String> {
+        let options = self.spec.method.collection();
+        if options.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
             return Vec::new();
         }
         let mut reasons: Vec<String> = Vec::new();
@@ -76,16 +78,16 @@ impl Results {
                 reasons.push(reason.to_owned());
             }
         };
-        for watched in self.watched(cell) {
-            watched.lacks.iter().for_each(|reason| tell(reason));
-            let counts = watched.counts.as_ref();
+        for collection in self.collections(cell) {
+            collection.lacks.iter().for_each(|reason| tell(reason));
+            let counts = collection.counts.as_ref();
             counts
                 .and_then(|counts| counts.header.lacks.as_ref())
                 .into_iter()
                 .for_each(|r| tell(r));
         }
-        if self.watched(cell).next().is_none() {
-            tell("the engine watched nothing: it can be timed only");
+        if self.collections(cell).next().is_none() {
+            tell("the engine collects nothing: it can only be timed");
         }
         reasons
     }
