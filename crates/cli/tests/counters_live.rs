@@ -1,6 +1,6 @@
-//! `workahead counters stat|profile` of what runs: whose output and status is whose, and what is
-//! left behind. Software events need no hardware; where even they are forbidden, only refusals are
-//! shown. No test looks at how much was counted.
+//! `workahead counters stat|profile` of what runs: output, exit status, and processes left behind.
+//! Software events need no hardware; where even they are forbidden, only refusals are tested. No
+//! test looks at the counts.
 
 mod process;
 
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use process::{Place, interrupt, signal, text, wait_until};
 use serde_json::Value;
 
-/// Whether this machine lets us count and sample. Said where it does not.
+/// Whether this machine allows counting and sampling; prints why not.
 fn counts(place: &Place) -> bool {
     let output = place.run(&["counters", "stat", "--json", "-o", "-", "--", "true"]);
     let facts: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -21,12 +21,12 @@ fn counts(place: &Place) -> bool {
     counts
 }
 
-/// Runs a command that is counted.
+/// Runs `counters stat` on a command.
 fn stat(place: &Place, options: &[&str], command: &[&str]) -> Output {
     place.run(&[&["counters", "stat"], options, &["--"], command].concat())
 }
 
-/// Something that runs by itself.
+/// A process that is not counted from its start.
 struct Running(Child);
 
 impl Running {
@@ -52,7 +52,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process still runs.
 fn is_there(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, after)| after.chars().next());
@@ -71,7 +71,7 @@ fn wait_for(child: &Child, place: &Place, file: &str) {
     wait_until("the handler of Ctrl-C", caught);
 }
 
-/// Tells its number in a file, then works.
+/// Writes its process id to a file.
 const TELLS: &str = "echo $$ > pid.new; mv pid.new pid; ";
 
 #[test]
@@ -198,7 +198,7 @@ fn a_process_is_counted_while_it_is_there() {
     assert!(facts["metrics"].as_array().unwrap().iter().any(|metric| metric["value"].is_f64()));
     assert!(is_there(&busy.pid()), "it goes on");
 
-    // Nothing says when it ends but its end; nobody waits for it, so it keeps its number.
+    // It is a zombie: nobody waits for it, so it keeps its number.
     let short = Running::start("sleep", &["0.3"]);
     let facts = place.json(&["counters", "stat", "--pid", &short.pid(), "--slot", "0.05"]);
     assert!(facts["slots"].as_u64() > Some(0), "{facts}");
@@ -207,7 +207,7 @@ fn a_process_is_counted_while_it_is_there() {
 }
 
 #[test]
-fn who_does_nothing_has_no_zeros() {
+fn an_idle_process_has_no_zeros() {
     let place = Place::new();
     let idle = Running::start("sleep", &["1000"]);
     let arguments = ["counters", "stat", "--pid", &idle.pid(), "--seconds", "0.2"];
@@ -225,7 +225,7 @@ fn an_interruption_shows_what_was_counted_and_leaves_nothing() {
     for (name, script) in [
         ("INT", "exec sleep 1000"),
         ("TERM", "sleep 1000; :"),
-        // It ignores the request.
+        // It ignores the signals.
         ("INT", "trap '' INT TERM; while :; do sleep 1; done"),
     ] {
         let script = format!("{TELLS}{script}");
@@ -251,10 +251,10 @@ fn an_interruption_shows_what_was_counted_and_leaves_nothing() {
 #[test]
 fn a_command_is_ended_when_its_time_is_over() {
     let place = Place::new();
-    // It may say a last word.
+    // It may handle the signal.
     let script = format!("trap 'echo ended; exit 7' TERM; {TELLS}while :; do sleep 0.01; done");
     let output = stat(&place, &["--seconds", "0.5"], &["sh", "-c", &script]);
-    assert_eq!(output.status.code(), Some(0), "the request was fulfilled");
+    assert_eq!(output.status.code(), Some(0), "the time limit is no failure");
     assert_eq!(text(&output.stdout), "ended\n");
     let pid = fs::read_to_string(place.path("pid")).unwrap();
     assert!(!is_there(&pid));

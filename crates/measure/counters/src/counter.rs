@@ -32,23 +32,23 @@ use crate::target::Targets;
 
 use trial::Trial;
 
-/// What is to be counted.
+/// What to count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Groups of metrics; `all` is every one.
+    /// Groups of metrics; `all` stands for every group.
     pub metrics: Vec<String>,
-    /// Whose work.
+    /// User code, the kernel, or both.
     pub privileges: Vec<Privilege>,
     /// How long each group of events is counted.
     pub slot_s: f64,
-    /// Of the order.
+    /// Seed of the order.
     pub seed: u64,
     /// General counters that are left free: a profile takes one, and slots in which it took ours
     /// would be lost.
     pub spare: u8,
 }
 
-/// What is counted on one machine.
+/// A choice as one machine counts it.
 #[derive(Debug, Clone)]
 pub struct Counter {
     header: Header,
@@ -56,8 +56,8 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Finds out what of a choice can be counted here. Nothing is refused: what can't be counted is
-    /// left out with its reason.
+    /// Finds out how much of a choice this machine counts. Events that can't be counted are left
+    /// out, each with its reason.
     #[must_use]
     pub fn plan(
         choice: &Choice,
@@ -104,8 +104,7 @@ impl Counter {
         Self { header, rotation }
     }
 
-    /// The same with the machine's own reason for having no counters, where it knows one: a call
-    /// that fails only says that it did.
+    /// With the machine's reason for having no counters, where known: a failed call gives none.
     #[must_use]
     pub fn explained(mut self, machine: &Machine) -> Self {
         let Counters { state, reason, .. } = &machine.counters;
@@ -115,8 +114,8 @@ impl Counter {
         self
     }
 
-    /// The same by the kernel's accounts of processes, where the kernel's own events are all that
-    /// can be counted: they cost nothing between two looks. `None` where a processor counts.
+    /// The same by process accounting, for machines that count software events only: it costs
+    /// nothing between two readings. `None` where the processor counts.
     #[must_use]
     pub fn by_process_accounting(&self, accounts: &ProcessAccounting) -> Option<Self> {
         self.header.lacks.as_ref()?;
@@ -144,13 +143,13 @@ impl Counter {
         self
     }
 
-    /// What is counted in which groups.
+    /// The events and their groups.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Counts from now on, on a thread of its own, beginning with the `first` slot of all.
+    /// Starts counting on a thread of its own, with the `first` slot of the rotation.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -160,15 +159,15 @@ impl Counter {
         mut targets: Box<dyn Targets>,
         mut source: Box<dyn Source + Send>,
     ) -> std::io::Result<Running> {
-        let over = Arc::new(Over::default());
-        let mut pace = Real { begun: Instant::now(), over: Arc::clone(&over) };
+        let progress = Arc::new(Progress::default());
+        let mut pace = Real { begun: Instant::now(), progress: Arc::clone(&progress) };
         let Self { mut header, rotation } = self.clone();
         header.target = targets.description();
         let run = move || {
             let mut stream = Stream { header, slots: Vec::new() };
             let mut keep = |slot| stream.slots.push(slot);
             let ended = rotation.run(first, &mut *source, &mut *targets, &mut pace, &mut keep);
-            pace.over.counts();
+            pace.progress.counts();
             if let Some(error) = ended {
                 let early = format!("counting ended early: {error}");
                 let lacks = stream.header.lacks.take();
@@ -178,7 +177,7 @@ impl Counter {
             stream
         };
         let thread = std::thread::Builder::new().name("counters".to_owned()).spawn(run)?;
-        Ok(Running { thread, over })
+        Ok(Running { thread, progress })
     }
 }
 
@@ -195,66 +194,66 @@ fn cores(machine: &Machine) -> Vec<Vec<u32>> {
     machine.cores.iter().map(of_core).collect()
 }
 
-/// The metrics of some groups; `all` is every one. A name that is none of them chooses nothing.
+/// The metrics of some groups; `all` stands for every group. Unknown names choose nothing.
 #[must_use]
 pub fn chosen(groups: &[String]) -> Vec<&'static Metric> {
     let is_chosen = |group: &String| groups.iter().any(|name| name == group || name == ALL);
     metric::catalogue().iter().filter(|metric| metric.groups.iter().any(is_chosen)).collect()
 }
 
-/// Counting that goes on.
+/// Counting in progress.
 #[derive(Debug)]
 pub struct Running {
     thread: JoinHandle<Stream>,
-    over: Arc<Over>,
+    progress: Arc<Progress>,
 }
 
 impl Running {
-    /// Waits until the first slot counts, or nothing will.
+    /// Waits until the first slot counts, or counting has ended.
     pub fn begun(&self) {
-        self.over.await_counting();
+        self.progress.await_counting();
     }
 
-    /// Ends it, the current slot cut off: everything that was counted.
+    /// Stops counting, cutting the current slot short, and returns the counts.
     #[must_use]
     pub fn end(self) -> Stream {
-        self.over.say();
+        self.progress.stop();
         self.thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
     }
 }
 
-/// Tells a rotation to end at once, and a waiting caller that it has begun to count.
+/// Stops a rotation, and wakes a caller that waits for its first slot.
 #[derive(Debug, Default)]
-struct Over {
+struct Progress {
     state: Mutex<State>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     counts: bool,
-    is_over: bool,
+    is_stopped: bool,
 }
 
-impl Over {
-    fn say(&self) {
+impl Progress {
+    fn stop(&self) {
         if let Ok(mut state) = self.state.lock() {
-            state.is_over = true;
+            state.is_stopped = true;
         }
-        self.told.notify_all();
+        self.changed.notify_all();
     }
 
     fn counts(&self) {
         if let Ok(mut state) = self.state.lock() {
             state.counts = true;
         }
-        self.told.notify_all();
+        self.changed.notify_all();
     }
 
     fn await_counting(&self) {
         let Ok(mut state) = self.state.lock() else { return };
         while !state.counts {
-            match self.told.wait(state) {
+            match self.changed.wait(state) {
                 Ok(guard) => state = guard,
                 Err(_) => return,
             }
@@ -266,7 +265,7 @@ impl Over {
 /// to get the latter wrong).
 struct Real {
     begun: Instant,
-    over: Arc<Over>,
+    progress: Arc<Progress>,
 }
 
 impl Pace for Real {
@@ -275,16 +274,16 @@ impl Pace for Real {
     }
 
     fn wait_until(&mut self, then_s: f64) -> bool {
-        // Who waits has opened its counters.
-        self.over.counts();
-        let Ok(mut state) = self.over.state.lock() else { return false };
+        // A rotation that waits has opened its counters.
+        self.progress.counts();
+        let Ok(mut state) = self.progress.state.lock() else { return false };
         loop {
             let left_s = then_s - self.now_s();
-            if state.is_over || left_s <= 0.0 {
-                return !state.is_over;
+            if state.is_stopped || left_s <= 0.0 {
+                return !state.is_stopped;
             }
             let left = Duration::from_secs_f64(left_s);
-            match self.over.told.wait_timeout(state, left) {
+            match self.progress.changed.wait_timeout(state, left) {
                 Ok((guard, _)) => state = guard,
                 Err(_) => return false,
             }

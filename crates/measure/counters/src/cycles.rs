@@ -10,8 +10,8 @@
 //! ```
 //!
 //! After Keeton et al. (1998, sections 2.5, 3.1, 5.1, 5.3) and Hassanein et al. (2008, sections 4.6
-//! and 5.6). Functions are pure, and take and give [`Value`]s: what was not counted stays absent,
-//! with the reason it came with, and never turns into a zero.
+//! and 5.6). Functions are pure, from [`Value`]s to [`Value`]s: a value that was not counted stays
+//! unavailable with its reason, and never turns into a zero.
 
 mod breakdown;
 mod computation;
@@ -29,5 +29,5 @@ pub use memory::{
 };
 pub use overlap::{Component, NonOverlapped, Origin};
 pub use profile::{Profile, speculative_factor};
-pub use reduce::{NOISY_SHARE, Reduced, Rule, Unreduced, reduce};
+pub use reduce::{NOISY_SHARE, Reduction, Rule, ReductionError, reduce};
 pub use stalls::{Denominator, LogicalCpu, Penalty, Series, StallCause, Stalls};

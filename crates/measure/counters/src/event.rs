@@ -72,7 +72,8 @@ pub enum Place {
     Only(u16),
 }
 
-/// Whose work is counted. A counter counts one of them at a time, so each is a slot of its own.
+/// The privilege level that is counted. A counter counts one of them at a time, so each is a slot
+/// of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privilege {
@@ -80,6 +81,6 @@ pub enum Privilege {
     User,
     /// The operating system.
     Kernel,
-    /// Both together: all that software events know.
+    /// Both together: software events know only this.
     Both,
 }

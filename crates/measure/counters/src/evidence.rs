@@ -1,6 +1,6 @@
-//! How much figures that are counted here can prove: not as the system publishes it, but by trial.
-//! Containers forbid what the system allows, other programs hold counters, and virtual machines
-//! show event sources that count nothing.
+//! The evidence tier of figures counted here, by trial rather than by the system's word. Containers
+//! forbid what the system allows, other programs hold counters, and virtual machines show event
+//! sources that count nothing.
 
 use workahead_machine::evidence_tier::CounterState;
 use workahead_machine::{EvidenceTier, Machine};
@@ -10,17 +10,17 @@ use crate::live::Live;
 use crate::source::{Source, Target};
 use crate::table::Table;
 
-/// An evidence tier and why it is not a better one.
+/// An evidence tier and the reason it is not a better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// The tier.
     pub tier: EvidenceTier,
-    /// Why no better one.
+    /// Why it is not a better one.
     pub reason: String,
 }
 
 impl Evidence {
-    /// As the system publishes it, untried.
+    /// As the system publishes it, without a trial.
     #[must_use]
     pub fn published(machine: &Machine) -> Self {
         Self { tier: machine.counters.tier, reason: machine.counters.reason.clone() }

@@ -56,7 +56,7 @@ enum Operation {
     Max,
 }
 
-/// Why a text is no formula.
+/// Why a text is not a formula.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormulaError {
     /// Something else was expected.
@@ -91,7 +91,7 @@ impl Formula {
     /// Reads a formula. Event names have letters, digits, `_`, `.` and `:`.
     ///
     /// # Errors
-    /// If the text is none: says where, and what was expected.
+    /// If the text is not a formula; the error names the place and what was expected there.
     pub fn parse(text: &str) -> Result<Self, FormulaError> {
         Ok(Self { text: text.to_owned(), tree: parser::parse(text)? })
     }
@@ -106,7 +106,7 @@ impl Formula {
     /// Its value, given the count of each event.
     ///
     /// # Errors
-    /// If an event was not counted, if it divides by zero, or if a part is no finite number.
+    /// If an event was not counted, if it divides by zero, or if a part is not finite.
     pub fn eval(&self, count: &dyn Fn(&str) -> Option<f64>) -> Value {
         evaluation::value(&self.tree, count)
     }

@@ -1,4 +1,5 @@
-//! Events into groups that fit the counters of a core, each with all that is always counted.
+//! Packs events into groups that fit the counters of a core, each led by the events that are always
+//! counted.
 //!
 //! Two arms of an experiment may have different numbers of counters: before Ice Lake a core's eight
 //! are halved where both hardware threads are on. Groups are made for the smaller number, so that
@@ -9,12 +10,12 @@ use crate::event::{Event, Place};
 /// The most general counters that a core has.
 const COUNTERS_MAX: usize = 16;
 
-/// Events in groups.
+/// Events packed into groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Packed {
+pub struct Packing {
     /// What is counted at the same time.
     pub groups: Vec<Vec<Event>>,
-    /// Events that no group can hold: their counters are not among these.
+    /// Events that fit no group: the core lacks their counters.
     pub misfits: Vec<Event>,
 }
 
@@ -22,7 +23,7 @@ pub struct Packed {
 /// that has a counter left for it. `always` leads every group and is not in `events`; those of it
 /// that have no counter of their own take a general one.
 #[must_use]
-pub fn pack(events: &[Event], always: &[Event], counters: u8) -> Packed {
+pub fn pack(events: &[Event], always: &[Event], counters: u8) -> Packing {
     let mut groups: Vec<Vec<Event>> = Vec::new();
     let mut misfits = Vec::new();
     for event in events {
@@ -44,7 +45,7 @@ pub fn pack(events: &[Event], always: &[Event], counters: u8) -> Packed {
     if groups.is_empty() && !always.is_empty() {
         groups.push(always.to_vec());
     }
-    Packed { groups, misfits }
+    Packing { groups, misfits }
 }
 
 /// Whether every event of a group can have a counter at the same time: a matching of events and
@@ -157,7 +158,7 @@ mod tests {
             let always = [event(100, Place::Fixed(7)), event(101, Place::Fixed(6))];
             let events: Vec<Event> =
                 places.into_iter().enumerate().map(|(name, place)| event(name, place)).collect();
-            let Packed { groups, misfits } = pack(&events, &always, 2);
+            let Packing { groups, misfits } = pack(&events, &always, 2);
             for group in &groups {
                 prop_assert!(fits(group, 2));
                 prop_assert_eq!(&group[..2], &always[..]);
@@ -185,6 +186,6 @@ mod tests {
     fn what_is_always_counted_is_a_group_by_itself() {
         let always = [event(0, Place::Fixed(0))];
         assert_eq!(pack(&[], &always, 4).groups, [always.to_vec()]);
-        assert_eq!(pack(&[], &[], 4), Packed::default());
+        assert_eq!(pack(&[], &[], 4), Packing::default());
     }
 }

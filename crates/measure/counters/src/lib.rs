@@ -1,8 +1,8 @@
-//! What the machine says while it works: events counted, and the cycles they account for.
+//! Performance counters: events of a running machine, and the cycles they account for.
 //!
 //! ```text
 //!   table (events, formulas) ──► groups ──► rotation over slots ──► stream of readings
-//!                                              ▲ Source: live, accounts, recorded, mock
+//!                                              ▲ Source: live, process accounting, recorded, mock
 //!   stream ──reduce──► rates per instruction ──formulas──► metrics ──► CPI, decomposed
 //!
 //!   sampler ──► stacks ──symbols──► function profile, flame graph        every 10 ms of CPU time
@@ -11,7 +11,7 @@
 //!
 //! The method is that of Keeton et al. (1998, section 2.5): few counters, many events, one group of
 //! events at a time on all CPUs at once, every value normalised by the instructions of its own
-//! slot. Nothing that was not counted is ever a zero: an absent value carries its reason.
+//! slot. A value that was not counted is never a zero: it is unavailable and carries the reason.
 //!
 //! Deliberately absent: this crate knows no database and no study, and it never prints.
 

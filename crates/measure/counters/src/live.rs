@@ -1,7 +1,7 @@
 //! Counting on this machine: perf_event_open(2), through the crate `perf-event2`.
 //!
 //! Groups are not pinned: one that does not get its counters shows `running` below `enabled`, and
-//! is thrown away by those who read it.
+//! is thrown away by its readers.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use perf_event::{Builder, Counter, ReadFormat};
 use crate::event::{Code, Event, Privilege, Software};
 use crate::source::{CountError, Counting, Reading, Source, Target};
 
-/// Where the kernel says which event sources there are.
+/// Where the kernel lists its event sources.
 const SOURCES: &str = "/sys/bus/event_source/devices";
 
 /// Sources of cores by name, the usual one first: `cpu_core` is the large cores of a hybrid.
@@ -76,7 +76,7 @@ fn order(group: &[Event]) -> Vec<usize> {
     order
 }
 
-/// What a group counts, as builders want it.
+/// Target and privilege of a group, for its builders.
 struct Aim<'a> {
     privilege: Privilege,
     target: &'a Target,
@@ -88,7 +88,7 @@ impl<'a> Aim<'a> {
         builder.enabled(false);
         builder.exclude_kernel(self.privilege == Privilege::User);
         builder.exclude_user(self.privilege == Privilege::Kernel);
-        // What a hypervisor does is not the database's.
+        // The hypervisor's work is not the database's.
         builder.exclude_hv(true);
         match *self.target {
             Target::Process(pid) | Target::Tree(pid) => {
@@ -139,7 +139,7 @@ fn unreadable(error: io::Error) -> CountError {
     CountError::Failed(format!("the counters can't be read: {error}"))
 }
 
-/// What the kernel means by an error, for a group's member of that name.
+/// The meaning of a kernel error for the event of a group.
 fn refused(error: &io::Error, event: &str, group: &[Event], target: &Target) -> CountError {
     let event = event.to_owned();
     let why = || error.to_string();

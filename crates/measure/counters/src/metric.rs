@@ -1,8 +1,8 @@
-//! Metrics: what is said of a machine, whatever the machine.
+//! Metrics: the catalogue, independent of the machine.
 //!
 //! The catalogue (`tables/metrics.toml`) gives each metric its name, its unit, the groups that a
-//! study asks for (`counters = ["cpi", "l2"]`), and the rows of the papers that it serves. How it
-//! is computed, or why it can't be, is a matter of each machine's [table](crate::table).
+//! study names (`counters = ["cpi", "l2"]`), and the rows of the papers that need it. How it is
+//! computed, or why it can't be, is a matter of each machine's [table](crate::table).
 //!
 //! Where accesses are counted a rate stands twice: per 1000 instructions and per access. Hassanein
 //! et al. (2008) leave open which of them they print (ledger D5).
@@ -23,19 +23,19 @@ use crate::nearest;
 pub struct Metric {
     /// Its name in tables and results: `l2_mpki`.
     pub name: String,
-    /// The groups it belongs to, by the names that a study asks for.
+    /// The groups it belongs to, as studies name them.
     pub groups: Vec<String>,
     /// Its unit.
     pub unit: Unit,
     /// What its denominator counts.
     pub per: Per,
-    /// What a report calls it.
+    /// Its title in reports.
     pub words: String,
-    /// Rows of the ledger that it serves.
+    /// Rows of the ledger that need it.
     pub serves: Vec<String>,
 }
 
-/// The unit of a metric, in the words of a report.
+/// The unit of a metric, as reports print it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
     /// Cycles for each instruction.
@@ -97,7 +97,7 @@ pub enum Per {
     Second,
 }
 
-/// A name that the catalogue does not have.
+/// A name that is not in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     /// No such metric.
@@ -172,7 +172,7 @@ struct File {
 }
 
 impl Unit {
-    /// In the words of a report.
+    /// As reports print it.
     pub fn words(self) -> &'static str {
         match self {
             Self::CyclesPerInstruction => "cycles per instruction",

@@ -1,5 +1,5 @@
-//! What a stream says: every metric of its machine's table, for user, kernel and both, on each CPU
-//! and over all of them. One that has no value has a reason.
+//! The metrics of a stream: every one of its machine's table, for user, kernel and both, on each
+//! CPU and over all. One without a value has a reason.
 
 #[cfg(test)]
 mod tests;
@@ -19,15 +19,15 @@ use crate::table::{Definition, Table};
 pub struct Metrics {
     /// In the catalogue's order; for each metric user, kernel, both; for each of them all CPUs
     /// together and then one by one.
-    pub values: Vec<Valued>,
+    pub values: Vec<MetricValue>,
 }
 
 /// A metric with its value or the reason why there is none.
 #[derive(Debug, Clone, Serialize)]
-pub struct Valued {
+pub struct MetricValue {
     /// The metric.
     pub metric: &'static Metric,
-    /// Whose work.
+    /// User code, the kernel, or both.
     pub privilege: Privilege,
     /// On which CPU; none for all of them together.
     pub cpu: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Valued {
     pub value: Option<f64>,
     /// Why there is none.
     pub why: Option<String>,
-    /// What it is made of on this machine, where that is not what its name says elsewhere.
+    /// How it is computed on this machine, where that differs from its name.
     pub instead: Option<String>,
     /// Slots that the least observed of its events was counted in.
     pub slots: usize,
@@ -43,7 +43,7 @@ pub struct Valued {
     pub noisy: bool,
 }
 
-/// Whose work, in the order of display.
+/// The privileges in the order of display.
 pub const PRIVILEGES: [Privilege; 3] = [Privilege::User, Privilege::Kernel, Privilege::Both];
 
 impl Metrics {
@@ -63,7 +63,7 @@ impl Metrics {
                 (true, _) => values.extend(valued(metric, &of_software, stream)),
                 (false, Some(own)) => values.extend(valued(metric, own, stream)),
                 (false, None) => {
-                    values.push(Valued::absent(metric, Privilege::Both, None, no_table(header)));
+                    values.push(MetricValue::absent(metric, Privilege::Both, None, no_table(header)));
                 }
             }
         }
@@ -72,7 +72,7 @@ impl Metrics {
 
     /// One of them.
     #[must_use]
-    pub fn get(&self, name: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&Valued> {
+    pub fn get(&self, name: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&MetricValue> {
         self.values.iter().find(|valued| {
             valued.metric.name == name && valued.privilege == privilege && valued.cpu == cpu
         })
@@ -94,7 +94,7 @@ impl Metrics {
     }
 }
 
-impl Valued {
+impl MetricValue {
     fn absent(
         metric: &'static Metric,
         privilege: Privilege,
@@ -106,23 +106,23 @@ impl Valued {
     }
 }
 
-/// One metric for everybody and everywhere it was counted; once with its reason, where it was not.
+/// One metric for every privilege and CPU; a single row with its reason where it was not counted.
 fn valued(
     metric: &'static Metric,
     (table, rates): &(&Table, Rates),
     stream: &Stream,
-) -> Vec<Valued> {
+) -> Vec<MetricValue> {
     let formula = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => formula,
         Some(Definition::Absent { why, instead }) => {
-            let absent = Valued::absent(metric, Privilege::Both, None, why.clone());
-            return vec![Valued { instead: instead.clone(), ..absent }];
+            let absent = MetricValue::absent(metric, Privilege::Both, None, why.clone());
+            return vec![MetricValue { instead: instead.clone(), ..absent }];
         }
         None => return Vec::new(),
     };
     let missing = missing(formula, stream);
     if let Some(why) = missing {
-        return vec![Valued::absent(metric, Privilege::Both, None, why)];
+        return vec![MetricValue::absent(metric, Privilege::Both, None, why)];
     }
     let places: Vec<Option<u32>> =
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
@@ -138,15 +138,15 @@ fn valued(
             (least.min(slots), noisy || is)
         });
         match formula.eval(&count) {
-            Ok(value) => Valued {
+            Ok(value) => MetricValue {
                 value: Some(value),
                 why: None,
                 instead: table.instead(&metric.name).map(str::to_owned),
                 slots,
                 noisy,
-                ..Valued::absent(metric, privilege, cpu, String::new())
+                ..MetricValue::absent(metric, privilege, cpu, String::new())
             },
-            Err(absent) => Valued::absent(metric, privilege, cpu, absent.to_string()),
+            Err(absent) => MetricValue::absent(metric, privilege, cpu, absent.to_string()),
         }
     };
     counted.flat_map(|privilege| places.iter().map(move |cpu| (privilege, *cpu))).map(at).collect()
@@ -170,8 +170,8 @@ fn sides(
     })
 }
 
-/// Why there is no table to compute by. Who counted knows best; a recording may also be of a later
-/// version than this one, with a table more.
+/// Why there is no table to compute by. The recorded reason goes first; a recording may also be of
+/// a later version with more tables.
 fn no_table(header: &Header) -> String {
     match (&header.lacks, &header.table) {
         (Some(lacks), _) => lacks.clone(),

@@ -1,4 +1,4 @@
-//! A source whose counts and failures a test chooses.
+//! A source with the counts and failures that a test chooses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub enum Fault {
     End(CountError),
     /// The counters are taken away after this share of the time.
     Stops(f64),
-    /// They are never given.
+    /// The group never gets counters.
     NeverRuns,
     /// A count comes out as if a counter had gone below zero.
     Wraps,
@@ -41,10 +41,10 @@ pub struct Mock {
 struct State {
     opened: usize,
     open: usize,
-    asked: Vec<(Vec<String>, Privilege, Target)>,
+    requests: Vec<(Vec<String>, Privilege, Target)>,
 }
 
-/// Time that passes only when somebody waits.
+/// Time that passes only in waits.
 #[derive(Debug, Clone, Default)]
 pub struct Virtual {
     now_s: Arc<Mutex<f64>>,
@@ -61,11 +61,11 @@ impl Virtual {
 
 impl Pace for Virtual {
     fn now_s(&self) -> f64 {
-        *self.now_s.lock().expect("no test panics with the clock in hand")
+        *self.now_s.lock().expect("no test panics while it holds the clock")
     }
 
     fn wait_until(&mut self, then_s: f64) -> bool {
-        let mut now_s = self.now_s.lock().expect("no test panics with the clock in hand");
+        let mut now_s = self.now_s.lock().expect("no test panics while it holds the clock");
         *now_s = then_s.min(self.end_s).max(*now_s);
         // Sums of slots are not exact.
         *now_s + 1e-9 < self.end_s
@@ -82,8 +82,8 @@ impl Mock {
 
     /// Requests in order: names, privilege, target.
     #[must_use]
-    pub fn asked(&self) -> Vec<(Vec<String>, Privilege, Target)> {
-        self.state().asked.clone()
+    pub fn requests(&self) -> Vec<(Vec<String>, Privilege, Target)> {
+        self.state().requests.clone()
     }
 
     /// How many groups are open now.
@@ -93,7 +93,7 @@ impl Mock {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("no test panics with the state in hand")
+        self.state.lock().expect("no test panics while it holds the state")
     }
 }
 
@@ -123,7 +123,7 @@ impl Source for Mock {
         }
         state.open += 1;
         let names = group.iter().map(|event| event.name.clone()).collect();
-        state.asked.push((names, privilege, target.clone()));
+        state.requests.push((names, privilege, target.clone()));
         drop(state);
         let clock = self.clock.clone();
         let state = Arc::clone(&self.state);

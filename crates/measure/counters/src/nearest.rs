@@ -1,11 +1,11 @@
 //! "Did you mean": the known name nearest to a misspelt one.
 
-/// How similar two names must be (Jaro-Winkler, 0 to 1) for one to be meant by the other.
+/// How similar two names must be (Jaro-Winkler, 0 to 1) for a suggestion.
 const SIMILAR: f64 = 0.8;
 /// More names than a line holds are not listed; then the nearest is offered even if it is far.
 const LISTED_MAX: usize = 20;
 
-/// What to do about an unknown name: take the nearest one, or one of all.
+/// The remedy for an unknown name: the nearest one, or a list of all.
 pub(crate) fn remedy(given: &str, known: &[&str]) -> String {
     let lower = given.to_lowercase();
     let similarity = |name: &str| strsim::jaro_winkler(&lower, &name.to_lowercase());

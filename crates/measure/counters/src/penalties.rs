@@ -42,7 +42,7 @@ const L1_BYTES: usize = 16 << 10;
 const BEYOND: usize = 8;
 
 impl Penalties {
-    /// Out of measured limits; none where a level's size or latency is not known.
+    /// Out of measured limits; `None` where a level's size or latency is unknown.
     #[must_use]
     pub fn of(limits: &Limits) -> Option<Self> {
         let (l2_bytes, llc_bytes) = (limits.l2_bytes()?, limits.useful_llc_bytes()?);
@@ -74,7 +74,7 @@ impl Penalties {
             match valued.map(|valued| (valued.value, valued.why.as_deref())) {
                 Some((Some(value), _)) => Ok(value),
                 Some((None, why)) => Err(missing(name, why.unwrap_or("it was not counted"))),
-                None => Err(missing(name, "it was not asked for")),
+                None => Err(missing(name, "it was not requested")),
             }
         };
         let of_misses = |called: &str, name: &str, penalty_ns: f64| {
@@ -100,9 +100,9 @@ impl Penalties {
         NonOverlapped { components }
     }
 
-    /// What the stall components of a logical CPU are charged, in cycles at so many cycles a
-    /// nanosecond (Hassanein et al. 2008, section 4.6). A miss of several levels is charged by each
-    /// of them, so that the steps make its whole way. Walks are left out where none was measured.
+    /// Penalties of the stall components of a logical CPU, in cycles at `ghz` cycles a nanosecond
+    /// (Hassanein et al. 2008, section 4.6). A miss of several levels is charged by each of them,
+    /// so that the steps make its whole way. Walks are left out where none was measured.
     #[must_use]
     pub fn of_stalls(&self, ghz: f64) -> Vec<Penalty> {
         let measured = |cause, ns: f64| Penalty { cause, cycles: ns * ghz, origin: chase() };
@@ -130,7 +130,7 @@ fn quoted() -> Origin {
     Origin::Quoted("Keeton et al. 1998, Table 5".to_owned())
 }
 
-/// What small pages add to a load far beyond the caches.
+/// Extra latency of small pages for a load far beyond the caches.
 fn walk_ns(limits: &Limits, bytes: usize) -> Option<f64> {
     let nearest = |pages: Pages| {
         let points = limits.latency.iter().filter(|point| point.pages == pages);

@@ -1,4 +1,4 @@
-//! Which functions the time goes to: stacks sampled, unwound, counted, named.
+//! Function profiles: stacks sampled, unwound, counted, named.
 //!
 //! ```text
 //!   rings of the kernel ──► records in order of time ──► whose? ──► its address space, unwound
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Hassanein et al. (2008, figures 7b and 17) took the share of time, of L2 misses and of DTLB
-//! misses of each function from VTune; this is the same table by perf_event_open(2). What a sample
-//! stands for is counted in events of its clock (cycles, nanoseconds, misses), because the kernel
+//! misses of each function from VTune; this is the same table by perf_event_open(2). The weight of
+//! a sample is counted in events of its clock (cycles, nanoseconds, misses), because the kernel
 //! changes the distance between samples while it runs.
 //!
 //! Nothing is timed by a profile, and nothing may be timed while one is taken.
@@ -25,11 +25,11 @@ mod space;
 mod stacks;
 mod table;
 mod unwind;
-mod wanted;
+mod profile_event;
 
 pub use sampler::{Running, Sampler};
 pub use table::{Delta, Frame, Function, Kind, Profile, Stack, Top, TopRow};
-pub use wanted::Wanted;
+pub use profile_event::ProfileEvent;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,8 @@ pub enum Clock {
     /// Cycles of the core while it works: time at the speed of the core.
     Cycles,
     /// Nanoseconds by the CPU's timer, where no cycles are counted. A sample falls where the
-    /// timer's interrupt is let in, so parts of the kernel that hold interrupts off are blamed on
-    /// the function that re-enables them.
+    /// timer's interrupt is let in, so parts of the kernel that hold interrupts off are attributed
+    /// to the function that re-enables them.
     CpuClock,
     /// Any other event, by its name.
     Event(String),
@@ -70,7 +70,7 @@ pub enum By {
     Event(Event),
 }
 
-/// Whose work is sampled.
+/// The processes to sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Target {
     /// All threads of a process, those made later too, but none of its children.

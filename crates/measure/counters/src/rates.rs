@@ -7,8 +7,8 @@
 //!   user and kernel                        weighted by instructions, so that times mix (S2.6)
 //! ```
 //!
-//! Two events of different groups were never counted together; what makes them comparable is that
-//! each is told for the same amount of work. Where nothing counts instructions, work is told in
+//! Two events of different groups were never counted together; they are comparable because each is
+//! normalised by the work of its own slot. Where no event counts instructions, work is in
 //! nanoseconds on a CPU.
 
 #[cfg(test)]
@@ -16,38 +16,38 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::cycles::{Reduced, Rule, reduce};
+use crate::cycles::{Reduction, Rule, reduce};
 use crate::event::Privilege;
 use crate::stream::{Slot, Stream};
 
-/// Rates of everything that a stream counted.
+/// Rates of all events of a stream.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rates {
-    /// By event, whose work, and CPU; none for all CPUs together.
+    /// By event, privilege and CPU; no CPU for all of them together.
     rates: BTreeMap<Key, Rate>,
 }
 
 type Key = (String, Privilege, Option<u32>);
 
-/// How often something happens.
+/// How often an event happens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rate {
-    /// For each instruction, or for each nanosecond on a CPU where nothing counts instructions.
-    pub per_unit: Reduced,
-    /// In a second of the slots' time.
-    pub per_s: Reduced,
+    /// Per instruction, or per nanosecond on a CPU where no event counts instructions.
+    pub per_unit: Reduction,
+    /// Per second of the slots' time.
+    pub per_s: Reduction,
 }
 
 impl Rates {
-    /// Of the slots that may be used; `unit` is the event that tells the work.
+    /// Rates of the usable slots; `unit` is the event that counts the work.
     #[must_use]
     pub fn of(stream: &Stream, unit: &str) -> Self {
-        let mut seen: BTreeMap<Key, Seen> = BTreeMap::new();
+        let mut values: BTreeMap<Key, Values> = BTreeMap::new();
         for slot in stream.usable().filter(|slot| slot.wall_s > 0.0) {
-            see(stream, slot, unit, &mut seen);
+            collect(stream, slot, unit, &mut values);
         }
         let mut rates: BTreeMap<Key, Rate> =
-            seen.iter().filter_map(|(key, seen)| Some((key.clone(), seen.rate()?))).collect();
+            values.iter().filter_map(|(key, values)| Some((key.clone(), values.rate()?))).collect();
         rates.extend(over_cpus(&rates));
         Self { rates }
     }
@@ -62,8 +62,8 @@ impl Rates {
     #[must_use]
     pub fn slots(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<usize> {
         let on = |cpu| {
-            let seen = &self.rate(event, privilege, cpu)?.per_unit;
-            Some(seen.n + seen.dropped.len())
+            let rate = &self.rate(event, privilege, cpu)?.per_unit;
+            Some(rate.n + rate.dropped.len())
         };
         let places = self.cpus().into_iter().map(Some).filter(|_| cpu.is_none());
         places.filter_map(on).max().or_else(|| on(cpu))
@@ -79,8 +79,8 @@ impl Rates {
 
     /// How often an event happens in a unit of work of user and kernel together: where it was not
     /// counted so, each side's rate, weighted by how much of the work is its own. `unit` is the
-    /// event that tells the work. For cycles this is S2.6's mix by shares of time,
-    /// `1 / (f / CPI_user + (1 - f) / CPI_kernel)`.
+    /// event that counts the work. For cycles this is S2.6's mix by shares of time, `1 / (f /
+    /// CPI_user + (1 - f) / CPI_kernel)`.
     #[must_use]
     pub fn per_unit(
         &self,
@@ -107,33 +107,32 @@ impl Rates {
 
 /// The values of one event on one CPU.
 #[derive(Default)]
-struct Seen {
+struct Values {
     per_unit: Vec<f64>,
     per_s: Vec<f64>,
 }
 
-impl Seen {
+impl Values {
     fn rate(&self) -> Option<Rate> {
         Some(Rate { per_unit: trimmed(&self.per_unit)?, per_s: trimmed(&self.per_s)? })
     }
 }
 
 /// The trimmed mean, and the plain one where there are too few slots to drop any.
-fn trimmed(values: &[f64]) -> Option<Reduced> {
+fn trimmed(values: &[f64]) -> Option<Reduction> {
     reduce(values, Rule::Trimmed).or_else(|_| reduce(values, Rule::Plain)).ok()
 }
 
-fn see(stream: &Stream, slot: &Slot, unit: &str, seen: &mut BTreeMap<Key, Seen>) {
+fn collect(stream: &Stream, slot: &Slot, unit: &str, values: &mut BTreeMap<Key, Values>) {
     let group = &stream.header.groups[slot.group];
     let of_unit = group.events.iter().position(|event| event.name == unit);
     for on in &slot.cpus {
         let Some(work) = of_unit.map(|of_unit| on.reading.values[of_unit]) else { continue };
         for (event, value) in group.events.iter().zip(&on.reading.values) {
             let key = (event.name.clone(), group.privilege, on.cpu);
-            let of_event = seen.entry(key).or_default();
-            // A CPU on which nothing ran says nothing about what running does, but how much it
-            // did in this second: nothing. Else a side that runs now and then would weigh as if it
-            // ran all the time.
+            let of_event = values.entry(key).or_default();
+            // An idle CPU has no rate per unit of work, but its rate per second is zero. Else a
+            // side that rarely runs would weigh as if it always ran.
             if work > 0 {
                 of_event.per_unit.push(*value as f64 / work as f64);
             }
@@ -152,8 +151,8 @@ fn over_cpus(rates: &BTreeMap<Key, Rate>) -> Vec<(Key, Rate)> {
         }
     }
     let all = |((event, privilege), rates): ((&str, Privilege), Vec<&Rate>)| {
-        let per_unit: Vec<&Reduced> = rates.iter().map(|rate| &rate.per_unit).collect();
-        let per_s: Vec<&Reduced> = rates.iter().map(|rate| &rate.per_s).collect();
+        let per_unit: Vec<&Reduction> = rates.iter().map(|rate| &rate.per_unit).collect();
+        let per_s: Vec<&Reduction> = rates.iter().map(|rate| &rate.per_s).collect();
         let cpus = rates.len() as f64;
         let rate = Rate { per_unit: combined(&per_unit, cpus), per_s: combined(&per_s, 1.0) };
         ((event.to_owned(), privilege, None), rate)
@@ -162,10 +161,10 @@ fn over_cpus(rates: &BTreeMap<Key, Rate>) -> Vec<(Key, Rate)> {
 }
 
 /// The sum of independent means over a number.
-fn combined(parts: &[&Reduced], over: f64) -> Reduced {
+fn combined(parts: &[&Reduction], over: f64) -> Reduction {
     let mean = parts.iter().map(|part| part.mean).sum::<f64>() / over;
     let variance: Option<f64> = parts.iter().map(|part| part.sd.map(|sd| sd * sd)).sum();
-    Reduced {
+    Reduction {
         mean,
         sd: variance.map(|variance| variance.sqrt() / over),
         n: parts.iter().map(|part| part.n).sum(),

@@ -1,5 +1,5 @@
-//! A source that gives what was counted before, elsewhere: the nth time that a group is opened on a
-//! CPU, what its nth slot of the recording has for that CPU.
+//! A source that replays a recording: the nth opening of a group on a CPU reads the recording's nth
+//! slot of that group.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::event::{Event, Privilege};
 use crate::source::{CountError, Counting, Reading, Source, Target};
 use crate::stream::Stream;
 
-/// A recording that is played again.
+/// A recording as a source.
 #[derive(Debug, Clone)]
 pub struct Replay {
     stream: Stream,
@@ -15,7 +15,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Plays a recording from its beginning.
+    /// Replays a recording from its beginning.
     #[must_use]
     pub fn new(stream: Stream) -> Self {
         Self { stream, played: BTreeMap::new() }

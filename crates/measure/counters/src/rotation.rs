@@ -28,27 +28,27 @@ const ABSENT_MAX: f64 = 0.001;
 /// A rotation over groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rotation {
-    /// What is counted together.
+    /// Groups of events counted together.
     pub groups: Vec<Group>,
-    /// How long each is counted.
+    /// How long each group is counted.
     pub slot_s: f64,
-    /// Of the order.
+    /// Seed of the order.
     pub seed: u64,
 }
 
 /// The time of a rotation.
 pub trait Pace {
-    /// Seconds since any moment, never less than before.
+    /// Seconds since some moment, monotonic.
     fn now_s(&self) -> f64;
 
-    /// Waits until then; false if the rotation is to end now.
+    /// Waits until then; false if the rotation must end now.
     fn wait_until(&mut self, then_s: f64) -> bool;
 }
 
 impl Rotation {
-    /// The same with slots such that a window holds whole rounds, as near to the length as that
-    /// allows: then every event is observed equally often. A window shorter than half a round keeps
-    /// the length, and later repetitions go on where it stopped.
+    /// With slots of nearly the same length such that a window holds whole rounds: then every event
+    /// is observed equally often. A window shorter than half a round keeps the length, and later
+    /// repetitions continue where it stopped.
     #[must_use]
     pub fn fitted(mut self, window_s: f64) -> Self {
         let round_s = self.groups.len() as f64 * self.slot_s;
@@ -72,9 +72,9 @@ impl Rotation {
         order[usize::try_from(place).expect("less than the number of groups")]
     }
 
-    /// Counts slot after slot until the pace says that it is over. `first` is the position that
-    /// this repetition begins at. A slot that is cut off is kept: its values are normalised by its
-    /// own instructions. Returns why it ended early, if it did.
+    /// Counts slot after slot until the pace ends it. `first` is the position that this repetition
+    /// begins at. A slot that is cut off is kept: its values are normalised by its own
+    /// instructions. Returns why it ended early, if it did.
     pub fn run(
         &self,
         first: u64,
@@ -89,14 +89,14 @@ impl Rotation {
             let slot_begun_s = pace.now_s();
             let current = targets.current();
             let counted = count(&self.groups[group], source, &current, || {
-                // By the plan, not by the last end: what opening takes does not add up.
+                // From the start, not from the last end: the time of opening does not add up.
                 let end_s = begun_s + (position - first + 1) as f64 * self.slot_s;
                 pace.wait_until(end_s.max(slot_begun_s + self.slot_s / 2.0))
             });
             let wall_s = pace.now_s() - slot_begun_s;
             let (counted, goes_on) = match counted {
                 Ok((cpus, goes_on)) => (Ok(cpus), goes_on),
-                // Another slot may have more luck; the same refusal for ever is an end.
+                // Another slot may succeed; any other refusal is final.
                 Err(CountError::Busy) => {
                     let end_s = slot_begun_s + self.slot_s;
                     (Err(CountError::Busy), pace.wait_until(end_s))
@@ -119,7 +119,7 @@ impl Rotation {
     }
 }
 
-/// Opens a group everywhere, lets it count for a slot, reads it everywhere.
+/// Opens a group on all targets, counts for a slot, and reads it.
 fn count(
     group: &Group,
     source: &mut dyn Source,
@@ -130,7 +130,7 @@ fn count(
     for target in targets {
         match source.open(&group.events, group.privilege, target) {
             Ok(counting) => opened.push((target.cpu(), counting)),
-            // It ended between being listed and being counted.
+            // It ended after it was listed.
             Err(CountError::Gone(_)) => {}
             Err(error) => return Err(error),
         }
@@ -150,12 +150,12 @@ fn count(
     Ok((cpus, goes_on))
 }
 
-/// What is wrong with a slot.
+/// Why a slot is discarded.
 ///
 /// The kernel takes a thread's counter on a CPU for enabled while the thread runs anywhere, and for
 /// running only while it runs there (kernel/events/core.c: an event whose CPU does not match stays
-/// inactive). So what a thread's counters lack is seen only by all of them together: they had it
-/// for its whole time if the times that they ran add up to it.
+/// inactive). So only all counters of a thread together show whether they covered its whole time:
+/// their running times then add up to it.
 fn spoilt(targets: &[Target], cpus: &[OnCpu]) -> Option<Spoilt> {
     let follows = |target: &Target| matches!(target, Target::ThreadOnCpu { .. });
     if !targets.iter().any(follows) {
@@ -170,12 +170,12 @@ fn spoilt(targets: &[Target], cpus: &[OnCpu]) -> Option<Spoilt> {
     })
 }
 
-/// What is wrong with a reading.
+/// Why a reading is discarded.
 fn fault(reading: &Reading) -> Option<Spoilt> {
     let Reading { enabled_ns, running_ns, values } = reading;
     let short_ns = enabled_ns.saturating_sub(*running_ns) as f64;
     match () {
-        // The target was not there at all: nothing was missed.
+        // The target did not run: nothing was missed.
         () if *enabled_ns == 0 => None,
         () if *running_ns == 0 => Some(Spoilt::NeverRan),
         () if short_ns > *enabled_ns as f64 * ABSENT_MAX => Some(Spoilt::Multiplexed),
@@ -185,7 +185,7 @@ fn fault(reading: &Reading) -> Option<Spoilt> {
 }
 
 impl Reading {
-    /// Adds what was counted of somebody else at the same time.
+    /// Adds the counts of another target in the same slot.
     fn add(&mut self, other: &Reading) {
         self.enabled_ns += other.enabled_ns;
         self.running_ns += other.running_ns;

@@ -1,9 +1,9 @@
-//! What each logical CPU of a core did, as stall components want it (ledger S0.15, A6).
+//! The counts of each logical CPU of a core, for stall components (ledger S0.15, A6).
 //!
 //! ```text
 //!   cores [[0, 32], [1, 33]]       H0 = CPUs 0 and 1     H1 = CPUs 32 and 33
 //!   of each CPU                    instructions a second, misses per 1000 of them
-//!   of a series                    sums over its CPUs: every core weighs as it worked
+//!   of a series                    sums over its CPUs: every core weighs by its work
 //! ```
 //!
 //! Hassanein et al. (2008, section 4.6) have one core, and call its logical CPUs H0 and H1. Of
@@ -12,12 +12,12 @@
 
 use crate::cycles::{LogicalCpu, StallCause, Value, missing};
 use crate::event::Privilege;
-use crate::metrics::{Metrics, Valued};
+use crate::metrics::{Metrics, MetricValue};
 use crate::rates::Rates;
 use crate::stream::Stream;
 use crate::table::Table;
 
-/// By which metric of the catalogue a cause is counted: its events in 1000 instructions.
+/// The metric of each cause: its events per 1000 instructions.
 pub const CAUSES: [(StallCause, &str); 7] = [
     (StallCause::L3, "l3_mpki"),
     (StallCause::L2, "l2_mpki"),
@@ -33,7 +33,7 @@ pub const CAUSES: [(StallCause, &str); 7] = [
 pub struct Sibling {
     /// Their numbers, one of each core.
     pub cpus: Vec<u32>,
-    /// What they did together, in a second: instructions, and events by cause.
+    /// Instructions and events by cause, per second, of all together.
     pub counted: LogicalCpu,
 }
 
@@ -92,10 +92,10 @@ fn events(metrics: &Metrics, metric: &str, side: Privilege, cpus: &[(u32, f64)])
     })
 }
 
-fn why(metrics: &Metrics, metric: &str, own: Option<&Valued>) -> String {
+fn why(metrics: &Metrics, metric: &str, own: Option<&MetricValue>) -> String {
     let any = || metrics.values.iter().find(|valued| valued.metric.name == metric);
     let why = own.or_else(any).and_then(|valued| valued.why.clone());
-    why.unwrap_or_else(|| "it was not asked for".to_owned())
+    why.unwrap_or_else(|| "it was not requested".to_owned())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub enum Target {
     /// A process by its main thread, with the threads and children that it makes from now on: all
     /// of a command that is about to begin.
     Process(u32),
-    /// A process and all that it started, on all CPUs together, as the kernel accounts for them.
+    /// A process and its descendants, on all CPUs together, by process accounting.
     Tree(u32),
     /// One thread while it is on one CPU, with the threads and children that it makes from now on:
     /// what a server does, by logical CPU, where no control group can be made for it.
@@ -53,7 +53,7 @@ impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Process(pid) => write!(out, "process {pid}"),
-            Target::Tree(pid) => write!(out, "process {pid} and what it started"),
+            Target::Tree(pid) => write!(out, "process {pid} and its descendants"),
             Target::ThreadOnCpu { thread, cpu } => write!(out, "thread {thread} on CPU {cpu}"),
             Target::Cpu(cpu) => write!(out, "CPU {cpu}"),
             Target::CpuOfGroup { cpu, group } => {
@@ -65,8 +65,8 @@ impl fmt::Display for Target {
 
 /// Opens groups of events.
 pub trait Source {
-    /// Takes counters for a group, not counting yet. All of the group counts at the same time or
-    /// none of it.
+    /// Takes counters for a group without starting them. All of the group counts at the same time
+    /// or none of it.
     ///
     /// # Errors
     /// If the machine does not have an event, has no counter left, or forbids it.
@@ -80,7 +80,7 @@ pub trait Source {
 
 /// A group that has its counters.
 pub trait Counting {
-    /// Sets it to zero and lets it count.
+    /// Resets the group and starts it.
     ///
     /// # Errors
     /// If the system refuses.
@@ -99,7 +99,7 @@ pub struct Reading {
     /// Nanoseconds in which it was to count: for a process, those on a CPU.
     pub enabled_ns: u64,
     /// Nanoseconds in which it had its counters. Less than `enabled_ns` means that the kernel gave
-    /// them to somebody else in between, and that the values are no counts of the whole time.
+    /// them to another program in between, and that the values do not cover the whole time.
     pub running_ns: u64,
     /// One value per event of the group, in its order.
     pub values: Vec<u64>,
@@ -138,7 +138,7 @@ pub enum CountError {
     /// Another program holds the counters (EBUSY).
     #[error("another program holds the counters: end it, or try again later")]
     Busy,
-    /// Who was to be counted is gone (ESRCH).
+    /// The target is gone (ESRCH).
     #[error("{0} is gone")]
     Gone(String),
     /// The command that was to be counted can't be run.

@@ -1,8 +1,8 @@
-//! A command that waits until it is counted: started, stopped before its first instruction, and
-//! let go when the counters are in place.
+//! A command that is started, stopped before its first instruction, and resumed when the counters
+//! are in place.
 //!
-//! A shell stops itself and then becomes the command, so that the process is there, by its number,
-//! before anything of the command has run.
+//! A shell stops itself and then becomes the command, so that the process has its number before the
+//! command runs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -16,16 +16,16 @@ use workahead_machine::process::Tree;
 
 use crate::source::CountError;
 
-/// Stops the shell, then is the command.
+/// Stops the shell, which then becomes the command.
 const SCRIPT: &str = "kill -STOP $$; exec \"$@\"";
 
 /// How long a command has to end after SIGTERM: enough to write a last buffer.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether it did.
+/// How often its end is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A command that waits.
+/// A command stopped before its first instruction.
 #[derive(Debug)]
 pub struct StoppedChild {
     child: Child,
@@ -33,7 +33,7 @@ pub struct StoppedChild {
 }
 
 impl StoppedChild {
-    /// Starts a command, which then waits. Its input and outputs are ours.
+    /// Starts a command, which then waits. It inherits input and outputs.
     ///
     /// # Errors
     /// If there is no shell to start it, no such program, or one that may not be run.
@@ -53,17 +53,17 @@ impl StoppedChild {
         }
     }
 
-    /// Its number.
+    /// Its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Lets it go.
+    /// Resumes it.
     ///
     /// # Errors
     /// If it is no longer there.
-    pub fn go(&mut self) -> Result<(), CountError> {
+    pub fn resume(&mut self) -> Result<(), CountError> {
         kill_process(self.pid, Signal::CONT)
             .map_err(|error| failed(&format!("the command can't be continued: {error}")))
     }
@@ -71,7 +71,7 @@ impl StoppedChild {
     /// Whether and how it ended.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system refuses the query.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, CountError> {
         self.child
             .try_wait()
@@ -79,17 +79,17 @@ impl StoppedChild {
     }
 }
 
-/// Nothing of a command that still runs is left behind, nor of what it started: asked to end, and
-/// killed when it does not. What a command that has ended left running is its own affair.
+/// Ends a command that still runs, and its descendants: SIGTERM first, SIGKILL after a grace
+/// period. Processes that an ended command left running are not touched.
 impl Drop for StoppedChild {
     fn drop(&mut self) {
         let Ok(None) = self.child.try_wait() else { return };
         let mut tree = Tree::of(self.id());
         signal(&mut tree, Signal::TERM);
-        // One that was never let go is stopped, and would sleep through the request.
+        // One that was never resumed is stopped and would not see the signal.
         signal(&mut tree, Signal::CONT);
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE {
+        let signalled = Instant::now();
+        while signalled.elapsed() < GRACE {
             let has_ended = !matches!(self.child.try_wait(), Ok(None));
             if has_ended && tree.look(&Sysroot::live()).running() == 0 {
                 return;
@@ -101,7 +101,7 @@ impl Drop for StoppedChild {
     }
 }
 
-/// To a process and all that it started; those that have ended do not mind.
+/// Sends a signal to a process and its descendants; errors of ended ones are ignored.
 fn signal(tree: &mut Tree, signal: Signal) {
     let pids = tree.look(&Sysroot::live()).pids();
     let pids = pids.into_iter().filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
@@ -154,15 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_before_it_is_let_go() {
+    fn nothing_happens_before_it_is_resumed() {
         let dir = tempfile::tempdir().unwrap();
         let made = dir.path().join("made");
-        let mut held = StoppedChild::start(&words(&["touch", made.to_str().unwrap()])).unwrap();
-        assert!(!made.exists() && held.ended().unwrap().is_none());
-        held.go().unwrap();
+        let mut child = StoppedChild::start(&words(&["touch", made.to_str().unwrap()])).unwrap();
+        assert!(!made.exists() && child.ended().unwrap().is_none());
+        child.resume().unwrap();
         let begun = Instant::now();
         let status = loop {
-            if let Some(status) = held.ended().unwrap() {
+            if let Some(status) = child.ended().unwrap() {
                 break status;
             }
             assert!(begun.elapsed() < Duration::from_secs(60));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_started_is_named() {
+    fn a_command_that_can_not_start_is_named() {
         let says = StoppedChild::start(&words(&["no-such-program"])).unwrap_err().to_string();
         assert!(says.starts_with("there is no program `no-such-program`: "), "{says}");
         assert!(StoppedChild::start(&[]).is_err());
@@ -192,15 +192,15 @@ mod tests {
             "sh -c 'trap \"\" TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 1; done'; :",
             file.display()
         );
-        let mut held = StoppedChild::start(&words(&["sh", "-c", &script])).unwrap();
-        held.go().unwrap();
+        let mut child = StoppedChild::start(&words(&["sh", "-c", &script])).unwrap();
+        child.resume().unwrap();
         let begun = Instant::now();
         while !file.exists() {
             assert!(begun.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(1));
         }
         let stubborn: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
-        drop(held);
+        drop(child);
         // Killed; the process that adopts it reaps it.
         let running = || Tree::of(stubborn).look(&Sysroot::live()).running();
         let begun = Instant::now();
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn one_that_is_dropped_is_gone() {
-        let held = StoppedChild::start(&words(&["sleep", "1000"])).unwrap();
-        let process = format!("/proc/{}", held.id());
+        let child = StoppedChild::start(&words(&["sleep", "1000"])).unwrap();
+        let process = format!("/proc/{}", child.id());
         assert!(std::path::Path::new(&process).exists());
-        drop(held);
+        drop(child);
         assert!(!std::path::Path::new(&process).exists());
     }
 }

@@ -1,9 +1,7 @@
-//! What was counted, slot by slot, as it is kept: raw, so that everything else can be derived
-//! again.
+//! The raw counts of a run, slot by slot: everything else can be derived from them again.
 //!
-//! A recording is a file of JSON lines: the header first, then a line a slot. One that was made by
-//! hand, for a machine that nobody here has, says so in its header, and so does everything that is
-//! derived from it.
+//! A recording is a file of JSON lines: the header first, then a line a slot. One that was
+//! constructed by hand says so in its header, and so does everything derived from it.
 
 use std::io::{BufRead, Write};
 
@@ -12,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, Privilege};
 use crate::source::Reading;
 
-/// Everything that one run counted.
+/// The counts of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// What was to be counted, on what.
+    /// Groups, target and machine of the counts.
     #[serde(flatten)]
     pub header: Header,
     /// In the order of time.
     pub slots: Vec<Slot>,
 }
 
-/// What was to be counted, on what.
+/// Groups, target and machine of the counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The machine's table of events, if it has one of its own.
@@ -39,7 +37,7 @@ pub struct Header {
     /// Its key in recordings of earlier versions is the alias.
     #[serde(alias = "whom")]
     pub target: String,
-    /// How it came to be, where no machine was counted.
+    /// How it was constructed, where no machine was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constructed: Option<String>,
     /// The groups; slots name them by their place in this list.
@@ -68,11 +66,11 @@ pub struct LeftOut {
 pub struct Group {
     /// Those that are always counted first, but for a leader of the others.
     pub events: Vec<Event>,
-    /// Whose work.
+    /// User code, the kernel, or both.
     pub privilege: Privilege,
 }
 
-/// A while in which one group was counted on all CPUs.
+/// A time slot in which one group was counted on all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
     /// Which group.
@@ -83,7 +81,7 @@ pub struct Slot {
     pub wall_s: f64,
     /// What was counted, by CPU.
     pub cpus: Vec<OnCpu>,
-    /// Why nothing of it may be used.
+    /// Why it is discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoilt: Option<Spoilt>,
 }
@@ -93,7 +91,7 @@ pub struct Slot {
 pub struct OnCpu {
     /// Its number; none for all together.
     pub cpu: Option<u32>,
-    /// The counts, of everyone who was counted there.
+    /// The counts of all targets there.
     #[serde(flatten)]
     pub reading: Reading,
 }
@@ -102,7 +100,7 @@ pub struct OnCpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spoilt {
-    /// The kernel gave the counters to somebody else for a part of it.
+    /// The kernel gave the counters to another program for a part of it.
     Multiplexed,
     /// The group never had its counters.
     NeverRan,
@@ -131,7 +129,7 @@ pub enum RecordingError {
     /// The file can't be read.
     #[error("the recording can't be read: {0}")]
     Read(#[from] std::io::Error),
-    /// A line is none of a recording.
+    /// A line is not of a recording.
     #[error("line {line} is not a recording's: {why}")]
     Line {
         /// From 1.
@@ -142,7 +140,7 @@ pub enum RecordingError {
 }
 
 impl Stream {
-    /// Slots that may be used.
+    /// Slots that were not discarded.
     pub fn usable(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(|slot| slot.spoilt.is_none())
     }
@@ -204,7 +202,7 @@ impl Stream {
     /// Reads a recording.
     ///
     /// # Errors
-    /// If it can't be read, or a line is none of a recording.
+    /// If it can't be read, or a line is not of a recording.
     pub fn read(from: &mut dyn BufRead) -> Result<Self, RecordingError> {
         let mut lines = from.lines().enumerate();
         let wrong = |index: usize, why: String| RecordingError::Line { line: index + 1, why };
@@ -228,7 +226,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Whether a slot is one of this stream's.
+    /// Whether a slot fits the groups of this stream.
     fn check(&self, slot: &Slot) -> Result<(), String> {
         let Some(group) = self.header.groups.get(slot.group) else {
             return Err(format!("there is no group {}", slot.group));

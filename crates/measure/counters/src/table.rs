@@ -1,4 +1,4 @@
-//! Machine tables: what one family of processors can count, and how its metrics are computed.
+//! Machine tables: the events of a family of processors, and how its metrics are computed.
 //!
 //! ```text
 //!   tables/intel-sapphire-rapids.toml
@@ -10,7 +10,7 @@
 //! A table is data with its source and licence beside it. Reading one checks it: a formula uses
 //! events of the table only, and of one source; it is a ratio; and every metric of the
 //! [catalogue](crate::metric) has a formula or a reason. So a table can be queried for
-//! any metric. What the kernel counts itself (`software`) belongs to every table.
+//! any metric. The kernel's own events (`software`) belong to every table.
 
 mod check;
 mod encoding;
@@ -46,25 +46,25 @@ const EMBEDDED: [&str; 9] = [
 /// The table of the kernel's own events.
 const SOFTWARE: &str = include_str!("../tables/software.toml");
 
-/// What one family of processors can count.
+/// Events and metrics of a family of processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Its name: `intel/sapphire-rapids`.
     pub name: String,
-    /// What its processors are called.
+    /// The names of its processors.
     pub title: String,
     /// Where names, numbers and formulas were taken from, with the version.
     pub source: String,
     /// The licence of that.
     pub licence: String,
-    /// The event that tells how much was done, by which all others are normalised: instructions, or
-    /// time where nothing counts those.
+    /// The event that all others are normalised by: instructions, or time where no event counts
+    /// those.
     pub work: String,
     /// How many general counters a thread has.
     pub general_counters: GeneralCounters,
     processors: processor::Processors,
-    events: Vec<Described>,
-    metrics: BTreeMap<String, Entry>,
+    events: Vec<EventEntry>,
+    metrics: BTreeMap<String, MetricEntry>,
 }
 
 /// How many general counters a thread has, by whether its sibling has some too. Groups of events
@@ -78,12 +78,12 @@ pub struct GeneralCounters {
     pub smt_off: u8,
 }
 
-/// How a machine gives a metric of the catalogue.
+/// How a machine computes a metric of the catalogue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Definition {
     /// By arithmetic over its events.
     Formula(Formula),
-    /// Not at all.
+    /// It can't be computed.
     Absent {
         /// Why.
         why: String,
@@ -92,9 +92,9 @@ pub enum Definition {
     },
 }
 
-/// An event, with one line of what it counts.
+/// An event with its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Described {
+struct EventEntry {
     event: Event,
     says: String,
     /// The event that must lead its group.
@@ -103,12 +103,12 @@ struct Described {
 
 /// A definition, with what it counts here where that is not quite what the catalogue says.
 #[derive(Debug, Clone, PartialEq)]
-struct Entry {
+struct MetricEntry {
     definition: Definition,
     instead: Option<String>,
 }
 
-/// Why a text is no table, or a name none of them.
+/// Why a text is not a table, or a name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// No table has this name.
@@ -183,7 +183,7 @@ impl Table {
         Self::for_cpuinfo(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
     }
 
-    /// What the kernel counts itself, on every machine.
+    /// The kernel's software events, on every machine.
     pub fn software() -> &'static Self {
         Self::all().last().expect("the software table is embedded")
     }
@@ -191,8 +191,8 @@ impl Table {
     /// Reads a table and checks it.
     ///
     /// # Errors
-    /// If it is none, if an event can't be encoded, or if a metric is missing, unknown, no ratio,
-    /// or made of events that the table does not have.
+    /// If it is not a table, an event can't be encoded, or a metric is missing, unknown, not a
+    /// ratio, or uses events that the table lacks.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         let mut table = file::read(text)?;
         if table.name != "software" {
@@ -209,24 +209,24 @@ impl Table {
 
     /// An event by its name.
     pub fn event(&self, name: &str) -> Option<&Event> {
-        self.described(name).map(|described| &described.event)
+        self.event_entry(name).map(|described| &described.event)
     }
 
-    /// What an event counts, in one line.
+    /// The description of an event, in one line.
     pub fn says(&self, event: &str) -> Option<&str> {
-        self.described(event).map(|described| described.says.as_str())
+        self.event_entry(event).map(|described| described.says.as_str())
     }
 
     /// The event that must lead an event's group: Intel's PERF_METRICS can be read only beside
     /// TOPDOWN.SLOTS.
     pub fn leader(&self, event: &str) -> Option<&Event> {
-        self.event(self.described(event)?.leader.as_deref()?)
+        self.event(self.event_entry(event)?.leader.as_deref()?)
     }
 
     /// The events that have a counter of their own and take none from others, so that they can be
     /// in every group.
     pub fn fixed(&self) -> Vec<&Event> {
-        let own = |described: &&Described| {
+        let own = |described: &&EventEntry| {
             matches!(described.event.place, Place::Fixed(_)) && described.leader.is_none()
         };
         self.events.iter().filter(own).map(|described| &described.event).collect()
@@ -292,11 +292,11 @@ impl Table {
         self.events().filter(|event| names.contains(&event.name.as_str())).collect()
     }
 
-    fn described(&self, event: &str) -> Option<&Described> {
+    fn event_entry(&self, event: &str) -> Option<&EventEntry> {
         self.events.iter().find(|described| described.event.name == event)
     }
 
-    /// Takes over what the kernel counts on every machine.
+    /// Adds the kernel's software events.
     fn adopt(&mut self, software: Self) {
         self.events.extend(software.events);
         for (name, entry) in software.metrics {

@@ -1,4 +1,4 @@
-//! Real programs below valgrind: what it counts is what can be reckoned by hand.
+//! Real programs below valgrind: the counts are those computed by hand.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use workahead_counters::instrumented::{
-    Counted, Environment, Error, Geometry, Instrumented, Outcome, Processes, Program, Quantity,
+    ProgramCounts, Environment, Error, Geometry, Instrumented, Outcome, Processes, Program, Quantity,
     Span, Tool,
 };
 
 const LINE: usize = 64;
 const ARRAY: usize = 1 << 20;
 const LINES: i64 = (ARRAY / LINE) as i64;
-/// What the program that is counted is to do: how often to walk the array.
+/// The variable with the number of passes over the array.
 const PASSES: &str = "WORKAHEAD_TEST_PASSES";
 
 /// One load per line of the array.
@@ -56,7 +56,7 @@ fn run(of: &Instrumented, program: &Program) -> Outcome {
 }
 
 /// Totals are the sums of the functions: of what a tool really wrote.
-fn assert_adds_up(counted: &Counted) {
+fn assert_adds_up(counted: &ProgramCounts) {
     for (at, total) in counted.totals.iter().enumerate() {
         let sum: i64 = counted.functions.iter().map(|one| one.counts[at]).sum();
         assert_eq!(sum, *total, "{}", counted.events[at]);
@@ -114,7 +114,7 @@ fn the_same_run_counts_the_same() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_counted() {
+fn only_requested_functions_are_counted() {
     let mut of = Instrumented::new(Tool::Callgrind, caches("1MiB,16,64"));
     of.span = Span::Inside(vec!["*walk_lines*".to_owned()]);
     let counted = run(&of, &walks(3)).counted;
@@ -132,7 +132,7 @@ fn only_what_is_asked_for_is_counted() {
 }
 
 #[test]
-fn what_a_program_starts_is_counted_when_asked_for() {
+fn children_are_counted_on_request() {
     let mut of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));
     let shell = Program::new("sh", ["-c", "true | /bin/true; /bin/true; exit 0"]);
     let alone = run(&of, &shell).counted;

@@ -1,6 +1,5 @@
 //! Counting on the machine that runs the tests: software events everywhere, and hardware events
-//! where it has counters. What a machine refuses is named and ends the test: that it is named
-//! rightly is then what was tested.
+//! where it has counters. A refusal must name its cause and ends the test.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ fn busy(milliseconds: u64) {
     }
 }
 
-/// Whether counting is forbidden here, which must be said as such.
+/// Whether counting is forbidden here, which the error must name.
 fn forbidden(error: &CountError) -> bool {
     let is_forbidden = matches!(error, CountError::Forbidden { .. });
     if is_forbidden {
@@ -93,13 +92,13 @@ fn a_thread_is_counted_on_the_cpu_that_it_runs_on() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_targets_and_events_are_named() {
     let gone = Target::Process(u32::MAX >> 1);
     let group = [software("task-clock", Software::TaskClock)];
     match Live.open(&group, Privilege::Both, &gone) {
         Err(CountError::Gone(who)) => assert!(who.contains("process"), "{who}"),
         Err(error) => assert!(forbidden(&error), "{error}"),
-        Ok(_) => panic!("counts a process that can't be"),
+        Ok(_) => panic!("counts a process that does not exist"),
     }
     let code = Code::Other { source: "no_such".to_owned(), config: 1, config1: 0 };
     let event = Event { name: "no_such.event".to_owned(), code, place: Place::None };

@@ -1,5 +1,5 @@
-//! Recordings of machines that nobody here has, through the whole path: played by the source that
-//! plays recordings, rotated, reduced to rates, and made metrics by the machine's table.
+//! Recordings of machines that are not available here, through the whole path: played by the source
+//! that plays recordings, rotated, reduced to rates, and made metrics by the machine's table.
 
 #[path = "recordings/construct.rs"]
 mod construct;
@@ -25,7 +25,7 @@ use workahead_counters::stream::{Slot, Spoilt, Stream};
 use workahead_counters::table::{Definition, Table};
 use workahead_counters::target;
 
-/// What deviations of 2 to 4 % leave of a mean over four CPUs and some slots.
+/// The error of a mean over four CPUs and some slots with deviations of 2 to 4 %.
 const NOISE: f64 = 0.05;
 
 fn bytes(model: &Model) -> Vec<u8> {
@@ -37,7 +37,7 @@ fn recorded(model: &Model) -> Stream {
     Stream::read(&mut bytes(model).as_slice()).expect("a recording")
 }
 
-/// What its events do per instruction, nothing scattered.
+/// Its events per instruction, without noise.
 fn steady(model: &Model, kernel: bool) -> BTreeMap<String, f64> {
     let mut side = Side::steady(kernel);
     side.scale("cpi", model.slower);
@@ -218,7 +218,7 @@ fn the_system_does_worse_and_both_mix_by_time() {
     }
 }
 
-/// Everything that is said of a stream is a number or has a reason.
+/// Every metric of a stream is a number or has a reason.
 fn says_something(stream: &Stream) {
     let metrics = Metrics::of(stream);
     for valued in &metrics.values {

@@ -20,7 +20,7 @@ use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::penalties::Penalties;
 use workahead_counters::process_accounting::ProcessAccounting;
-use workahead_counters::profile::{self, By, Options, Sampler, Target as ProfileTarget, Wanted};
+use workahead_counters::profile::{self, By, Options, Sampler, Target as ProfileTarget, ProfileEvent};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
@@ -264,12 +264,12 @@ impl Collector {
 
 /// What can be sampled by on this machine, time where nothing else is left; and a line for each
 /// reason why something can't be had.
-fn profiles_by(wanted: &[Wanted], machine: &Machine) -> (Vec<By>, Vec<String>) {
+fn profiles_by(wanted: &[ProfileEvent], machine: &Machine) -> (Vec<By>, Vec<String>) {
     let mut by = Vec::new();
     let mut not_by: Vec<(String, Vec<&str>)> = Vec::new();
     for wanted in wanted {
         let found = match (wanted, machine.counters.state) {
-            (Wanted::Time, _) => Ok(By::Time),
+            (ProfileEvent::Time, _) => Ok(By::Time),
             (_, CounterState::Present) => wanted.by(Table::here()),
             _ => Err(machine.counters.reason.clone()),
         };

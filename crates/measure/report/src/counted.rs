@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 use workahead_counters::event::Privilege;
-use workahead_counters::metrics::{Metrics, PRIVILEGES, Valued};
+use workahead_counters::metrics::{Metrics, PRIVILEGES, MetricValue};
 use workahead_counters::stream::Stream;
 use workahead_study::cell::Cell;
 
@@ -99,7 +99,7 @@ impl<'a> OfCell<'a> {
     }
 
     /// Over all CPUs.
-    fn valued(&self, metric: &str, side: Privilege) -> Option<&Valued> {
+    fn valued(&self, metric: &str, side: Privilege) -> Option<&MetricValue> {
         self.metrics.get(metric, side, None)
     }
 
@@ -116,7 +116,7 @@ impl<'a> OfCell<'a> {
     }
 }
 
-fn is_over_all(one: &Valued) -> bool {
+fn is_over_all(one: &MetricValue) -> bool {
     one.cpu.is_none() && one.value.is_some()
 }
 
@@ -253,7 +253,7 @@ fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
         }
     }
     let has_value = |name: &&str| {
-        let of_name = |one: &&Valued| one.metric.name == **name && is_over_all(one);
+        let of_name = |one: &&MetricValue| one.metric.name == **name && is_over_all(one);
         cells.iter().any(|of| of.metrics.values.iter().any(|one| of_name(&one)))
     };
     names.retain(|name| !has_value(name));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use workahead_counters::instrumented::Functions;
-use workahead_counters::profile::{Profile, Wanted};
+use workahead_counters::profile::{Profile, ProfileEvent};
 use workahead_counters::stream::Stream;
 
 /// What an engine collects in every sample.
@@ -19,7 +19,7 @@ pub struct CollectionOptions {
     pub profile_hz: u32,
     /// What profiles are by, one sample of a cell after the other; by time where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub profile_by: Vec<Wanted>,
+    pub profile_by: Vec<ProfileEvent>,
 }
 
 impl CollectionOptions {

@@ -1,7 +1,7 @@
 //! How often, in which order, against what: the `[method]` of a study.
 
 use serde::{Deserialize, Serialize};
-use workahead_counters::profile::Wanted;
+use workahead_counters::profile::ProfileEvent;
 
 use crate::collection::CollectionOptions;
 pub(crate) use crate::instrument::CACHES;
@@ -38,7 +38,7 @@ pub struct Method {
     pub profile_hz: u32,
     /// What shares of functions are of: `time`, `l2_misses`, `l3_misses`, `dtlb_misses`. Of several
     /// each sample of a cell has the next. Time where empty.
-    pub profile_by: Vec<Wanted>,
+    pub profile_by: Vec<ProfileEvent>,
     /// What every cell is run below, to count by a model; nothing when not given.
     pub instrumented: Option<Instrumentation>,
     /// The axes that change the data, outermost first. All of them when not given; `case` never

@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = interrupt::listen()?;
     let mut subject = args.target.subject()?;
     let target = match &subject {
-        target::Subject::Command(held) => Target::Trees(vec![held.id()]),
+        target::Subject::Command(child) => Target::Trees(vec![child.id()]),
         target::Subject::Process(pid) => Target::Trees(vec![*pid]),
         target::Subject::Group(_) | target::Subject::Machine => {
             return Err(WrongUse::error(

@@ -1,25 +1,25 @@
-//! What the `counters` commands print.
+//! The output of the `counters` commands.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
 use workahead_counters::event::Privilege;
-use workahead_counters::metrics::{Metrics, PRIVILEGES, Valued};
+use workahead_counters::metrics::{Metrics, PRIVILEGES, MetricValue};
 use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_counters::stream::Stream;
 
 use super::super::study::summary;
 use super::target::{self, End};
 
-/// A shell tells a death by a signal as this and the signal's number.
+/// A shell reports the end by a signal as this plus the signal's number.
 const BY_SIGNAL: i32 = 128;
 
 /// SIGINT.
 const INTERRUPT: i32 = 2;
 
-/// The status of a command that was counted, as `time` passes it on and a shell tells it; one that
-/// we had to stop was interrupted. Where no command was counted there is nothing to fail any more.
+/// The status of the counted command, as `time` passes it on; one that we had to stop was
+/// interrupted. Without a command it is success.
 pub(crate) fn status(end: End, target: &target::TargetArguments) -> ExitCode {
     let code = match end {
         End::Exited(status) => {
@@ -31,7 +31,7 @@ pub(crate) fn status(end: End, target: &target::TargetArguments) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// All metrics, a row each, and what is missing with its reason.
+/// All metrics, a row each, and the missing ones with their reason.
 pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String {
     let mut parts = vec![head(stream)];
     let places = places(metrics, per_cpu);
@@ -61,12 +61,12 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
     parts.join("\n\n")
 }
 
-/// Whose work, and where.
+/// Privilege and CPU.
 type Place = (Privilege, Option<u32>);
 
 fn places(metrics: &Metrics, per_cpu: bool) -> Vec<Place> {
     let is_there = |place: &Place| {
-        let at = |one: &&Valued| (one.privilege, one.cpu) == *place && one.value.is_some();
+        let at = |one: &&MetricValue| (one.privilege, one.cpu) == *place && one.value.is_some();
         metrics.values.iter().any(|one| at(&one))
     };
     let cpus: std::collections::BTreeSet<Option<u32>> =
@@ -87,7 +87,7 @@ fn name((privilege, cpu): Place) -> String {
     }
 }
 
-fn row(of_metric: &[Valued], places: &[Place]) -> Vec<String> {
+fn row(of_metric: &[MetricValue], places: &[Place]) -> Vec<String> {
     let first = &of_metric[0];
     let mut row = vec![first.metric.words.clone()];
     for place in places {
@@ -114,7 +114,7 @@ pub(crate) fn figure(value: f64) -> String {
         _ => 3,
     };
     let text = format!("{value:.digits$}");
-    // What rounds to zero has no sign.
+    // Zero after rounding has no sign.
     match text.strip_prefix('-').filter(|digits| digits.bytes().all(|b| b == b'0' || b == b'.')) {
         Some(zero) => zero.to_owned(),
         None => text,
@@ -130,7 +130,7 @@ pub(super) fn signed(value: f64) -> String {
     }
 }
 
-/// What was counted, on what.
+/// The header: machine, table, target, slots.
 pub(super) fn head(stream: &Stream) -> String {
     let header = &stream.header;
     let table = header.table.as_deref().unwrap_or("no table of its own");
@@ -156,7 +156,7 @@ pub(super) fn head(stream: &Stream) -> String {
     lines.join("\n")
 }
 
-/// What has no value, by reason.
+/// Metrics without a value, by reason.
 fn nothing(empty: &[(&str, &str)]) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, why) in empty {

@@ -11,7 +11,7 @@ use workahead_counters::counter::{ALL, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metric;
-use workahead_counters::metrics::{Metrics, Valued};
+use workahead_counters::metrics::{Metrics, MetricValue};
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::target::{Command, ControlGroup, Machine as All, Processes, Targets};
@@ -44,13 +44,13 @@ exit status is passed on, 128 and the signal's number where one ended it. When t
 over, or with Ctrl-C, a command that still runs is ended with all that it started (SIGTERM, two
 seconds later SIGKILL), and what was counted until then is shown.";
 
-/// What is counted unless somebody says what.
+/// The default group of metrics.
 const USUAL: &str = "cpi";
 
-/// A slot that lasts as long as what is counted, where nothing takes turns.
+/// One slot for the whole run, where nothing takes turns.
 const WHOLE_S: f64 = 1e9;
 
-/// Arguments that say what to count and how: a recording takes none of them.
+/// Arguments of live counting, which a recording excludes.
 const LIVE: [&str; 8] = ["record", "command", "pid", "cgroup", "all", "seconds", "sides", "slot"];
 
 #[derive(Debug, clap::Args)]
@@ -154,13 +154,14 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
     Ok((running.end(), end))
 }
 
-/// Targets the counters are opened for. A command whose events all fit is counted from its first
-/// instruction to its last; whatever takes turns is looked up anew for each slot.
+/// The targets that counters are opened for. A command whose events all fit is counted from its
+/// first instruction to its last; targets of groups that take turns are looked up anew for each
+/// slot.
 fn counted(subject: &Subject, machine: &Machine, by_cpu: bool) -> Box<dyn Targets> {
     let cpus = || machine.cpus.online.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
     match subject {
-        Subject::Command(held) if !by_cpu => Box::new(Command { pid: held.id() }),
-        Subject::Command(held) => Box::new(Processes::of(held.id(), cpus())),
+        Subject::Command(child) if !by_cpu => Box::new(Command { pid: child.id() }),
+        Subject::Command(child) => Box::new(Processes::of(child.id(), cpus())),
         Subject::Process(pid) => Box::new(Processes::of(*pid, cpus())),
         Subject::Group(directory) => {
             Box::new(ControlGroup { directory: directory.clone(), cpus: cpus() })
@@ -178,7 +179,7 @@ struct Facts<'a> {
     slots: usize,
     slots_thrown_away: usize,
     lacks: &'a Option<String>,
-    metrics: &'a [Valued],
+    metrics: &'a [MetricValue],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tables: Vec<PaperTable>,
 }

@@ -1,4 +1,5 @@
-//! What is counted: a command that is started, a process, a control group, all of the machine.
+//! The target of `counters stat` and `counters profile`: a command, a process, a control group, the
+//! machine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,10 +13,10 @@ use workahead_counters::stopped_child::StoppedChild;
 
 use crate::errors::WrongUse;
 
-/// How often the end of a command and a request to stop are looked for.
+/// How often the end of a command and an interruption are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Ctrl-C in a terminal reaches the command too: as long it may take to end by itself.
+/// Ctrl-C in a terminal reaches the command too: the time it has to end by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
@@ -37,18 +38,18 @@ pub(crate) struct TargetArguments {
     command: Vec<OsString>,
 }
 
-/// How attending ended.
+/// How counting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The command did.
+    /// The command exited.
     Exited(ExitStatus),
-    /// The time that was given is over, or the process is.
+    /// The time limit passed, or the process ended.
     Over,
-    /// A request to stop.
+    /// The user interrupted.
     Interrupted,
 }
 
-/// Who it is.
+/// The target.
 pub(crate) enum Subject {
     Command(StoppedChild),
     Process(u32),
@@ -57,7 +58,7 @@ pub(crate) enum Subject {
 }
 
 impl TargetArguments {
-    /// Who it is; a command is started and waits.
+    /// The target; a command is started and stopped before its first instruction.
     pub(crate) fn subject(&self) -> anyhow::Result<Subject> {
         if self.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
             return Err(WrongUse::error("--seconds must be above 0"));
@@ -86,34 +87,34 @@ impl TargetArguments {
         }
     }
 
-    /// Whether it is a command, which has standard output for itself.
+    /// Whether it is a command, which keeps standard output for itself.
     pub(crate) fn is_command(&self) -> bool {
         !self.command.is_empty()
     }
 
-    /// How long it is to take, where that was said.
+    /// The time limit, if any.
     pub(crate) fn seconds(&self) -> Option<f64> {
         self.seconds
     }
 }
 
 impl Subject {
-    /// Lets it go on and waits for its end, the time that was given, or a request to stop. A
-    /// command that is still there then ends when this is dropped.
+    /// Resumes it and waits for its end, the time limit, or an interruption. A command that still
+    /// runs is ended when this is dropped.
     pub(crate) fn attend(
         &mut self,
         seconds: Option<f64>,
         stop: &AtomicBool,
     ) -> anyhow::Result<End> {
-        if let Subject::Command(held) = self {
-            held.go()?;
+        if let Subject::Command(child) = self {
+            child.resume()?;
         }
         let begun = Instant::now();
         let mut asked: Option<Instant> = None;
         loop {
             let given = match self {
-                Subject::Command(held) => {
-                    if let Some(status) = held.ended()? {
+                Subject::Command(child) => {
+                    if let Some(status) = child.ended()? {
                         return Ok(End::Exited(status));
                     }
                     GRACE
@@ -134,8 +135,7 @@ impl Subject {
     }
 }
 
-/// Whether a process is there and has not ended: one that nobody has waited for yet still has its
-/// number, and no thread but the first.
+/// Whether a process still runs: a zombie keeps its number, but no thread other than the first.
 fn is_alive(pid: u32) -> bool {
     let process = std::path::Path::new("/proc").join(pid.to_string());
     let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return false };

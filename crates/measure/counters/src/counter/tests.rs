@@ -217,7 +217,7 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     let targets = Box::new(target::Machine { cpus: vec![0, 1] });
     let running = counter.begin(0, targets, Box::new(source.clone())).unwrap();
     running.begun();
-    while source.asked().len() < 40 {
+    while source.requests().len() < 40 {
         std::thread::yield_now();
     }
     let stream = running.end();

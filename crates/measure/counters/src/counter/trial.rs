@@ -1,4 +1,4 @@
-//! What of a choice one machine counts, found out by opening it.
+//! How much of a choice a machine counts, by opening every group once.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use crate::source::{CountError, Source, Target};
 use crate::stream::LeftOut;
 use crate::table::Table;
 
-/// What a machine was found to count.
+/// The events a machine was found to count.
 #[derive(Default)]
 pub(super) struct Trial {
-    /// What is counted at the same time.
+    /// Events counted at the same time.
     pub(super) groups: Vec<Vec<Event>>,
-    /// What of the choice is in no group.
+    /// Events of the choice that are in no group.
     pub(super) left_out: Vec<LeftOut>,
 }
 
 impl Trial {
-    /// Opens every group once, on this process, until all that is left can be counted.
+    /// Opens every group once, on this process, leaving events out until all groups open.
     pub(super) fn of(
         choice: &Choice,
         table: &Table,
@@ -49,7 +49,7 @@ impl Trial {
                 None => return Ok(Self { groups, left_out }),
                 Some(CountError::NoSuchEvent { event, why }) => {
                     let gone = without(&event, &events, table);
-                    // One of those that are always counted: as good as no counters.
+                    // One of the events that are always counted: without it there are no counters.
                     if gone.is_empty() {
                         return Err(CountError::NoSuchEvent { event, why });
                     }
@@ -62,7 +62,7 @@ impl Trial {
     }
 }
 
-/// What goes when an event does: it, and those that it leads.
+/// An event and those that it leads: without their leader they can't be counted.
 fn without(gone: &str, events: &[Event], table: &Table) -> Vec<Event> {
     let goes = |event: &&Event| {
         let leader = table.leader(&event.name);
@@ -92,7 +92,7 @@ fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
             Code::Software(_) => {}
             Code::Other { .. } => left_out.push(LeftOut {
                 event: event.name.clone(),
-                why: "several CPUs share its counter: it can't be told whose work it counts"
+                why: "several CPUs share its counter: it does not distinguish their work"
                     .to_owned(),
             }),
             _ => events.push(event.clone()),

@@ -23,7 +23,7 @@ impl Breakdown {
     /// The sum of the parts.
     ///
     /// # Errors
-    /// If a part is absent or below zero.
+    /// If a part is unavailable or below zero.
     pub fn computed(&self) -> Value {
         Ok(unavailable::sound("computation", self.computation.clone()?)? + self.stalls()?)
     }
@@ -31,7 +31,7 @@ impl Breakdown {
     /// The two kinds of stalls together.
     ///
     /// # Errors
-    /// If one is absent or below zero.
+    /// If one is unavailable or below zero.
     pub fn stalls(&self) -> Value {
         let resource = unavailable::sound("resource stalls", self.resource.clone()?)?;
         Ok(resource + unavailable::sound("instruction stalls", self.instruction.clone()?)?)
@@ -40,15 +40,15 @@ impl Breakdown {
     /// Computed over measured, less one: -0.058 when 5.8 % of the cycles are not explained.
     ///
     /// # Errors
-    /// If a part is absent, or no cycles were measured.
+    /// If a part is unavailable, or no cycles were measured.
     pub fn error(&self, measured: &Value) -> Value {
         Ok(ratio(&self.computed(), measured, "measured CPI")? - 1.0)
     }
 
-    /// Which share of the measured cycles is stalled.
+    /// The stalled share of the measured cycles.
     ///
     /// # Errors
-    /// If a stall is absent, or no cycles were measured.
+    /// If a stall is unavailable, or no cycles were measured.
     pub fn stalled_share(&self, measured: &Value) -> Value {
         ratio(&self.stalls(), measured, "measured CPI")
     }
@@ -85,7 +85,7 @@ fn positive(uops_per_instruction: &Value) -> Value {
 /// weigh by time what is relative to instructions, `f CPI_user + (1 - f) CPI_kernel`, is wrong.
 ///
 /// # Errors
-/// If an input is absent, a CPI is zero, or the share is none.
+/// If an input is unavailable, a CPI is zero, or the share is outside 0 to 1.
 pub fn mix_by_time(user_share: &Value, cpi_user: &Value, cpi_kernel: &Value) -> Value {
     let share = unavailable::share("share of time in user mode", user_share.clone()?)?;
     let user = ratio(&Ok(share), cpi_user, "user CPI")?;
@@ -97,7 +97,8 @@ pub fn mix_by_time(user_share: &Value, cpi_user: &Value, cpi_kernel: &Value) -> 
 /// for its share.
 ///
 /// # Errors
-/// If an input is absent, a CPI is zero, both are alike, or the overall CPI is not between them.
+/// If an input is unavailable, a CPI is zero, both are alike, or the overall CPI is not between
+/// them.
 pub fn time_share(cpi: &Value, cpi_user: &Value, cpi_kernel: &Value) -> Value {
     let ipc = |cpi: &Value, name| ratio(&Ok(1.0), cpi, name);
     let kernel = ipc(cpi_kernel, "kernel CPI")?;

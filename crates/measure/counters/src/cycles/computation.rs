@@ -1,8 +1,8 @@
 //! Cycles spent computing, out of the retire profile.
 //!
 //! A µop that retires together with k - 1 others took 1/k of a cycle (Keeton et al. 1998, sections
-//! 3.1 and 5.3). That is the least that the µops could have taken in this grouping; all else are
-//! stalls. The paper stops at three; the width here is that of the profile.
+//! 3.1 and 5.3). That is the least the µops could have taken in this grouping; the rest are stalls.
+//! The paper stops at three; the width here is that of the profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Reciprocals {
 /// share of all µops that retired in cycles that retired k of them; the shares add up to 1.
 ///
 /// # Errors
-/// If there are no widths, a share is none, or the shares are not of one whole.
+/// If there are no widths, a share is outside 0 to 1, or the shares do not add up to 1.
 pub fn computation_ucpi(uop_shares: &[f64], reciprocals: Reciprocals) -> Value {
     const NAME: &str = "µops by retire width";
     if uop_shares.is_empty() {
@@ -53,7 +53,7 @@ pub fn computation_ucpi(uop_shares: &[f64], reciprocals: Reciprocals) -> Value {
 /// Computation cycles per instruction.
 ///
 /// # Errors
-/// If an input is absent or below zero.
+/// If an input is unavailable or below zero.
 pub fn computation_cpi(ucpi: &Value, uops_per_instruction: &Value) -> Value {
     let uops = unavailable::sound("µops per instruction", uops_per_instruction.clone()?)?;
     Ok(unavailable::sound("computation per µop", ucpi.clone()?)? * uops)

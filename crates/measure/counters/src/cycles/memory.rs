@@ -12,8 +12,8 @@ pub const SHARES_TOLERANCE: f64 = 0.005;
 /// in which the bus is unavailable but no counter says so. Of the Pentium Pro's bus only.
 const UNCOUNTED_FACTOR: f64 = 2.0;
 
-/// Which state lines of a cache are in when they are accessed, before the access changes it (Keeton
-/// et al., section 6.4): accesses, or shares of them.
+/// The state of cache lines when they are accessed, before the access changes it (Keeton et al.,
+/// section 6.4): accesses, or shares of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LineStates {
     /// Modified: the only copy, and dirty.
@@ -30,7 +30,7 @@ impl LineStates {
     /// Shares of all accesses.
     ///
     /// # Errors
-    /// If there were none, or a count can't be.
+    /// If there were no accesses, or a count is negative or not finite.
     pub fn shares(self) -> Result<LineStates, Unavailable> {
         for (state, count) in self.named() {
             unavailable::sound(state, count)?;
@@ -50,7 +50,7 @@ impl LineStates {
     /// Shares as they were given, if they make a whole within [`SHARES_TOLERANCE`].
     ///
     /// # Errors
-    /// If they do not, or one is no share.
+    /// If they do not, or one is outside 0 to 1.
     pub fn checked(self) -> Result<LineStates, Unavailable> {
         for (state, share) in self.named() {
             unavailable::share(state, share)?;
@@ -61,7 +61,7 @@ impl LineStates {
         }
     }
 
-    /// Which share of the hits found the line modified.
+    /// The share of hits that found the line modified.
     ///
     /// # Errors
     /// If nothing was hit.
@@ -69,7 +69,7 @@ impl LineStates {
         self.share_of_hits(self.modified)
     }
 
-    /// Which share of the hits found the line exclusive: of stores, what MESI saves over MSI.
+    /// The share of hits that found the line exclusive: of stores, what MESI saves over MSI.
     ///
     /// # Errors
     /// If nothing was hit.
@@ -95,10 +95,10 @@ impl LineStates {
     }
 }
 
-/// Which share of the misses another cache held dirty.
+/// The share of misses whose line another cache held dirty.
 ///
 /// # Errors
-/// If an input is absent, there were no misses, or fewer than dirty ones.
+/// If an input is unavailable, there were no misses, or fewer than dirty ones.
 pub fn dirty_share(dirty_misses: &Value, misses: &Value) -> Value {
     unavailable::share("dirty share of misses", ratio(dirty_misses, misses, "misses")?)
 }
@@ -108,7 +108,7 @@ pub fn dirty_share(dirty_misses: &Value, misses: &Value) -> Value {
 /// law). The occupancy must count every outstanding read, not cycles with any.
 ///
 /// # Errors
-/// If an input is absent, or nothing was read.
+/// If an input is unavailable, or nothing was read.
 pub fn memory_latency_cycles(occupancy_cycles: &Value, reads: &Value) -> Value {
     ratio(occupancy_cycles, reads, "reads")
 }
@@ -117,7 +117,7 @@ pub fn memory_latency_cycles(occupancy_cycles: &Value, reads: &Value) -> Value {
 /// nowhere else, because as much again is unavailable without being counted.
 ///
 /// # Errors
-/// If an input is absent, or the bus would be busy for more than all the time.
+/// If an input is unavailable, or the bus would be busy for more than all the time.
 pub fn bus_utilisation(busy_cycles: &Value, cycles: &Value) -> Value {
     let counted = ratio(busy_cycles, cycles, "bus cycles")?;
     unavailable::share("bus utilisation", counted * UNCOUNTED_FACTOR)

@@ -1,4 +1,4 @@
-//! What the cycles would be if nothing overlapped, and how much does.
+//! The cycles as if nothing overlapped, and how much does.
 //!
 //! Keeton et al. (1998, section 5.3, after Bhandarkar and Ding 1997): treat the core as if it did
 //! one thing at a time, and charge every miss its whole penalty. The measured CPI over that sum
@@ -77,7 +77,7 @@ impl NonOverlapped {
     /// Cycles per instruction, all parts together.
     ///
     /// # Errors
-    /// If a part is absent: a sum without it would understate the machine.
+    /// If a part is unavailable: a sum without it would understate the machine.
     pub fn cpi(&self) -> Value {
         self.components.iter().try_fold(0.0, |sum, part| Ok(sum + part.cpi.clone()?))
     }
@@ -86,7 +86,7 @@ impl NonOverlapped {
     /// missing.
     ///
     /// # Errors
-    /// If a part is absent, or the sum is zero.
+    /// If a part is unavailable, or the sum is zero.
     pub fn overlap(&self, measured_cpi: &Value) -> Value {
         ratio(measured_cpi, &self.cpi(), "non-overlapped CPI")
     }
@@ -94,7 +94,7 @@ impl NonOverlapped {
     /// The sum that a measured CPI and its share of it imply: of a figure that prints only these.
     ///
     /// # Errors
-    /// If an input is absent, or the share is zero.
+    /// If an input is unavailable, or the share is zero.
     pub fn implied_cpi(measured_cpi: &Value, overlap: &Value) -> Value {
         ratio(measured_cpi, overlap, "measured over non-overlapped")
     }

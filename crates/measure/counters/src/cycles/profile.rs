@@ -20,7 +20,7 @@ impl Profile {
     /// A profile out of cycles by width, the idle ones first.
     ///
     /// # Errors
-    /// If there is no width above 0, or a count can't be.
+    /// If there is no width above 0, or a count is negative or not finite.
     pub fn new(name: &str, cycles: &[f64]) -> Result<Profile, Unavailable> {
         if cycles.len() < 2 {
             return Err(Unavailable::NoWidths { name: name.to_owned() });
@@ -86,7 +86,7 @@ impl Profile {
     }
 }
 
-/// Decoded over retired: what speculation fetched in vain is above 1.
+/// Decoded over retired: the excess over 1 was fetched in vain by speculation.
 ///
 /// # Errors
 /// If one of them has no cycles, or nothing retired.

@@ -31,7 +31,7 @@ pub enum Rule {
 
 /// A figure out of several observations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reduced {
+pub struct Reduction {
     /// Mean of the observations that were kept.
     pub mean: f64,
     /// Their deviation, n - 1 in the denominator; none of a single one.
@@ -47,7 +47,7 @@ pub struct Reduced {
 /// Why observations have no mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unreduced {
+pub enum ReductionError {
     /// Too few of them.
     #[error("{n} observations, and the rule needs {needs}: measure for longer")]
     TooFew {
@@ -65,14 +65,14 @@ pub enum Unreduced {
 ///
 /// # Errors
 /// If there are too few observations for the rule, or one is not finite.
-pub fn reduce(observations: &[f64], rule: Rule) -> Result<Reduced, Unreduced> {
+pub fn reduce(observations: &[f64], rule: Rule) -> Result<Reduction, ReductionError> {
     if observations.iter().any(|value| !value.is_finite()) {
-        return Err(Unreduced::NotFinite);
+        return Err(ReductionError::NotFinite);
     }
     let needs = if rule == Rule::Trimmed { TRIMMED_MIN } else { 1 };
     let n = observations.len();
     if n < needs {
-        return Err(Unreduced::TooFew { n, needs });
+        return Err(ReductionError::TooFew { n, needs });
     }
     let mut sorted = observations.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -87,11 +87,11 @@ pub fn reduce(observations: &[f64], rule: Rule) -> Result<Reduced, Unreduced> {
     Ok(of_kept(&kept, dropped))
 }
 
-fn of_kept(kept: &[f64], dropped: Vec<f64>) -> Reduced {
+fn of_kept(kept: &[f64], dropped: Vec<f64>) -> Reduction {
     let mean = kept.iter().sum::<f64>() / kept.len() as f64;
     let sd = sd(kept, mean);
     let noisy = sd.map(|sd| sd > NOISY_SHARE * mean.abs());
-    Reduced { mean, sd, n: kept.len(), dropped, noisy }
+    Reduction { mean, sd, n: kept.len(), dropped, noisy }
 }
 
 /// In two passes: the sum of squares less the square of the sum loses all digits of observations
@@ -127,7 +127,7 @@ mod tests {
     fn by_hand() {
         let reduced = reduce(&[4.0, 100.0, 2.0, 6.0, -50.0], Rule::Trimmed).unwrap();
         let dropped = vec![-50.0, 100.0];
-        let by_hand = Reduced { mean: 4.0, sd: Some(2.0), n: 3, dropped, noisy: Some(true) };
+        let by_hand = Reduction { mean: 4.0, sd: Some(2.0), n: 3, dropped, noisy: Some(true) };
         assert_eq!(reduced, by_hand);
         let quiet = reduce(&[99.0, 100.0, 101.0, 0.0, 500.0], Rule::Trimmed).unwrap();
         assert_eq!((quiet.mean, quiet.sd, quiet.noisy), (100.0, Some(1.0), Some(false)));
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn few_observations_say_so() {
         let error = reduce(&[1.0, 2.0], Rule::Trimmed).unwrap_err();
-        assert_eq!(error, Unreduced::TooFew { n: 2, needs: 3 });
+        assert_eq!(error, ReductionError::TooFew { n: 2, needs: 3 });
         let three = reduce(&[1.0, 2.0, 9.0], Rule::Trimmed).unwrap();
         assert_eq!((three.mean, three.sd, three.noisy), (2.0, None, None));
         assert!(reduce(&[], Rule::Plain).is_err());
         assert!(reduce(&[], Rule::Tukey).is_err());
-        assert_eq!(reduce(&[1.0, f64::NAN, 2.0], Rule::Plain), Err(Unreduced::NotFinite));
+        assert_eq!(reduce(&[1.0, f64::NAN, 2.0], Rule::Plain), Err(ReductionError::NotFinite));
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Stalls {
     /// All components together.
     ///
     /// # Errors
-    /// If one is absent.
+    /// If one is unavailable.
     pub fn cpi(&self) -> Value {
         self.components.iter().try_fold(0.0, |sum, (_, part)| Ok(sum + part.clone()?))
     }
@@ -124,7 +124,7 @@ fn charge(cpu: &LogicalCpu, penalty: &Penalty, instructions: &Value) -> Value {
         Some((_, misses)) => misses.clone()?,
         None => {
             let name = format!("{:?} misses", penalty.cause);
-            return Err(unavailable::missing(&name, "they were not asked for"));
+            return Err(unavailable::missing(&name, "they were not requested"));
         }
     };
     let cycles = unavailable::sound("penalty", penalty.cycles)?;

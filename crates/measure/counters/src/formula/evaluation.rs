@@ -1,4 +1,4 @@
-//! The value of a tree, or why it has none.
+//! The value of a tree, or why it is unavailable.
 
 use super::{Node, Operation};
 use crate::cycles::{Unavailable, Value, missing};

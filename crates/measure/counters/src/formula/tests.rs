@@ -87,7 +87,7 @@ fn what_is_absent_says_why() {
     let none = |_: &str| None;
     let absent = formula("A / B").eval(&none).unwrap_err();
     assert_eq!(absent.to_string(), "A is missing: it was not counted");
-    // Also where the other operand would win anyway: nobody knows that.
+    // Also where the other operand would win: its value is unknown.
     assert!(formula("max(0, A)").eval(&none).is_err());
     let zero = |name: &str| Some(if name == "Z" { 0.0 } else { 3.0 });
     let absent = formula("A / (Z + Z)").eval(&zero).unwrap_err();

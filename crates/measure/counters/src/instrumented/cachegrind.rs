@@ -11,17 +11,17 @@
 //! ```
 //!
 //! Functions come once per file that code was inlined from; here they are one again, by name.
-//! Functions of the same name in several files are one as well: the format can't tell them apart
-//! from inlined code.
+//! Functions of the same name in several files are one as well: the format does not distinguish
+//! them from inlined code.
 
 use super::sheet::{Fault, Sheet, number};
-use super::{Counted, Error, Tool};
+use super::{ProgramCounts, Error, Tool};
 
 /// Reads a whole file.
 ///
 /// # Errors
-/// If a line is none of the format, or sums are missing or wrong.
-pub(super) fn parse(text: &str) -> Result<Counted, Error> {
+/// If a line is not of the format, or sums are missing or wrong.
+pub(super) fn parse(text: &str) -> Result<ProgramCounts, Error> {
     let mut reader = Reader { sheet: Sheet::new(Tool::Cachegrind), file: "", function: None };
     let fault = |line, why| Error::Format { tool: Tool::Cachegrind, line, why };
     let mut lines = 0;

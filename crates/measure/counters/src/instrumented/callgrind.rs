@@ -18,13 +18,13 @@
 use std::collections::HashMap;
 
 use super::sheet::{Fault, Sheet, number};
-use super::{Counted, Error, Tool};
+use super::{ProgramCounts, Error, Tool};
 
 /// Reads a whole file.
 ///
 /// # Errors
-/// If a line is none of the format, or sums are missing or wrong.
-pub(super) fn parse(text: &str) -> Result<Counted, Error> {
+/// If a line is not of the format, or sums are missing or wrong.
+pub(super) fn parse(text: &str) -> Result<ProgramCounts, Error> {
     let mut reader = Reader::new();
     let fault = |line, why| Error::Format { tool: Tool::Callgrind, line, why };
     let mut lines = 0;
@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What the next line of counts is.
+/// What the next line of counts belongs to.
 #[derive(Clone, Copy)]
 enum Next {
     /// The function's own.

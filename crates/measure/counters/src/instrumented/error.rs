@@ -1,11 +1,11 @@
-//! Why nothing was counted below valgrind.
+//! Why a run below valgrind has no counts.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Tool;
 
-/// Why nothing was counted.
+/// Why a run has no counts.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Valgrind has no model of such a cache.
@@ -33,7 +33,7 @@ pub enum Error {
     /// It is not installed.
     #[error("no valgrind on the PATH: install it with `apt-get install valgrind`")]
     NoValgrind,
-    /// It is too old, or no valgrind.
+    /// It is too old, or another program.
     #[error(
         "{} says `{says}` of its version: valgrind {min_major}.{min_minor} or newer is needed",
         path.display()
@@ -58,12 +58,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The program did not end well.
+    /// The program failed.
     #[error("{} below {tool} {how}: {said}", program.display())]
     Ended {
         /// The program.
         program: PathBuf,
-        /// What counted.
+        /// The tool that counted.
         tool: Tool,
         /// How it ended, and the remedy where there is one.
         how: String,
@@ -74,7 +74,7 @@ pub enum Error {
     #[error("stopped before the program ended")]
     Stopped,
     /// What it wrote can't be read.
-    #[error("{tool} wrote what can't be read, in line {line}: {why}")]
+    #[error("{tool} wrote an unreadable line {line}: {why}")]
     Format {
         /// What wrote it.
         tool: Tool,
@@ -83,10 +83,10 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// Other caches were modelled than those asked for.
-    #[error("{tool} modelled other caches than those it was given: {caches}")]
+    /// Other caches were modelled than those requested.
+    #[error("{tool} modelled other caches than those requested: {caches}")]
     OtherCaches {
-        /// What counted.
+        /// The tool that counted.
         tool: Tool,
         /// What it said of its caches.
         caches: String,
@@ -94,7 +94,7 @@ pub enum Error {
     /// Two counts that don't belong together.
     #[error("these counts can't be taken from those: {0}")]
     Unlike(String),
-    /// Only functions were to be counted, and none was.
+    /// None of the requested functions ran.
     #[error("nothing was counted inside of {functions}: {why}")]
     Inside {
         /// Their names.

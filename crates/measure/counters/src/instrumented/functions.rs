@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, FunctionCounts, Quantity, Tool};
+use super::{ProgramCounts, FunctionCounts, Quantity, Tool};
 
 /// A function is kept when it has this share of the instructions, or of misses that matter.
 const SHARE_MIN: f64 = 0.005;
 /// Misses matter from this many an instruction on: a share of next to none says nothing.
 const MISSES_MIN: f64 = 0.001;
-/// No more than these, whatever their shares.
+/// Functions kept at most.
 const FUNCTIONS_MAX: usize = 60;
 
 /// The functions of a program, those with the most instructions first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Functions {
-    /// What counted.
+    /// The tool that counted.
     pub tool: Tool,
     /// Of the whole program.
     pub totals: Counts,
@@ -26,7 +26,7 @@ pub struct Functions {
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
-    /// Its name; what has no symbol is one function together: `???`, or an address.
+    /// Its name; code without symbols is one function: `???`, or an address.
     pub name: String,
     /// The program or library that it is in, without folders, where the tool knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,8 +39,8 @@ pub struct Function {
     pub instructions_with_callees: Option<i64>,
 }
 
-/// What is kept of a function. Below zero where the start of the program, which was taken away,
-/// did more of it.
+/// Counts kept of a function. Below zero where the start of the program, which was taken away, did
+/// more of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Instructions executed.
@@ -58,7 +58,7 @@ impl Counts {
         [self.instructions, self.l1i_misses, self.l1d_misses, self.last_level_misses]
     }
 
-    /// Whether it has so much of anything that matters.
+    /// Whether it has this share of any count that matters.
     fn has(self, share: f64, totals: Self) -> bool {
         let matters = |whole: i64| whole as f64 >= MISSES_MIN * totals.instructions as f64;
         let mut pairs = self.all().into_iter().zip(totals.all());
@@ -66,7 +66,7 @@ impl Counts {
     }
 }
 
-impl Counted {
+impl ProgramCounts {
     /// The functions that did the most; `None` when caches were not modelled.
     #[must_use]
     pub fn largest_functions(&self) -> Option<Functions> {
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    fn counted(functions: Vec<FunctionCounts>) -> Counted {
+    fn counted(functions: Vec<FunctionCounts>) -> ProgramCounts {
         let events = ["Ir", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw"];
         let total = |at: usize| functions.iter().map(|one| one.counts[at]).sum();
-        Counted {
+        ProgramCounts {
             tool: Tool::Callgrind,
             geometry: None,
             command: String::new(),

@@ -169,7 +169,7 @@ impl From<CacheShape> for String {
 }
 
 impl Geometry {
-    /// The words that give it to cachegrind or callgrind.
+    /// The arguments for cachegrind or callgrind.
     #[must_use]
     pub fn words(&self) -> [String; 3] {
         [("I1", self.l1i), ("D1", self.l1d), ("LL", self.last)].map(|(name, shape)| {

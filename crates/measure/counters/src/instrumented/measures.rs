@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workahead_machine::EvidenceTier;
 
-use super::{Counted, Error};
+use super::{ProgramCounts, Error};
 
-/// What every figure of this module is to be labelled with.
+/// The label of every figure of this module.
 pub const LABEL: &str = "counted by a model of caches, not by this machine; no cycles, no L2, no \
                          TLB, no prefetch, no kernel, one thread at a time";
-/// How much these figures can prove.
+/// The evidence tier of these figures.
 pub const TIER: EvidenceTier = EvidenceTier::D;
 
-/// Something that is counted: a sum of the tools' events.
+/// A counted quantity: a sum of the tools' events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -153,14 +153,14 @@ pub struct FunctionShare {
     pub share: f64,
 }
 
-impl Counted {
+impl ProgramCounts {
     /// How often in the whole program; `None` when it was not counted.
     #[must_use]
     pub fn total(&self, quantity: Quantity) -> Option<i64> {
         Some(self.places(quantity)?.iter().map(|&at| self.totals[at]).sum())
     }
 
-    /// The metrics by name. One is absent when it was not counted, has nothing to be a share of,
+    /// The metrics by name. One is missing when it was not counted, has no base to be a share of,
     /// or came out below zero after [`minus`](Self::minus).
     #[must_use]
     pub fn measures(&self) -> BTreeMap<String, f64> {
@@ -183,7 +183,7 @@ impl Counted {
     }
 
     /// The functions with the most of something, most first; fewer than `n` when fewer have any,
-    /// none when [`minus`](Self::minus) left nothing to have shares of.
+    /// none when [`minus`](Self::minus) left no base for shares.
     ///
     /// # Errors
     /// If it was not counted.

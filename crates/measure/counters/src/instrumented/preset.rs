@@ -1,4 +1,4 @@
-//! Caches by name: this machine's, and those of the papers. Each parameter says where it is from.
+//! Caches by name: this machine's, and those of the papers. Each parameter has its source.
 
 use workahead_machine::caches::{Cache, CacheKind};
 
@@ -11,8 +11,8 @@ pub struct Preset {
     pub name: String,
     /// The caches.
     pub geometry: Geometry,
-    /// Where its numbers are from: the source of all, then those which a paper leaves out, and
-    /// those which the model can't have as they are.
+    /// The source of its numbers: of all, then of those a paper leaves out, and of those the model
+    /// changes.
     pub origins: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The program that is counted: what to start, as which user, with what input.
+//! The program to count: arguments, user, environment and input.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use std::process::Command;
 pub struct Program {
     /// The program: a path, or a name to be found on the `PATH`.
     pub program: PathBuf,
-    /// Its words.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// Its environment.
     pub environment: Environment,
@@ -35,7 +35,7 @@ pub struct Program {
     pub input: Vec<u8>,
     /// The folder it starts in; this process's own when `None`.
     pub folder: Option<PathBuf>,
-    /// The user it runs as; ourselves when `None`. Only root may name another.
+    /// The user it runs as; the caller's when `None`. Only root may name another.
     pub user: Option<User>,
 }
 
@@ -48,7 +48,7 @@ pub enum Environment {
     Only(Vec<(OsString, OsString)>),
 }
 
-/// Somebody of this machine, by number.
+/// A user of this machine, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     /// The user.
@@ -58,7 +58,7 @@ pub struct User {
 }
 
 impl Program {
-    /// A program with words, our environment and no input.
+    /// A program with arguments, our environment and no input.
     #[must_use]
     pub fn new<A: Into<OsString>>(
         program: impl Into<PathBuf>,

@@ -15,13 +15,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tempfile::TempDir;
 
 use super::valgrind::{COUNTS, REMARKS};
-use super::{Counted, Error, Instrumented, Processes, Program, Span, Tool, Valgrind};
+use super::{ProgramCounts, Error, Instrumented, Processes, Program, Span, Tool, Valgrind};
 
-/// What a run gave.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The counts.
-    pub counted: Counted,
+    pub counted: ProgramCounts,
     /// What the program wrote to its standard output: its first MiB, enough to check an answer.
     pub output: Vec<u8>,
     /// The last lines that it wrote to its error output; empty when it wrote none.
@@ -30,9 +30,9 @@ pub struct Outcome {
 
 /// How often a running program is looked at: little beside a second of start-up.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// A program that gets SIGTERM may put its files in order; below valgrind that takes its time.
+/// A program may finish its files after SIGTERM; below valgrind that takes longer.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// What is kept of an output.
+/// Bytes kept of an output.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Files of large servers have a few MiB.
 const COUNTS_BYTES_MAX: u64 = 256 << 20;
@@ -88,7 +88,7 @@ impl Instrumented {
         Ok(Outcome { counted, output: files.output()?, errors: files.tail("errors") })
     }
 
-    fn read(&self, files: &Files, pid: u32) -> Result<Counted, Error> {
+    fn read(&self, files: &Files, pid: u32) -> Result<ProgramCounts, Error> {
         let mut counted = self.checked(files.counts(&files.of_process(COUNTS, pid), self.tool)?)?;
         if self.processes == Processes::All {
             for path in files.of_others(pid)? {
@@ -105,7 +105,7 @@ impl Instrumented {
         }
     }
 
-    fn checked(&self, counted: Counted) -> Result<Counted, Error> {
+    fn checked(&self, counted: ProgramCounts) -> Result<ProgramCounts, Error> {
         if counted.geometry == Some(self.geometry) {
             return Ok(counted);
         }
@@ -133,7 +133,7 @@ fn wait(mut child: Child, stop: &AtomicBool, path: &Path) -> Result<ExitStatus, 
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    // What it left behind belongs to nobody.
+    // Its orphans have no other parent that ends them.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().map_err(|source| Error::system("wait for", path, source))?;
     if asked.is_some() { Err(Error::Stopped) } else { Ok(status) }
@@ -145,7 +145,7 @@ fn has_ended(pid: Pid) -> bool {
     !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
 }
 
-/// Words for an end, with the remedy where there is one.
+/// Describes an end, with the remedy where there is one.
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         // Signal 4, SIGILL.
@@ -206,11 +206,11 @@ impl Files {
         Ok(numbers.into_iter().map(|pid| self.of_process(COUNTS, pid)).collect())
     }
 
-    fn counts(&self, path: &Path, tool: Tool) -> Result<Counted, Error> {
+    fn counts(&self, path: &Path, tool: Tool) -> Result<ProgramCounts, Error> {
         let bytes = head(path, COUNTS_BYTES_MAX);
         let bytes = bytes.map_err(|source| Error::system("read", path, source))?;
         // Names of functions and files are in any encoding.
-        Counted::parse(tool, &String::from_utf8_lossy(&bytes))
+        ProgramCounts::parse(tool, &String::from_utf8_lossy(&bytes))
     }
 
     fn output(&self) -> Result<Vec<u8>, Error> {
@@ -218,11 +218,11 @@ impl Files {
         head(&path, OUTPUT_BYTES_MAX).map_err(|source| Error::system("read", &path, source))
     }
 
-    /// What the program said last, or else valgrind.
+    /// The last lines of the program, or else of valgrind.
     fn last_words(&self, pid: u32) -> String {
         let said = self.tail("errors");
         let said = if said.is_empty() { self.tail(&format!("{REMARKS}{pid}")) } else { said };
-        if said.is_empty() { "it said nothing".to_owned() } else { said }
+        if said.is_empty() { "it printed nothing".to_owned() } else { said }
     }
 
     fn tail(&self, name: &str) -> String {

@@ -1,8 +1,8 @@
-//! What both formats have in common: rows of counts that add up to functions.
+//! The common part of both formats: rows of counts that add up to functions.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::counted::{Counted, FunctionCounts, sort};
+use super::program_counts::{ProgramCounts, FunctionCounts, sort};
 use super::{CacheShape, Geometry, Tool};
 
 /// Where a program is that the tools could not read: they write `???`.
@@ -89,7 +89,7 @@ impl Sheet {
                 return Err(format!("more than {} counts", self.events.len()));
             }
             let count = if word == "." { Some(0) } else { number(word) };
-            counts.push(count.ok_or_else(|| format!("`{word}` is no count"))?);
+            counts.push(count.ok_or_else(|| format!("`{word}` is not a count"))?);
         }
         counts.resize(self.events.len(), 0);
         Ok(counts)
@@ -135,8 +135,8 @@ impl Sheet {
         add(self.totals.get_or_insert_default(), counts)
     }
 
-    /// All of it, if it is all there.
-    pub(super) fn finish(self) -> Result<Counted, Fault> {
+    /// The whole file, if it is complete.
+    pub(super) fn finish(self) -> Result<ProgramCounts, Fault> {
         let width = self.events.len();
         let Some(totals) = self.totals else {
             return Err("it ends before its sums: the run was cut short".to_owned());
@@ -163,7 +163,7 @@ impl Sheet {
         sort(&mut functions);
         let [l1i, l1d, last] = self.caches;
         let geometry = l1i.zip(l1d).zip(last).map(|((l1i, l1d), last)| Geometry { l1i, l1d, last });
-        Ok(Counted {
+        Ok(ProgramCounts {
             tool: self.tool,
             geometry,
             command: self.command,
@@ -175,7 +175,7 @@ impl Sheet {
     }
 }
 
-/// Checked, as a file may say anything.
+/// Checked: a file may be damaged.
 fn add(to: &mut Vec<i64>, from: &[i64]) -> Result<(), Fault> {
     to.resize(to.len().max(from.len()), 0);
     for (to, &from) in to.iter_mut().zip(from) {

@@ -1,4 +1,4 @@
-//! Finds valgrind, and says what it is to do.
+//! Finds valgrind, and builds its command line.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -22,7 +22,7 @@ const OLDEST: (u32, u32) = (3, 15);
 
 /// Files of a run: one per process, by its number.
 pub(super) const COUNTS: &str = "counts.";
-/// What valgrind itself has to say, kept out of the program's own output.
+/// Messages of valgrind itself, kept out of the program's own output.
 pub(super) const REMARKS: &str = "remarks.";
 
 impl Valgrind {
@@ -78,7 +78,7 @@ impl Instrumented {
             .arg(format!("--tool={tool}"))
             // Nothing of the user's own: `~/.valgrindrc` would change what is counted.
             .arg("--command-line-only=yes")
-            // Its door for debuggers leaves files in /tmp when it is killed.
+            // Its debugger port leaves files in /tmp when it is killed.
             .arg("--vgdb=no")
             .args(["--cache-sim=yes", "--branch-sim=yes"])
             .args(self.geometry.words())

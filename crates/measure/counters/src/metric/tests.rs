@@ -18,13 +18,13 @@ fn every_metric_can_be_found_by_its_name_and_by_its_groups() {
 }
 
 #[test]
-fn the_groups_are_those_that_studies_ask_for() {
+fn the_groups_are_those_that_studies_name() {
     let known: BTreeSet<&str> = groups().into_iter().collect();
-    let asked = [
+    let groups_of_studies = [
         "cpi", "mix", "l1", "l2", "l3", "tlb", "branch", "clears", "sharing", "memory", "stalls",
         "topdown", "retire", "smt", "frontend", "system",
     ];
-    assert_eq!(known, asked.into_iter().collect());
+    assert_eq!(known, groups_of_studies.into_iter().collect());
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn branches(slots: Vec<Slot>) -> Stream {
 /// Why a metric has no value anywhere.
 fn why(stream: &Stream, metric: &str) -> String {
     let metrics = Metrics::of(stream);
-    let of: Vec<&Valued> =
+    let of: Vec<&MetricValue> =
         metrics.values.iter().filter(|valued| valued.metric.name == metric).collect();
     assert!(!of.is_empty(), "{metric} has neither a value nor a reason");
     for valued in &of {
@@ -58,7 +58,7 @@ fn values_are_those_of_the_formulas() {
             assert!((valued.value.unwrap() - expected).abs() < 1e-9, "{name}");
             assert_eq!((valued.slots, valued.noisy, &valued.why), (3, false, &None));
         }
-        // Nobody counted the kernel: there is no both.
+        // The kernel was not counted: there is no sum of both.
         let both = metrics.get(name, Privilege::Both, None).unwrap();
         assert!(both.value.is_none() && both.why.is_some(), "{both:?}");
     }
@@ -89,7 +89,7 @@ fn without_a_table_there_is_a_reason() {
     assert_eq!(why(&without, "branch_share"), "no table of events knows this processor");
     without.header.table = Some("pdp/11".to_owned());
     assert!(why(&without, "branch_share").contains("no table of events called `pdp/11`"));
-    // Who counted knows best.
+    // The recorded reason goes first.
     without.header.lacks = Some("the virtual machine has no counters".to_owned());
     assert_eq!(why(&without, "branch_share"), "the virtual machine has no counters");
 }
@@ -121,7 +121,7 @@ fn an_event_whose_turn_did_not_come_says_so() {
     ];
     let mut short = stream(&["branch"], groups, vec![slot(0, &[1000, 2000, 200])]);
     assert!(why(&short, "branch_mpki").contains("did not come"), "{}", why(&short, "branch_mpki"));
-    // A slot of somebody else that was thrown away does not change that.
+    // A discarded slot of another group does not change that.
     let spoilt = Slot { spoilt: Some(Spoilt::Wrapped), ..slot(0, &[1, 1, 1]) };
     short.slots.push(spoilt);
     assert!(why(&short, "branch_mpki").contains("did not come"), "{}", why(&short, "branch_mpki"));

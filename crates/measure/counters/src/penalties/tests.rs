@@ -4,7 +4,7 @@ use workahead_machine::limits::{CacheSizes, LatencyPoint, Limits, LinesPoint, Si
 
 use super::*;
 use crate::metric;
-use crate::metrics::Valued;
+use crate::metrics::MetricValue;
 
 /// 1 ns in L1, 5 in L2, 20 in the last level, 100 in memory; small pages add 30 there.
 fn limits() -> Limits {
@@ -41,7 +41,7 @@ fn limits() -> Limits {
 }
 
 fn metrics(values: &[(&str, f64)]) -> Metrics {
-    let valued = |(name, value): &(&str, f64)| Valued {
+    let valued = |(name, value): &(&str, f64)| MetricValue {
         metric: metric::named(name).unwrap(),
         privilege: Privilege::User,
         cpu: None,

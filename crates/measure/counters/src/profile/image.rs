@@ -13,7 +13,7 @@ use framehop::ExplicitModuleSectionInfo;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags};
 
-/// What a file says about its code.
+/// Code, unwind tables and symbols of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Image {
     /// Segments of code: bytes of the file, and the address of the first.

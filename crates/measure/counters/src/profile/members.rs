@@ -15,7 +15,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Those there are now.
+    /// The members now.
     pub(super) fn now(target: &Target) -> Self {
         match target {
             Target::Process(pid) => Self { pids: HashSet::from([*pid]), with_children: false },
@@ -45,7 +45,7 @@ impl Members {
         self.pids.iter().copied()
     }
 
-    /// A process was made. A number that a stranger now bears is no member's any more.
+    /// A process was made. A number reused by another process is no longer a member.
     pub(super) fn forked(&mut self, pid: u32, parent: u32) {
         if pid == parent {
             return;

@@ -10,14 +10,14 @@ use super::image::Image;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ModuleId(u32);
 
-/// A file, or what stands in its place.
+/// A file, or a placeholder for it.
 #[derive(Debug)]
 pub(super) struct Module {
     /// Its name without folders: `postgres`.
     pub(super) name: String,
     /// Where it lies, if the file there is the one that was mapped.
     pub(super) path: Option<PathBuf>,
-    /// What it says about its code.
+    /// Its code, unwind tables and symbols.
     pub(super) image: Option<Image>,
 }
 
@@ -60,7 +60,7 @@ impl Module {
             return Self { name: name.into(), path: None, image: None };
         }
         let name = file.file_name().map_or(path.into(), |name| name.to_string_lossy());
-        // The kernel's own words for a file that is there no more.
+        // The kernel's mark of a deleted file.
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let same = |meta: &std::fs::Metadata| inode.is_none_or(|inode| meta.ino() == inode);
         let current = file.metadata().is_ok_and(|meta| meta.is_file() && same(&meta));

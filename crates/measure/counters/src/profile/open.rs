@@ -1,9 +1,9 @@
 //! Rings of samples: one per CPU where the system allows it, else one per thread.
 //!
-//! A ring per CPU sees every process from its first instruction; those of strangers are left out
-//! afterwards. That needs `perf_event_paranoid` at 0 or CAP_PERFMON. A ring per thread is allowed
-//! for one's own processes; the kernel maps no ring for an event that children inherit on any CPU,
-//! so threads made later are looked for, and their first tenth of a second may be missed.
+//! A ring per CPU sees every process from its first instruction; those of other processes are left
+//! out afterwards. That needs `perf_event_paranoid` at 0 or CAP_PERFMON. A ring per thread is
+//! allowed for one's own processes; the kernel maps no ring for an event that children inherit on
+//! any CPU, so threads made later are looked for, and their first tenth of a second may be missed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use workahead_machine::CpuSet;
 
 use super::members::Members;
-use super::record::{self, Timed};
+use super::record::{self, TimedRecord};
 use super::{Clock, Options};
 use crate::source::CountError;
 use request::{Request, refusal};
@@ -44,14 +44,14 @@ enum Open {
     },
 }
 
-/// What a ring is of.
+/// Scope of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Cpus,
     Threads,
 }
 
-/// Scopes, and whether the kernel is sampled too: what tells most comes first.
+/// Scopes, and whether the kernel is sampled too: the most informative first.
 pub(super) const IN_TURN: [(Scope, bool); 3] =
     [(Scope::Cpus, true), (Scope::Threads, true), (Scope::Threads, false)];
 
@@ -69,7 +69,7 @@ impl Rings {
                 }
             }
         }
-        // The last attempt asked for the least.
+        // The last attempt requested the least.
         Err(why)
     }
 
@@ -121,11 +121,11 @@ impl Rings {
         enable.try_for_each(|done| done.map_err(|error| refusal(&error, &self.clock)))
     }
 
-    /// Takes a ring for every thread of the members that has none. Gives the processes that had
+    /// Opens a ring for every thread of the members that has none. Returns the processes that had
     /// none before.
     ///
     /// # Errors
-    /// If there is still none at all.
+    /// If there is still no ring at all.
     pub(super) fn follow(&mut self, members: &Members, own: u32) -> Result<Vec<u32>, CountError> {
         let Open::Threads { rings, pids, refused, .. } = &mut self.open else {
             return Ok(Vec::new());
@@ -156,7 +156,7 @@ impl Rings {
     }
 
     /// Reads all that is in the rings.
-    pub(super) fn read(&mut self, into: &mut Vec<Timed>) {
+    pub(super) fn read(&mut self, into: &mut Vec<TimedRecord>) {
         match &mut self.open {
             Open::Cpus(rings) => rings.iter_mut().for_each(|ring| drain(ring, into)),
             Open::Threads { rings, ended, .. } => {
@@ -219,7 +219,7 @@ fn threads(pid: u32) -> Vec<u32> {
     names.filter_map(|name| name.to_str()?.parse().ok()).collect()
 }
 
-fn drain(ring: &mut Sampler, into: &mut Vec<Timed>) {
+fn drain(ring: &mut Sampler, into: &mut Vec<TimedRecord>) {
     let config = ring.config().clone();
     while let Some(record) = ring.next_record() {
         into.extend(record::read(&record, &config));

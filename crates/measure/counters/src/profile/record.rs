@@ -1,4 +1,4 @@
-//! What the kernel writes into a ring, as owned values with their time.
+//! Records of a kernel ring as owned values with their time.
 
 use perf_event::SampleFlag;
 use perf_event::data::endian::Native;
@@ -8,23 +8,23 @@ use perf_event::data::{Comm, Exit, Fork, Lost, LostSamples, Mmap2, RecordMetadat
 use super::unwind::{self, Registers};
 
 /// A record and when it was written, by the kernel's own clock: rings are of CPUs or of threads,
-/// and what belongs together lies in several.
+/// and related records lie in several.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedRecord {
     pub(super) time_ns: u64,
-    pub(super) seen: Seen,
+    pub(super) record: Record,
 }
 
-/// What happened.
+/// The contents of a record.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum Record {
     /// A sample was taken.
-    Sample(Box<Sampled>),
+    Sample(Box<Sample>),
     /// A process mapped code.
     Mapped { pid: u32, start: u64, bytes: u64, offset: u64, path: String, inode: Option<u64> },
     /// A task was made: a thread where both processes are the same.
     Forked { pid: u32, parent: u32 },
-    /// A process began another program.
+    /// A process executed another program.
     Executed { pid: u32 },
     /// A task ended.
     Exited { tid: u32 },
@@ -34,7 +34,7 @@ pub(super) enum Seen {
 
 /// A sample.
 #[derive(Debug)]
-pub(super) struct Sampled {
+pub(super) struct Sample {
     pub(super) pid: u32,
     pub(super) tid: u32,
     /// How many events of the clock it stands for.
@@ -59,9 +59,9 @@ const ABI_64: u64 = 2;
 /// Call chains hold marks between addresses: the last page of addresses, negated.
 const FIRST_MARK: u64 = u64::MAX - 4094;
 
-/// Understands a record; `None` for those of no interest.
-pub(super) fn read(record: &perf_event::Record<'_>, config: &ParseConfig<Native>) -> Option<Timed> {
-    let lost = || Some(Timed { time_ns: 0, seen: Seen::Lost(1) });
+/// Parses a record; `None` for kinds that are not used.
+pub(super) fn read(record: &perf_event::Record<'_>, config: &ParseConfig<Native>) -> Option<TimedRecord> {
+    let lost = || Some(TimedRecord { time_ns: 0, record: Record::Lost(1) });
     if record.ty() == SAMPLE {
         let with_chain = config.sample_type().contains(SampleFlag::CALLCHAIN);
         return sampled(&record.to_contiguous(), record.misc(), with_chain).or_else(lost);
@@ -82,7 +82,7 @@ pub(super) fn read(record: &perf_event::Record<'_>, config: &ParseConfig<Native>
 
 /// A sample with the requested fields, in the order of perf_event_open(2). Read here and
 /// not by the library, which expects registers also of threads of the kernel, and these have none.
-fn sampled(bytes: &[u8], misc: u16, with_chain: bool) -> Option<Timed> {
+fn sampled(bytes: &[u8], misc: u16, with_chain: bool) -> Option<TimedRecord> {
     let (words, _) = bytes.as_chunks::<8>();
     let mut words = words.iter().map(|word| u64::from_ne_bytes(*word));
     let address = words.next()?;
@@ -119,19 +119,19 @@ fn sampled(bytes: &[u8], misc: u16, with_chain: bool) -> Option<Timed> {
     let pid = u32::from_ne_bytes(pid);
     let tid = u32::from_ne_bytes(tid);
     let user = registers.map(|registers| (registers, stack));
-    let sample = Sampled { pid, tid, events, address, in_kernel, kernel, user };
-    Some(Timed { time_ns, seen: Seen::Sample(Box::new(sample)) })
+    let sample = Sample { pid, tid, events, address, in_kernel, kernel, user };
+    Some(TimedRecord { time_ns, record: Record::Sample(Box::new(sample)) })
 }
 
-/// Takes from other records what matters here.
+/// A visitor that takes the needed fields of other records.
 struct Reading;
 
-fn timed(about: &RecordMetadata, seen: Seen) -> Option<Timed> {
-    Some(Timed { time_ns: about.sample_id().time().unwrap_or_default(), seen })
+fn timed(about: &RecordMetadata, record: Record) -> Option<TimedRecord> {
+    Some(TimedRecord { time_ns: about.sample_id().time().unwrap_or_default(), record })
 }
 
 impl<'a> Visitor<'a> for Reading {
-    type Output = Option<Timed>;
+    type Output = Option<TimedRecord>;
 
     fn visit_unimplemented(self, _: RecordMetadata) -> Self::Output {
         None
@@ -141,28 +141,28 @@ impl<'a> Visitor<'a> for Reading {
         let path = String::from_utf8_lossy(&map.filename).into_owned();
         let inode = map.ino().filter(|&inode| inode > 0);
         let Mmap2 { pid, addr: start, len: bytes, pgoff: offset, .. } = map;
-        timed(&about, Seen::Mapped { pid, start, bytes, offset, path, inode })
+        timed(&about, Record::Mapped { pid, start, bytes, offset, path, inode })
     }
 
     fn visit_fork(self, fork: Fork, about: RecordMetadata) -> Self::Output {
-        timed(&about, Seen::Forked { pid: fork.pid, parent: fork.ppid })
+        timed(&about, Record::Forked { pid: fork.pid, parent: fork.ppid })
     }
 
     fn visit_exit(self, exit: Exit, about: RecordMetadata) -> Self::Output {
-        timed(&about, Seen::Exited { tid: exit.tid })
+        timed(&about, Record::Exited { tid: exit.tid })
     }
 
     fn visit_comm(self, comm: Comm<'a>, about: RecordMetadata) -> Self::Output {
         let executed = about.misc() & COMM_EXEC != 0;
-        executed.then(|| timed(&about, Seen::Executed { pid: comm.pid })).flatten()
+        executed.then(|| timed(&about, Record::Executed { pid: comm.pid })).flatten()
     }
 
     fn visit_lost(self, lost: Lost, about: RecordMetadata) -> Self::Output {
-        timed(&about, Seen::Lost(lost.lost))
+        timed(&about, Record::Lost(lost.lost))
     }
 
     fn visit_lost_samples(self, lost: LostSamples, about: RecordMetadata) -> Self::Output {
-        timed(&about, Seen::Lost(lost.lost))
+        timed(&about, Record::Lost(lost.lost))
     }
 }
 
@@ -186,11 +186,11 @@ mod tests {
         bytes
     }
 
-    fn read_back(bytes: &[u8], misc: u16) -> Option<Sampled> {
+    fn read_back(bytes: &[u8], misc: u16) -> Option<Sample> {
         let timed = sampled(bytes, misc, true)?;
         assert_eq!(timed.time_ns, 123);
-        match timed.seen {
-            Seen::Sample(sample) => Some(*sample),
+        match timed.record {
+            Record::Sample(sample) => Some(*sample),
             other => panic!("{other:?}"),
         }
     }

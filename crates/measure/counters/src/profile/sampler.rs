@@ -1,4 +1,4 @@
-//! Takes samples in a thread of its own until it is stopped.
+//! Samples in a thread of its own until it is stopped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -9,7 +9,7 @@ use super::members::Members;
 use super::modules::Modules;
 use super::names::Namer;
 use super::open::{IN_TURN, Rings, Scope};
-use super::record::{Sampled, Seen, Timed};
+use super::record::{Sample, Record, TimedRecord};
 use super::space::{Mapping, Space};
 use super::stacks::{Address, Stacks};
 use super::table::{Profile, Stack};
@@ -17,7 +17,7 @@ use super::unwind::{self, Calls};
 use super::{Clock, Options, Target};
 use crate::source::CountError;
 
-/// Between two looks at the rings: they hold more than twice that.
+/// Between two readings of the rings, which hold more than twice that.
 const PASS: Duration = Duration::from_millis(30);
 
 /// Samples processes.
@@ -55,13 +55,13 @@ impl Sampler {
         rings.begin()?;
         let clock = rings.clock.clone();
         let work = move || {
-            let mut watch = Watch::new(&target, options, rings);
-            // Nobody waits for the answer any more only if the caller has panicked.
-            let _ = ready.send(watch.first());
+            let mut session = Session::new(&target, options, rings);
+            // It fails only if the caller has panicked.
+            let _ = ready.send(session.first());
             while stopped.recv_timeout(PASS) == Err(RecvTimeoutError::Timeout) {
-                watch.pass();
+                session.pass();
             }
-            watch.end()
+            session.end()
         };
         let thread = std::thread::Builder::new().name("profile".into()).spawn(work);
         let thread = thread.map_err(|error| CountError::Failed(format!("no thread: {error}")))?;
@@ -71,25 +71,25 @@ impl Sampler {
 }
 
 impl Running {
-    /// What it samples by.
+    /// The event it samples by.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Stops it and names what it saw.
+    /// Stops sampling and resolves the names of functions.
     ///
     /// # Panics
     /// If the sampler's thread did.
     #[must_use]
     pub fn end(self) -> Profile {
-        // It fails only if the thread has panicked, which joining tells.
+        // It fails only if the thread has panicked, which joining reports.
         let _ = self.stop.send(());
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-struct Watch {
+struct Session {
     options: Options,
     rings: Rings,
     members: Members,
@@ -97,9 +97,9 @@ struct Watch {
     modules: Modules,
     cache: unwind::Cache,
     stacks: Stacks,
-    /// Records that may still be preceded by one from another ring, by their time.
-    waiting: BTreeMap<(u64, u64), Seen>,
-    /// The latest record of the pass before: what is older has all been read.
+    /// Records that a record of another ring may still precede, by their time.
+    waiting: BTreeMap<(u64, u64), Record>,
+    /// The latest record of the pass before: all older ones have been read.
     horizon_ns: u64,
     records: u64,
     begun: Instant,
@@ -115,7 +115,7 @@ struct Counts {
     truncated: u64,
 }
 
-impl Watch {
+impl Session {
     fn new(target: &Target, options: Options, rings: Rings) -> Self {
         let members = Members::now(target);
         let mut modules = Modules::default();
@@ -161,8 +161,8 @@ impl Watch {
             if first.key().0 > ready {
                 break;
             }
-            let seen = first.remove();
-            self.see(seen);
+            let record = first.remove();
+            self.apply(record);
         }
         // All threads may have ended, and that is no error any more.
         let _ = self.follow();
@@ -173,42 +173,42 @@ impl Watch {
         let mut records = Vec::new();
         self.rings.read(&mut records);
         let mut latest = self.horizon_ns;
-        for Timed { time_ns, seen } in records {
+        for TimedRecord { time_ns, record } in records {
             latest = latest.max(time_ns);
             self.records += 1;
-            self.waiting.insert((time_ns, self.records), seen);
+            self.waiting.insert((time_ns, self.records), record);
         }
         latest
     }
 
-    fn see(&mut self, seen: Seen) {
-        match seen {
-            Seen::Sample(sample) => self.sample(&sample),
-            Seen::Mapped { pid, start, bytes, offset, path, inode } => {
+    fn apply(&mut self, record: Record) {
+        match record {
+            Record::Sample(sample) => self.sample(&sample),
+            Record::Mapped { pid, start, bytes, offset, path, inode } => {
                 // Of a process not looked at yet all is read at its first sample.
                 let Some(space) = self.spaces.get_mut(&pid) else { return };
                 let module = self.modules.of(&path, inode);
                 let end = start.saturating_add(bytes);
                 space.map(Mapping { start, end, offset, module }, &self.modules);
             }
-            Seen::Forked { pid, parent } => {
+            Record::Forked { pid, parent } => {
                 self.members.forked(pid, parent);
                 if pid != parent && self.members.contains(pid) {
                     let space = self.spaces.get(&parent).cloned().unwrap_or_default();
                     self.spaces.insert(pid, space);
                 }
             }
-            Seen::Executed { pid } => {
+            Record::Executed { pid } => {
                 if let Some(space) = self.spaces.get_mut(&pid) {
                     *space = Space::default();
                 }
             }
-            Seen::Exited { tid } => self.rings.exited(tid),
-            Seen::Lost(lost) => self.counts.lost += lost,
+            Record::Exited { tid } => self.rings.exited(tid),
+            Record::Lost(lost) => self.counts.lost += lost,
         }
     }
 
-    fn sample(&mut self, sample: &Sampled) {
+    fn sample(&mut self, sample: &Sample) {
         if !self.members.contains(sample.pid) || sample.tid == self.own {
             return;
         }
@@ -240,8 +240,8 @@ impl Watch {
         let unsampled_threads = self.rings.end();
         let duration_s = self.begun.elapsed().as_secs_f64();
         self.read();
-        for (_, seen) in std::mem::take(&mut self.waiting) {
-            self.see(seen);
+        for (_, record) in std::mem::take(&mut self.waiting) {
+            self.apply(record);
         }
         let namer = Namer::new(&self.modules);
         let frames = self.stacks.addresses.iter().map(|address| namer.frame(*address)).collect();
@@ -264,7 +264,7 @@ impl Watch {
 
 /// The calls in the program itself, whether it was running or had called the kernel.
 fn user_calls(
-    sample: &Sampled,
+    sample: &Sample,
     space: &Space,
     cache: &mut unwind::Cache,
     modules: &Modules,

@@ -16,13 +16,13 @@ pub(super) enum Address {
     },
     /// In the kernel.
     Kernel(u64),
-    /// Nowhere that is known.
+    /// In no known mapping.
     Unmapped,
-    /// Below here is what was not unwound.
+    /// The rest of the stack was not unwound.
     Cut,
 }
 
-/// How much fell on a stack.
+/// Samples and events of a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) samples: u64,

@@ -10,11 +10,11 @@ use count::{added, functions, prune, unique};
 
 mod count;
 
-/// Where the samples of a run fell.
+/// The profile of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Profile {
-    /// What a share is a share of.
+    /// The clock that shares are of.
     pub clock: Clock,
     /// Requested samples a second of work.
     pub frequency_hz: u32,
@@ -36,7 +36,7 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// The names that stacks refer to.
     pub frames: Vec<Frame>,
-    /// Every stack with a share of at least 0.05 %; what was below is in its callers' stacks.
+    /// Every stack with a share of at least 0.05 %; smaller ones are counted with their callers.
     pub stacks: Vec<Stack>,
 }
 
@@ -65,11 +65,11 @@ pub struct Frame {
     pub name: String,
     /// The file it is from, without folders; `[kernel]`, `[vdso]`.
     pub module: String,
-    /// What it is part of.
+    /// Where its code is.
     pub kind: Kind,
 }
 
-/// What a frame is part of.
+/// Where the code of a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -79,7 +79,7 @@ pub enum Kind {
     Kernel,
     /// Code whose name is not known: a stripped, deleted or replaced file.
     Unresolved,
-    /// No code: what is above was called by something that was not unwound.
+    /// Not code: stands for callers that were not unwound.
     Cut,
 }
 
@@ -137,7 +137,7 @@ impl Frame {
         Self { name: name.into(), module: module.into(), kind }
     }
 
-    /// In place of what was not unwound.
+    /// A frame for callers that were not unwound.
     pub(super) fn cut() -> Self {
         Self::new("[truncated]", "", Kind::Cut)
     }

@@ -39,7 +39,7 @@ fn mean(rates: &Rates, event: &str, privilege: Privilege, cpu: Option<u32>) -> O
 
 #[test]
 fn rates_are_counts_over_the_instructions_of_their_slot() {
-    // As many misses as ever, and fewer instructions from slot to slot.
+    // The same misses in each slot, and fewer instructions.
     let counts = [[1000, 20], [500, 20], [250, 20]];
     let slots = counts.iter().map(|values| slot(0, &[values])).collect();
     let stream = stream(vec![group(&[UNIT, "misses"], Privilege::User)], slots);
@@ -144,7 +144,7 @@ fn a_side_that_runs_now_and_then_weighs_as_little() {
 }
 
 #[test]
-fn a_mock_gives_back_the_rates_it_was_told() {
+fn a_mock_returns_the_rates_it_was_given() {
     let clock = Virtual::until(100.0);
     let mut mock = Mock::new(&[(UNIT, 1e9), ("a", 3e7), ("b", 5e5)], &clock);
     // One slot on one CPU loses its counters half of the time: with it all of that slot.

@@ -30,13 +30,13 @@ fn keetons() -> (Rotation, Vec<(String, f64)>) {
     (Rotation { groups, slot_s: 5.0, seed: 7 }, per_s)
 }
 
-struct Ran {
+struct RotationRun {
     stream: Stream,
     ended: Option<CountError>,
     mock: Mock,
 }
 
-fn run(rotation: &Rotation, per_s: &[(String, f64)], window_s: f64, faults: &[Fault]) -> Ran {
+fn run(rotation: &Rotation, per_s: &[(String, f64)], window_s: f64, faults: &[Fault]) -> RotationRun {
     let clock = Virtual::until(window_s);
     let per_s: Vec<(&str, f64)> = per_s.iter().map(|(name, rate)| (name.as_str(), *rate)).collect();
     let mut mock = Mock::new(&per_s, &clock);
@@ -48,7 +48,7 @@ fn run(rotation: &Rotation, per_s: &[(String, f64)], window_s: f64, faults: &[Fa
     let mut targets = Machine { cpus: CPUS.to_vec() };
     let mut keep = |slot: Slot| stream.slots.push(slot);
     let ended = rotation.run(0, &mut mock.clone(), &mut targets, &mut clock.clone(), &mut keep);
-    Ran { stream, ended, mock }
+    RotationRun { stream, ended, mock }
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn every_event_is_observed_six_to_eleven_times_in_forty_minutes() {
     let rotation = rotation.fitted(2400.0);
     // Whole rounds: 492 slots of 4.88 s in place of 480 of 5 s.
     assert!((rotation.slot_s - 2400.0 / 492.0).abs() < 1e-9);
-    let Ran { stream, ended, mock } = run(&rotation, &per_s, 2400.0, &[]);
+    let RotationRun { stream, ended, mock } = run(&rotation, &per_s, 2400.0, &[]);
     assert_eq!(ended, None);
     assert_eq!(stream.slots.len(), 492);
     assert!(stream.visits().iter().all(|visits| (6..=11).contains(visits)));
@@ -66,7 +66,7 @@ fn every_event_is_observed_six_to_eleven_times_in_forty_minutes() {
         let cpus: Vec<Option<u32>> = slot.cpus.iter().map(|on| on.cpu).collect();
         assert_eq!(cpus, CPUS.map(Some));
     }
-    for four in mock.asked().chunks(4) {
+    for four in mock.requests().chunks(4) {
         assert!(four.iter().all(|asked| asked.0 == four[0].0 && asked.1 == four[0].1));
     }
     assert_eq!(mock.open_now(), 0);
@@ -100,7 +100,7 @@ fn values_are_those_of_the_slot() {
     let (rotation, per_s) = keetons();
     let rates: BTreeMap<&str, f64> =
         per_s.iter().map(|(name, rate)| (name.as_str(), *rate)).collect();
-    let Ran { stream, .. } = run(&rotation, &per_s, 123.0, &[]);
+    let RotationRun { stream, .. } = run(&rotation, &per_s, 123.0, &[]);
     assert_eq!(stream.slots.len(), 25, "24 whole slots and one that was cut off");
     assert!((stream.slots[24].wall_s - 3.0).abs() < 1e-9);
     for slot in stream.usable() {
@@ -169,7 +169,7 @@ fn slots_without_their_counters_are_thrown_away_and_counted() {
         fine,
         Fault::Open(CountError::Busy),
     ];
-    let Ran { stream, ended, .. } = run(&rotation, &per_s, 50.0, &faults);
+    let RotationRun { stream, ended, .. } = run(&rotation, &per_s, 50.0, &faults);
     assert_eq!(ended, None);
     let spoilt: Vec<Option<Spoilt>> =
         stream.slots.iter().take(5).map(|slot| slot.spoilt.clone()).collect();
@@ -195,22 +195,22 @@ fn refusals_end_it_with_their_reason() {
         for fault in
             [Fault::Open(error.clone()), Fault::Begin(error.clone()), Fault::End(error.clone())]
         {
-            let Ran { stream, ended, mock } = run(&rotation, &per_s, 50.0, &[fault]);
+            let RotationRun { stream, ended, mock } = run(&rotation, &per_s, 50.0, &[fault]);
             assert_eq!(ended, Some(error.clone()));
             assert!(stream.slots.is_empty());
             assert_eq!(mock.open_now(), 0);
         }
     }
     // No such event, by the mock's own table.
-    let Ran { ended, .. } = run(&rotation, &per_s[..3], 500.0, &[]);
+    let RotationRun { ended, .. } = run(&rotation, &per_s[..3], 500.0, &[]);
     assert!(matches!(ended, Some(CountError::NoSuchEvent { .. })), "{ended:?}");
 }
 
 #[test]
-fn whoever_is_gone_is_left_out() {
+fn ended_targets_are_left_out() {
     let (rotation, per_s) = keetons();
     let gone = Fault::Open(CountError::Gone("thread 9".to_owned()));
-    let Ran { stream, ended, .. } = run(&rotation, &per_s, 5.0, &[gone]);
+    let RotationRun { stream, ended, .. } = run(&rotation, &per_s, 5.0, &[gone]);
     assert_eq!(ended, None);
     let cpus: Vec<Option<u32>> = stream.slots[0].cpus.iter().map(|on| on.cpu).collect();
     assert_eq!(cpus, [1, 2, 3].map(Some));
@@ -219,7 +219,7 @@ fn whoever_is_gone_is_left_out() {
 #[test]
 fn a_recording_is_played_as_it_was_counted() {
     let (rotation, per_s) = keetons();
-    let Ran { stream, .. } = run(&rotation, &per_s, 900.0, &[Fault::Stops(0.3)]);
+    let RotationRun { stream, .. } = run(&rotation, &per_s, 900.0, &[Fault::Stops(0.3)]);
     let mut file = Vec::new();
     stream.write(&mut file).unwrap();
     let read = Stream::read(&mut file.as_slice()).unwrap();
@@ -235,9 +235,9 @@ fn a_recording_is_played_as_it_was_counted() {
 }
 
 #[test]
-fn lines_that_are_no_recording_are_named() {
+fn lines_that_are_not_of_a_recording_are_named() {
     let (rotation, per_s) = keetons();
-    let Ran { stream, .. } = run(&rotation, &per_s, 20.0, &[]);
+    let RotationRun { stream, .. } = run(&rotation, &per_s, 20.0, &[]);
     let mut file = Vec::new();
     stream.write(&mut file).unwrap();
     let text = String::from_utf8(file).unwrap();
@@ -255,7 +255,7 @@ fn lines_that_are_no_recording_are_named() {
 #[test]
 fn forty_minutes_of_82_events_are_small() {
     let (rotation, per_s) = keetons();
-    let Ran { stream, .. } = run(&rotation, &per_s, 2400.0, &[]);
+    let RotationRun { stream, .. } = run(&rotation, &per_s, 2400.0, &[]);
     let mut file = Vec::new();
     stream.write(&mut file).unwrap();
     assert!(file.len() < 1 << 20, "{} bytes", file.len());

@@ -1,13 +1,13 @@
-//! What every table must keep: checked whenever one is read.
+//! Rules of every table, checked whenever one is read.
 
 use std::collections::BTreeSet;
 
-use super::{Definition, Described, Table, TableError};
+use super::{Definition, EventEntry, Table, TableError};
 use crate::event::{Code, Place};
 use crate::formula::Formula;
 use crate::metric;
 
-/// Checks a table that has its kernel's events already.
+/// Checks a table that has the kernel's events already.
 pub(super) fn whole(table: &Table) -> Result<(), TableError> {
     events(table)?;
     for metric in metric::catalogue() {
@@ -49,13 +49,13 @@ fn events(table: &Table) -> Result<(), TableError> {
             return Err(wrong("the table has no general counters"));
         }
         if !leads(table, described) {
-            return Err(wrong("its leader is no event with a fixed counter"));
+            return Err(wrong("its leader is not an event with a fixed counter"));
         }
     }
     Ok(())
 }
 
-fn leads(table: &Table, described: &Described) -> bool {
+fn leads(table: &Table, described: &EventEntry) -> bool {
     let Some(leader) = &described.leader else { return true };
     table.event(leader).is_some_and(|leader| matches!(leader.place, Place::Fixed(_)))
 }

@@ -11,14 +11,14 @@
 
 use serde::Deserialize;
 
-/// Whose registers.
+/// The manufacturer's register layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Layout {
     Intel,
     Amd,
     Arm,
-    /// None: the kernel counts itself.
+    /// The kernel's own events, without registers.
     Software,
 }
 
@@ -43,7 +43,7 @@ const EDGE: u64 = 1 << 18;
 const ANY: u64 = 1 << 21;
 const INV: u64 = 1 << 23;
 
-/// The configuration; why not, if a field does not fit.
+/// The configuration; an error if a field does not fit.
 pub(super) fn config(layout: Layout, raw: &Raw) -> Result<u64, String> {
     let event = match layout {
         Layout::Intel => field("event", raw.event, 0xff)?,

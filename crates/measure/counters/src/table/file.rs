@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::encoding::{self, Layout, Raw};
 use super::processor::{Processors, Range};
-use super::{Definition, Described, Entry, GeneralCounters, Table, TableError};
+use super::{Definition, EventEntry, MetricEntry, GeneralCounters, Table, TableError};
 use crate::event::{Code, Event, Place, Software};
 use crate::formula::Formula;
 use crate::metric;
@@ -23,7 +23,7 @@ struct File {
     layout: Layout,
     source: String,
     licence: String,
-    /// The event that tells how much was done.
+    /// The event that all others are normalised by.
     work: String,
     general_counters: GeneralCounters,
     /// The reason for every metric that the file does not mention.
@@ -55,7 +55,7 @@ struct FileEvent {
     bits: u64,
     #[serde(default)]
     config1: u64,
-    /// The general counters that can count it; any where it is not said.
+    /// The general counters that can count it; all if missing.
     counters: Option<Vec<u8>>,
     fixed: Option<u8>,
     leader: Option<String>,
@@ -63,7 +63,7 @@ struct FileEvent {
     pmu: Option<String>,
 }
 
-/// One metric: a formula, or a table that says more.
+/// One metric: a formula, or a table with notes.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum FileMetric {
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
     let name = file.name;
     let mut events = Vec::with_capacity(file.events.len());
     for event in file.events {
-        events.push(described(event, file.layout, &name)?);
+        events.push(event_entry(event, file.layout, &name)?);
     }
     let mut metrics = BTreeMap::new();
     for (metric, definition) in file.metrics {
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
     }
     if let Some(why) = file.otherwise {
         for metric in metric::catalogue() {
-            metrics.entry(metric.name.clone()).or_insert_with(|| Entry::absent(why.clone(), None));
+            metrics.entry(metric.name.clone()).or_insert_with(|| MetricEntry::absent(why.clone(), None));
         }
     }
     Ok(Table {
@@ -107,7 +107,7 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
     })
 }
 
-fn described(file: FileEvent, layout: Layout, table: &str) -> Result<Described, TableError> {
+fn event_entry(file: FileEvent, layout: Layout, table: &str) -> Result<EventEntry, TableError> {
     let wrong = |why: &str| TableError::Event {
         table: table.to_owned(),
         event: file.name.clone(),
@@ -136,7 +136,7 @@ fn described(file: FileEvent, layout: Layout, table: &str) -> Result<Described, 
     };
     let place = place(&file, &code).map_err(wrong)?;
     let event = Event { name: file.name, code, place };
-    Ok(Described { event, says: file.says, leader: file.leader })
+    Ok(EventEntry { event, says: file.says, leader: file.leader })
 }
 
 fn place(file: &FileEvent, code: &Code) -> Result<Place, &'static str> {
@@ -160,22 +160,22 @@ fn place(file: &FileEvent, code: &Code) -> Result<Place, &'static str> {
     }
 }
 
-fn entry(file: FileMetric) -> Result<Entry, crate::formula::FormulaError> {
+fn entry(file: FileMetric) -> Result<MetricEntry, crate::formula::FormulaError> {
     // Long formulas are broken over lines; a report prints them in one.
     let parse = |text: String| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         Formula::parse(&line).map(Definition::Formula)
     };
     Ok(match file {
-        FileMetric::Plain(formula) => Entry { definition: parse(formula)?, instead: None },
+        FileMetric::Plain(formula) => MetricEntry { definition: parse(formula)?, instead: None },
         FileMetric::Remarked { formula, instead } => {
-            Entry { definition: parse(formula)?, instead: Some(instead) }
+            MetricEntry { definition: parse(formula)?, instead: Some(instead) }
         }
-        FileMetric::Absent { absent, instead } => Entry::absent(absent, instead),
+        FileMetric::Absent { absent, instead } => MetricEntry::absent(absent, instead),
     })
 }
 
-impl Entry {
+impl MetricEntry {
     fn absent(why: String, instead: Option<String>) -> Self {
         Self { definition: Definition::Absent { why, instead: instead.clone() }, instead }
     }

@@ -24,8 +24,8 @@ impl Processors {
         Self { vendor, family, models }
     }
 
-    /// Whether a processor is one of them. A table without a vendor is for none: it has to be
-    /// asked for by name.
+    /// Whether a processor is one of them. A table without a vendor matches none: it is chosen by
+    /// name.
     pub(super) fn have(&self, vendor: &str, family: u32, model: u32) -> bool {
         !self.vendor.is_empty()
             && self.vendor == vendor

@@ -1,4 +1,4 @@
-//! Every table is whole, and its codes are the manufacturer's.
+//! Every table is complete, and its codes are the manufacturer's.
 
 use super::*;
 use crate::event::{Code, Software};
@@ -17,7 +17,7 @@ fn every_embedded_table_can_be_read() {
     }
 }
 
-/// The checks of reading, once more and written differently: by hand over what can be asked.
+/// The checks of reading once more, written differently: over the public interface.
 #[test]
 fn every_metric_has_a_formula_of_known_events_or_a_reason() {
     for table in Table::all() {
@@ -40,7 +40,7 @@ fn every_metric_has_a_formula_of_known_events_or_a_reason() {
 
 /// A name in `instead` of an absent metric is one that the machine has.
 #[test]
-fn what_stands_instead_can_be_had() {
+fn named_alternatives_exist() {
     for table in Table::all() {
         for metric in metric::catalogue() {
             if let Some(Definition::Absent { instead: Some(instead), .. }) =

@@ -1,5 +1,5 @@
-//! Builds the recordings below `recordings/`: machines that nobody here has, counted by the path
-//! that counts a real one, over a source that answers out of rates written by hand.
+//! Builds the recordings below `recordings/`: machines that are not available here, counted by the
+//! path that counts a real one, over a source that answers from rates written by hand.
 //!
 //! `cargo run -p workahead-counters --example construct` writes them anew; a test builds them
 //! again and compares.
@@ -38,7 +38,7 @@ pub(crate) struct Model {
     rounds: usize,
     /// Events that its kernel does not know.
     pub(crate) lacks: &'static [&'static str],
-    /// Of the order and of the noise.
+    /// Seed of the order and of the noise.
     pub(crate) seed: u64,
 }
 

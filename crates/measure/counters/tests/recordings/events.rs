@@ -156,7 +156,7 @@ fn top_down(side: &Side, width: f64) -> Events {
     ])
 }
 
-/// Uops that retire, and cycles in which at least so many do.
+/// Uops that retire, and cycles in which at least that number does.
 fn retiring(side: &Side, names: &[&str]) -> Events {
     const WIDEST: u32 = 8;
     let mut events = Vec::new();

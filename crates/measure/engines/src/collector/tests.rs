@@ -99,17 +99,17 @@ fn a_rotation_goes_on_where_its_cell_stopped() {
     assert!(sample.collection.is_some());
 }
 
-const ASKED: [Wanted; 3] = [Wanted::Time, Wanted::L3Misses, Wanted::DtlbMisses];
+const REQUESTED: [ProfileEvent; 3] = [ProfileEvent::Time, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses];
 
 #[test]
 fn without_counters_there_is_time_and_one_line() {
     let mut machine = Machine::here();
     machine.counters.state = CounterState::HiddenByVirtualMachine;
     machine.counters.reason = "no event source".to_owned();
-    let (by, not_by) = profiles_by(&ASKED, &machine);
+    let (by, not_by) = profiles_by(&REQUESTED, &machine);
     assert_eq!(by, [By::Time]);
     assert_eq!(not_by, ["no function profile by l3_misses, dtlb_misses: no event source"]);
-    let (by, not_by) = profiles_by(&ASKED[1..], &machine);
+    let (by, not_by) = profiles_by(&REQUESTED[1..], &machine);
     assert_eq!((by, not_by.len()), (vec![By::Time], 1), "time is left");
     assert_eq!(profiles_by(&[], &machine), (vec![By::Time], Vec::new()), "as ever");
 }
@@ -118,12 +118,12 @@ fn without_counters_there_is_time_and_one_line() {
 fn samples_of_a_cell_take_turns() {
     let options = CollectionOptions {
         profile_hz: 99,
-        profile_by: ASKED.to_vec(),
+        profile_by: REQUESTED.to_vec(),
         ..CollectionOptions::default()
     };
     let mut collector = Collector::new(&options, &[Privilege::User], None);
-    let event = |wanted: Wanted| wanted.by(Some(&Table::all()[0])).unwrap();
-    collector.by = ASKED.map(event).to_vec();
+    let event = |wanted: ProfileEvent| wanted.by(Some(&Table::all()[0])).unwrap();
+    collector.by = REQUESTED.map(event).to_vec();
     let mut turns = Vec::new();
     for _ in 0..4 {
         turns.push(collector.turn("one"));
@@ -131,6 +131,6 @@ fn samples_of_a_cell_take_turns() {
     }
     assert_eq!(turns[0], By::Time);
     assert_eq!(turns[3], turns[0]);
-    assert!(turns[1] != turns[2] && turns[1] == event(Wanted::L3Misses));
+    assert!(turns[1] != turns[2] && turns[1] == event(ProfileEvent::L3Misses));
     assert_eq!(collector.turn("two"), By::Time, "each cell begins with the first");
 }

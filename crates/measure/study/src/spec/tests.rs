@@ -211,11 +211,11 @@ fn unknown_scales_name_the_known() {
 /// What a profile is by: read, refused without samples, and in no fingerprint where it is not used.
 #[test]
 fn profiles_are_by_what_is_asked_for() {
-    use workahead_counters::profile::Wanted;
+    use workahead_counters::profile::ProfileEvent;
     let with = |lines: &str| STUDY.replacen("[method]", &format!("[method]\n{lines}"), 1);
     let text = with("profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\"]");
     let options = Spec::parse("demo", &text).unwrap().method.collection();
-    assert_eq!(options.profile_by, [Wanted::Time, Wanted::L3Misses]);
+    assert_eq!(options.profile_by, [ProfileEvent::Time, ProfileEvent::L3Misses]);
     let plain = Spec::parse("demo", &with("profile_hz = 99")).unwrap().method.collection();
     assert!(!serde_json::to_string(&plain).unwrap().contains("profile_by"));
     for (lines, expected) in [

@@ -6,7 +6,7 @@ use crate::published::Configuration;
 use workahead_counters::cycles::time_share;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric;
-use workahead_counters::metrics::{Metrics, Valued};
+use workahead_counters::metrics::{Metrics, MetricValue};
 use workahead_counters::stream::Stream;
 
 /// What one stream says, as it was counted: of one machine, one work, one number of processors.
@@ -44,7 +44,7 @@ impl<'a> StreamFigures<'a> {
     /// The metrics of a stream, with the cores that anything ran on as its processors.
     #[must_use]
     pub fn of(stream: &Stream, metrics: &'a Metrics) -> Self {
-        let on = |cpu: &u32, valued: &Valued| valued.cpu == Some(*cpu) && valued.value.is_some();
+        let on = |cpu: &u32, valued: &MetricValue| valued.cpu == Some(*cpu) && valued.value.is_some();
         let ran = |cpu: &u32| metrics.values.iter().any(|valued| on(cpu, valued));
         let cores = stream.header.cores.iter().filter(|core| core.iter().any(ran)).count();
         let processors = u32::try_from(cores).ok().filter(|cores| *cores > 0);
@@ -79,14 +79,14 @@ impl<'a> StreamFigures<'a> {
 
     /// A metric of the catalogue.
     fn counted(&self, name: &str, privilege: Privilege) -> Result<Figure, String> {
-        let of: Vec<&Valued> = self
+        let of: Vec<&MetricValue> = self
             .metrics
             .values
             .iter()
             .filter(|valued| valued.metric.name == name && valued.cpu.is_none())
             .collect();
         let found = of.iter().find(|valued| valued.privilege == privilege);
-        if let Some(Valued { value: Some(value), noisy, instead, .. }) = found {
+        if let Some(MetricValue { value: Some(value), noisy, instead, .. }) = found {
             return Ok(Figure { value: *value, noisy: *noisy, instead: instead.clone() });
         }
         // What is nowhere stands once, with its reason.

@@ -56,9 +56,9 @@ fn a_file_is_read_whole() {
 fn what_is_wrong_is_said_with_its_line() {
     for (from, to, line, why) in [
         ("10 5 1 2", "10 5 1 2 9", 8, "more than 3 counts"),
-        ("10 5 1 2", "10 5 -1 2", 8, "`-1` is no count"),
+        ("10 5 1 2", "10 5 -1 2", 8, "`-1` is not a count"),
         ("10 5 1 2", "x 5 1 2", 8, "neither counts"),
-        ("10 5 1 2", "10 99999999999999999999", 8, "is no count"),
+        ("10 5 1 2", "10 99999999999999999999", 8, "is not a count"),
         ("10 5 1 2", "10 9223372036854775807\n10 1", 9, "63 bits"),
         ("fn=main\n10", "10", 7, "counts of no function"),
         ("events: Ir I1mr Dr\n", "", 7, "before the line of events"),

@@ -1,11 +1,11 @@
-//! Ratios reckoned by hand from round counts, and what is absent rather than zero.
+//! Ratios reckoned by hand from round counts, and what is unavailable rather than zero.
 
 use super::*;
-use crate::instrumented::counted::tests::counted;
+use crate::instrumented::program_counts::tests::counted;
 use crate::instrumented::{FunctionCounts, Tool};
 
 /// All events, with numbers that make every ratio another.
-fn whole() -> Counted {
+fn whole() -> ProgramCounts {
     let of = [
         ("Ir", 100_000),
         ("I1mr", 400),
@@ -22,7 +22,7 @@ fn whole() -> Counted {
         ("Bim", 100),
     ];
     let counts: Vec<i64> = of.iter().map(|(_, count)| *count).collect();
-    Counted {
+    ProgramCounts {
         tool: Tool::Cachegrind,
         geometry: None,
         command: String::new(),

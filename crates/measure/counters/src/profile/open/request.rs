@@ -1,4 +1,4 @@
-//! Requests for samples to the kernel, and what its refusals mean.
+//! Requests for samples to the kernel, and the meaning of its errors.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(super) struct Request {
     code: Option<Code>,
 }
 
-/// What to try, the best first.
+/// Requests to try, the best first.
 pub(super) fn in_turn(by: &By) -> Vec<Request> {
     match by {
         By::Time => [Clock::Cycles, Clock::CpuClock]
@@ -31,7 +31,7 @@ pub(super) fn in_turn(by: &By) -> Vec<Request> {
 }
 
 impl Request {
-    /// An event with all that a sample is to hold, for nobody yet.
+    /// An event with all fields of a sample, without a target yet.
     pub(super) fn builder(
         &self,
         options: &Options,
@@ -107,8 +107,7 @@ pub(super) fn check(options: &Options) -> Result<(), CountError> {
     )))
 }
 
-/// The size of a ring that holds the samples of that many seconds: a power of two, as the kernel
-/// wants.
+/// The size of a ring that holds the samples of `seconds`: a power of two, as the kernel wants.
 pub(super) fn ring_bytes(options: &Options, seconds: f64) -> usize {
     // Registers, call chain in the kernel and the rest of a sample.
     const BESIDE_THE_STACK: u32 = 1 << 10;
@@ -119,7 +118,7 @@ pub(super) fn ring_bytes(options: &Options, seconds: f64) -> usize {
     (bytes as usize).next_power_of_two().clamp(LEAST, MOST)
 }
 
-/// What a refusal of the kernel means (perf_event_open(2), section "Errors").
+/// The meaning of a kernel error (perf_event_open(2), section "Errors").
 pub(super) fn refusal(error: &io::Error, clock: &Clock) -> CountError {
     let event = match clock {
         Clock::Cycles => "cycles".to_owned(),

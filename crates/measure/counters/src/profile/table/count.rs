@@ -1,4 +1,4 @@
-//! Stacks to functions, and both to less: equal ones once, small ones with their callers.
+//! Functions of stacks; equal stacks merged, small ones counted with their callers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,7 +33,7 @@ pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec
     (kept, stacks)
 }
 
-/// What fell on each function, the largest first.
+/// Samples and events of each function, the largest first.
 pub(super) fn functions(frames: &[Frame], stacks: &[Stack]) -> Vec<Function> {
     let empty = |frame: &Frame| Function {
         frame: frame.clone(),

@@ -90,7 +90,7 @@ fn events_must_fit_the_registers() {
         ("\"uncore\"", "\"uncore\", fixed = 2", "it takes no counter of the core"),
         ("event = 0xd1", "software = \"cpu-clock\", event = 0xd1", "it has to be either"),
         ("name = \"C\"", "name = \"I\"", "event `I`: another event has the same name"),
-        ("fixed = 1", "leader = \"U\"", "its leader is no event with a fixed counter"),
+        ("fixed = 1", "leader = \"U\"", "its leader is not an event with a fixed counter"),
         ("\"cycles\"", "\"\"", "event `C`: it does not say what it counts"),
     ] {
         let error = refused(from, to);

@@ -1,4 +1,4 @@
-//! What was counted: by function, and together.
+//! Counts of a program, by function and in total.
 
 use std::collections::HashMap;
 
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Geometry, Tool};
 
-/// What a run counted.
+/// The counts of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
-    /// What counted.
+pub struct ProgramCounts {
+    /// The tool that counted.
     pub tool: Tool,
     /// The caches of the model; `None` where the tool did not write them all down.
     pub geometry: Option<Geometry>,
-    /// The program with its words; of the first process.
+    /// The command line of the first process.
     pub command: String,
-    /// Processes whose counts these are.
+    /// Number of processes counted.
     pub processes: usize,
     /// The tool's names of the events: `Ir`, `D1mr`…
     pub events: Vec<String>,
     /// One per event: the sum over the functions.
     pub totals: Vec<i64>,
-    /// Those that did the most of the first event first.
+    /// Functions, largest in the first event first.
     pub functions: Vec<FunctionCounts>,
 }
 
-/// What one function counted.
+/// The counts of one function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCounts {
-    /// Its name; what has no symbol is one function together: `???`, or an address.
+    /// Its name; code without symbols is one function: `???`, or an address.
     pub name: String,
     /// The program or library that it is in; only callgrind knows.
     pub module: Option<String>,
     /// The source file: where code of others was inlined, the one that counted most; `None` when
     /// unknown.
     pub file: Option<String>,
-    /// One per event, of the function alone. Negative only after [`Counted::minus`].
+    /// One per event, of the function alone. Negative only after [`ProgramCounts::minus`].
     pub counts: Vec<i64>,
     /// One per event, with all that it called; `None` for cachegrind, which follows no calls.
     /// Functions that call each other in a circle are counted again with every round.
@@ -48,9 +48,9 @@ impl FunctionCounts {
     }
 }
 
-impl Counted {
+impl ProgramCounts {
     /// These counts without those of another run: of the same program on no input, which leaves
-    /// its start and end out. A function may then have less than nothing: it did more there.
+    /// its start and end out. A function may then be below zero: it did more there.
     ///
     /// # Errors
     /// If another tool or other caches counted, or the other run executed more instructions.
@@ -121,7 +121,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Counts of functions `a`, `b`… that have these instructions and read misses.
-    pub(in crate::instrumented) fn counted(of: &[(&str, [i64; 2])]) -> Counted {
+    pub(in crate::instrumented) fn counted(of: &[(&str, [i64; 2])]) -> ProgramCounts {
         let functions = of.iter().map(|(name, counts)| FunctionCounts {
             name: (*name).to_owned(),
             module: None,
@@ -132,7 +132,7 @@ pub(super) mod tests {
         let mut functions: Vec<_> = functions.collect();
         sort(&mut functions);
         let total = |event: usize| of.iter().map(|(_, counts)| counts[event]).sum();
-        Counted {
+        ProgramCounts {
             tool: Tool::Cachegrind,
             geometry: None,
             command: "program".to_owned(),
@@ -160,7 +160,7 @@ pub(super) mod tests {
         let mut other = small.clone();
         other.events.pop();
         assert!(matches!(large.minus(&other), Err(Error::Unlike(_))));
-        let other = Counted { tool: Tool::Callgrind, ..small };
+        let other = ProgramCounts { tool: Tool::Callgrind, ..small };
         assert!(matches!(large.minus(&other), Err(Error::Unlike(_))));
     }
 

@@ -1,4 +1,4 @@
-//! What a study may ask a profile to be by, and which event that is on a machine.
+//! The events that profiles of studies may be by, and their code on each machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use super::By;
 use crate::event::{Code, Event};
 use crate::table::{Definition, Table};
 
-/// What shares of functions are to be of.
+/// The event that a profile is by.
 ///
 /// Hassanein et al. (2008, figures 7b and 17) print shares of time, of L2 misses and of DTLB
 /// misses. Their L2 is the last level, so the last level of today is here too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum ProfileEvent {
     /// Time.
     Time,
     /// Misses of the second-level cache, by loads where those are counted separately.
@@ -23,7 +23,7 @@ pub enum Wanted {
     DtlbMisses,
 }
 
-impl Wanted {
+impl ProfileEvent {
     /// As studies spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -49,7 +49,7 @@ impl Wanted {
     /// the machine has. Loads come before stores in every table.
     ///
     /// # Errors
-    /// Why it can't be, in one line.
+    /// Why it is unavailable, in one line.
     pub fn by(self, table: Option<&Table>) -> Result<By, String> {
         if self == Self::Time {
             return Ok(By::Time);
@@ -75,7 +75,7 @@ fn event<'a>(table: &'a Table, metric: &str) -> Option<&'a Event> {
 mod tests {
     use super::*;
 
-    fn named(wanted: Wanted, table: &str) -> Option<String> {
+    fn named(wanted: ProfileEvent, table: &str) -> Option<String> {
         match wanted.by(Some(Table::named(table).unwrap())).unwrap() {
             By::Time => None,
             By::Event(event) => Some(event.name),
@@ -85,11 +85,11 @@ mod tests {
     #[test]
     fn each_machine_has_its_own_event() {
         let golden = [
-            ("intel/skylake-sp", Wanted::L2Misses, "MEM_LOAD_RETIRED.L2_MISS"),
-            ("intel/sapphire-rapids", Wanted::L3Misses, "MEM_LOAD_RETIRED.L3_MISS"),
-            ("intel/skylake-sp", Wanted::DtlbMisses, "DTLB_LOAD_MISSES.WALK_COMPLETED"),
-            ("amd/zen4", Wanted::L2Misses, "l2_cache_req_stat.ls_rd_blk_c"),
-            ("amd/zen4", Wanted::DtlbMisses, "ls_l1_d_tlb_miss.all_l2_miss"),
+            ("intel/skylake-sp", ProfileEvent::L2Misses, "MEM_LOAD_RETIRED.L2_MISS"),
+            ("intel/sapphire-rapids", ProfileEvent::L3Misses, "MEM_LOAD_RETIRED.L3_MISS"),
+            ("intel/skylake-sp", ProfileEvent::DtlbMisses, "DTLB_LOAD_MISSES.WALK_COMPLETED"),
+            ("amd/zen4", ProfileEvent::L2Misses, "l2_cache_req_stat.ls_rd_blk_c"),
+            ("amd/zen4", ProfileEvent::DtlbMisses, "ls_l1_d_tlb_miss.all_l2_miss"),
         ];
         for (table, wanted, event) in golden {
             assert_eq!(named(wanted, table).as_deref(), Some(event), "{table}");
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_processor_of_a_table_has_all_of_them() {
-        let wanted = [Wanted::L2Misses, Wanted::L3Misses, Wanted::DtlbMisses];
+        let wanted = [ProfileEvent::L2Misses, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses];
         for table in Table::all().iter().filter(|table| table.name != "software") {
             for wanted in wanted {
                 assert!(matches!(wanted.by(Some(table)), Ok(By::Event(_))), "{}", table.name);
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn without_a_table_there_is_time_only() {
-        assert_eq!(Wanted::Time.by(None), Ok(By::Time));
-        let why = Wanted::L2Misses.by(None).unwrap_err();
+        assert_eq!(ProfileEvent::Time.by(None), Ok(By::Time));
+        let why = ProfileEvent::L2Misses.by(None).unwrap_err();
         assert_eq!(why, "no table of events knows this processor");
-        let why = Wanted::DtlbMisses.by(Some(Table::software())).unwrap_err();
+        let why = ProfileEvent::DtlbMisses.by(Some(Table::software())).unwrap_err();
         assert!(why.contains("counts no such event") && !why.contains('\n'), "{why}");
     }
 
     #[test]
     fn names_are_those_of_studies() {
-        for wanted in [Wanted::Time, Wanted::L2Misses, Wanted::L3Misses, Wanted::DtlbMisses] {
+        for wanted in [ProfileEvent::Time, ProfileEvent::L2Misses, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses] {
             let written = serde_json::to_string(&wanted).unwrap();
             assert_eq!(written, format!("\"{}\"", wanted.name()));
         }
