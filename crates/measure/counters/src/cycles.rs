@@ -29,5 +29,5 @@ pub use memory::{
 };
 pub use overlap::{Component, NonOverlapped, Origin};
 pub use profile::{Profile, speculative_factor};
-pub use reduce::{NOISY_SHARE, Reduction, Rule, ReductionError, reduce};
+pub use reduce::{NOISY_SHARE, Reduction, ReductionError, Rule, reduce};
 pub use stalls::{Denominator, LogicalCpu, Penalty, Series, StallCause, Stalls};

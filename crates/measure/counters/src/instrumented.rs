@@ -34,13 +34,13 @@
 
 mod cachegrind;
 mod callgrind;
-mod program_counts;
 mod error;
 mod functions;
 mod geometry;
 mod measures;
 mod preset;
 mod program;
+mod program_counts;
 mod run;
 mod sheet;
 mod valgrind;
@@ -49,13 +49,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use program_counts::{ProgramCounts, FunctionCounts};
 pub use error::Error;
 pub use functions::{Counts, Function, Functions};
 pub use geometry::{CacheShape, Geometry};
 pub use measures::{FunctionShare, LABEL, Quantity, TIER};
 pub use preset::{Preset, THIS_MACHINE, THIS_MACHINE_L2};
 pub use program::{Environment, Program, User};
+pub use program_counts::{FunctionCounts, ProgramCounts};
 pub use run::Outcome;
 pub use valgrind::Valgrind;
 

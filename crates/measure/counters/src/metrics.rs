@@ -63,7 +63,12 @@ impl Metrics {
                 (true, _) => values.extend(valued(metric, &of_software, stream)),
                 (false, Some(own)) => values.extend(valued(metric, own, stream)),
                 (false, None) => {
-                    values.push(MetricValue::absent(metric, Privilege::Both, None, no_table(header)));
+                    values.push(MetricValue::absent(
+                        metric,
+                        Privilege::Both,
+                        None,
+                        no_table(header),
+                    ));
                 }
             }
         }

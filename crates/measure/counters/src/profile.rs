@@ -19,17 +19,17 @@ mod members;
 mod modules;
 mod names;
 mod open;
+mod profile_event;
 mod record;
 mod sampler;
 mod space;
 mod stacks;
 mod table;
 mod unwind;
-mod profile_event;
 
+pub use profile_event::ProfileEvent;
 pub use sampler::{Running, Sampler};
 pub use table::{Delta, Frame, Function, Kind, Profile, Stack, Top, TopRow};
-pub use profile_event::ProfileEvent;
 
 use serde::{Deserialize, Serialize};
 

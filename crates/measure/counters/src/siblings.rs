@@ -12,7 +12,7 @@
 
 use crate::cycles::{LogicalCpu, StallCause, Value, missing};
 use crate::event::Privilege;
-use crate::metrics::{Metrics, MetricValue};
+use crate::metrics::{MetricValue, Metrics};
 use crate::rates::Rates;
 use crate::stream::Stream;
 use crate::table::Table;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use workahead_counters::instrumented::{
-    ProgramCounts, Environment, Error, Geometry, Instrumented, Outcome, Processes, Program, Quantity,
-    Span, Tool,
+    Environment, Error, Geometry, Instrumented, Outcome, Processes, Program, ProgramCounts,
+    Quantity, Span, Tool,
 };
 
 const LINE: usize = 64;

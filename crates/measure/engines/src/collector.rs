@@ -20,7 +20,9 @@ use workahead_counters::live::Live;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::penalties::Penalties;
 use workahead_counters::process_accounting::ProcessAccounting;
-use workahead_counters::profile::{self, By, Options, Sampler, Target as ProfileTarget, ProfileEvent};
+use workahead_counters::profile::{
+    self, By, Options, ProfileEvent, Sampler, Target as ProfileTarget,
+};
 use workahead_counters::rates::Rates;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;

@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 use workahead_counters::event::Privilege;
-use workahead_counters::metrics::{Metrics, PRIVILEGES, MetricValue};
+use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
 use workahead_counters::stream::Stream;
 use workahead_study::cell::Cell;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use comfy_table::CellAlignment;
 use workahead_counters::event::Privilege;
-use workahead_counters::metrics::{Metrics, PRIVILEGES, MetricValue};
+use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
 use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_counters::stream::Stream;
 

@@ -11,7 +11,7 @@ use workahead_counters::counter::{ALL, Choice, Counter};
 use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metric;
-use workahead_counters::metrics::{Metrics, MetricValue};
+use workahead_counters::metrics::{MetricValue, Metrics};
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::target::{Command, ControlGroup, Machine as All, Processes, Targets};

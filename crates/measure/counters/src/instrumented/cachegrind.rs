@@ -15,7 +15,7 @@
 //! them from inlined code.
 
 use super::sheet::{Fault, Sheet, number};
-use super::{ProgramCounts, Error, Tool};
+use super::{Error, ProgramCounts, Tool};
 
 /// Reads a whole file.
 ///

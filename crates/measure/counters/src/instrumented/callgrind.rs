@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 
 use super::sheet::{Fault, Sheet, number};
-use super::{ProgramCounts, Error, Tool};
+use super::{Error, ProgramCounts, Tool};
 
 /// Reads a whole file.
 ///

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ProgramCounts, FunctionCounts, Quantity, Tool};
+use super::{FunctionCounts, ProgramCounts, Quantity, Tool};
 
 /// A function is kept when it has this share of the instructions, or of misses that matter.
 const SHARE_MIN: f64 = 0.005;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workahead_machine::EvidenceTier;
 
-use super::{ProgramCounts, Error};
+use super::{Error, ProgramCounts};
 
 /// The label of every figure of this module.
 pub const LABEL: &str = "counted by a model of caches, not by this machine; no cycles, no L2, no \

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tempfile::TempDir;
 
 use super::valgrind::{COUNTS, REMARKS};
-use super::{ProgramCounts, Error, Instrumented, Processes, Program, Span, Tool, Valgrind};
+use super::{Error, Instrumented, Processes, Program, ProgramCounts, Span, Tool, Valgrind};
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

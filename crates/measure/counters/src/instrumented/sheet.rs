@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::program_counts::{ProgramCounts, FunctionCounts, sort};
+use super::program_counts::{FunctionCounts, ProgramCounts, sort};
 use super::{CacheShape, Geometry, Tool};
 
 /// Where a program is that the tools could not read: they write `???`.

@@ -117,7 +117,12 @@ mod tests {
 
     #[test]
     fn names_are_those_of_studies() {
-        for wanted in [ProfileEvent::Time, ProfileEvent::L2Misses, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses] {
+        for wanted in [
+            ProfileEvent::Time,
+            ProfileEvent::L2Misses,
+            ProfileEvent::L3Misses,
+            ProfileEvent::DtlbMisses,
+        ] {
             let written = serde_json::to_string(&wanted).unwrap();
             assert_eq!(written, format!("\"{}\"", wanted.name()));
         }

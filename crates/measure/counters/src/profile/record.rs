@@ -60,7 +60,10 @@ const ABI_64: u64 = 2;
 const FIRST_MARK: u64 = u64::MAX - 4094;
 
 /// Parses a record; `None` for kinds that are not used.
-pub(super) fn read(record: &perf_event::Record<'_>, config: &ParseConfig<Native>) -> Option<TimedRecord> {
+pub(super) fn read(
+    record: &perf_event::Record<'_>,
+    config: &ParseConfig<Native>,
+) -> Option<TimedRecord> {
     let lost = || Some(TimedRecord { time_ns: 0, record: Record::Lost(1) });
     if record.ty() == SAMPLE {
         let with_chain = config.sample_type().contains(SampleFlag::CALLCHAIN);

@@ -9,7 +9,7 @@ use super::members::Members;
 use super::modules::Modules;
 use super::names::Namer;
 use super::open::{IN_TURN, Rings, Scope};
-use super::record::{Sample, Record, TimedRecord};
+use super::record::{Record, Sample, TimedRecord};
 use super::space::{Mapping, Space};
 use super::stacks::{Address, Stacks};
 use super::table::{Profile, Stack};

@@ -36,7 +36,12 @@ struct RotationRun {
     mock: Mock,
 }
 
-fn run(rotation: &Rotation, per_s: &[(String, f64)], window_s: f64, faults: &[Fault]) -> RotationRun {
+fn run(
+    rotation: &Rotation,
+    per_s: &[(String, f64)],
+    window_s: f64,
+    faults: &[Fault],
+) -> RotationRun {
     let clock = Virtual::until(window_s);
     let per_s: Vec<(&str, f64)> = per_s.iter().map(|(name, rate)| (name.as_str(), *rate)).collect();
     let mut mock = Mock::new(&per_s, &clock);

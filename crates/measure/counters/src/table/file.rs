@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::encoding::{self, Layout, Raw};
 use super::processor::{Processors, Range};
-use super::{Definition, EventEntry, MetricEntry, GeneralCounters, Table, TableError};
+use super::{Definition, EventEntry, GeneralCounters, MetricEntry, Table, TableError};
 use crate::event::{Code, Event, Place, Software};
 use crate::formula::Formula;
 use crate::metric;
@@ -91,7 +91,9 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
     }
     if let Some(why) = file.otherwise {
         for metric in metric::catalogue() {
-            metrics.entry(metric.name.clone()).or_insert_with(|| MetricEntry::absent(why.clone(), None));
+            metrics
+                .entry(metric.name.clone())
+                .or_insert_with(|| MetricEntry::absent(why.clone(), None));
         }
     }
     Ok(Table {

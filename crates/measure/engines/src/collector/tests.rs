@@ -99,7 +99,8 @@ fn a_rotation_goes_on_where_its_cell_stopped() {
     assert!(sample.collection.is_some());
 }
 
-const REQUESTED: [ProfileEvent; 3] = [ProfileEvent::Time, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses];
+const REQUESTED: [ProfileEvent; 3] =
+    [ProfileEvent::Time, ProfileEvent::L3Misses, ProfileEvent::DtlbMisses];
 
 #[test]
 fn without_counters_there_is_time_and_one_line() {

@@ -6,7 +6,7 @@ use crate::published::Configuration;
 use workahead_counters::cycles::time_share;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric;
-use workahead_counters::metrics::{Metrics, MetricValue};
+use workahead_counters::metrics::{MetricValue, Metrics};
 use workahead_counters::stream::Stream;
 
 /// What one stream says, as it was counted: of one machine, one work, one number of processors.
@@ -44,7 +44,8 @@ impl<'a> StreamFigures<'a> {
     /// The metrics of a stream, with the cores that anything ran on as its processors.
     #[must_use]
     pub fn of(stream: &Stream, metrics: &'a Metrics) -> Self {
-        let on = |cpu: &u32, valued: &MetricValue| valued.cpu == Some(*cpu) && valued.value.is_some();
+        let on =
+            |cpu: &u32, valued: &MetricValue| valued.cpu == Some(*cpu) && valued.value.is_some();
         let ran = |cpu: &u32| metrics.values.iter().any(|valued| on(cpu, valued));
         let cores = stream.header.cores.iter().filter(|core| core.iter().any(ran)).count();
         let processors = u32::try_from(cores).ok().filter(|cores| *cores > 0);
