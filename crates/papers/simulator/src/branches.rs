@@ -1,4 +1,4 @@
-//! Guessing branches: a buffer of targets, histories, and a rule for what is not known yet.
+//! Branch prediction: a target buffer, histories, and a static rule for branches not in the buffer.
 //!
 //! ```text
 //!   branch ── in the target buffer? ──yes──► counter[address ⊕ history] ≥ 2: taken
@@ -13,21 +13,21 @@ use crate::core::Copies;
 use crate::geometry::{Geometry, Sizes};
 use crate::preset::{Branches, Preset, PresetError};
 
-/// Guesses branches of a core.
+/// The branch predictor of a core.
 #[derive(Debug, Clone)]
 pub(crate) struct Predictor {
     targets: Copies<Cache>,
-    /// Which way the last branches went.
+    /// Outcomes of the last branches.
     histories: Copies<u64>,
     counters: Copies<Vec<u8>>,
     mask: u64,
 }
 
-/// How a guess went.
+/// The outcome of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guess {
     pub(crate) wrong: bool,
-    /// The buffer did not have the branch.
+    /// The branch was not in the target buffer.
     pub(crate) no_target: bool,
 }
 
@@ -43,8 +43,7 @@ impl Predictor {
             why,
         })?;
         let part = whole.split(targets_sharing.parts(threads));
-        // A history of one thread is no use to another: each has its own register, whether they
-        // share the counters or not.
+        // Threads never share a history register, whether or not they share the counters.
         let counters = (1_u64 << history) / u64::from(history_sharing.parts(threads));
         let counters = 1_u64 << counters.max(1).ilog2();
         Ok(Self {
@@ -55,7 +54,7 @@ impl Predictor {
         })
     }
 
-    /// Guesses a branch, and learns how it went.
+    /// Predicts a branch and trains the predictor with its outcome.
     pub(crate) fn guess(&mut self, thread: usize, branch: (u64, bool), taken: bool) -> Guess {
         let (at, back) = branch;
         let targets = self.targets.of(thread);
@@ -99,12 +98,12 @@ mod tests {
         assert_eq!(wrong(predictor.guess(0, (64, true), true)), (false, true));
         assert_eq!(wrong(predictor.guess(0, (128, false), true)), (true, true));
         assert_eq!(wrong(predictor.guess(0, (192, false), false)), (false, true));
-        // Only what was taken got into the buffer.
+        // Only taken branches enter the buffer.
         assert!(!predictor.guess(0, (128, false), true).no_target);
         assert!(predictor.guess(0, (192, false), false).no_target);
     }
 
-    /// Taken three times, then not: a history of eight tells where in the pattern one is.
+    /// Taken three times, then not: eight bits of history tell where in the pattern one is.
     #[test]
     fn patterns_are_learnt() {
         let mut predictor = predictor(512, Sharing::Shared);
@@ -113,8 +112,7 @@ mod tests {
         assert!(wrong[200..].iter().all(|wrong| !wrong), "{wrong:?}");
     }
 
-    /// More branches than the buffer holds, one after the other: a larger one never misses more
-    /// (A48).
+    /// More branches than the buffer holds, in a cycle: a larger one never misses more (A48).
     #[test]
     fn larger_buffers_miss_less() {
         let misses = |targets| {
@@ -128,8 +126,8 @@ mod tests {
         assert!(counted[0] > 2 * counted[4]);
     }
 
-    /// One thread always takes the branch that the other never takes: shared counters forget what
-    /// the one learnt, each thread's own do not.
+    /// One thread always takes the branch that the other never takes: they disturb each other in
+    /// shared counters and not in their own.
     #[test]
     fn shared_counters_disturb() {
         let wrong = |sharing| {

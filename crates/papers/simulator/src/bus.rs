@@ -1,7 +1,7 @@
-//! The way to memory: one request after the other, and how long it takes when others ask too.
+//! The memory bus: requests are served one at a time and wait for each other.
 //!
 //! ```text
-//!   asked ──waits──► bus free ──transfer──► free for the next
+//!   request ──waits──► bus free ──transfer──► free for the next
 //!     └────────── waited + memory's own latency ──────────► ready
 //! ```
 //!
@@ -19,36 +19,36 @@ pub struct Bus {
     transfer: Ticks,
     message: Ticks,
     taken: ReservationTable,
-    /// Requests that are not answered yet.
+    /// Outstanding requests.
     requests: Places,
-    /// What it did so far.
+    /// Counts so far.
     pub counts: BusCounts,
 }
 
-/// What a bus did.
+/// Counts of a bus.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusCounts {
     /// Lines read.
     pub reads: u64,
-    /// Of those, answered by a cache that had changed the line.
+    /// Reads served by a cache that had modified the line.
     pub dirty: u64,
     /// Lines written back.
     pub writes: u64,
-    /// Requests for a line to be given up by others, without reading it.
+    /// Requests to invalidate other copies of a line, without reading it.
     pub upgrades: u64,
-    /// Of those, where nobody else had it: what MSI asks and MESI does not.
+    /// Upgrades of a line that no other cache had: MSI sends them, MESI does not.
     pub upgrades_alone: u64,
     /// Lines read ahead.
     pub prefetches: u64,
-    /// Ticks for which it was taken.
+    /// Ticks during which the bus was occupied.
     pub busy: Ticks,
-    /// Ticks of all reads from asking to the answer (S2.10).
+    /// Sum of the latencies of all reads (S2.10).
     pub waited: Ticks,
 }
 
 impl BusCounts {
-    /// Cycles from asking for a line to its answer, of the mean read (S2.10; Keeton et al. 1998,
-    /// table 7); none if nothing was read.
+    /// Mean cycles from a read request to its answer (S2.10; Keeton et al. 1998, table 7); `None`
+    /// if nothing was read.
     ///
     /// The paper divides the cycles in which each processor had reads on the bus by their number.
     /// Where reads of one processor overlap, that counts their common time once and this counts it
@@ -58,10 +58,10 @@ impl BusCounts {
         (self.reads > 0).then(|| cycles(self.waited) / self.reads as f64)
     }
 
-    /// The part of some time for which the bus was taken (S2.11; table 6); none of no time.
+    /// Fraction of `time` in which the bus was occupied (S2.11; table 6); `None` if `time` is 0.
     ///
     /// Not doubled: the paper does so because its counters saw half of the time in which the bus
-    /// could not be had, and the model sees all of it.
+    /// was occupied, and the model sees all of it.
     #[must_use]
     pub fn utilisation(&self, time: Ticks) -> Option<f64> {
         (time > 0).then(|| self.busy as f64 / time as f64)
@@ -83,7 +83,7 @@ impl Bus {
         }
     }
 
-    /// Reads a line, asked for at `now`: when it can be used.
+    /// Reads a line requested at `now`; returns when it can be used.
     pub fn read(&mut self, now: Ticks, is_dirty: bool) -> Ticks {
         let asked = self.requests.free_from(now);
         let begun = self.take(asked, self.transfer);
@@ -99,26 +99,27 @@ impl Bus {
         ready
     }
 
-    /// Reads a line ahead of its use: when it is there. Nobody waits.
+    /// Prefetches a line; returns when it arrives. No thread waits for it.
     pub fn prefetch(&mut self, now: Ticks) -> Ticks {
         self.counts.prefetches += 1;
         self.take(now, self.transfer) + self.latency
     }
 
-    /// Writes a line back; nobody waits for it.
+    /// Writes a line back; no thread waits for it.
     pub fn write(&mut self, now: Ticks) {
         self.counts.writes += 1;
         self.take(now, self.transfer);
     }
 
-    /// Asks others to give a line up: when they have.
+    /// Invalidates the other copies of a line; returns when that is done.
     pub fn upgrade(&mut self, now: Ticks, is_alone: bool) -> Ticks {
         self.counts.upgrades += 1;
         self.counts.upgrades_alone += u64::from(is_alone);
         self.take(now, self.message) + self.message
     }
 
-    /// Takes the bus for a while from when it is free: when that was.
+    /// Occupies the bus for `length` at the first free moment from `now` on; returns when that
+    /// begins.
     fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
         self.counts.busy += length;
         self.taken.take(now, length)
@@ -149,19 +150,20 @@ mod tests {
         // The bus is taken for 10 cycles by the first, for 10 more by the second.
         assert_eq!(bus.read(4 * CYCLE, false), 110 * CYCLE);
         assert_eq!(bus.read(5 * CYCLE, true), 170 * CYCLE);
-        // After them, nobody is in the way.
+        // After them, the bus is free.
         assert_eq!(bus.read(500 * CYCLE, false), 600 * CYCLE);
         let BusCounts { reads, dirty, busy, waited, .. } = bus.counts;
         assert_eq!((reads, dirty, busy), (4, 1, 40 * CYCLE));
         assert_eq!(waited, (100 + 106 + 165 + 100) * CYCLE);
-        // A24: what is told is the mean of these four; the bus was taken for 40 of 600 cycles.
+        // A24: the reported latency is the mean of these four; the bus was occupied for 40 of 600
+        // cycles.
         assert_eq!(bus.counts.memory_latency(), Some(471.0 / 4.0));
         assert_eq!(bus.counts.utilisation(600 * CYCLE), Some(40.0 / 600.0));
         assert_eq!(BusCounts::default().memory_latency(), None);
         assert_eq!(BusCounts::default().utilisation(0), None);
     }
 
-    /// Who asks for a later time is not in the way of who asks for an earlier one afterwards.
+    /// A request for a later time does not delay a request for an earlier one made afterwards.
     #[test]
     fn requests_are_answered_in_the_order_of_time() {
         for outstanding in [0, 1] {
@@ -171,7 +173,8 @@ mod tests {
         }
     }
 
-    /// What goes out late, because its address is known late, keeps nobody from going before it.
+    /// A request that goes out late, because its address is known late, doesn't delay those before
+    /// it.
     #[test]
     fn late_requests_leave_room() {
         let mut bus = bus(0);

@@ -1,4 +1,4 @@
-//! One cache: sets of lines, each with a state, and who has to leave.
+//! One cache: sets of lines, each with a state, and the replacement policy.
 //!
 //! ```text
 //!   address ── line number ── set ──► [tag│state] [tag│state] … ways
@@ -16,24 +16,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::geometry::Geometry;
 
-/// What a cache knows of a line (MESI; Papamarcos and Patel 1984). MSI is MESI without
-/// `Exclusive`.
+/// State of a line in a cache (MESI; Papamarcos and Patel 1984). MSI is MESI without `Exclusive`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum State {
-    /// Not here.
+    /// Not in this cache.
     #[default]
     Invalid,
-    /// Others may have it; memory does.
+    /// Others may have it; memory is up to date.
     Shared,
-    /// Nobody else has it; memory does.
+    /// No other cache has it; memory is up to date.
     Exclusive,
-    /// Nobody else has it, and memory has an old one.
+    /// No other cache has it; memory is stale.
     Modified,
 }
 
 impl State {
-    /// All of them, the order of the tables of Keeton et al. (1998): M, E, S, I.
+    /// All states, in the order of the tables of Keeton et al. (1998): M, E, S, I.
     pub const ALL: [State; 4] = [State::Modified, State::Exclusive, State::Shared, State::Invalid];
 
     const fn of_bits(bits: u64) -> Self {
@@ -45,21 +44,22 @@ impl State {
         }
     }
 
-    /// Whether it may be written without asking.
+    /// Whether it may be written without a bus request.
     #[must_use]
     pub const fn is_owned(self) -> bool {
         matches!(self, State::Exclusive | State::Modified)
     }
 }
 
-/// Who leaves a full set.
+/// Replacement policy of a full set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
-    /// The line that was not used for longest.
+    /// Least recently used.
     #[default]
     Lru,
-    /// One of the half that was not used last, halves of halves: what hardware builds instead.
+    /// Tree pseudo-LRU: the half used less recently, of halves of halves, as hardware implements
+    /// it.
     TreePlru,
 }
 
@@ -82,14 +82,14 @@ impl<D> Slot<D> {
     }
 }
 
-/// A line that had to leave, or was called back.
+/// A line that was evicted or recalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Victim<D> {
     /// Its number, in lines of this cache.
     pub line: u64,
-    /// What it was; never `Invalid`.
+    /// State before the eviction; never `Invalid`.
     pub state: State,
-    /// What was in it.
+    /// Data of the line.
     pub data: D,
 }
 
@@ -103,14 +103,14 @@ pub struct Cache<D = ()> {
     mask: Option<u64>,
     line_shift: u32,
     replacement: Replacement,
-    /// Bits of each set's tree; empty under LRU.
+    /// Tree bits of each set; empty under LRU.
     trees: Vec<u64>,
-    /// Lines that are here.
+    /// Valid lines.
     held: usize,
 }
 
 impl<D: Copy + Default> Cache<D> {
-    /// An empty one.
+    /// An empty cache.
     #[must_use]
     pub fn new(geometry: Geometry, replacement: Replacement) -> Self {
         let (sets, ways) = (geometry.sets(), geometry.ways() as usize);
@@ -144,7 +144,7 @@ impl<D: Copy + Default> Cache<D> {
         line << self.line_shift
     }
 
-    /// Lines that have so many bytes from the first of one on, which are a power of two.
+    /// Lines in the `bytes` bytes, a power of two, that begin at the first byte of a line.
     #[inline(always)]
     #[must_use]
     pub const fn lines_of(&self, bytes: u64) -> u64 {
@@ -152,7 +152,7 @@ impl<D: Copy + Default> Cache<D> {
         if lines == 0 { 1 } else { lines }
     }
 
-    /// Bytes of a line.
+    /// Bytes per line.
     #[must_use]
     pub const fn line_bytes(&self) -> u64 {
         1 << self.line_shift
@@ -167,7 +167,7 @@ impl<D: Copy + Default> Cache<D> {
         set as usize * self.ways
     }
 
-    /// Looks a line up and, if it is there, remembers that it was used.
+    /// Looks a line up and marks it as used if it is there.
     #[inline(always)]
     pub fn touch(&mut self, line: u64) -> State {
         let first = self.set_of(line);
@@ -182,8 +182,8 @@ impl<D: Copy + Default> Cache<D> {
         state
     }
 
-    /// Where in a set a line is. Four ways are looked at together: of each alone, whether the
-    /// search ends there would be guessed, and often wrong.
+    /// The way of a line. Four ways are compared at once: the branch at the end of a search of one
+    /// after the other would often be mispredicted.
     #[inline(always)]
     fn way_of(&self, first: usize, line: u64) -> Option<usize> {
         let set = &self.slots[first..first + self.ways];
@@ -195,7 +195,7 @@ impl<D: Copy + Default> Cache<D> {
                 return Some(at * 4 + way);
             }
         }
-        // What has ways by fours, as most have, is done.
+        // Caches with a multiple of four ways, as most have, end here.
         if rest.is_empty() {
             return None;
         }
@@ -203,7 +203,7 @@ impl<D: Copy + Default> Cache<D> {
         Some(fours.len() * 4 + way)
     }
 
-    /// Notes that a way of a set was used.
+    /// Marks a way of a set as used.
     #[inline(always)]
     fn used(&mut self, first: usize, way: usize) {
         match self.replacement {
@@ -218,8 +218,8 @@ impl<D: Copy + Default> Cache<D> {
         }
     }
 
-    /// Puts a slot in front of a set's others, those before a way each in the place of the next.
-    /// Returns what was in that way.
+    /// Puts a slot in front of its set and shifts the slots before `way` back by one. Returns the
+    /// slot that was in `way`.
     #[inline(always)]
     fn push(&mut self, first: usize, way: usize, slot: Slot<D>) -> Slot<D> {
         let set = &mut self.slots[first..first + self.ways];
@@ -230,7 +230,7 @@ impl<D: Copy + Default> Cache<D> {
         } else if let (Some(four), 3) = (set.first_chunk_mut::<4>(), way) {
             four.copy_within(..3, 1);
         } else {
-            // Hand over hand: a call that moves memory costs more than a few ways.
+            // A loop: calling memmove costs more than a few ways.
             for at in (0..way).rev() {
                 set[at + 1] = set[at];
             }
@@ -239,21 +239,21 @@ impl<D: Copy + Default> Cache<D> {
         left
     }
 
-    /// What is known of a line, which is not thereby used.
+    /// State of a line, without marking it as used.
     #[inline(always)]
     #[must_use]
     pub fn peek(&self, line: u64) -> State {
         self.slot(line).map_or(State::Invalid, |slot| State::of_bits(slot.bits))
     }
 
-    /// Whether there is no line.
+    /// Whether the cache holds no line.
     #[inline(always)]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// What is in a line, if it is there.
+    /// Data of a line, if it is there.
     #[must_use]
     pub fn data(&self, line: u64) -> Option<D> {
         self.slot(line).map(|slot| slot.data)
@@ -270,10 +270,10 @@ impl<D: Copy + Default> Cache<D> {
         self.way_of(first, line).map(|way| &mut self.slots[first + way])
     }
 
-    /// Changes what is known of a line; false if it isn't there.
+    /// Changes the state of a line; false if it isn't there.
     ///
     /// # Panics
-    /// For `Invalid`: that is [`drop_line`](Self::drop_line).
+    /// For `Invalid`: use [`drop_line`](Self::drop_line).
     #[inline]
     pub fn set_state(&mut self, line: u64, state: State) -> bool {
         assert_ne!(state, State::Invalid, "lines are dropped, not made invalid");
@@ -282,12 +282,12 @@ impl<D: Copy + Default> Cache<D> {
         true
     }
 
-    /// Changes what is in a line; false if it isn't there.
+    /// Changes the data of a line; false if it isn't there.
     pub fn set_data(&mut self, line: u64, data: D) -> bool {
         self.slot_mut(line).map(|slot| slot.data = data).is_some()
     }
 
-    /// Puts a line in that isn't there, as used now. Returns who had to leave.
+    /// Inserts an absent line as most recently used. Returns the evicted line.
     #[inline(always)]
     pub fn insert(&mut self, line: u64, state: State, data: D) -> Option<Victim<D>> {
         debug_assert_eq!(self.peek(line), State::Invalid, "line {line} is there already");
@@ -306,7 +306,7 @@ impl<D: Copy + Default> Cache<D> {
         })
     }
 
-    /// The first way that is empty, or else the last: the one not used for longest.
+    /// The first empty way, or else the last, which is the least recently used.
     #[inline(always)]
     fn way_to_leave(&self, first: usize) -> usize {
         if self.held == self.slots.len() {
@@ -316,7 +316,7 @@ impl<D: Copy + Default> Cache<D> {
         set.iter().position(|slot| slot.bits & STATE == 0).unwrap_or(self.ways - 1)
     }
 
-    /// Puts a slot in an empty place, or in that of the one that the tree gives up.
+    /// Puts a slot in an empty way, or in the victim way of the tree.
     fn replace(&mut self, first: usize, slot: Slot<D>) -> Slot<D> {
         let set = &self.slots[first..first + self.ways];
         let empty = set.iter().position(|slot| slot.bits & STATE == 0);
@@ -327,7 +327,7 @@ impl<D: Copy + Default> Cache<D> {
         left
     }
 
-    /// Takes a line out.
+    /// Removes a line.
     pub fn drop_line(&mut self, line: u64) -> Option<Victim<D>> {
         let slot = self.slot_mut(line)?;
         let Slot { bits, data } = std::mem::take(slot);
@@ -335,13 +335,13 @@ impl<D: Copy + Default> Cache<D> {
         Some(Victim { line, state: State::of_bits(bits), data })
     }
 
-    /// Every line that is here.
+    /// All valid lines.
     pub fn lines(&self) -> impl Iterator<Item = (u64, State)> {
         let here = self.slots.iter().filter(|slot| slot.bits & STATE != 0);
         here.map(|slot| (slot.bits >> STATE_BITS, State::of_bits(slot.bits)))
     }
 
-    /// Takes everything out, unwritten.
+    /// Removes all lines without writing them back.
     pub fn clear(&mut self) {
         self.slots.fill(Slot::default());
         self.trees.fill(0);
@@ -349,7 +349,7 @@ impl<D: Copy + Default> Cache<D> {
     }
 }
 
-/// The tree after a way was used: every node on the way to it points to the other half. Node 1 is
+/// The tree after a way was used: every node on the path to it points to the other half. Node 1 is
 /// the root, `2n` and `2n + 1` are the halves of `n`; a set bit says that the right half was used.
 fn tree_used(mut tree: u64, ways: usize, way: usize) -> u64 {
     let mut node = 1;
@@ -363,7 +363,7 @@ fn tree_used(mut tree: u64, ways: usize, way: usize) -> u64 {
     tree
 }
 
-/// The way that the tree gives up: at each node the half that was not used last, if it has ways.
+/// The victim way of a tree: at each node the half not used last, if it has ways.
 fn tree_victim(tree: u64, ways: usize) -> usize {
     let mut node = 1;
     let mut way = 0;

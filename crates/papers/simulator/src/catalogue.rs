@@ -1,4 +1,4 @@
-//! The machines that come with the command, and machines in files.
+//! The embedded machines, and machines in files.
 //!
 //! ```text
 //!   ppro-quad                            a machine of machines/
@@ -11,18 +11,18 @@ mod tests;
 
 use crate::preset::{Preset, PresetError};
 
-/// A description as text.
+/// The text of an embedded machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Embedded {
-    /// Its file below `machines/`, without `.toml`.
+    /// Path below `machines/`, without `.toml`.
     pub name: &'static str,
-    /// Its TOML.
+    /// TOML text.
     pub text: &'static str,
 }
 
 static MACHINES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
 
-/// How a file's name ends.
+/// Suffix of a machine's file name.
 const FILE: &str = ".toml";
 
 /// Every embedded machine, by name.
@@ -31,16 +31,16 @@ pub fn all() -> &'static [Embedded] {
     MACHINES
 }
 
-/// Their names.
+/// Names of the embedded machines.
 pub fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.iter().map(|machine| machine.name)
 }
 
 impl Preset {
-    /// A machine by its name or its file, with variants after a slash, joined by `+`.
+    /// A machine by its name or file, with variants after a slash, joined by `+`.
     ///
     /// # Errors
-    /// If there is no such machine or variant, or it is not well described.
+    /// If the machine or variant is unknown, or its description is invalid.
     pub fn named(reference: &str) -> Result<Self, PresetError> {
         let (machine, variants) = match reference.find(FILE) {
             Some(at) => reference.split_at(at + FILE.len()),
@@ -72,10 +72,10 @@ fn embedded(name: &str) -> Result<Preset, PresetError> {
     }
 }
 
-/// How like a word has to be to be meant.
+/// Least similarity of a suggested name.
 const LIKE: f64 = 0.8;
 
-/// What there is, and what of it was probably meant.
+/// The list of known names, and the most similar one.
 pub(crate) fn one_of(given: &str, known: &[&str]) -> String {
     let like = |name: &str| strsim::jaro_winkler(&given.to_lowercase(), &name.to_lowercase());
     let nearest = known.iter().map(|name| (like(name), name));

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   begin    width uops a cycle, shared by the threads of a core, in the order of time
-//!   loads    wait for their address; go on side by side within the window of begun operations
+//!   loads    wait for their address; overlap within the window of operations in flight
 //!   stores   wait in a buffer for their line, one after the other
-//!   misses   as many on their way as the core has room for
+//!   misses   as many outstanding as the core has room for
 //! ```
 //!
-//! This is the interval view of an out-of-order core (Karkhanis and Smith, ISCA 2004): it begins
-//! operations at full width until the window is full of one that waits. A window of 0 waits for
-//! every access: a machine without overlap, on which measured and non-overlapped cycles are the
+//! This is the interval model of an out-of-order core (Karkhanis and Smith, ISCA 2004): it begins
+//! operations at full width until a waiting operation has filled the window. A window of 0 waits
+//! for every access: a machine without overlap, on which measured and non-overlapped cycles are the
 //! same (A19).
 
 mod accesses;
@@ -32,15 +32,15 @@ use crate::reservation_table::{Places, ReservationTable};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
-/// What was announced or touched, by 64 bytes. A set of 8,192 references has more than any other
-/// schedule announces.
+/// Times by 64-byte line, of announcements or accesses. A set of 8,192 references has more than any
+/// other schedule announces.
 type Lines = LineHistory<{ 1 << 14 }>;
 
-/// Which of a core's copies of a structure a thread has.
+/// Instances of a core's structure, one for each thread or one for all of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Copies<T> {
     all: Vec<T>,
-    /// Bits of a thread's number that count: none where all have the same.
+    /// Bits of a thread's number that select the instance: none where all share one.
     mask: usize,
 }
 
@@ -57,14 +57,14 @@ impl<T: Clone> Copies<T> {
     }
 }
 
-/// A core with its threads.
+/// A physical core.
 #[derive(Debug, Clone)]
 struct Core {
-    /// When the front begins operations of one of several threads.
+    /// Reservations of the front end, which threads of a core share.
     front: ReservationTable,
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
-    /// Lines on their way.
+    /// Outstanding line fills.
     outstanding: Copies<Places>,
     predictor: Option<Predictor>,
     streams: Option<Streams>,
@@ -73,36 +73,35 @@ struct Core {
 /// A logical CPU.
 #[derive(Debug, Clone)]
 struct Cpu {
-    /// Its core, and which of its threads it is.
+    /// Its core, and its thread number within it.
     place: (usize, usize),
-    /// When the next operation can begin.
+    /// Earliest start of the next operation.
     now: Ticks,
-    /// When it began its first.
+    /// Start of its first operation.
     begun: Option<Ticks>,
-    /// When what was loaded last can be used.
+    /// When the value loaded last can be used.
     chain: Ticks,
-    /// Loads on their way: number of the operation, when it is done, and what it waits for; none
-    /// where that is the nearest cache.
+    /// Loads in flight, oldest first.
     flying: VecDeque<(u64, Ticks, Option<Cause>)>,
-    /// The number of the operation for which the oldest of them has to be done.
+    /// Number of the operation that can't begin before the oldest of them is done.
     room_to: u64,
-    /// When each store in the buffer is done, oldest first.
+    /// Completion times of the stores in the buffer, oldest first.
     storing: VecDeque<Ticks>,
     announced: Lines,
-    /// Lines touched lately, for machine clears.
+    /// Lines accessed lately, for machine clears.
     touched: Lines,
     space: u16,
-    /// Whether it has something to do.
+    /// Whether it has a thread to run.
     busy: bool,
-    /// Whether no sibling has.
+    /// Whether no sibling is busy.
     alone: bool,
-    /// Its part of the window, and of the stores.
+    /// Its share of the window, and of the store buffer.
     window: u64,
     stores: usize,
     counts: Counts,
 }
 
-/// A machine that runs operations.
+/// A machine that executes operations.
 #[derive(Debug, Clone)]
 pub struct Processor {
     cores: Vec<Core>,
@@ -113,7 +112,7 @@ pub struct Processor {
     shape: Shape,
 }
 
-/// What of a preset every operation asks for.
+/// The parameters that every operation needs.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// Threads of a core.
@@ -125,9 +124,9 @@ struct Shape {
     code_line: u64,
     /// Caches between a core and memory, for data.
     depth: usize,
-    /// Of a core; a thread may have a part of it.
+    /// Of a core; a thread may have a share of it.
     window: u64,
-    /// Whether the threads of a core have one window together.
+    /// Whether the threads of a core share one window.
     window_shared: bool,
     stores: usize,
     stores_shared: bool,
@@ -139,7 +138,7 @@ struct Shape {
     mispredict: Ticks,
 }
 
-/// A CPU at work: with its core and what is behind it.
+/// A logical CPU that executes an operation, with its core and the caches.
 struct Turn<'p> {
     at: usize,
     cpu: &'p mut Cpu,
@@ -149,7 +148,7 @@ struct Turn<'p> {
 }
 
 impl Processor {
-    /// What it models.
+    /// The modelled machine.
     #[must_use]
     pub fn preset(&self) -> &Preset {
         &self.preset
@@ -162,13 +161,13 @@ impl Processor {
         self.cpus[cpu].now
     }
 
-    /// Lets a CPU do nothing until then.
+    /// Leaves a CPU idle until a time.
     pub fn idle_until(&mut self, cpu: usize, then: Ticks) {
         let cpu = &mut self.cpus[cpu];
         cpu.now = cpu.now.max(then);
     }
 
-    /// Gives a CPU to a thread of an address space.
+    /// Switches a CPU to a thread of an address space.
     pub fn switch_to(&mut self, cpu: usize, space: u16) {
         let before = std::mem::replace(&mut self.cpus[cpu].space, space);
         if before != space && self.preset.tlb.flushed {
@@ -181,8 +180,8 @@ impl Processor {
         }
     }
 
-    /// Whether a CPU has something to do from now on. Where it halts else, its siblings have what
-    /// it leaves (Marr et al., Intel Technology Journal Q1 2002: single-task mode).
+    /// Sets whether a CPU has a thread to run. Where an idle CPU halts, its siblings get its share
+    /// of split structures (Marr et al., Intel Technology Journal Q1 2002: single-task mode).
     pub fn set_busy(&mut self, cpu: usize, busy: bool) {
         self.cpus[cpu].busy = busy;
         let (core, _) = self.cpus[cpu].place;
@@ -198,19 +197,19 @@ impl Processor {
         }
     }
 
-    /// Lets a CPU wait for all that it began.
+    /// Waits for all operations of a CPU to finish.
     pub fn drain(&mut self, cpu: usize) {
         self.cpus[cpu].drain();
     }
 
-    /// What a CPU did so far; its last operations may still be on their way.
+    /// Counts of a CPU so far; its last operations may still be in flight.
     #[must_use]
     pub fn counts(&self, cpu: usize) -> Counts {
         let Cpu { now, begun, counts, .. } = &self.cpus[cpu];
         Counts { ticks: begun.map_or(0, |begun| now - begun), ..*counts }
     }
 
-    /// Does one thing on a CPU.
+    /// Executes one operation on a CPU.
     #[inline(always)]
     pub fn run(&mut self, cpu: usize, op: Op) {
         match op {
@@ -237,7 +236,7 @@ impl Processor {
                 }
             }
             Op::Branch { at, taken, back } => {
-                // What is not on its way any more is not waited for.
+                // Loads that are done are not waited for.
                 self.cpus[cpu].room_to = 0;
                 self.begin(cpu, 1).branch((at, back), taken);
             }
@@ -257,7 +256,7 @@ impl Processor {
         Turn { at, cpu, core, hierarchy, shape }
     }
 
-    /// Begins operations: when the front is free, and the window has room.
+    /// Begins operations once the front end is free and the window has room.
     #[inline(always)]
     fn begin(&mut self, at: usize, uops: u32) -> Turn<'_> {
         if self.shape.window_shared {
@@ -290,13 +289,13 @@ impl Processor {
         self.cpus[at].storing.push_back(ready);
     }
 
-    /// Whether bytes reach into another line.
+    /// Whether an access crosses a line boundary.
     #[inline(always)]
     const fn is_longer(&self, address: u64, bytes: u16) -> bool {
         (address & (self.shape.line - 1)) + bytes as u64 > self.shape.line
     }
 
-    /// The lines after the first of a run of bytes.
+    /// The lines after the first of a range of bytes.
     #[inline(never)]
     fn rest_of(&mut self, address: u64, bytes: u16, mut each: impl FnMut(&mut Self, u64)) {
         let last = address + u64::from(bytes) - 1;

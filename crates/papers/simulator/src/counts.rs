@@ -1,36 +1,36 @@
-//! What a logical CPU did, and where its cycles went.
+//! Counts of a logical CPU, and its cycles by cause.
 
 use std::ops::{Add, Sub};
 
 use crate::ticks::{Ticks, cycles};
 
-/// What cycles are lost to.
+/// Cause of lost cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// Data of the second cache of the path.
+    /// Data in the second cache of the path.
     Second,
-    /// Data of the third.
+    /// Data in the third cache of the path.
     Third,
-    /// Data of memory, or of another cache that had changed them.
+    /// Data in memory, or modified in another cache.
     Memory,
     /// Translations of data.
     DataTlb,
-    /// Instructions that were not in the nearest cache.
+    /// Instructions that missed the nearest cache.
     Code,
     /// Translations of instructions.
     CodeTlb,
-    /// Branches that were guessed wrong.
+    /// Branch mispredictions.
     Branch,
     /// Machine clears.
     Clear,
-    /// No room for another store.
+    /// Full store buffer.
     Stores,
-    /// No room for another line on its way.
+    /// No free fill buffer.
     Outstanding,
-    /// Operations of a sibling, which had the core's front.
+    /// Operations of a sibling, which occupied the front end.
     Sibling,
-    /// A spin loop's own waiting.
+    /// PAUSE instructions.
     Pause,
 }
 
@@ -38,7 +38,7 @@ pub enum Cause {
 pub const CAUSES: usize = 12;
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; CAUSES] = [
         Cause::Second,
         Cause::Third,
@@ -54,7 +54,7 @@ impl Cause {
         Cause::Pause,
     ];
 
-    /// As tables name it.
+    /// Name in tables.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Cause {
     }
 }
 
-/// What a logical CPU did.
+/// Counts of a logical CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Micro-operations.
@@ -85,45 +85,45 @@ pub struct Counts {
     pub stores: u64,
     /// Prefetch instructions.
     pub hints: u64,
-    /// Of those, dropped because the page had no translation.
+    /// Prefetch instructions dropped because of a TLB miss.
     pub hints_dropped: u64,
-    /// Translations of data that were missing.
+    /// Data TLB misses.
     pub data_tlb_misses: u64,
-    /// Of instructions.
+    /// Instruction TLB misses.
     pub code_tlb_misses: u64,
     /// Branches.
     pub branches: u64,
-    /// Of those, guessed wrong.
+    /// Mispredicted branches.
     pub mispredicts: u64,
-    /// Of the taken, without a target in the buffer.
+    /// Taken branches that missed the target buffer.
     pub target_misses: u64,
-    /// Machine clears because of this CPU's accesses.
+    /// Machine clears caused by this CPU's accesses.
     pub clears: u64,
     /// Ticks from its first operation to its last.
     pub ticks: Ticks,
-    /// Ticks in which operations began, at the machine's width, or only the nearest cache was
-    /// waited for.
+    /// Ticks in which operations began at the machine's width, or only the nearest cache was waited
+    /// for.
     pub computation: Ticks,
-    /// Ticks lost, by cause: the machine waited.
+    /// Ticks lost, by cause.
     pub stalled: [Ticks; CAUSES],
-    /// Ticks that would be lost if nothing overlapped, by cause.
+    /// Ticks that would be lost without overlap, by cause.
     pub penalty: [Ticks; CAUSES],
 }
 
 impl Counts {
-    /// Cycles in all.
+    /// Total cycles.
     #[must_use]
     pub fn cycles(&self) -> f64 {
         cycles(self.ticks)
     }
 
-    /// Cycles if nothing overlapped: computation and every penalty (Keeton et al. 1998, figure 8).
+    /// Cycles without overlap: computation and every penalty (Keeton et al. 1998, figure 8).
     #[must_use]
     pub fn non_overlapped_cycles(&self) -> f64 {
         cycles(self.computation + self.penalty.iter().sum::<Ticks>())
     }
 
-    /// Adds one by one.
+    /// Combines two counts field by field.
     #[must_use]
     fn zip(mut self, other: &Self, each: impl Fn(u64, u64) -> u64) -> Self {
         let Self {
@@ -177,7 +177,7 @@ impl Add for Counts {
     }
 }
 
-/// What was done since an earlier moment.
+/// Counts since an earlier moment.
 impl Sub for Counts {
     type Output = Self;
 

@@ -1,4 +1,4 @@
-//! Sizes of a cache, checked once.
+//! Cache geometry, checked once.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,39 +10,38 @@ pub struct Geometry {
     line: u32,
 }
 
-/// A geometry as it is written: bytes, ways, bytes a line. No ways means that a line may lie
-/// anywhere.
+/// Geometry as written in a preset: bytes, ways, bytes per line. 0 ways is fully associative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
-    /// Size.
+    /// Total bytes.
     pub bytes: u64,
-    /// Lines of a set; 0 for all.
+    /// Lines per set; 0 for fully associative.
     pub ways: u32,
-    /// Bytes of a line.
+    /// Bytes per line.
     pub line: u32,
 }
 
-/// Sizes that no cache has.
+/// Why a geometry is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
-    /// The line is no power of two.
+    /// The line size is not a power of two.
     #[error("a line of {0} bytes: it takes a power of two from 4 to 4096")]
     Line(u32),
-    /// The size is no multiple of what a set holds.
+    /// The size is not a multiple of the bytes of a set.
     #[error("{bytes} bytes in sets of {ways} lines of {line} bytes leave a part of a set")]
     Part {
-        /// Size.
+        /// Total bytes.
         bytes: u64,
-        /// Lines of a set.
+        /// Lines per set.
         ways: u32,
-        /// Bytes of a line.
+        /// Bytes per line.
         line: u32,
     },
-    /// There is nothing, or too much.
+    /// The size is 0 or too large.
     #[error("a cache of {0} bytes: it takes one line to 4 GiB")]
     Size(u64),
-    /// Trees have a bit a node in one word.
+    /// A tree has one bit per node in one word.
     #[error("{0} ways: it takes 1 to 64, or 0 for a cache without sets of at most 4096 lines")]
     Ways(u32),
 }
@@ -51,7 +50,7 @@ impl Geometry {
     /// Checks sizes.
     ///
     /// # Errors
-    /// If no cache can have them.
+    /// If they are impossible.
     pub fn of(sizes: Sizes) -> Result<Self, Impossible> {
         let Sizes { bytes, ways, line } = sizes;
         if !line.is_power_of_two() || !(4..=4096).contains(&line) {
@@ -79,26 +78,25 @@ impl Geometry {
         self.sets
     }
 
-    /// Lines of a set.
+    /// Lines per set.
     #[must_use]
     pub const fn ways(self) -> u32 {
         self.ways
     }
 
-    /// Bytes of a line.
+    /// Bytes per line.
     #[must_use]
     pub const fn line(self) -> u32 {
         self.line
     }
 
-    /// Size.
+    /// Total bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.sets * self.ways as u64 * self.line as u64
     }
 
-    /// An equal part for each of `parts` threads: of the ways if they can be dealt out, else of the
-    /// sets.
+    /// An equal share for each of `parts` threads: of the ways if divisible, else of the sets.
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
         let sets = self.sets / parts as u64;

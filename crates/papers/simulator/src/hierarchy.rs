@@ -1,4 +1,4 @@
-//! All caches of a machine, and what they agree on about each line.
+//! All caches of a machine, kept coherent.
 //!
 //! ```text
 //!   CPU 0   CPU 1       a CPU's path: its caches, nearest first
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Each cache knows the state of its lines. A line is `Modified` or `Exclusive` in a cache when no
-//! cache outside of those it serves has it; within, those nearer settle the rest between them.
+//! cache outside of those it serves has it; those nearer settle the rest among themselves.
 
 mod build;
 mod fills;
@@ -28,38 +28,38 @@ use crate::ticks::Ticks;
 use fills::Fills;
 use snoop::{Asked, Snooped};
 
-/// What is done at an address.
+/// Kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// An instruction is fetched.
+    /// An instruction fetch.
     Fetch,
-    /// Data are read.
+    /// A read of data.
     Load,
-    /// Data are written.
+    /// A write of data.
     Store,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 3] = [Kind::Fetch, Kind::Load, Kind::Store];
 }
 
 /// Most caches on a path, and one more for memory.
 pub const DEPTHS: usize = 4;
 
-/// How an access went.
+/// The result of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// When the data can be used, or the store is done.
     pub ready: Ticks,
-    /// How many caches on the path did not have it; all of them means memory.
+    /// Number of caches on the path that missed; all of them means memory.
     pub depth: u8,
-    /// Whether another cache had changed it.
+    /// Whether another cache had modified the line.
     pub dirty: bool,
 }
 
-/// What the accesses of a CPU found.
+/// Where the accesses of a CPU found their lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
     /// Accesses by kind and depth at which the line was found.
@@ -67,11 +67,11 @@ pub struct Found {
     /// The state of the line in the last cache of the path, of those that got there, by kind and
     /// [`State::ALL`] (S2.16).
     pub state: [[u64; 4]; 3],
-    /// Accesses that another cache had changed the line of, by kind.
+    /// Accesses to lines that another cache had modified, by kind.
     pub dirty: [u64; 3],
-    /// Lines of other caches that stores took away.
+    /// Lines invalidated in other caches by this CPU's stores.
     pub invalidated: u64,
-    /// Lines that others' stores took away from this CPU's own caches.
+    /// Lines invalidated in this CPU's caches by others' stores.
     pub lost: u64,
 }
 
@@ -80,9 +80,9 @@ struct Unit<D> {
     cache: Cache<D>,
     latency: Ticks,
     inclusive: bool,
-    /// Threads by which its lines are told apart; 1 where they are not.
+    /// Threads whose lines are tagged separately; 1 where they are not.
     tags: u64,
-    /// Caches nearer to some CPU whose path leads through this one, nearest first.
+    /// Caches of which this one is on the path to memory, nearest to a CPU first.
     nearer: Vec<u16>,
     /// The cache behind this one; none where that is memory.
     next: Option<u16>,
@@ -92,7 +92,7 @@ struct Unit<D> {
 const TAG_SHIFT: u32 = 56;
 
 impl<D: Copy + Default> Unit<D> {
-    /// The number of an address's line as a CPU finds it.
+    /// The number of an address's line for a CPU, with its tag.
     #[inline(always)]
     fn line_for(&self, cpu: usize, address: u64) -> u64 {
         let line = self.cache.line_of(address);
@@ -102,13 +102,13 @@ impl<D: Copy + Default> Unit<D> {
         }
     }
 
-    /// Where a line begins, whoever it is told apart for.
+    /// Address of a line's first byte, without its tag.
     fn address_of(&self, line: u64) -> u64 {
         let tag = if self.tags == 1 { 0 } else { line >> TAG_SHIFT << TAG_SHIFT };
         self.cache.address_of(line ^ tag)
     }
 
-    /// Every number that lines of so many bytes from an address on may have.
+    /// Every number that the lines of `bytes` bytes from an address on may have.
     #[inline(always)]
     fn lines_from(&self, address: u64, bytes: u64) -> impl Iterator<Item = u64> + use<D> {
         let (first, lines) = (self.cache.line_of(address), self.cache.lines_of(bytes));
@@ -119,7 +119,7 @@ impl<D: Copy + Default> Unit<D> {
     }
 }
 
-/// Where a CPU's accesses go.
+/// The caches between a CPU and memory.
 #[derive(Debug, Clone, Default)]
 struct Path {
     steps: Steps,
@@ -130,7 +130,7 @@ struct Path {
     span: u64,
 }
 
-/// The caches of a path, nearest first: copied at will.
+/// The caches of a path, nearest first, in a `Copy` type.
 #[derive(Debug, Clone, Copy, Default)]
 struct Steps {
     caches: [u16; DEPTHS - 1],
@@ -154,9 +154,9 @@ pub struct Hierarchy<D = ()> {
     code: Vec<Path>,
     protocol: Protocol,
     fills: Fills,
-    /// The way to memory.
+    /// The memory bus.
     pub bus: Bus,
-    /// What memory holds, where lines carry data.
+    /// Contents of memory, where lines carry data.
     memory: HashMap<u64, D>,
     /// By CPU.
     pub found: Vec<Found>,
@@ -173,7 +173,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
     }
 
-    /// When an access is done that the nearest cache settles; else what it knows of the line, for
+    /// The end of an access that the nearest cache serves; else the state of the line there, for
     /// [`beyond`](Self::beyond).
     #[inline(always)]
     pub(crate) fn near(
@@ -200,7 +200,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         Ok(self.fills.ready(address, now + unit.latency))
     }
 
-    /// An access that the nearest cache can't settle.
+    /// An access that misses the nearest cache.
     pub(crate) fn beyond(
         &mut self,
         cpu: usize,
@@ -215,7 +215,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
         let (depth, state) = self.look_up(cpu, kind, address);
         let steps = self.path(cpu, kind).steps;
-        // To be written, a line that is only shared at this depth is asked for from everybody.
+        // A write to a line that is only shared at this depth invalidates every other copy.
         let widest = match kind {
             Kind::Store if !state.is_owned() => steps.len(),
             _ => depth,
@@ -227,7 +227,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             None => self.bus.read(now, is_dirty),
             Some(at) => {
                 let latency = self.units[*at as usize].latency;
-                // A neighbour's changes take the same way once more.
+                // A modified line of a neighbour takes the same way once more.
                 let detour = if is_dirty { latency } else { 0 };
                 let upgraded = match widest > depth {
                     true => self.bus.upgrade(now, !snooped.had),
@@ -245,12 +245,12 @@ impl<D: Copy + Default> Hierarchy<D> {
         Access { ready, depth: depth as u8, dirty: is_dirty }
     }
 
-    /// What a line becomes in the caches that did not have it.
+    /// The state of a line in the caches that missed it.
     #[inline(always)]
     const fn state_of(&self, kind: Kind, state: State, snooped: &Snooped<D>) -> State {
         match (kind, state, self.protocol) {
             (Kind::Store, _, _) => State::Modified,
-            // Instructions are nobody's own.
+            // Lines of instructions are always shared.
             (Kind::Fetch, _, _) => State::Shared,
             _ if snooped.had => State::Shared,
             (_, State::Shared, _) | (_, _, Protocol::Msi) => State::Shared,
@@ -258,7 +258,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
     }
 
-    /// Where on its path a line is, and what is known of it there; `Invalid` where nowhere.
+    /// The depth at which a line is found, and its state there; `Invalid` if in no cache.
     #[inline(always)]
     fn look_up(&mut self, cpu: usize, kind: Kind, address: u64) -> (usize, State) {
         let Self { units, data, code, found, .. } = self;
@@ -271,7 +271,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             let unit = &mut units[*at as usize];
             let state = unit.cache.touch(unit.line_for(cpu, address));
             if depth == farther.len() {
-                // Their order is that of `State::ALL`, the other way round.
+                // `found.state` is in the order of `State::ALL`, which is the reverse.
                 let at = State::ALL.len() - 1 - state as usize;
                 found[cpu].state[kind as usize][at] += 1;
             }
@@ -290,7 +290,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
     }
 
-    /// Makes a line of the nearest cache, which has it unchanged, the CPU's own: when it is.
+    /// Makes a shared line of the nearest cache exclusive; returns when it is.
     fn own(&mut self, cpu: usize, address: u64, now: Ticks) -> Ticks {
         let caches = self.data[cpu].steps;
         let latency = self.units[caches[0] as usize].latency;
@@ -313,7 +313,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         ready + latency
     }
 
-    /// Says of every cache on the path from a depth on that has the line that it was changed.
+    /// Marks a line modified in every cache on the path from a depth on that has it.
     fn modify_path(&mut self, cpu: usize, address: u64, depth: usize) {
         for at in &self.data[cpu].steps[depth..] {
             let cache = &mut self.units[*at as usize].cache;
@@ -321,7 +321,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
     }
 
-    /// Reads a line ahead into the last cache of a path.
+    /// Prefetches a line into the last cache of a path.
     pub fn prefetch(&mut self, cpu: usize, address: u64, now: Ticks) {
         let caches = self.data[cpu].steps;
         let held = caches.iter().any(|at| {
@@ -333,7 +333,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             let cache = &self.units[*at as usize].cache;
             cache.peek(cache.line_of(address)) != State::Invalid
         });
-        // Others' lines are left alone: a guess is not worth taking them.
+        // Lines of other CPUs are left alone: a guess is not worth taking them.
         let Some(last) = caches.last().copied().filter(|_| !held && !elsewhere) else { return };
         let ready = self.bus.prefetch(now);
         let state = match self.protocol {
@@ -345,7 +345,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         self.fills.note(address, ready);
     }
 
-    /// Names of the caches on a path of data, nearest first.
+    /// Names of the data caches on a path, nearest first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

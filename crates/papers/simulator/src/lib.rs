@@ -1,5 +1,5 @@
-//! Modelled machines: caches, translations, a bus, cores of one to eight threads, on which the same
-//! walks and workloads run as on real ones.
+//! Modelled machines: caches, TLBs, a bus, and cores of one to eight threads, which run the same
+//! walks and workloads as real ones.
 //!
 //! ```text
 //!   script ──ops──► thread ──► core: width, window, stores, branches
@@ -8,9 +8,9 @@
 //!                   TLB, hierarchy of caches (MESI, MSI), bus, memory    ──► counts and cycles
 //! ```
 //!
-//! Everything is deterministic: whole ticks, no clock, no addresses of this process, no threads of
-//! the system that could change an order. A figure from here is *modelled* (tier E) wherever it is
-//! shown.
+//! Everything is deterministic: integer ticks, no clock, no addresses of this process, no threads
+//! of the operating system that could change an order. A figure from here is *modelled* (tier E)
+//! wherever it is shown.
 //!
 //! Deliberately absent: this crate reads no clock, prints nothing and knows no study.
 

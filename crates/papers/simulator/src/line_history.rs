@@ -1,31 +1,31 @@
-//! When something was last said of a line: a table that forgets rather than grows.
+//! The time of the last event at each line: a direct-mapped table that forgets instead of growing.
 
 use crate::ticks::Ticks;
 
-/// A number all of whose bits depend on those of a key: the golden ratio's multiple of it
-/// (Fibonacci hashing). Its highest bits are the best ones.
+/// A hash whose bits all depend on those of the key: the key times the golden ratio (Fibonacci
+/// hashing). Its highest bits are the best ones.
 #[inline(always)]
 pub(crate) const fn multiplied(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Times by line, the newer of two that share one of `PLACES`, a power of two.
+/// Times by line; of two that share one of `PLACES` slots, a power of two, the newer.
 #[derive(Debug, Clone)]
 pub(crate) struct LineHistory<const PLACES: usize> {
     lines: Box<[(u64, Ticks)]>,
     line_shift: u32,
-    /// Nothing was ever said: the table need not be looked at.
+    /// Nothing was recorded yet: the table need not be read.
     is_empty: bool,
 }
 
 impl<const PLACES: usize> LineHistory<PLACES> {
-    /// Nothing, of lines of `1 << line_shift` bytes.
+    /// An empty history, of lines of `1 << line_shift` bytes.
     pub(crate) fn new(line_shift: u32) -> Self {
         const { assert!(PLACES.is_power_of_two()) };
         Self { lines: vec![(u64::MAX, 0); PLACES].into(), line_shift, is_empty: true }
     }
 
-    /// Something is said of all addresses of a line.
+    /// Records an event for all addresses of a line.
     #[inline(always)]
     pub(crate) fn note(&mut self, address: u64, when: Ticks) {
         let line = address >> self.line_shift;
@@ -33,7 +33,7 @@ impl<const PLACES: usize> LineHistory<PLACES> {
         self.is_empty = false;
     }
 
-    /// When something was said of an address; nothing where that is forgotten.
+    /// The time of the last event at an address; `None` if there was none or it is forgotten.
     #[inline(always)]
     pub(crate) fn when(&self, address: u64) -> Option<Ticks> {
         if self.is_empty {

@@ -1,17 +1,18 @@
-//! The most recently used of many keys, in constant time: a cache without sets.
+//! The most recently used keys, in constant time: a fully associative cache.
 //!
 //! ```text
 //!   keys by hash ──► place        newest ⇄ … ⇄ oldest, linked by place
 //! ```
 //!
-//! Real ones compare all entries at once. A model that did so one by one would spend its time here.
+//! Hardware compares all entries at once. A model that compared one by one would spend its time
+//! here.
 
 use crate::line_history::multiplied;
 
 /// End of a chain.
 const NONE: u16 = u16::MAX;
 
-/// Up to so many keys; the one that was not used for longest leaves.
+/// A set of limited size that evicts the least recently used key.
 #[derive(Debug, Clone)]
 pub(crate) struct LruSet {
     entries: Vec<Entry>,
@@ -33,7 +34,7 @@ struct Entry {
 }
 
 impl LruSet {
-    /// Room for so many.
+    /// An empty set for up to `entries` keys.
     ///
     /// # Panics
     /// Unless `1 <= entries <= 4096`.
@@ -52,7 +53,7 @@ impl LruSet {
         }
     }
 
-    /// Whether a key is here. It is afterwards, as the newest.
+    /// Whether a key is in the set. Inserts it, or makes it the newest.
     #[inline(always)]
     pub(crate) fn touch(&mut self, key: u64) -> bool {
         if self.newest != NONE && self.entries[self.newest as usize].key == key {
@@ -86,7 +87,7 @@ impl LruSet {
         false
     }
 
-    /// Whether a key is here, which is not thereby used.
+    /// Whether a key is in the set, without marking it as used.
     #[must_use]
     pub(crate) fn holds(&self, key: u64) -> bool {
         let mut at = self.heads[self.bucket(key)];
@@ -96,7 +97,7 @@ impl LruSet {
         at != NONE
     }
 
-    /// Forgets all.
+    /// Removes all keys.
     pub(crate) fn clear(&mut self) {
         self.used = 0;
         (self.newest, self.oldest) = (NONE, NONE);

@@ -1,100 +1,100 @@
-//! What a thread does, one thing at a time.
+//! Operations of a thread.
 
-/// Where an address comes from, and so when it is known.
+/// What an address depends on, and so when it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// From nowhere: it was known before.
+    /// Nothing: it is known before.
     Nothing,
-    /// From what was loaded last.
+    /// The value loaded last.
     Load,
-    /// From where it was announced, if it was; else from what was loaded last.
+    /// Its announcement, if there was one; else the value loaded last.
     Announcement,
 }
 
-/// One thing.
+/// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Micro-operations that touch no memory.
     Compute {
-        /// How many.
+        /// Number of them.
         uops: u32,
     },
     /// A read.
     Load {
-        /// Where.
+        /// Address.
         address: u64,
-        /// How much.
+        /// Bytes.
         bytes: u16,
         /// When its address is known.
         after: After,
     },
     /// A write.
     Store {
-        /// Where.
+        /// Address.
         address: u64,
-        /// How much.
+        /// Bytes.
         bytes: u16,
     },
-    /// Says that an address is known now and will be used.
+    /// Announces that an address is known and will be used.
     Announce {
-        /// Where.
+        /// Address.
         address: u64,
-        /// Whether by a prefetch instruction, which brings the line.
+        /// Whether by a prefetch instruction, which fetches the line.
         hint: bool,
     },
     /// A conditional branch.
     Branch {
-        /// Where the branch is.
+        /// Address of the branch.
         at: u64,
-        /// Which way it goes.
+        /// Whether it is taken.
         taken: bool,
         /// Whether its target lies before it.
         back: bool,
     },
     /// Instructions from here on are fetched.
     Fetch {
-        /// Where.
+        /// Address.
         address: u64,
-        /// How many bytes.
+        /// Bytes.
         bytes: u16,
     },
-    /// Nothing, for some cycles: PAUSE.
+    /// A PAUSE instruction.
     Pause {
-        /// How many.
+        /// Its cycles.
         cycles: u32,
     },
-    /// Asks who shares the CPUs out. Only [run queues](crate::schedule) heed it.
+    /// A system call. Only [run queues](crate::schedule) act on it.
     System(Call),
 }
 
-/// What a thread asks of the system.
+/// A system call of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// To be queued again, behind whoever is due before.
+    /// Requeues the thread, behind those with less vruntime.
     Yield,
-    /// To sleep: a disk, a network.
+    /// Sleeps: a disk, a network.
     Sleep {
-        /// How long.
+        /// Duration.
         cycles: u32,
     },
-    /// To sleep until there is something on a channel, and take it.
+    /// Waits for an item on a channel, and takes it.
     Wait {
-        /// Which.
+        /// Channel number.
         channel: u32,
     },
-    /// To put something on a channel, which wakes the first who waits there.
+    /// Puts an item on a channel and wakes the first waiter.
     Post {
-        /// Which.
+        /// Channel number.
         channel: u32,
     },
 }
 
 const _: () = assert!(size_of::<Op>() == 16);
 
-/// Does one thing after the other.
+/// A sequence of operations.
 pub trait Script {
-    /// The next thing; `None` when it is finished. `now` is the thread's own time, in ticks: who
-    /// reacts to others sees what they had done by then.
+    /// The next operation; `None` at the end. `now` is the thread's own time, in ticks: a script
+    /// that reacts to other threads sees what they had done by then.
     fn next(&mut self, now: crate::ticks::Ticks) -> Option<Op>;
 }
 

@@ -1,13 +1,13 @@
-//! A prefetcher of streams: misses of lines one after the other bring those after them.
+//! A stream prefetcher: misses of consecutive lines fetch the lines after them.
 
 use crate::preset::{Prefetcher, Preset};
 
-/// Streams that a core's misses form.
+/// Streams of a core's misses.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    /// By stream: the line that would go on with it.
+    /// By stream: the line that would continue it.
     next: Vec<u64>,
-    /// When it was used last, and which it is: `turn * STREAMS_MAX + stream`.
+    /// When each stream was used last, and its number: `turn * STREAMS_MAX + stream`.
     used: Vec<u64>,
     turn: u64,
     ahead: u64,
@@ -15,10 +15,10 @@ pub(crate) struct Streams {
     page_shift: u32,
 }
 
-/// A preset has no more.
+/// Most streams of a preset.
 const STREAMS_MAX: u64 = 64;
 
-/// What goes on with a stream that is none yet: beyond any address.
+/// The next line of an unused stream: beyond any address.
 const NONE: u64 = 1 << 63;
 
 impl Streams {
@@ -40,10 +40,11 @@ impl Streams {
         self.turn += 1;
         let line = address >> self.line_shift;
         let (mut found, mut oldest) = (usize::MAX, u64::MAX);
-        // Without branches: which stream it is can't be guessed.
+        // Branch-free: which stream matches is unpredictable.
         let (next, used) = (&self.next[..], &self.used[..self.next.len()]);
         for at in (0..next.len()).rev() {
-            // The stream's own lines came ahead, so that its next miss is some lines further on.
+            // The stream's own lines were prefetched, so that its next miss is some lines further
+            // on.
             found = if line.wrapping_sub(next[at]) <= self.ahead { at } else { found };
             oldest = oldest.min(used[at]);
         }

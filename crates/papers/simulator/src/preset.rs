@@ -1,4 +1,4 @@
-//! A modelled machine as data: what it has, and where each figure comes from.
+//! A modelled machine as data: its parts, and the origin of each figure.
 
 mod changes;
 mod error;
@@ -14,21 +14,21 @@ use crate::geometry::{Geometry, Sizes};
 pub use error::PresetError;
 pub use figures::Figure;
 
-/// What the threads of a core do with one of its structures (S0.19).
+/// How the threads of a core share one of its structures (S0.19).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// One, for whoever comes.
+    /// One, shared by all threads.
     #[default]
     Shared,
-    /// One each, of full size.
+    /// One per thread, of full size.
     Duplicated,
     /// An equal part each; all of it where a core runs one thread.
     Split,
 }
 
 impl Sharing {
-    /// How many of it a core has for so many threads.
+    /// Instances of the structure in a core with `threads` threads.
     #[must_use]
     pub const fn copies(self, threads: u32) -> u32 {
         match self {
@@ -37,7 +37,7 @@ impl Sharing {
         }
     }
 
-    /// What part of it each copy is.
+    /// Into how many shares the structure is divided.
     #[must_use]
     pub const fn parts(self, threads: u32) -> u32 {
         match self {
@@ -47,7 +47,7 @@ impl Sharing {
     }
 }
 
-/// What goes through a cache.
+/// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
@@ -59,86 +59,86 @@ pub enum Holds {
     Both,
 }
 
-/// Lines that several caches may have.
+/// Coherence protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// A line that nobody else has may be written without asking.
+    /// A line that no other cache has may be written without a bus request.
     #[default]
     Mesi,
-    /// Every first write of a line asks (S2.18).
+    /// Every first write of a line takes a bus request (S2.18).
     Msi,
 }
 
-/// A machine.
+/// A modelled machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Preset {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// A description in one line.
     pub title: String,
-    /// Clock.
+    /// Clock rate in GHz.
     pub ghz: f64,
     /// Cores.
     pub cores: u32,
-    /// Logical CPUs of a core.
+    /// Logical CPUs per core.
     pub threads: u32,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page: u32,
-    /// What a core is.
+    /// Parameters of a core.
     pub core: Core,
     /// Caches, nearest to the core first.
     pub cache: Vec<CacheLevel>,
-    /// Translations.
+    /// TLBs.
     pub tlb: Tlbs,
-    /// Behind the last cache.
+    /// Memory and the bus.
     pub memory: Memory,
-    /// Branches; not modelled where absent.
+    /// Branch prediction; not modelled where absent.
     #[serde(default)]
     pub branches: Option<Branches>,
-    /// Clears of the pipeline for the order of memory.
+    /// Memory-order machine clears.
     pub clears: Clears,
-    /// A prefetcher of streams; none where absent.
+    /// A stream prefetcher; none where absent.
     #[serde(default)]
     pub prefetcher: Option<Prefetcher>,
-    /// Where figures come from, by their path or the beginning of it.
+    /// Origins of figures, by path or prefix of it.
     pub origin: BTreeMap<String, String>,
-    /// Other readings of what is unclear, by name: what each changes.
+    /// Other readings of unclear figures, by name: the figures that each changes.
     #[serde(default)]
     pub variant: BTreeMap<String, toml::Table>,
 }
 
-/// A core.
+/// Parameters of a core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Core {
-    /// Micro-operations that begin in a cycle.
+    /// Micro-operations that begin per cycle.
     pub width: u32,
-    /// How many micro-operations may be begun and not finished; 0 waits for every access, which
-    /// is a machine without overlap.
+    /// Micro-operations in flight at most; 0 waits for every access, which is a machine without
+    /// overlap.
     pub window: u32,
-    /// Stores that wait for their line.
+    /// Entries of the store buffer.
     pub stores: u32,
-    /// Lines that may be on their way from memory.
+    /// Outstanding line fills.
     pub outstanding: u32,
-    /// What threads do with the window.
+    /// Sharing of the window among threads.
     #[serde(default)]
     pub window_sharing: Sharing,
-    /// With the stores.
+    /// Sharing of the store buffer.
     #[serde(default)]
     pub stores_sharing: Sharing,
-    /// With the lines on their way.
+    /// Sharing of the fill buffers.
     #[serde(default)]
     pub outstanding_sharing: Sharing,
-    /// Whether a prefetch instruction is dropped where the page's translation is missing (S4.5).
+    /// Whether a prefetch instruction is dropped on a TLB miss (S4.5).
     #[serde(default)]
     pub drops_hints: bool,
-    /// Whether a thread with nothing to do halts, and leaves its part of a split window and of
-    /// split stores to its siblings.
+    /// Whether an idle thread halts and leaves its share of a split window and store buffer to its
+    /// siblings.
     #[serde(default = "yes")]
     pub halts: bool,
-    /// Micro-operations of an x86 instruction, where counts are of instructions.
+    /// Micro-operations per x86 instruction, where counts are of instructions.
     pub uops_per_instruction: f64,
     /// Cycles of a PAUSE.
     #[serde(default)]
@@ -149,32 +149,32 @@ pub struct Core {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CacheLevel {
-    /// What it is called: L1D, L1I, L2.
+    /// Name: L1D, L1I, L2.
     pub name: String,
-    /// What goes through it.
+    /// What it holds.
     pub holds: Holds,
-    /// Size in bytes, of one of them.
+    /// Total bytes of one instance.
     pub bytes: u64,
-    /// Lines of a set; 0 for one set.
+    /// Lines per set; 0 for fully associative.
     pub ways: u32,
-    /// Bytes of a line.
+    /// Bytes per line.
     pub line: u32,
     /// Cycles from a load to its use.
     pub latency: f64,
     /// Cores that share it.
     #[serde(default = "one")]
     pub cores: u32,
-    /// What the threads of a core do with it.
+    /// Sharing among the threads of a core.
     #[serde(default)]
     pub threads: Sharing,
-    /// Who leaves.
+    /// Replacement policy.
     #[serde(default)]
     pub replacement: Replacement,
-    /// Whether what is in nearer caches is in this one too.
+    /// Whether it holds all lines of the nearer caches.
     #[serde(default)]
     pub inclusive: bool,
     /// Whether a thread finds only lines that it brought itself, as trace lines are tagged; of
-    /// caches of instructions.
+    /// instruction caches.
     #[serde(default)]
     pub tagged: bool,
 }
@@ -183,7 +183,7 @@ fn one() -> u32 {
     1
 }
 
-/// Buffers of translations.
+/// TLBs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tlbs {
@@ -192,7 +192,7 @@ pub struct Tlbs {
     /// For instructions; not modelled where absent.
     #[serde(default)]
     pub instructions: Option<TlbSizes>,
-    /// Whether they are emptied when another address space runs.
+    /// Whether they are flushed when another address space runs.
     #[serde(default = "yes")]
     pub flushed: bool,
 }
@@ -201,66 +201,66 @@ fn yes() -> bool {
     true
 }
 
-/// One buffer of translations.
+/// One TLB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlbSizes {
-    /// Pages.
+    /// Entries, one page each.
     pub entries: u32,
-    /// Pages of a set; 0 for one set.
+    /// Entries per set; 0 for fully associative.
     pub ways: u32,
     /// Cycles of a miss.
     pub cost: f64,
-    /// What threads do with it.
+    /// Sharing among threads.
     #[serde(default)]
     pub threads: Sharing,
 }
 
-/// Memory and the way to it.
+/// Memory and the bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Memory {
-    /// Cycles from a load to its use, nobody else asking.
+    /// Cycles from a load to its use on an idle bus.
     pub latency: f64,
-    /// Cycles for which a line keeps the bus.
+    /// Cycles for which a line occupies the bus.
     pub transfer: f64,
-    /// Cycles for which a message without a line keeps it.
+    /// Cycles for which a message without a line occupies it.
     pub message: f64,
-    /// Requests on the bus at a time, of all cores; 0 for no limit.
+    /// Outstanding bus requests of all cores; 0 for no limit.
     #[serde(default)]
     pub outstanding: u32,
-    /// Cycles from a load to its use of a line that another cache has changed.
+    /// Cycles from a load to its use of a line modified in another cache.
     pub dirty_latency: f64,
-    /// What caches agree on.
+    /// Coherence protocol.
     #[serde(default)]
     pub protocol: Protocol,
 }
 
-/// Prediction of branches.
+/// Branch prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Branches {
     /// Entries of the branch target buffer.
     pub targets: u32,
-    /// Entries of a set.
+    /// Entries per set.
     pub ways: u32,
     /// Bits of history.
     pub history: u32,
-    /// Cycles of a wrong guess.
+    /// Cycles of a misprediction.
     pub mispredict: f64,
-    /// What threads do with histories.
+    /// Sharing of histories.
     #[serde(default)]
     pub history_sharing: Sharing,
-    /// With targets.
+    /// Sharing of targets.
     #[serde(default)]
     pub targets_sharing: Sharing,
 }
 
-/// Machine clears for the order of memory (S4.15).
+/// Memory-order machine clears (S4.15).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clears {
-    /// Cycles of one, fixed (S4.31).
+    /// Cycles per clear, fixed (S4.31).
     pub cost: f64,
     /// Cycles after a sibling's access in which a write of the line clears.
     pub window: f64,
@@ -270,7 +270,7 @@ pub struct Clears {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Prefetcher {
-    /// Streams that are followed at a time.
+    /// Streams followed at a time.
     pub streams: u32,
     /// Lines ahead.
     pub ahead: u32,
@@ -283,17 +283,17 @@ impl Preset {
         self.cores * self.threads
     }
 
-    /// The same with one thread a core, which then has all that was split (A4).
+    /// The same machine with one thread per core, which then has all of each split structure (A4).
     #[must_use]
     pub fn without_siblings(mut self) -> Self {
         self.threads = 1;
         self
     }
 
-    /// The geometry of what each thread, or all, have of a cache.
+    /// The geometry of a thread's or the shared instance of a cache.
     ///
     /// # Errors
-    /// If no cache is like that.
+    /// If it is impossible.
     pub fn geometry(&self, level: &CacheLevel) -> Result<Geometry, PresetError> {
         let CacheLevel { bytes, ways, line, .. } = *level;
         let whole = Geometry::of(Sizes { bytes, ways, line });
@@ -305,10 +305,10 @@ impl Preset {
         Ok(whole.split(level.threads.parts(self.threads)))
     }
 
-    /// Refuses figures that no machine has.
+    /// Checks that all figures are in range.
     ///
     /// # Errors
-    /// For the first of them.
+    /// For the first that is not.
     pub fn check(&self) -> Result<(), PresetError> {
         let core = &self.core;
         let figures = [
@@ -348,7 +348,7 @@ impl Preset {
         self.within(("memory.latency", range), self.memory.latency, (before, 1e5))
     }
 
-    /// The figures of what a machine may do without.
+    /// Checks the figures of optional parts.
     fn check_parts(&self) -> Result<(), PresetError> {
         let cycles = (0.0, 1e5);
         self.within(("tlb.data.cost", "0 to 100000"), self.tlb.data.cost, cycles)?;

@@ -1,32 +1,32 @@
-//! What is taken when, asked for in any order.
+//! Reservations of a resource over time, made in any order.
 //!
 //! ```text
 //!   bus      ▓▓▓▓    ▓▓▓▓▓▓▓▓      ▓▓▓▓          one at a time: the first gap that is long enough
 //!   places   ├──────────┤
-//!               ├────────────┤                   so many at a time: the first moment with room
+//!               ├────────────┤                   `limit` at a time: the first moment with room
 //! ```
 //!
-//! CPUs look ahead: one that follows a chain of pointers asks for lines of a far later time than
+//! CPUs look ahead: one that follows a chain of pointers requests lines of a far later time than
 //! its neighbour, which must not have to wait for them.
 
 use crate::ticks::Ticks;
 
-/// Stretches that are remembered; before them, all was taken.
+/// Intervals that are remembered; everything before them counts as reserved.
 const STRETCHES: usize = 256;
 
-/// Places for them, in a ring: a power of two, so that it is gone round by a mask.
+/// Capacity of the ring that holds them: a power of two, so that it wraps by a mask.
 const RING: usize = 2 * STRETCHES;
 
-/// What one can have at a time.
+/// Reservations of a resource with one user at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct ReservationTable {
-    /// From when until when it is taken, in order from `first` to `end`; those that touch are one.
+    /// Reserved intervals, in order from `first` to `end`; adjacent ones are merged.
     taken: Box<[(Ticks, Ticks); RING]>,
     first: usize,
     end: usize,
-    /// When the last of them ends, whatever its place says: it grows most of the time.
+    /// End of the last interval, which grows most of the time: its entry is updated lazily.
     last: Ticks,
-    /// What lies before this is forgotten.
+    /// Everything before this counts as reserved.
     floor: Ticks,
 }
 
@@ -42,10 +42,10 @@ impl ReservationTable {
         &mut self.taken[at % RING]
     }
 
-    /// Takes a stretch, at `now` or in the first gap after it: when it begins.
+    /// Reserves `length` ticks in the first gap from `now` on; returns where they begin.
     #[inline(always)]
     pub(crate) fn take(&mut self, now: Ticks, length: Ticks) -> Ticks {
-        // Most go on where the last one ended, or begin after it.
+        // Most reservations begin where the last one ended, or after it.
         if now == self.last {
             self.last += length;
             return now;
@@ -89,7 +89,7 @@ impl ReservationTable {
         begun
     }
 
-    /// Puts a stretch before another one, or makes one of it and those that it touches.
+    /// Inserts an interval before another one, merged with those that it touches.
     fn join(&mut self, at: usize, (from, until): (Ticks, Ticks)) {
         let joins_next = at < self.end && self.at(at).0 == until;
         let joins_last = at > self.first && self.at(at - 1).1 == from;
@@ -121,7 +121,7 @@ impl ReservationTable {
     }
 }
 
-/// What so many can have at a time.
+/// Reservations of a resource with `limit` users at a time.
 ///
 /// ```text
 ///   now ├───── stay ─────┤
@@ -132,21 +132,21 @@ impl ReservationTable {
 /// ```
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// How many; 0 for no limit.
+    /// Users at a time; 0 for no limit.
     limit: usize,
-    /// How long one is had, at longest and without waiting.
+    /// Length of a reservation, at longest and without waiting.
     stay: Ticks,
-    /// When each ended and began, the latest; by when they ended, from `first` to `end`. There is
-    /// room for as many again, so that they move only now and then.
+    /// Reservations by their end, the latest ones, from `first` to `end`. The array has twice the
+    /// room, so that they move only now and then.
     by_end: Vec<Had>,
     first: usize,
     end: usize,
-    /// The same in the order in which they were taken, once all are there from `oldest` on.
+    /// The same in the order in which they were made, once full, from `oldest` on.
     by_turn: Vec<Had>,
     oldest: usize,
 }
 
-/// Times as many as fit at a time that are remembered: CPUs that look ahead leave gaps.
+/// Reservations remembered per user: CPUs that look ahead leave gaps.
 const HELD: usize = 4;
 
 /// Until when one was had, and from when.
@@ -158,17 +158,17 @@ impl Places {
         Self { limit, stay, by_end, first: 0, end: 0, by_turn, oldest: 0 }
     }
 
-    /// The first moment from `now` on at which there is room for a stay.
+    /// The first moment from `now` on with room for a reservation.
     #[inline]
     pub(crate) fn free_from(&self, now: Ticks) -> Ticks {
-        // Mostly fewer than there are places are not over.
+        // Mostly fewer than `limit` have not ended.
         let is_room = self.end - self.first < self.limit
             || self.limit == 0
             || self.by_end[self.end - self.limit].0 <= now;
         if is_room { now } else { self.free_after(now) }
     }
 
-    /// The same where as many as there are places are not over.
+    /// The same where `limit` or more have not ended.
     fn free_after(&self, now: Ticks) -> Ticks {
         let mut when = now;
         loop {
@@ -177,13 +177,13 @@ impl Places {
                 .rev()
                 .take_while(|(until, _)| *until > when);
             let mut met = left.filter(|(_, from)| *from < when + self.stay);
-            // All but so many of them have to be over: there is no room before.
+            // All but `limit` of them have to end first.
             let Some((until, _)) = met.nth(self.limit - 1) else { return when };
             when = *until;
         }
     }
 
-    /// Has a place for a while.
+    /// Makes a reservation.
     #[inline]
     pub(crate) fn take(&mut self, from: Ticks, until: Ticks) {
         if self.limit == 0 {
@@ -204,7 +204,7 @@ impl Places {
             self.by_end.copy_within(self.first.., 0);
             (self.first, self.end) = (0, self.end - self.first);
         }
-        // From the end on: what is taken last mostly ends last.
+        // From the back: the newest reservation mostly ends last.
         let held = &mut self.by_end[self.first..=self.end];
         let mut at = held.len() - 1;
         while at > 0 && held[at - 1].0 > until {
@@ -215,7 +215,7 @@ impl Places {
         self.end += 1;
     }
 
-    /// Takes one out, which is among the first: what was taken first mostly ended first.
+    /// Removes a reservation near the front: the oldest mostly ended first.
     #[inline(always)]
     fn forget(&mut self, gone: Had) {
         let mut carried = self.by_end[self.first];
@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(places.free_from(from), from);
             places.take(from, until);
         }
-        // What is asked for later is in nobody's way now.
+        // Requests for later times don't delay this one.
         let free = [5, 50, 300, 550].map(|now| places.free_from(now));
         assert_eq!(free, [100, 100, 300, 550]);
         assert_eq!(Places::new(0, 100).free_from(7), 7);
@@ -275,7 +275,8 @@ mod tests {
         assert_eq!(free, [200, 1100, 1100, 1100]);
     }
 
-    /// As [`Places::free_from`] says it: of all that were had, the latest, at each end of one.
+    /// [`Places::free_from`] by its definition: at each end of a reservation, of all that were
+    /// made.
     fn free_from(had: &[(Ticks, Ticks)], limit: usize, now: Ticks) -> Ticks {
         let mut when = now;
         loop {
@@ -289,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// Short stays, and longer ones than usual; asked for in any order.
+        /// Short stays, and longer ones than usual, in any order.
         #[test]
         fn places_are_free_when_fewer_are_had(
             limit in 1_usize..5,
@@ -305,7 +306,8 @@ mod tests {
             }
         }
 
-        /// Nothing is had twice, and nobody waits while there is a gap: against every tick.
+        /// No tick is reserved twice, and no request waits while there is a gap: against a list of
+        /// ticks.
         #[test]
         fn stretches_never_overlap(
             asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60),

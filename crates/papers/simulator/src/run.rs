@@ -1,4 +1,4 @@
-//! Threads of software on the logical CPUs of a machine, in the order of its time.
+//! Software threads on the logical CPUs of a machine, in the order of its time.
 //!
 //! ```text
 //!   CPU 0   thread A ▓▓▓▓▓  C ▓▓▓▓▓  A …      a quantum each, in turn
@@ -16,48 +16,48 @@ use crate::counts::Counts;
 use crate::op::{Op, Script};
 use crate::ticks::{Ticks, ticks};
 
-/// A thread of software.
+/// A software thread.
 pub struct Thread<'s> {
-    /// What it does.
+    /// What it executes.
     pub script: Box<dyn Script + 's>,
-    /// Which address space it is in.
+    /// Its address space.
     pub space: u16,
     /// Whether the run ends without it: a helper, a program in the background.
     pub attends: bool,
 }
 
-/// How threads share a CPU.
+/// Time slices of threads that share a CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slices {
-    /// Cycles until the next thread's turn.
+    /// Cycles per slice.
     pub quantum: f64,
-    /// Cycles that a change takes.
+    /// Cycles of a context switch.
     pub switch: f64,
 }
 
 impl Default for Slices {
-    /// 100 ms at 1 GHz, and what a change of task takes without its misses.
+    /// 100 ms at 1 GHz, and a context switch without its misses.
     fn default() -> Self {
         Self { quantum: 1e8, switch: 3000.0 }
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// By logical CPU.
+    /// Counts by logical CPU.
     pub cpus: Vec<Counts>,
-    /// By thread, as they were given: what was done while it had a CPU, and when it finished.
+    /// By thread, in the given order.
     pub threads: Vec<(Counts, Ticks)>,
-    /// When the last of those that count finished.
+    /// When the last thread that the run waits for finished.
     pub ticks: Ticks,
 }
 
 struct Queue {
-    /// Threads by number; the first has the CPU.
+    /// Threads by number; the first is running.
     threads: VecDeque<usize>,
     slice_ends: Ticks,
-    /// What the CPU had done when the thread got it.
+    /// Counts of the CPU when the thread began its slice.
     before: Counts,
 }
 
@@ -139,7 +139,7 @@ pub fn run(
     Ran { cpus: counts, threads: done, ticks: last }
 }
 
-/// Runs a script on a CPU until then; false when it ended.
+/// Runs a script on a CPU until `until`; false when it ended.
 fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until: Ticks) -> bool {
     loop {
         let now = processor.now(cpu);
@@ -151,9 +151,9 @@ fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until:
     }
 }
 
-/// The CPU with work whose time is least, the first of several; and until when it does one
-/// operation after the other and nobody else is asked: until another's time is less, or its
-/// thread's slice ends. What others lose meanwhile makes them later still.
+/// The CPU with work whose time is least, the first of several; and until when it executes
+/// operations without comparing again: until another CPU's time is less, or its thread's slice
+/// ends. What others lose meanwhile makes them later still.
 #[inline(always)]
 fn turn(processor: &Processor, queues: &[Queue]) -> Option<(usize, Ticks)> {
     let mut least: Option<(usize, Ticks)> = None;

@@ -1,10 +1,10 @@
-//! Translations of pages that were used lately.
+//! Translation look-aside buffers.
 
 use crate::cache::{Cache, Replacement, State};
 use crate::geometry::{Geometry, Impossible, Sizes};
 use crate::lru_set::LruSet;
 
-/// A translation look-aside buffer: entries of pages, told apart by address space.
+/// A TLB: entries of pages, distinguished by address space.
 #[derive(Debug, Clone)]
 pub(crate) struct Tlb {
     kept: Kept,
@@ -24,7 +24,7 @@ impl Tlb {
     /// Empty, for `entries` pages of `page` bytes in sets of `ways`, 0 for no sets.
     ///
     /// # Errors
-    /// If no such buffer can be.
+    /// If no such TLB is possible.
     pub(crate) fn new(entries: u32, ways: u32, page: u32) -> Result<Self, Impossible> {
         let geometry = Geometry::of(Sizes { bytes: u64::from(entries) * 64, ways, line: 64 })?;
         if !page.is_power_of_two() {
@@ -37,7 +37,7 @@ impl Tlb {
         Ok(Self { kept, page_shift: page.trailing_zeros() })
     }
 
-    /// Whether the translation of an address of a space was there. It is afterwards.
+    /// Whether the translation of an address was present. Inserts it, or marks it as used.
     #[inline(always)]
     pub(crate) fn touch(&mut self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
@@ -53,7 +53,7 @@ impl Tlb {
         }
     }
 
-    /// Whether it is there, which is not thereby used.
+    /// Whether it is present, without marking it as used.
     #[must_use]
     pub(crate) fn holds(&self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
@@ -63,7 +63,7 @@ impl Tlb {
         }
     }
 
-    /// Forgets all: what a change of address space does where entries carry no number of it.
+    /// Flushes it, as a switch of the address space does where entries have no space number.
     pub(crate) fn clear(&mut self) {
         match &mut self.kept {
             Kept::Anywhere(lru_set) => lru_set.clear(),

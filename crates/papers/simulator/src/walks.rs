@@ -1,16 +1,17 @@
-//! Walks on a modelled machine: the same code that runs natively, its accesses taken to the model.
+//! Walks on a modelled machine: the code that also runs natively, with its accesses sent to the
+//! model.
 //!
 //! ```text
-//!   a thread a walk:  schedule ── walk ──► Recorder ──chunks──┐   hits go to the sink they go to
-//!                                                             ▼   natively: answers are checked
+//!   a thread per walk: schedule ── walk ─► Recorder ──chunks──┐   hits also go to their sink:
+//!                                                             ▼   answers are checked
 //!   the model:        main's script ── Post ──► set ──► helper's script, which reacts in the
 //!                          │                               │      machine's own time
 //!                          └───────────► processor ◄───────┘
 //! ```
 //!
-//! What a main thread does depends on no other thread (Zhou et al. 2005, section 4), so it can be
-//! recorded ahead of the model; what a helper does depends on what was posted by then, so it is a
-//! script that looks. Addresses of this process become pages in the order in which the model first
+//! A main thread's accesses depend on no other thread (Zhou et al. 2005, section 4), so they can be
+//! recorded ahead of the model; a helper's depend on what was posted by then, so it is a script
+//! that reads the set. Addresses of this process become pages in the order in which the model first
 //! touches them, which is the same in every process.
 
 mod direct;
@@ -49,82 +50,82 @@ use recorder::Said;
 pub struct Main {
     /// Its logical CPU.
     pub cpu: usize,
-    /// Its helper, if there is one: where it runs and what it is.
+    /// Its helper, if it has one, and the helper's CPU.
     pub helper: Option<(usize, Helping)>,
 }
 
-/// What helps a main thread.
+/// Kind of helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Helping {
     /// A thread that serves its work-ahead set.
     Set(Orders),
-    /// Something beside its core that takes so many posts and loads them, the latest where there
-    /// are more: no thread, no stores, nothing to clear a pipeline for (L4.1).
+    /// Hardware beside the core that queues a number of posts and loads them, dropping the oldest:
+    /// no thread, no stores, nothing to clear a pipeline for (L4.1).
     Hardware {
-        /// Posts that it holds.
+        /// Capacity of the queue.
         posts: usize,
     },
     /// A thread that reads the input itself (S4.25).
     Direct(Ahead),
 }
 
-/// When a run is over.
+/// End of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
-    /// All main threads have finished.
+    /// When all main threads have finished.
     #[default]
     All,
-    /// The first of them has (S4.24).
+    /// When the first main thread has finished (S4.24).
     First,
 }
 
-/// Who else has the CPUs.
+/// Other threads on the CPUs.
 pub enum Among {
-    /// Nobody: walks on one CPU take turns, a long one each.
+    /// None: walks on one CPU take turns, a long slice each.
     Nobody,
-    /// These, in groups and address spaces of their own. Main threads and helpers are siblings.
+    /// Tasks in groups and address spaces of their own. Main threads and helpers are one group.
     Others {
-        /// They end when the walks have ended.
+        /// The other tasks; they end with the walks.
         tasks: Vec<Task<'static>>,
         /// How all of them share the CPUs.
         schedule: Schedule,
-        /// What the walks touch, for those schedulers that look at it.
+        /// Working set of the walks, for disciplines that use it.
         working_set_bytes: u64,
     },
 }
 
-/// What came of walks.
+/// The result of walks.
 #[derive(Debug, Clone)]
 pub struct Walked {
-    /// By CPU and by thread: the mains in their order, the helpers in theirs, then others.
+    /// By CPU and by thread: main threads in their order, then helpers, then other tasks.
     pub ran: Ran,
-    /// How they shared the CPUs, among others.
+    /// Run-queue figures, if other tasks share the CPUs.
     pub figures: Option<Figures>,
-    /// What each CPU's accesses found.
+    /// Where the accesses of each CPU found their lines.
     pub found: Vec<Found>,
-    /// What the bus did.
+    /// Counts of the bus.
     pub bus: BusCounts,
-    /// Entries that helpers loaded, and looks at entries that had not changed.
+    /// Entries that helpers loaded, and polls of unchanged entries.
     pub helped: (u64, u64),
-    /// Rows that each main thread said it had passed ([`Recorder::passes`]).
+    /// Rows that each main thread reported as done ([`Recorder::passes`]).
     pub passed: Vec<u32>,
 }
 
-/// The group of walks among others: those of others are numbers of address spaces.
+/// The group of walks: those of other tasks are numbers of address spaces.
 const WALKS: u64 = u64::MAX;
 
-/// Chunks of a recording that may wait for the model: bounded memory, and room to run ahead.
+/// Chunks of a recording that may wait for the model: a bound on memory, and room to run ahead.
 const CHUNKS: usize = 4;
 
-/// Where a walk's recording begins; it goes to the thread that walks.
+/// The recording end of a channel, for the thread that walks.
 #[derive(Debug)]
 pub struct Telling(SyncSender<Vec<Said>>);
 
-/// Where a walk's recording ends: at the model.
+/// The replaying end of a channel, for the model.
 #[derive(Debug)]
 pub struct Told(Receiver<Vec<Said>>);
 
-/// A recording, on its way from a walk to the model.
+/// A channel from a walk to the model.
 #[must_use]
 pub fn recording() -> (Telling, Told) {
     let (sender, receiver) = sync_channel(CHUNKS);
@@ -132,31 +133,30 @@ pub fn recording() -> (Telling, Told) {
 }
 
 impl Telling {
-    /// The memory that main thread number `thread` of a run walks over.
+    /// The memory for the walk of main thread number `thread`.
     #[must_use]
     pub fn recorder(self, thread: usize, costs: Costs) -> Recorder {
         Recorder::new(thread, costs, self.0)
     }
 }
 
-/// Which part of a run a walk is.
+/// The thread of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The main thread of this number.
+    /// The main thread with this number.
     Main(usize),
-    /// Its direct helper, which starts rows only.
+    /// The direct helper of that main thread, which only starts rows.
     Ahead(usize),
 }
 
 /// Runs main threads and their helpers on a machine with empty caches. `walk` is called once for
-/// each main thread and for each direct helper, on a thread of its own, with the recorder that its
-/// walk is to run over.
+/// each main thread and each direct helper, on a thread of its own, with its recorder.
 ///
 /// # Errors
-/// If there is no such machine, or a thread is placed on a CPU it doesn't have.
+/// If the machine is impossible, or a thread is placed on a CPU it doesn't have.
 ///
 /// # Panics
-/// Where [`schedule`] does, among others.
+/// As [`schedule`], with other tasks.
 pub fn run_walks(
     preset: &Preset,
     (mains, costs): (&[Main], Costs),
@@ -179,14 +179,14 @@ pub fn run_walks(
     })
 }
 
-/// The same for recordings that are made elsewhere, each main thread with its own and with its
-/// direct helper's, if it has one.
+/// [`run_walks`] for recordings made elsewhere: each main thread's and, if it has one, its direct
+/// helper's.
 ///
 /// # Errors
-/// If there is no such machine, or a thread is placed on a CPU it doesn't have.
+/// If the machine is impossible, or a thread is placed on a CPU it doesn't have.
 ///
 /// # Panics
-/// Where [`schedule`] does, among others.
+/// As [`schedule`], with other tasks.
 pub fn run_told(
     preset: &Preset,
     mains: Vec<(Main, Told, Option<Told>)>,
@@ -234,7 +234,7 @@ pub fn run_told(
     Ok(Walked { ran, figures, found, bus, helped, passed })
 }
 
-/// Threads before they run.
+/// Threads of a run before it starts.
 #[derive(Default)]
 struct Stage {
     until: Until,
@@ -246,11 +246,11 @@ struct Stage {
     passed: Vec<Rc<Cell<u32>>>,
 }
 
-/// What all threads of a run have together.
+/// State shared by all threads of a run.
 #[derive(Clone, Default)]
 struct Shared {
     pages: Rc<RefCell<Pages>>,
-    /// Entries that helpers loaded, and looks in vain.
+    /// Entries that helpers loaded, and polls in vain.
     helped: Rc<RefCell<(u64, u64)>>,
     /// Whether the run is over.
     over: Rc<Cell<bool>>,
@@ -291,7 +291,7 @@ impl Stage {
     }
 }
 
-/// A recording, one thing after the other.
+/// A recording as a sequence of events.
 struct Tape {
     receiver: Receiver<Vec<Said>>,
     chunk: std::vec::IntoIter<Said>,
@@ -313,15 +313,15 @@ impl Tape {
     }
 }
 
-/// Where what is posted goes.
+/// Destination of posts.
 enum Posts {
-    /// To memory, which a helper looks at.
+    /// Memory, which a helper polls.
     Stored(Rc<RefCell<Slots>>),
-    /// To hardware, by an instruction.
+    /// Hardware, by an instruction.
     Given(Rc<RefCell<Queue>>),
 }
 
-/// Plays what a main thread recorded, and shows its posts to the helper when they are made.
+/// Replays the recording of a main thread, and shows its posts to the helper when they are made.
 struct MainScript {
     tape: Tape,
     shared: Shared,

@@ -1,4 +1,4 @@
-//! What each kind of operation costs.
+//! Cost of each kind of operation.
 
 use super::{Cpu, Turn};
 use crate::cache::State;
@@ -10,13 +10,13 @@ use crate::ticks::{CYCLE, Ticks};
 /// What an access waits for beyond the nearest cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts {
-    /// The translation.
+    /// Address translation.
     tlb: Ticks,
-    /// Room for a line on its way.
+    /// A free fill buffer.
     admission: Ticks,
-    /// The line.
+    /// The line itself.
     line: Ticks,
-    /// Where the line was.
+    /// Where the line was found.
     cause: Cause,
 }
 
@@ -29,7 +29,7 @@ impl Parts {
         self.tlb | self.admission | self.line == 0
     }
 
-    /// What most of it is for; nothing if it waits for nothing.
+    /// The cause with the largest share; `None` if it waits for nothing.
     fn most(&self) -> Option<Cause> {
         let [first, second, third] = self.each();
         let larger =
@@ -40,13 +40,13 @@ impl Parts {
 }
 
 impl Turn<'_> {
-    /// Takes the front for operations, when it is free.
+    /// Occupies the front end with operations, once it is free.
     #[inline(always)]
     pub(super) fn take_front(&mut self, uops: u32) {
         let Self { cpu, core, shape, .. } = self;
         let length = Ticks::from(uops) * shape.uop;
         if !cpu.alone {
-            // In the gaps of a sibling that waits, too.
+            // In the gaps of a waiting sibling, too.
             let begun = core.front.take(cpu.now, length);
             cpu.lose(Cause::Sibling, begun - cpu.now);
         }
@@ -68,20 +68,20 @@ impl Turn<'_> {
         let (ready, parts) = self.reach(Kind::Load, address, issued);
         let Self { cpu, shape, .. } = self;
         if !cpu.alone {
-            // Until it is done, it may have been done too early.
+            // Until it is done, the line may have been read too early.
             cpu.touched.note(address, ready);
         }
         cpu.chain = ready;
         if shape.window == 0 {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + shape.nearest {
-            // Also where the nearest cache has it, of an address that is not known yet.
+            // Also a hit of the nearest cache whose address is not known yet.
             cpu.fly(ready, parts.most());
         }
     }
 
-    /// Writes to the line of an address. Where stores wait in a buffer there is room for one more,
-    /// unless that is shared: until when this one is to be in it.
+    /// Writes to the line of an address. If a full store buffer is private, waits for room in it;
+    /// if shared, returns when this store leaves it.
     #[inline(always)]
     pub(super) fn store(&mut self, address: u64) -> Option<Ticks> {
         self.cpu.counts.stores += 1;
@@ -100,12 +100,12 @@ impl Turn<'_> {
         {
             cpu.lose(Cause::Stores, done - cpu.now);
         }
-        // One after the other.
+        // Stores finish in order.
         let before = cpu.storing.back().copied().unwrap_or_default();
         Some(ready.max(before))
     }
 
-    /// What the translation of an address costs.
+    /// Cost of translating an address.
     #[inline(always)]
     fn translated(&mut self, address: u64) -> Ticks {
         let Self { cpu, core, shape, .. } = self;
@@ -116,7 +116,7 @@ impl Turn<'_> {
         shape.data_tlb_cost
     }
 
-    /// Gets at a line through the translation and the caches: when it can be used.
+    /// Accesses a line through the TLB and the caches; returns when it can be used.
     #[inline(always)]
     fn reach(&mut self, kind: Kind, address: u64, asked: Ticks) -> (Ticks, Parts) {
         let tlb = self.translated(address);
@@ -126,7 +126,7 @@ impl Turn<'_> {
             Ok(ready) => ready,
             Err(state) => self.miss((kind, address, state), issued, &mut parts),
         };
-        // Also of a line that is in the nearest cache by now, but still on its way.
+        // Also of a line that is in the nearest cache by now, but still being filled.
         parts.line = (ready - issued - parts.admission).saturating_sub(self.shape.nearest);
         if !parts.is_nothing() {
             let penalty = &mut self.cpu.counts.penalty;
@@ -137,7 +137,7 @@ impl Turn<'_> {
         (ready, parts)
     }
 
-    /// An access that the nearest cache can't settle: when it is done.
+    /// An access that misses the nearest cache; returns when it is done.
     #[inline(never)]
     fn miss(
         &mut self,
@@ -163,8 +163,8 @@ impl Turn<'_> {
         access.ready
     }
 
-    /// An access beyond the nearest cache; where that has no line, it waits for room for one first.
-    /// Returns how long that was.
+    /// An access beyond the nearest cache; a miss first waits for a free fill buffer. Returns how
+    /// long that took.
     #[inline(always)]
     fn beyond(
         &mut self,
@@ -174,7 +174,7 @@ impl Turn<'_> {
         let places = self.core.outstanding.of(self.cpu.place.1);
         let admitted = match state {
             State::Invalid => places.free_from(issued),
-            // It is there, but not to be written yet.
+            // The line is there, but not writable.
             _ => issued,
         };
         let access = self.hierarchy.beyond(self.at, kind, address, (admitted, state));
@@ -184,7 +184,7 @@ impl Turn<'_> {
         (access, admitted - issued)
     }
 
-    /// An address is known from now on: since when.
+    /// Announces an address; returns when it is known.
     #[inline(always)]
     pub(super) fn announce(&mut self, address: u64) -> Ticks {
         let known = self.cpu.now.max(self.cpu.chain);
@@ -192,7 +192,7 @@ impl Turn<'_> {
         known
     }
 
-    /// A hint brings a line, unless it is dropped for want of a translation (S4.5).
+    /// A prefetch instruction fetches a line, unless it is dropped because of a TLB miss (S4.5).
     pub(super) fn hint(&mut self, address: u64, known: Ticks) {
         let Self { cpu, core, shape, .. } = self;
         cpu.counts.hints += 1;
@@ -204,11 +204,11 @@ impl Turn<'_> {
         let issued = known + self.translated(address);
         let Err(state) = self.hierarchy.near(self.at, Kind::Load, address, issued) else { return };
         let (_, waited) = self.beyond((Kind::Load, address, state), issued);
-        // A hint without room for its line holds up those behind it.
+        // A hint without a free fill buffer delays those after it.
         self.cpu.pay(Cause::Outstanding, waited);
     }
 
-    /// A branch: guessed, and paid for if wrong.
+    /// A branch: predicted, with a penalty if mispredicted.
     pub(super) fn branch(&mut self, branch: (u64, bool), taken: bool) {
         let Self { cpu, core, shape, .. } = self;
         cpu.counts.branches += 1;
@@ -217,7 +217,7 @@ impl Turn<'_> {
         cpu.counts.target_misses += u64::from(guess.no_target);
         if guess.wrong {
             cpu.counts.mispredicts += 1;
-            // It is known to be wrong once what it asks for is there.
+            // A misprediction is known once the loaded value is there.
             if shape.window > 0 {
                 cpu.wait_until(cpu.chain);
             }
@@ -225,8 +225,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Instructions come from their caches; the core waits for them. Lines of one run are asked for
-    /// together: a trace line of 8 bytes is a small part of what the next cache sends.
+    /// Fetches instructions; the core waits for them. Lines of one range are requested together: a
+    /// trace line of 8 bytes is a small part of what the next cache sends.
     pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
         self.cpu.begun.get_or_insert(self.cpu.now);
         let mut asked = self.cpu.now;
@@ -238,7 +238,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A line of a run that is asked for at a time, or once its page is known: that is returned.
+    /// A line of a range that is requested at `asked` or once its page is translated; returns that
+    /// time.
     fn fetch_line(&mut self, address: u64, mut asked: Ticks) -> Ticks {
         let Self { cpu, core, shape, hierarchy, .. } = self;
         if let Some(tlb) = &mut core.code_tlb
@@ -250,7 +251,7 @@ impl Turn<'_> {
         }
         let access = hierarchy.access(self.at, Kind::Fetch, address, asked);
         if access.depth > 0 {
-            // What the nearest cache takes is part of the pipeline.
+            // The latency of the nearest cache is part of the pipeline.
             let waited = access.ready.saturating_sub(cpu.now + shape.nearest_code);
             cpu.pay(Cause::Code, waited);
         }

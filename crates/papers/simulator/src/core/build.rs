@@ -1,4 +1,4 @@
-//! From a preset to cores.
+//! Cores from a preset.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::reservation_table::{Places, ReservationTable};
 use crate::ticks::{CYCLE, Ticks, ticks};
 use crate::tlb::Tlb;
 
-/// Bytes of which one thing is said, as a shift: a line of most machines.
+/// Bytes of a line of [`Lines`], as a shift: a line of most machines.
 const LINE_SHIFT: u32 = 6;
 
 impl Processor {
-    /// A machine with nothing in its caches.
+    /// A machine with empty caches.
     ///
     /// # Errors
-    /// If there can be none like this.
+    /// If a cache or TLB of the preset is impossible.
     pub fn new(preset: &Preset) -> Result<Self, PresetError> {
         preset.check()?;
         let hierarchy = Hierarchy::new(preset)?;
@@ -65,7 +65,7 @@ impl Shape {
     }
 }
 
-/// Whether several threads have a structure together.
+/// Whether several threads share one instance of a structure.
 fn together(entries: u32, sharing: Sharing, threads: u32) -> bool {
     entries > 0 && sharing == Sharing::Shared && threads > 1
 }

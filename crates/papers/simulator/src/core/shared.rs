@@ -1,11 +1,11 @@
-//! Structures that the threads of a core have together: what one holds, the others do without.
+//! Structures that the threads of a core share: what one occupies is not available to the others.
 
 use super::{Cpu, Processor};
 use crate::counts::Cause;
 use crate::ticks::Ticks;
 
 impl Processor {
-    /// Waits until the threads of a core hold less of their window than there is.
+    /// Waits until the threads of a core occupy less than their shared window.
     pub(super) fn make_shared_room(&mut self, at: usize) {
         loop {
             let cpu = &mut self.cpus[at];
@@ -13,7 +13,7 @@ impl Processor {
             while cpu.flying.front().is_some_and(|(_, done, _)| *done <= now) {
                 cpu.flying.pop_front();
             }
-            // What begins now needs a place, too.
+            // The operation that begins now needs a place, too.
             let mut held = u64::from(cpu.flying.is_empty());
             let mut first: Option<(Ticks, Option<Cause>)> = None;
             for sibling in self.siblings(at) {
@@ -34,7 +34,7 @@ impl Processor {
         }
     }
 
-    /// Waits until the threads of a core have fewer stores in their buffer than it takes.
+    /// Waits until the shared store buffer has room.
     pub(super) fn make_shared_store(&mut self, at: usize) {
         loop {
             let now = self.cpus[at].now;
@@ -73,7 +73,7 @@ impl Processor {
         }
     }
 
-    /// The logical CPUs of a CPU's core, itself among them.
+    /// The logical CPUs of a CPU's core, including itself.
     #[inline(always)]
     fn siblings(&self, at: usize) -> std::ops::Range<usize> {
         let (_, thread) = self.cpus[at].place;
@@ -82,7 +82,7 @@ impl Processor {
 }
 
 impl Cpu {
-    /// The oldest load that is not done by then.
+    /// The oldest load not done at `now`.
     fn oldest(&self, now: Ticks) -> Option<(u64, Ticks, Option<Cause>)> {
         self.flying.iter().find(|(_, done, _)| *done > now).copied()
     }

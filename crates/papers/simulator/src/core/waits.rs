@@ -1,4 +1,4 @@
-//! Time that a logical CPU loses, and what it waits for.
+//! Lost time of a logical CPU, by cause.
 
 use super::Cpu;
 use super::accesses::Parts;
@@ -6,15 +6,14 @@ use crate::counts::Cause;
 use crate::ticks::Ticks;
 
 impl Cpu {
-    /// Loses time.
+    /// Adds lost time to a cause.
     #[inline(always)]
     pub(super) fn lose(&mut self, cause: Cause, length: Ticks) {
         self.now += length;
         self.counts.stalled[cause as usize] += length;
     }
 
-    /// Loses time to a cause; without one, it is what the nearest cache takes, which is
-    /// computation.
+    /// Adds lost time to a cause, or to computation where the nearest cache was waited for.
     pub(super) fn lose_or_compute(&mut self, cause: Option<Cause>, length: Ticks) {
         match cause {
             Some(cause) => self.lose(cause, length),
@@ -25,13 +24,13 @@ impl Cpu {
         }
     }
 
-    /// Loses time that nothing could overlap.
+    /// Adds lost time that nothing could overlap.
     pub(super) fn pay(&mut self, cause: Cause, length: Ticks) {
         self.lose(cause, length);
         self.counts.penalty[cause as usize] += length;
     }
 
-    /// Waits for an access, without overlap. What the nearest cache takes is computation.
+    /// Waits for an access, without overlap. The latency of the nearest cache is computation.
     pub(super) fn wait_for(&mut self, ready: Ticks, parts: &Parts) {
         for (cause, length) in parts.each() {
             self.lose(cause, length);
@@ -41,7 +40,7 @@ impl Cpu {
         self.counts.computation += rest;
     }
 
-    /// A load is on its way, of the operation that began last.
+    /// Puts the load of the operation that began last in flight.
     #[inline(always)]
     pub(super) fn fly(&mut self, done: Ticks, cause: Option<Cause>) {
         let number = self.counts.uops;
@@ -51,8 +50,8 @@ impl Cpu {
         self.flying.push_back((number, done, cause));
     }
 
-    /// Waits until fewer operations than the window holds are begun and not done. A window of 0
-    /// has none that are.
+    /// Waits until the window has room for one more operation. With a window of 0, no operation
+    /// stays in flight.
     #[inline]
     pub(super) fn make_room(&mut self) {
         self.room_to = u64::MAX;
@@ -69,8 +68,8 @@ impl Cpu {
         self.room_to = u64::MAX;
     }
 
-    /// Waits until then for loads on their way, the oldest first, as they would leave the window;
-    /// what is left is what the nearest cache takes.
+    /// Waits until `then` for loads in flight, the oldest first, as they would leave the window;
+    /// the rest is the latency of the nearest cache.
     pub(super) fn wait_until(&mut self, then: Ticks) {
         while self.now < then {
             let now = self.now;
@@ -80,7 +79,7 @@ impl Cpu {
         }
     }
 
-    /// Waits for everything that is on its way.
+    /// Waits for everything in flight.
     pub(super) fn drain(&mut self) {
         while let Some((_, done, cause)) = self.flying.pop_front() {
             self.lose_or_compute(cause, done.saturating_sub(self.now));

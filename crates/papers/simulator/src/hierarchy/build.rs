@@ -1,4 +1,4 @@
-//! From a preset to caches and paths.
+//! Caches and paths from a preset.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// The caches of a machine, empty.
     ///
     /// # Errors
-    /// If a cache is impossible, or a CPU has none, or more than three on its way to memory.
+    /// If a cache is impossible, or a CPU has none or more than three on its path to memory.
     pub fn new(preset: &Preset) -> Result<Self, PresetError> {
         let mut units: Vec<Unit<D>> = Vec::new();
         let cpus = preset.cpus() as usize;
@@ -93,7 +93,7 @@ fn count(preset: &Preset, caches: usize) -> PresetError {
     }
 }
 
-/// What is before and behind each cache.
+/// Links each cache with those before and behind it.
 fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
     for path in paths {
         for (depth, at) in path.steps.iter().enumerate() {
@@ -108,7 +108,7 @@ fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
 }
 
 /// For each depth of a path, the caches of other paths that lead through the one there; for memory,
-/// all that are on none of its own. Nearest first: what is nearest was changed last.
+/// all that are on none of its own. Nearest first: the nearest was modified last.
 fn under(steps: Steps, all: &[Steps], units: usize) -> Vec<Vec<u16>> {
     let depth_of = |unit: u16| {
         all.iter().filter_map(|other| other.iter().position(|at| *at == unit)).max().unwrap_or(0)

@@ -1,27 +1,28 @@
-//! Lines on their way: whoever needs one waits for it, and asks for it no second time.
+//! Outstanding line fills: another access to the same line waits for the fill instead of a second
+//! request.
 
 use crate::line_history::LineHistory;
 use crate::ticks::Ticks;
 
-/// Lines remembered. More than any machine has on their way by far; two that share a place are the
-/// exception, and then the older is taken to have arrived.
+/// Lines remembered: far more than any machine has outstanding. If two share a slot, which is rare,
+/// the older is taken to have arrived.
 const PLACES: usize = 1024;
 
-/// When lines arrive that were asked for lately.
+/// Arrival times of recently requested lines.
 #[derive(Debug, Clone)]
 pub(super) struct Fills {
     lines: LineHistory<PLACES>,
-    /// When the last of them arrives.
+    /// Latest arrival time.
     latest: Ticks,
 }
 
 impl Fills {
-    /// None, of lines of `1 << line_shift` bytes.
+    /// No fills, of lines of `1 << line_shift` bytes.
     pub(super) fn new(line_shift: u32) -> Self {
         Self { lines: LineHistory::new(line_shift), latest: 0 }
     }
 
-    /// When the line of an address can be used that otherwise could be at `ready`.
+    /// When a line that is otherwise available at `ready` can be used.
     #[inline(always)]
     pub(super) fn ready(&self, address: u64, ready: Ticks) -> Ticks {
         if ready >= self.latest {
@@ -30,7 +31,7 @@ impl Fills {
         self.lines.when(address).map_or(ready, |arrives| ready.max(arrives))
     }
 
-    /// A line will arrive.
+    /// Records when a line will arrive.
     #[inline(always)]
     pub(super) fn note(&mut self, address: u64, arrives: Ticks) {
         self.lines.note(address, arrives);

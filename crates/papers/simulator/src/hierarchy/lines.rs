@@ -1,4 +1,4 @@
-//! Lines on their way into caches and out of them, and what is in them.
+//! Fills and evictions of lines, and their data.
 
 use super::snoop::Asked;
 use super::{Hierarchy, Kind, Unit};
@@ -6,7 +6,7 @@ use crate::cache::{State, Victim};
 use crate::ticks::Ticks;
 
 impl<D: Copy + Default> Hierarchy<D> {
-    /// Puts a line into the caches that did not have it, farthest first.
+    /// Fills a line into the caches that missed it, farthest first.
     #[inline(always)]
     pub(super) fn fill(&mut self, asked: &Asked, depth: usize, state: State, now: Ticks) {
         let Asked { cpu, kind, address } = *asked;
@@ -27,8 +27,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
     }
 
-    /// Puts a line into one cache for a CPU, and sends who has to leave on its way. Returns its
-    /// data.
+    /// Inserts a line into one cache for a CPU, and evicts the victim. Returns its data.
     #[inline(always)]
     pub(super) fn put(
         &mut self,
@@ -39,7 +38,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         let unit = &mut self.units[at as usize];
         let line = unit.line_for(cpu, address);
         let Unit { cache, inclusive, .. } = unit;
-        // What memory has, and no nearer cache need give up, just goes.
+        // A clean line that no nearer cache has to give up is just dropped.
         if let Some(victim) = cache.insert(line, state, data)
             && (*inclusive || victim.state == State::Modified)
         {
@@ -48,8 +47,8 @@ impl<D: Copy + Default> Hierarchy<D> {
         data
     }
 
-    /// A line leaves a cache: it is called back from nearer ones where this one includes them, and
-    /// what was changed goes on to the next.
+    /// Evicts a line: it is recalled from nearer caches if this one is inclusive, and modified data
+    /// are written to the next.
     fn leave(&mut self, at: u16, mut victim: Victim<D>, now: Ticks) {
         let unit = &self.units[at as usize];
         let address = unit.address_of(victim.line);
@@ -80,20 +79,20 @@ impl<D: Copy + Default> Hierarchy<D> {
         };
         let cache = &mut self.units[next as usize].cache;
         let line = cache.line_of(address);
-        // Being written is a use, as it is where it has to be put in: else a cache of more ways
-        // could miss more.
+        // A write-back is a use, as it is where the line has to be inserted: else a cache of more
+        // ways could miss more.
         if cache.touch(line) != State::Invalid {
             cache.set_state(line, State::Modified);
             if size_of::<D>() > 0 {
                 cache.set_data(line, victim.data);
             }
         } else {
-            // Lines that are changed are nobody's in particular.
+            // Modified lines have no tag.
             self.put((next, 0), (address, State::Modified, victim.data), now);
         }
     }
 
-    /// What memory holds.
+    /// The contents of memory.
     pub(super) fn recalled(&self, address: u64) -> D {
         if size_of::<D>() == 0 {
             return D::default();
@@ -112,14 +111,14 @@ impl<D: Copy + Default> Hierarchy<D> {
         self.units[0].cache.line_of(address)
     }
 
-    /// What a CPU that just read an address sees there.
+    /// The value seen by a CPU that just read an address.
     #[must_use]
     pub fn value(&self, cpu: usize, address: u64) -> Option<D> {
         let cache = &self.units[self.data[cpu].steps[0] as usize].cache;
         cache.data(cache.line_of(address))
     }
 
-    /// What a CPU that just stored at an address puts there.
+    /// Sets the value that a CPU just stored at an address.
     pub fn set_value(&mut self, cpu: usize, address: u64, data: D) {
         let cache = &mut self.units[self.data[cpu].steps[0] as usize].cache;
         cache.set_data(cache.line_of(address), data);

@@ -1,29 +1,29 @@
-//! What other caches are asked for a line.
+//! Snooping: requests to other caches for a line.
 
 use super::{Hierarchy, Kind};
 use crate::cache::State;
 
-/// Who asks for what.
+/// A request for a line.
 pub(super) struct Asked {
     pub(super) cpu: usize,
     pub(super) kind: Kind,
     pub(super) address: u64,
 }
 
-/// What others had.
+/// The response of other caches.
 pub(super) struct Snooped<D> {
-    /// Whether anybody had the line.
+    /// Whether any of them had the line.
     pub(super) had: bool,
-    /// What was in it, where it had been changed.
+    /// The data, where it was modified.
     pub(super) dirty: Option<D>,
 }
 
 impl<D: Copy + Default> Hierarchy<D> {
-    /// Asks the caches under a depth for a line: takes it away for a store, shares it otherwise.
+    /// Snoops the caches under a depth: invalidates the line for a store, shares it otherwise.
     #[inline(always)]
     pub(super) fn snoop(&mut self, asked: &Asked, depth: usize) -> Snooped<D> {
         let others = &self.path(asked.cpu, asked.kind).under[depth];
-        // As of instructions where none are fetched, and their lines are many and short.
+        // For instructions only if caches fetch them: their lines are many and short.
         let nobody = others.iter().all(|at| self.units[*at as usize].cache.is_empty());
         match nobody {
             true => Snooped { had: false, dirty: None },
@@ -39,7 +39,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             Kind::Fetch => &code[cpu],
             Kind::Load | Kind::Store => &data[cpu],
         };
-        // All of what the path's largest line holds: caches may have lines of other sizes.
+        // All bytes of the path's largest line: caches may have lines of other sizes.
         let first = address & !(path.span - 1);
         for at in &path.under[depth] {
             let unit = &mut units[*at as usize];
@@ -73,8 +73,8 @@ impl<D: Copy + Default> Hierarchy<D> {
         snooped
     }
 
-    /// What a neighbour had changed is everybody's now: of the neighbour's other caches, of the one
-    /// that was asked through, or of memory.
+    /// Writes a neighbour's modified line to where all see it: the neighbour's other caches, the
+    /// shared cache through which it was snooped, or memory.
     fn settle(&mut self, asked: &Asked, depth: usize, data: D) {
         let Asked { cpu, kind, address } = *asked;
         for at in self.path(cpu, kind).under[depth].clone() {

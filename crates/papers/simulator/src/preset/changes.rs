@@ -1,4 +1,4 @@
-//! A machine that differs from another one in some figures: a variant of its file, or an override.
+//! Variants of a machine's file, and overrides of single figures.
 //!
 //! Caches are named, not numbered: `cache.L2.bytes` is the size of the cache called L2, in paths as
 //! in variants.
@@ -15,7 +15,7 @@ impl Preset {
     /// Reads a machine's description.
     ///
     /// # Errors
-    /// If it is none, if no machine is like it, or if nothing says where a figure comes from.
+    /// If it is not a valid description, or a figure has no origin.
     pub fn parse(name: &str, text: &str) -> Result<Self, PresetError> {
         let preset: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
@@ -33,10 +33,10 @@ impl Preset {
         Ok(self)
     }
 
-    /// One of its variants. What it changes says so where it names no origin of its own.
+    /// One of its variants. Changed figures have the variant as origin unless it names another.
     ///
     /// # Errors
-    /// If there is no such variant, or it makes an impossible machine.
+    /// If the variant is unknown, or makes an impossible machine.
     pub fn with_variant(&self, variant: &str) -> Result<Self, PresetError> {
         let Some(change) = self.variant.get(variant) else {
             let names: Vec<&str> = self.variant.keys().map(String::as_str).collect();
@@ -65,7 +65,7 @@ impl Preset {
         PresetError::Unreadable { name, why: one_line(why) }
     }
 
-    /// Says under `origin` of every figure that differs who changed it.
+    /// Records under `origin` who changed each figure that differs.
     fn note_changes(&mut self, before: &Self, own: Option<&Table>, who: &str) {
         let was: BTreeMap<String, String> = before.leaves().into_iter().collect();
         for (path, value) in self.leaves() {
@@ -77,10 +77,11 @@ impl Preset {
         }
     }
 
-    /// The same with one figure changed: `cache.L2.bytes=1048576`, numbers, words or switches.
+    /// The same machine with one figure changed: `cache.L2.bytes=1048576`; numbers, words or
+    /// switches.
     ///
     /// # Errors
-    /// If there is no such figure, or it can't be that.
+    /// If the figure is unknown, or can't have this value.
     pub fn with_override(&self, change: &str) -> Result<Self, PresetError> {
         let Some((path, text)) = change.split_once('=') else {
             return Err(PresetError::NoChange(change.to_owned()));
@@ -143,7 +144,7 @@ impl Preset {
     }
 }
 
-/// What can follow in a path; nothing where a figure is reached.
+/// The keys that can follow in a path; empty at a figure.
 fn steps(at: &Value, is_top: bool) -> Vec<String> {
     match at {
         Value::Table(parts) => {
@@ -169,7 +170,7 @@ fn name_of(part: &Value) -> Option<&str> {
     part.get("name").and_then(Value::as_str)
 }
 
-/// Lays a table over another one; over a list of named tables, each over that of its name.
+/// Merges a table into another one; a list of named tables by name.
 fn merge(under: &mut Value, over: &Value) -> Result<(), String> {
     match (under, over) {
         (Value::Table(under), Value::Table(over)) => {
@@ -196,7 +197,7 @@ fn merge(under: &mut Value, over: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What a text says, as TOML would; a word needs no quotes.
+/// The TOML value of a text; a word needs no quotes.
 fn value_of(text: &str) -> Value {
     let parsed: Result<Table, _> = toml::from_str(&format!("value = {text}"));
     let value = parsed.ok().and_then(|mut table| table.remove("value"));

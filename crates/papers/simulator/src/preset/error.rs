@@ -1,89 +1,89 @@
-//! Why there is no such machine, in one line with the remedy.
+//! Errors of presets, each in one line with the remedy.
 
 use crate::geometry::Impossible;
 
-/// Why there is no such machine.
+/// Why a preset is rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PresetError {
-    /// Nobody has described it.
+    /// No machine has this name.
     #[error("no machine is called {name}: {known}; a file's name ends in .toml")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// Known machines.
         known: String,
     },
-    /// It has no such variant.
+    /// The machine has no such variant.
     #[error("{machine} has no variant {name}: {known}")]
     UnknownVariant {
-        /// Whose.
+        /// Machine.
         machine: String,
-        /// What was asked for.
+        /// The requested variant.
         name: String,
-        /// What there is.
+        /// Known variants.
         known: String,
     },
-    /// It is no description of a machine.
+    /// The description can't be parsed.
     #[error("{name}: {why}")]
     Unreadable {
-        /// Which.
+        /// Machine.
         name: String,
-        /// What is wrong.
+        /// The parse error.
         why: String,
     },
-    /// No machine is like this.
+    /// The machine is impossible.
     #[error("{name}: {what}: {why}")]
     Impossible {
-        /// Which.
+        /// Machine.
         name: String,
-        /// Of which part.
+        /// Its part.
         what: String,
-        /// What is wrong.
+        /// The reason.
         why: Impossible,
     },
-    /// A figure is out of its range.
+    /// A figure is out of range.
     #[error("{name}: {what} is {value}: it takes {range}")]
     Range {
-        /// Which.
+        /// Machine.
         name: String,
-        /// Of which part.
+        /// Figure.
         what: String,
-        /// What it is.
+        /// Its value.
         value: f64,
-        /// What it may be.
+        /// The allowed range.
         range: &'static str,
     },
-    /// A figure without origin.
+    /// A figure has no origin.
     #[error("{name}: nothing says where {what} comes from: add it under [origin]")]
     NoOrigin {
-        /// Which.
+        /// Machine.
         name: String,
-        /// Of which part.
+        /// Figure.
         what: String,
     },
-    /// There is no such figure to change.
+    /// No figure has this path.
     #[error("{name} has no figure {path}: {known}")]
     UnknownFigure {
-        /// Which machine.
+        /// Machine.
         name: String,
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What there is at that level.
+        /// Known keys at that level.
         known: String,
     },
-    /// A figure can't be this.
+    /// A figure can't have this value.
     #[error("{name}: {path} can't be {value}: {why}")]
     Value {
-        /// Which machine.
+        /// Machine.
         name: String,
-        /// Of which figure.
+        /// Figure.
         path: String,
-        /// What was asked for.
+        /// The requested value.
         value: String,
         /// What it takes.
         why: String,
     },
-    /// No figure is named.
+    /// An override without a path and a value.
     #[error("{0} changes nothing: write a figure's path and its value, as cache.L2.bytes=1048576")]
     NoChange(String),
 }

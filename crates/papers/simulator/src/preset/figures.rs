@@ -1,4 +1,4 @@
-//! A machine's figures one by one, each with its path, value and origin.
+//! The figures of a machine, each with its path, value and origin.
 //!
 //! ```text
 //!   cache.L2.bytes   524288   Zhou et al. 2005, table 1: 512 KB
@@ -14,18 +14,18 @@ use super::{Preset, PresetError};
 pub struct Figure {
     /// Its path, as overrides name it: `cache.L2.bytes`.
     pub path: String,
-    /// What it is.
+    /// Its value.
     pub value: String,
     /// Where it comes from: a paper and its table, a public document, or `default: why`.
     pub origin: String,
 }
 
-/// What is not a figure.
+/// Keys that are not figures.
 pub(super) const WORDS: [&str; 4] = ["name", "title", "origin", "variant"];
 
 impl Preset {
-    /// Every figure with its origin, in the order of the file; parts that the machine does without
-    /// are named as not modelled.
+    /// Every figure with its origin, in the order of the file; absent optional parts are listed as
+    /// not modelled.
     #[must_use]
     pub fn described(&self) -> Vec<Figure> {
         let absent = [
@@ -43,10 +43,10 @@ impl Preset {
         described.collect()
     }
 
-    /// Refuses figures of which nothing says where they come from.
+    /// Checks that every figure has an origin.
     ///
     /// # Errors
-    /// For the first of them.
+    /// For the first without one.
     pub fn check_origins(&self) -> Result<(), PresetError> {
         match self.leaves().into_iter().find(|(path, _)| self.origin_of(path).is_none()) {
             None => Ok(()),
@@ -54,7 +54,7 @@ impl Preset {
         }
     }
 
-    /// The origin by the longest beginning of a path.
+    /// The origin with the longest prefix of a path.
     pub(super) fn origin_of(&self, path: &str) -> Option<&str> {
         let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
         let mut origins = ends.filter_map(|end| self.origin.get(&path[..end]));
@@ -72,7 +72,7 @@ impl Preset {
         leaves
     }
 
-    /// The machine as its file would be, with every default written out.
+    /// The machine as TOML, with every default written out.
     pub(super) fn table(&self) -> Table {
         Table::try_from(self).expect("a preset is a table of numbers, words and tables")
     }

@@ -1,4 +1,4 @@
-//! Who runs next on a CPU.
+//! The choice of the next thread on a CPU.
 
 use workahead_policy::{Core, Group, Pick, Publish, Role, Thread, Tunables};
 
@@ -8,7 +8,7 @@ use super::{Choosing, Schedule, Seat};
 use crate::preset::Preset;
 use crate::ticks::Ticks;
 
-/// A choice among the threads of a CPU and what it rests on.
+/// A discipline with its state.
 #[derive(Debug)]
 pub(super) enum Chooser {
     Fair,
@@ -26,7 +26,7 @@ pub(super) enum Chooser {
         length: Ticks,
         gang: Option<Group>,
         ends: Ticks,
-        /// How many slots began.
+        /// Number of slots begun.
         slot: u64,
     },
     Fitting {
@@ -37,17 +37,17 @@ pub(super) enum Chooser {
     },
 }
 
-/// What is chosen from: all CPUs, one of which decides.
+/// The run queues as the deciding CPU sees them.
 #[derive(Clone, Copy)]
 pub(super) struct Sight<'r> {
     pub(super) at: usize,
     pub(super) now: Ticks,
-    /// The thread that ran last and could go on; it is not in the queue.
+    /// The thread that ran last and can continue; it is not in the queue.
     pub(super) current: Option<usize>,
     pub(super) cpus: &'r [Cpu],
     pub(super) entities: &'r [Entity<'r>],
     pub(super) slices: &'r Slices,
-    /// Who waits too long here.
+    /// The thread of this CPU that has waited too long.
     pub(super) overdue: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Sight<'_> {
         self.cpus[self.at].queue.tasks()
     }
 
-    /// The queue with the current thread in its place: behind equals, as when CFS queues it again.
+    /// The queue with the current thread in its place: behind equals, as when CFS requeues it.
     fn runnable(&self) -> impl Iterator<Item = usize> + '_ {
         let current = self.current.map(|task| (task, self.entities[task].vruntime));
         let before = move |task: &usize| {
@@ -117,7 +117,7 @@ impl Chooser {
         }
     }
 
-    /// Until when nobody has to decide for a new slot.
+    /// End of the gang slot.
     pub(super) fn slot_ends(&self) -> Ticks {
         match self {
             Self::Gang { ends, .. } => *ends,
@@ -125,7 +125,7 @@ impl Chooser {
         }
     }
 
-    /// Which slot it is: who decided in another has to decide again.
+    /// Number of the gang slot: a CPU decides again in each.
     pub(super) fn slot(&self) -> u64 {
         match self {
             Self::Gang { slot, .. } => *slot,
@@ -133,7 +133,7 @@ impl Chooser {
         }
     }
 
-    /// Whether a thread that wakes takes the CPU from another whatever their vruntimes.
+    /// Whether a woken thread preempts the current one whatever their vruntimes.
     pub(super) fn prefers(&self, woken: Option<Group>, current: Option<Group>) -> bool {
         match self {
             Self::Gang { gang, .. } => gang.is_some() && woken == *gang && current != *gang,
@@ -141,7 +141,7 @@ impl Chooser {
         }
     }
 
-    /// How long a thread runs: EEVDF's requests are equal.
+    /// Length of a slice: EEVDF's requests are equal.
     pub(super) fn slice(&self, fair: Ticks, slices: &Slices) -> Ticks {
         match self {
             Self::Deadline => slices.granularity,
@@ -149,7 +149,7 @@ impl Chooser {
         }
     }
 
-    /// What is published to a CPU.
+    /// The group published to a CPU.
     pub(super) fn shared(&self, cpu: usize) -> Option<Group> {
         match self {
             Self::Aggregating { seats, published, .. } if seats[cpu].role == Role::Slave => {
@@ -159,7 +159,7 @@ impl Chooser {
         }
     }
 
-    /// Who runs next.
+    /// The thread that runs next.
     pub(super) fn next(&mut self, seen: Sight<'_>) -> Option<usize> {
         let next = match self {
             Self::Fair => seen.head(),
@@ -184,7 +184,7 @@ impl Chooser {
         let (seat, own) = (seats[seen.at], seen.cpus[seen.at].own);
         let current = seen.current.map(|task| seen.thread(task));
         let core = Core { role: seat.role, own, shared, count: counts[seen.at], current };
-        // As if Eq. 2 to 5 were false: what `Scan::overdue` means.
+        // As if Eq. 2 to 5 were false: the meaning of `Scan::overdue`.
         let by = match seen.overdue {
             Some(_) => Tunables { bonus_ns: 0, companion_bonus_ns: None, ..*tunables },
             None => *tunables,
@@ -205,7 +205,7 @@ impl Chooser {
     }
 }
 
-/// EEVDF: of those whose vruntime is no more than the mean, the earliest deadline.
+/// EEVDF: the earliest deadline of the threads whose vruntime is at most the mean.
 fn earliest(seen: &Sight<'_>) -> Option<usize> {
     let origin = seen.entities[seen.head()?].vruntime;
     let (mut sum, mut load) = (0_u128, 0_u128);
@@ -222,7 +222,7 @@ fn earliest(seen: &Sight<'_>) -> Option<usize> {
     })
 }
 
-/// Whether anybody of a gang could run anywhere.
+/// Whether a thread of a gang could run on any CPU.
 fn is_runnable(seen: &Sight<'_>, gang: Option<Group>) -> bool {
     let of_gang = |task: usize| gang.is_some() && seen.entities[task].group == gang;
     let elsewhere = |(cpu, one): (usize, &Cpu)| {
@@ -231,7 +231,7 @@ fn is_runnable(seen: &Sight<'_>, gang: Option<Group>) -> bool {
     seen.in_group(gang).is_some() || seen.cpus.iter().enumerate().any(elsewhere)
 }
 
-/// The group of whoever is furthest behind on any CPU.
+/// The group of the thread furthest behind on any CPU.
 fn due(seen: &Sight<'_>) -> Option<Group> {
     let of_cpu = |(cpu, one): (usize, &Cpu)| {
         let current = if cpu == seen.at { seen.current } else { one.current };
@@ -242,7 +242,7 @@ fn due(seen: &Sight<'_>) -> Option<Group> {
     heads.min().and_then(|(_, _, head)| seen.entities[head].group)
 }
 
-/// The first whose working set fits beside those that run on the CPUs of its last cache.
+/// The first thread whose working set fits with those running on the CPUs of its last cache.
 fn fitting(seen: &Sight<'_>, reach: Ticks, bytes: u64, cpus: usize) -> Option<usize> {
     let head = seen.head()?;
     let first = seen.at / cpus * cpus;

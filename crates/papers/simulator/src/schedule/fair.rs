@@ -1,23 +1,22 @@
-//! Fair queueing's numbers (Linux 2.6.24, kernel/sched_fair.c).
+//! Parameters of fair queueing (Linux 2.6.24, kernel/sched_fair.c).
 
 use crate::ticks::{CYCLE, Ticks};
 
-/// Slices and what a wake-up is worth.
+/// Slices and wake-up preemption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
-    /// Every runnable thread runs once within this, `sched_latency`; that is also what a sleeper
-    /// is credited with at most.
+    /// Period in which every runnable thread runs once, `sched_latency`; also the largest credit of
+    /// a sleeper.
     pub latency_ns: u64,
-    /// With so many threads that slices would be shorter than this, they are this long,
-    /// `sched_min_granularity`.
+    /// Shortest slice, however many threads share the period, `sched_min_granularity`.
     pub granularity_ns: u64,
-    /// How far behind a thread must be to take the CPU when it wakes,
+    /// How far behind a woken thread must be to preempt the current one,
     /// `sched_wakeup_granularity`.
     pub wakeup_ns: u64,
 }
 
 impl Fair {
-    /// Of Linux 2.6.24 on so many CPUs: 20, 4 and 10 ms, times 1 + log2 of the CPUs.
+    /// Linux 2.6.24's on `cpus` CPUs: 20, 4 and 10 ms, times 1 + log2 of the CPUs.
     #[must_use]
     pub fn linux_2_6_24(cpus: u32) -> Self {
         let factor = 1 + u64::from(cpus.max(1).ilog2());
@@ -43,7 +42,8 @@ impl Slices {
         }
     }
 
-    /// The part of the period that a weight has of a load, for so many runnable threads.
+    /// The slice of a thread: its weight's part of the period for `runnable` threads with total
+    /// `load`.
     pub(super) fn slice(&self, weight: u32, load: u64, runnable: u64) -> Ticks {
         let most = (self.latency / self.granularity).max(1);
         let period = match runnable > most {
@@ -54,12 +54,12 @@ impl Slices {
     }
 }
 
-/// What so many ticks of a CPU add to the vruntime of a weight.
+/// Vruntime of `ticks` on a CPU for a weight.
 pub(super) fn virtual_ticks(ticks: Ticks, weight: u32) -> Ticks {
     ticks * u64::from(super::WEIGHT) / u64::from(weight)
 }
 
-/// Ticks of nanoseconds at a clock.
+/// Ticks of a time at a clock rate.
 pub(super) fn from_ns(ns: u64, ghz: f64) -> Ticks {
     (ns as f64 * ghz * CYCLE as f64).round() as Ticks
 }

@@ -1,59 +1,60 @@
-//! What came of it.
+//! Results of a run with run queues.
 
 use workahead_policy::Group;
 
 use crate::ticks::Ticks;
 
-/// From then on a CPU runs this task, or none.
+/// A CPU switches to a task, or to idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// When.
+    /// Time of the switch.
     pub at: Ticks,
-    /// Which CPU.
+    /// The CPU.
     pub cpu: usize,
-    /// Which task.
+    /// The task; `None` for idle.
     pub task: Option<usize>,
 }
 
-/// How a task fared.
+/// Running and waiting time of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wait {
-    /// Time on its CPU, with the switches to it.
+    /// Time on its CPU, including the switches to it.
     pub ran: Ticks,
     /// Time in the queue.
     pub waited: Ticks,
-    /// The longest of it at once; what it waits at the end of a run counts.
+    /// Longest single wait, including one at the end of the run.
     pub waited_max: Ticks,
-    /// How often it got the CPU.
+    /// Number of dispatches.
     pub turns: u64,
 }
 
-/// What came of it.
+/// Counts of decisions, and times by task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Decisions.
+    /// Decisions of a CPU.
     pub decisions: u64,
-    /// Decisions for which a sibling of the thread that ran last was in the queue, or on a slave a
-    /// thread of the published group.
+    /// Decisions with a thread of the last one's group in the queue, or on a slave of the published
+    /// group.
     pub chances: u64,
-    /// Of those, taken: one of them got the CPU.
+    /// Chances in which such a thread was dispatched.
     pub taken: u64,
-    /// Changes of the thread of a CPU.
+    /// Switches from one thread to another.
     pub switches: u64,
-    /// Of those, to a sibling.
+    /// Switches within a group.
     pub sibling_switches: u64,
-    /// Time of CPUs with threads that have siblings.
+    /// CPU time of threads with others in their group.
     pub grouped: Ticks,
-    /// Of that, while a sibling ran on another CPU.
+    /// Of that, time while a thread of the group ran on another CPU.
     pub co_run: Ticks,
-    /// By task.
+    /// Times by task.
     pub tasks: Vec<Wait>,
-    /// Who ran when, in the order of time.
+    /// All switches, in the order of time.
     pub turns: Vec<Turn>,
 }
 
 impl Figures {
-    /// Counts what turns say, up to the end of a run; `groups` are those of tasks with siblings.
+    /// Adds what the switches say, up to the end of a run; `groups` are those of tasks with others
+    /// in their group.
     pub(super) fn of_turns(&mut self, cpus: usize, end: Ticks, groups: &[Option<Group>]) {
         self.turns.sort_by_key(|turn| (turn.at, turn.cpu));
         let mut last: Vec<Option<usize>> = vec![None; cpus];

@@ -1,25 +1,25 @@
-//! The queue of a CPU: runnable threads that don't run, in ascending vruntime.
+//! The run queue of a CPU: runnable threads that don't run, by ascending vruntime.
 
 use std::collections::BTreeSet;
 
 use crate::ticks::Ticks;
 
-/// Where a thread stands: of equal vruntimes, the first that came is first.
+/// Order in a queue: vruntime, then arrival.
 pub(super) type Key = (Ticks, u64, usize);
 
-/// A queue.
+/// A run queue.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     order: BTreeSet<Key>,
-    /// Weights of all in it.
+    /// Total weight of its threads.
     pub(super) load: u64,
-    /// `min_vruntime`: never less than before. Who comes is placed by it.
+    /// `min_vruntime`: never decreases. Arriving threads are placed by it.
     pub(super) least: Ticks,
     arrivals: u64,
 }
 
 impl Queue {
-    /// Puts a thread in; returns its key.
+    /// Inserts a thread; returns its key.
     pub(super) fn insert(&mut self, task: usize, vruntime: Ticks, weight: u32) -> Key {
         self.arrivals += 1;
         let key = (vruntime, self.arrivals, task);
@@ -51,7 +51,7 @@ impl Queue {
         self.order.is_empty()
     }
 
-    /// Time went on for the thread that runs.
+    /// Advances `min_vruntime` for the running thread.
     pub(super) fn advance(&mut self, current: Option<Ticks>) {
         let head = self.head().map(|key| key.0);
         let now = match (current, head) {

@@ -1,4 +1,4 @@
-//! Tasks at work: waking, running, stopping.
+//! The dispatcher: tasks wake, run and stop.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::op::{Call, Op};
 use crate::run::{Ran, Thread};
 use crate::ticks::{Ticks, ticks};
 
-/// A task as its queue has it.
+/// A task in a run queue.
 pub(super) struct Entity<'s> {
     thread: Thread<'s>,
     cpu: usize,
@@ -23,51 +23,51 @@ pub(super) struct Entity<'s> {
     pub(super) group: Option<Group>,
     pub(super) working_set_bytes: u64,
     pub(super) vruntime: Ticks,
-    /// Its place in the queue, while it is there.
+    /// Its key in the queue.
     key: Key,
-    /// Since when it is.
+    /// When it was queued.
     ready: Ticks,
     did: Counts,
     ended: Ticks,
     wait: Wait,
 }
 
-/// A CPU.
+/// A CPU's run queue and current thread.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     pub(super) queue: Queue,
     pub(super) current: Option<usize>,
-    /// The group of the thread that ran last; none after it was idle.
+    /// Group of the thread that ran last; `None` after the CPU was idle.
     pub(super) own: Option<Group>,
-    /// When its thread was chosen, until when its vruntime is up to date, when its slice ends.
+    /// When its thread was dispatched; up to when its vruntime is charged; when its slice ends.
     chosen: Ticks,
     charged: Ticks,
     slice_ends: Ticks,
-    /// Who sleeps until when.
+    /// Sleeping threads by wake-up time.
     asleep: BTreeSet<(Ticks, usize)>,
-    /// What the CPU had done when its thread got it.
+    /// Counts of the CPU when its thread was dispatched.
     before: Counts,
-    /// Somebody is due before the thread that runs.
+    /// A thread with less vruntime woke.
     preempted: bool,
-    /// The slot of gangs in which it decided last.
+    /// The gang slot of the last decision.
     slot: u64,
 }
 
-/// What is on a channel, and who waits there.
+/// Items and waiting threads of a channel.
 #[derive(Debug, Default)]
 struct Channel {
     posts: u64,
     waiting: VecDeque<usize>,
 }
 
-/// Why a thread left off.
+/// Why a thread stopped executing.
 enum Left {
     Goes,
     Called(Call),
     Ended,
 }
 
-/// All of it.
+/// A machine with its run queues.
 pub(super) struct Running<'p, 's> {
     processor: &'p mut Processor,
     entities: Vec<Entity<'s>>,
@@ -102,7 +102,7 @@ impl<'p, 's> Running<'p, 's> {
         running
     }
 
-    /// All begin together, so nobody owes anybody a slice.
+    /// All threads start together, with equal vruntime.
     fn begin(&mut self, task: Task<'s>) {
         let Task { thread, cpu, weight, group, working_set_bytes } = task;
         let at = self.entities.len();
@@ -141,7 +141,7 @@ impl<'p, 's> Running<'p, 's> {
         (Ran { cpus: counts, threads, ticks: end }, self.figures)
     }
 
-    /// What those had and waited for who have not ended.
+    /// Accounts the running and waiting time of threads that have not ended.
     fn close(&mut self, end: Ticks) {
         for cpu in 0..self.cpus.len() {
             if let Some(task) = self.cpus[cpu].current {
@@ -162,7 +162,7 @@ impl<'p, 's> Running<'p, 's> {
         self.figures.tasks = self.entities.iter().map(|entity| entity.wait).collect();
     }
 
-    /// The CPU whose next event is first, and until when no other has one.
+    /// The CPU whose next event is first, and until when no other CPU has one.
     #[inline(always)]
     fn turn(&self) -> Option<(usize, Ticks)> {
         let mut least: Option<(usize, Ticks)> = None;
@@ -184,7 +184,7 @@ impl<'p, 's> Running<'p, 's> {
         least.map(|(cpu, _)| (cpu, until))
     }
 
-    /// One CPU goes on until then.
+    /// Advances one CPU until `until`.
     fn step(&mut self, cpu: usize, until: Ticks) {
         if self.cpus[cpu].current.is_none() && self.cpus[cpu].queue.is_empty() {
             let wakes = self.cpus[cpu].asleep.first().map_or(0, |sleeper| sleeper.0);
@@ -218,7 +218,7 @@ impl<'p, 's> Running<'p, 's> {
         }
     }
 
-    /// Runs a thread on its CPU until then.
+    /// Runs a thread on its CPU until `until`.
     #[inline(always)]
     fn run(&mut self, cpu: usize, task: usize, until: Ticks) -> Left {
         let script = &mut *self.entities[task].thread.script;
@@ -276,7 +276,7 @@ impl<'p, 's> Running<'p, 's> {
         self.leave(cpu, task);
     }
 
-    /// A thread that can't go on leaves its CPU to another.
+    /// Takes a thread that can't continue off its CPU and dispatches another.
     fn leave(&mut self, cpu: usize, task: usize) {
         self.charge(cpu);
         self.stop(cpu, task);
@@ -284,7 +284,7 @@ impl<'p, 's> Running<'p, 's> {
         self.dispatch(cpu, None);
     }
 
-    /// What the thread of a CPU ran adds to its vruntime.
+    /// Charges the running time of a CPU's thread to its vruntime.
     fn charge(&mut self, cpu: usize) {
         let (now, one) = (self.processor.now(cpu), &mut self.cpus[cpu]);
         let ran = now - std::mem::replace(&mut one.charged, now);
@@ -297,7 +297,8 @@ impl<'p, 's> Running<'p, 's> {
         one.queue.advance(current);
     }
 
-    /// Whose time is over is queued with a credit: what it did not use, up to a latency.
+    /// Queues threads whose sleep is over, with a credit for the time they didn't use, up to a
+    /// latency.
     fn wake_up(&mut self, cpu: usize) {
         let now = self.processor.now(cpu);
         while let Some((wakes, task)) = self.cpus[cpu].asleep.first().copied() {
@@ -328,7 +329,7 @@ impl<'p, 's> Running<'p, 's> {
         entity.key = self.cpus[cpu].queue.insert(task, entity.vruntime, entity.weight);
     }
 
-    /// The slice of the thread that runs, as long as its queue now says.
+    /// Sets the slice of the running thread from the length of the queue.
     fn set_slice(&mut self, cpu: usize) {
         let one = &mut self.cpus[cpu];
         let Some(task) = one.current else { return };
@@ -338,7 +339,7 @@ impl<'p, 's> Running<'p, 's> {
         one.slice_ends = one.chosen + self.chooser.slice(slice, &self.slices);
     }
 
-    /// Chooses who runs next; `current` could go on.
+    /// Dispatches the next thread; `current` can continue.
     fn dispatch(&mut self, cpu: usize, current: Option<usize>) {
         let now = self.processor.now(cpu);
         let seen = Sight {
@@ -374,7 +375,7 @@ impl<'p, 's> Running<'p, 's> {
         self.set_slice(cpu);
     }
 
-    /// Who has waited longest, if that is too long.
+    /// The thread that has waited longest, if for too long.
     fn overdue(&self, cpu: usize, now: Ticks) -> Option<usize> {
         let most = self.delay_max?;
         let queue = self.cpus[cpu].queue.tasks();
@@ -382,7 +383,7 @@ impl<'p, 's> Running<'p, 's> {
         (now - since > most).then_some(task)
     }
 
-    /// Gives a CPU to a thread of its queue, or to nobody.
+    /// Starts a thread of the queue on a CPU, or leaves it idle.
     fn start(&mut self, cpu: usize, next: Option<usize>, now: Ticks) {
         self.figures.turns.push(Turn { at: now, cpu, task: next });
         let one = &mut self.cpus[cpu];
@@ -402,7 +403,7 @@ impl<'p, 's> Running<'p, 's> {
         self.processor.switch_to(cpu, entity.thread.space);
     }
 
-    /// Takes a CPU from its thread.
+    /// Stops the thread of a CPU.
     fn stop(&mut self, cpu: usize, task: usize) {
         let did = self.processor.counts(cpu) - self.cpus[cpu].before;
         self.entities[task].did = self.entities[task].did + did;

@@ -1,8 +1,8 @@
 //! A helper that reads the input itself (Zhou et al. 2005, appendix; S4.25).
 //!
-//! What it does for a row is recorded, as the main thread's doing is; whether it does it is decided
-//! in the machine's time: every few rows it reads how far the main thread has come, leaves out what
-//! that has passed, and waits where it is too far ahead.
+//! Its operations for each row are recorded, as the main thread's are; whether it executes them is
+//! decided in the machine's time: every few rows it reads the main thread's progress, skips the
+//! rows that are done, and waits where it is too far ahead.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,39 +15,39 @@ use super::{Shared, Tape, Told};
 use crate::op::{After, Op, Script};
 use crate::ticks::Ticks;
 
-/// What a direct helper is told.
+/// Options of a direct helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
-    /// Rows that it may be ahead.
+    /// Most rows that it may be ahead.
     pub rows: u32,
-    /// Cycles of a pause where it is.
+    /// Cycles of a pause when it is too far ahead.
     pub pause: u32,
 }
 
-/// Micro-operations of a look: compare, decide.
+/// Micro-operations of a poll: compare, decide.
 const LOOK_UOPS: u32 = 6;
 
-/// Where the helper is.
+/// State of the helper.
 #[derive(Debug, Clone, Copy)]
 enum At {
-    /// It reads how far the main thread has come.
+    /// Reads the main thread's progress.
     Look,
-    /// It has read it, and compares.
+    /// Compares the progress that it read.
     Seen,
-    /// It does this many rows more before it looks again.
+    /// Executes this many rows before the next poll.
     Rows(u32),
 }
 
-/// The helper's script.
+/// Script of a direct helper.
 pub(super) struct DirectScript {
     orders: Ahead,
     tape: Tape,
-    /// Rows that the main thread says it has passed, and where it says so.
+    /// Rows that the main thread reports as done, and the address of its report.
     passed: Rc<Cell<u32>>,
     progress: u64,
     shared: Shared,
     at: At,
-    /// Rows done or left out.
+    /// Rows executed or skipped.
     rows: u32,
 }
 
@@ -62,7 +62,7 @@ impl DirectScript {
         Self { orders, tape, passed, progress, shared, at: At::Look, rows: 0 }
     }
 
-    /// Leaves out rows that the main thread has passed; false at the end of the input.
+    /// Skips rows that the main thread has done; false at the end of the input.
     fn catch_up(&mut self) -> bool {
         while self.rows < self.passed.get() {
             match self.tape.next() {

@@ -1,12 +1,12 @@
-//! A work-ahead set in hardware (L4.1): what is posted goes to a structure beside the core, which
-//! loads it as soon as there is room for one more line on its way.
+//! A work-ahead set in hardware (L4.1): posts go to a queue beside the core, which loads them as
+//! soon as a fill buffer is free.
 //!
 //! ```text
 //!   main ── post, one micro-operation ──► │p│p│p│p│ ── loads, in order ──► the cache they share
 //! ```
 //!
-//! It runs as the only thread of a core that computes nothing: it takes no slot of the pipeline
-//! and reads no line that the main thread writes, so it clears nothing.
+//! It runs as the only thread of a core that computes nothing: it takes no slot of the pipeline and
+//! reads no line that the main thread writes, so it clears nothing.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,10 +16,10 @@ use super::Shared;
 use crate::op::{After, Op, Script};
 use crate::ticks::Ticks;
 
-/// Cycles between two looks at an empty queue.
+/// Cycles between two polls of an empty queue.
 const LOOK: u32 = 10;
 
-/// Posts that are not loaded yet.
+/// Posts not loaded yet.
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: VecDeque<u64>,
@@ -31,7 +31,7 @@ impl Queue {
         Self { waiting: VecDeque::new(), most: most.max(1) }
     }
 
-    /// Takes a post, padding aside; the oldest goes where there is no room.
+    /// Adds a post unless it is padding; a full queue drops its oldest.
     pub(super) fn post(&mut self, pointer: u64, dummy: u64) {
         if pointer == dummy {
             return;
@@ -43,7 +43,7 @@ impl Queue {
     }
 }
 
-/// Loads what is in the queue.
+/// Loads the posts of the queue.
 pub(super) struct HardwareScript {
     queue: Rc<RefCell<Queue>>,
     shared: Shared,

@@ -1,4 +1,4 @@
-//! The helper of a work-ahead set, in the machine's time.
+//! The helper thread of a work-ahead set, in the machine's time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,14 +10,14 @@ use super::Shared;
 use crate::op::{After, Op, Script};
 use crate::ticks::Ticks;
 
-/// What a set looks like.
+/// Layout of a work-ahead set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Address of the first slot's first pointer.
     pub(super) base: u64,
     /// Address of the line that pads entries.
     pub(super) dummy: u64,
-    /// Address of the lines that a helper remembers.
+    /// Address of the helper's history of lines.
     pub(super) recent: u64,
     pub(super) entries: u32,
     /// Pointers of an entry.
@@ -31,7 +31,7 @@ impl Shape {
     }
 }
 
-/// What has been posted so far.
+/// The posts so far.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     shape: Option<Shape>,
@@ -51,53 +51,53 @@ impl Slots {
     }
 }
 
-/// What a helper is told (Zhou et al. 2005, sections 4.3 and 4.4).
+/// Options of a helper (Zhou et al. 2005, sections 4.3 and 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orders {
-    /// Against the main thread's direction.
+    /// Whether it runs against the main thread's direction.
     pub backward: bool,
-    /// Cycles of a pause at an entry that has not changed; none moves on at once.
+    /// Cycles of a pause at an unchanged entry; `None` moves on at once.
     pub spin: Option<u32>,
-    /// Whether it remembers what it has just loaded, and leaves that out (S4.26).
+    /// Whether it skips lines that it has just loaded (S4.26).
     pub skips_recent: bool,
 }
 
-/// Where a helper is at an entry.
+/// State of the helper at an entry.
 #[derive(Debug, Clone, Copy)]
 enum At {
-    /// It reads the first pointer.
+    /// Reads the first pointer.
     Look,
-    /// It has read it, and compares.
+    /// Compares the pointer that it read.
     Seen,
-    /// It works out where it would remember the line that the `k`-th pointer points to.
+    /// Computes the place of the `k`-th pointer's line in its history.
     Place(u8),
-    /// It looks there.
+    /// Looks that line up.
     Recall(u8),
-    /// It loads what the `k`-th pointer points to.
+    /// Loads the line of the `k`-th pointer.
     Load(u8),
-    /// It reads the `k`-th pointer.
+    /// Reads the `k`-th pointer.
     Next(u8),
 }
 
-/// Micro-operations of a visit: compare, remember, go on.
+/// Micro-operations of a visit: compare, remember, continue.
 const VISIT_UOPS: u32 = 6;
 
-/// Of looking up a line among those just loaded: its number, its place, compare.
+/// Micro-operations of a look-up in the history: line number, place, compare.
 const RECALL_UOPS: u32 = 4;
 
-/// The helper's script: read a pointer, load what it points to, go on.
+/// Script of a helper: read a pointer, load its line, continue.
 pub(super) struct HelperScript {
     orders: Orders,
     slots: Rc<RefCell<Slots>>,
     shared: Shared,
     last_seen: Vec<u64>,
-    /// Lines that were loaded a moment ago.
+    /// History of loaded lines.
     recent: Vec<u64>,
     entry: u32,
     at: At,
-    /// What was read last.
+    /// The pointer read last.
     pointer: u64,
-    /// Said before anything else.
+    /// Executed before anything else.
     then: Option<Op>,
 }
 
@@ -124,12 +124,12 @@ impl HelperScript {
         self.shared.pages.borrow_mut().placed(Op::Store { address, bytes: Slots::BYTES })
     }
 
-    /// Goes on to what the `k`-th pointer points to.
+    /// Continues with the line of the `k`-th pointer.
     fn towards(&mut self, k: u8) {
         self.at = if self.orders.skips_recent { At::Place(k) } else { At::Load(k) };
     }
 
-    /// Looks a line up among those just loaded, and remembers it.
+    /// Looks a line up in the history, and adds it.
     fn recall(&mut self, k: u8, shape: Shape) -> Op {
         let line = self.pointer / LINE_BYTES as u64;
         let at = line as usize % RECENT_LINES;
@@ -143,7 +143,7 @@ impl HelperScript {
         self.load(place, Slots::BYTES, After::Load)
     }
 
-    /// Goes on to the next pointer, or the next entry.
+    /// Continues with the next pointer, or the next entry.
     fn after(&mut self, k: u8, shape: Shape) {
         if k + 1 < shape.most {
             self.at = At::Next(k + 1);
@@ -171,7 +171,7 @@ impl Script for HelperScript {
         }
         let slots = Rc::clone(&self.slots);
         let slots = slots.borrow();
-        // Nothing has been posted: there is nothing to look at.
+        // Nothing has been posted yet.
         let Some(shape) = slots.shape else { return Some(Op::Pause { cycles: 10 }) };
         if self.last_seen.is_empty() {
             self.last_seen = vec![shape.dummy; shape.entries as usize];

@@ -1,4 +1,4 @@
-//! Where the model has what this process has elsewhere.
+//! Addresses of this process mapped to the model.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,14 +6,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::line_history::multiplied;
 use crate::op::Op;
 
-/// Bytes that keep together: what buffers are aligned to here.
+/// Granularity of the mapping: the alignment of buffers.
 const PAGE_SHIFT: u32 = 12;
 
-/// Pages that were looked up lately.
+/// Size of the cache of look-ups.
 const RECENT: usize = 4096;
 
-/// Frames by page, given in the order in which they are first touched: as an operating system
-/// gives them, and the same wherever this process was loaded.
+/// Frames by page, in the order in which they are first touched: as an operating system assigns
+/// them, and the same wherever this process was loaded.
 #[derive(Debug)]
 pub(super) struct Pages {
     frames: HashMap<u64, u64, BuildHasherDefault<Multiplied>>,
@@ -27,7 +27,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// An address in the model.
+    /// The address in the model.
     #[inline(always)]
     pub(super) fn address(&mut self, address: u64) -> u64 {
         let page = address >> PAGE_SHIFT;
@@ -38,14 +38,14 @@ impl Pages {
 
     #[inline(never)]
     fn look_up(&mut self, page: u64) -> u64 {
-        // Nothing lies at 0, as ever.
+        // Address 0 is never used.
         let next = self.frames.len() as u64 + 1;
         let frame = *self.frames.entry(page).or_insert(next);
         self.recent[page as usize % RECENT] = (page, frame);
         frame
     }
 
-    /// An operation at its place in the model.
+    /// An operation with its address in the model.
     #[inline(always)]
     pub(super) fn placed(&mut self, mut op: Op) -> Op {
         match &mut op {
@@ -59,7 +59,7 @@ impl Pages {
     }
 }
 
-/// Page numbers need no better hash, and nobody chooses them to collide.
+/// A hash of page numbers: they need no better one, and are not chosen to collide.
 #[derive(Debug, Default)]
 struct Multiplied(u64);
 

@@ -1,4 +1,4 @@
-//! A memory that tells the model what a walk does.
+//! A memory that records a walk's accesses for the model.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,52 +13,51 @@ use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES};
 use super::helper::{Shape, Slots};
 use crate::op::{After, Op};
 
-/// Micro-operations that a walk computes beside its accesses, which a memory doesn't see.
+/// Micro-operations of a walk beside its accesses, which a memory doesn't see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// Before each read.
     pub read: u32,
-    /// For each place that a schedule announces or posts: keeping a row's state in between.
+    /// For each announced or posted reference: saving a row's state.
     pub turn: u32,
     /// For each hit.
     pub hit: u32,
 }
 
 impl Default for Costs {
-    /// From instructions counted below callgrind on x86-64 (study `zhou/instructions`): 107 a probe
-    /// of a hash join in turn, which reads five times and writes once; 80 more in lanes, which
-    /// announce four places.
+    /// From instructions counted with callgrind on x86-64 (study `zhou/instructions`): 107 per
+    /// probe of a hash join in turn, with five reads and one write; 80 more in lanes, with four
+    /// announcements.
     fn default() -> Self {
         Self { read: 15, turn: 20, hit: 30 }
     }
 }
 
-/// What a main thread says to the model.
+/// Event of a main thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Said {
-    /// Something it does.
+    /// An operation.
     Op(Op),
     /// A pointer in a slot of its work-ahead set.
     Post { slot: u32, shape: Shape, pointer: u64 },
-    /// So many rows are done, which it may tell its helper by a store.
+    /// The number of rows done, and where it is stored for a direct helper.
     Passed { rows: u32, tells: Option<u64> },
 }
 
-/// Things said that go to the model together.
+/// Events sent to the model at once.
 const CHUNK: usize = 4096;
 
-/// Addresses of what only the model has: beyond all of this process's.
+/// Addresses that exist only in the model: beyond all of this process's.
 const MODELLED: u64 = 1 << 62;
 
-/// Micro-operations of looking a line up among those posted a moment ago: its number, its place,
-/// compare.
+/// Micro-operations of looking a line up among those just posted: line number, place, compare.
 const REPEAT_UOPS: u32 = 4;
 
-/// Where the branches of walks are, and how far apart: some dozen instructions.
+/// Addresses of the walk's branches, and their distance: some dozen instructions.
 const CODE: u64 = 0x40_0000;
 const BETWEEN_BRANCHES: u64 = 45;
 
-/// Bytes of a state that the set keeps for a row (S4.7).
+/// Bytes of state per row of the set (S4.7).
 const STATE_BYTES: u64 = 32;
 
 /// The memory of a main thread. Its clones record for the same thread.
@@ -72,7 +71,7 @@ struct Recording {
     hints: bool,
     /// References of a work-ahead set.
     set_size: usize,
-    /// Lines posted a moment ago, where repeated ones are left out.
+    /// Recently posted lines, where repeated ones are skipped.
     posted: Vec<u64>,
     said: Vec<Said>,
     sender: SyncSender<Vec<Said>>,
@@ -95,8 +94,8 @@ impl Recorder {
         })))
     }
 
-    /// The same for a technique: whether its announcements are prefetch instructions, and how its
-    /// work-ahead set is posted to.
+    /// Sets the technique: whether announcements are prefetch instructions, and how its work-ahead
+    /// set is posted to.
     #[must_use]
     pub fn told(self, technique: Technique) -> Self {
         let mut recording = self.0.borrow_mut();
@@ -111,22 +110,22 @@ impl Recorder {
         self
     }
 
-    /// So many rows more are done.
+    /// Reports `rows` more rows as done.
     pub fn passes(&mut self, rows: u32) {
         self.0.borrow_mut().passes(rows, None);
     }
 
-    /// So many rows more are done, which a direct helper is told by a store.
+    /// Reports `rows` more rows as done, and stores the number for a direct helper.
     pub fn tells(&mut self, rows: u32) {
         let mut recording = self.0.borrow_mut();
         let line = progress(recording.thread as usize);
         recording.passes(rows, Some(line));
     }
 
-    /// Loads the places that a row asks for: what a direct helper is for.
+    /// Loads the references of a row: the work of a direct helper.
     pub fn preload<A: References>(&mut self, asks: &A) {
         let mut recording = self.0.borrow_mut();
-        // Each is known now; none waits for another's line.
+        // All addresses are known; no load waits for another's line.
         for load in [false, true] {
             asks.each(|place| {
                 let address = place.address().addr() as u64;
@@ -139,12 +138,12 @@ impl Recorder {
     }
 }
 
-/// Where the model has what the main thread of a number says of how far it has come.
+/// Address in the model of a main thread's progress.
 pub(super) fn progress(thread: usize) -> u64 {
     own(thread as u64, 4)
 }
 
-/// Where the model has something of a main thread's own.
+/// Address in the model of a main thread's own data.
 fn own(thread: u64, what: u64) -> u64 {
     MODELLED | thread << 48 | what << 40
 }
@@ -163,7 +162,7 @@ impl Recording {
 
     fn send(&mut self) {
         let said = std::mem::replace(&mut self.said, Vec::with_capacity(CHUNK));
-        // A model that has ended wants nothing more; the walk runs to its end for its answer.
+        // The model may have ended; the walk runs to its end for its answer.
         let _ = self.sender.send(said);
     }
 
@@ -187,7 +186,7 @@ impl Recording {
             entries: entries as u32,
             most: A::MOST as u8,
         };
-        // The state at hand is one more than there are slots.
+        // The current state is one more than there are slots.
         let states = own(self.thread, 2);
         let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
         self.posts += 1;
@@ -210,7 +209,7 @@ impl Recording {
         }
     }
 
-    /// Whether a post leaves this out: its line was posted a moment ago.
+    /// Whether a post is skipped: its line was posted a moment ago.
     fn repeats(&mut self, pointer: u64) -> bool {
         if self.posted.is_empty() {
             return false;
@@ -279,7 +278,7 @@ impl Memory for Recorder {
     }
 }
 
-/// A sink whose hits the model writes to a batch, over and over: what a memory does not see.
+/// A sink that also writes each hit to a batch in the model, over and over.
 pub struct Written<S> {
     sink: S,
     recorder: Recorder,
@@ -302,7 +301,7 @@ impl<S> Written<S> {
         Self { sink, recorder, base: base as u64, row_bytes, batch_rows, rows: 0 }
     }
 
-    /// The sink that the hits went to.
+    /// The inner sink.
     pub fn finish(self) -> S {
         self.sink
     }
