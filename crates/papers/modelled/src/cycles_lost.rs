@@ -1,15 +1,15 @@
-//! Figures that walks and whole workloads are told in alike.
+//! Measures shared by walks and whole workloads.
 //!
-//! Two accounts of lost cycles stand side by side: `…_stall_cpi`, what the machine waited for, and
-//! `…_penalty_cpi`, what it would wait for if nothing overlapped (Hassanein et al. 2008, figure 7;
+//! Lost cycles are reported in two ways: `…_stall_cpi`, cycles that the machine waited, and
+//! `…_penalty_cpi`, cycles that it would wait without overlap (Hassanein et al. 2008, figure 7;
 //! Keeton et al. 1998, figure 8).
 
 use workahead_simulator::counts::{Cause, Counts};
-use workahead_simulator::hierarchy::{Found, Kind};
-use workahead_simulator::preset::{Holds, Preset};
+use workahead_simulator::hierarchy::{AccessCounts, AccessKind};
+use workahead_simulator::preset::{Contents, Preset};
 use workahead_simulator::ticks::cycles;
 
-/// Parts of the lost cycles: their causes, as waited for and as if nothing overlapped.
+/// Parts of the lost cycles: their causes, and the names of both reports.
 pub(super) const PARTS: [(&[Cause], [&str; 2]); 9] = [
     (&[Cause::Second], ["l1d_stall_cpi", "l1d_penalty_cpi"]),
     (&[Cause::Third, Cause::Memory], ["l2_stall_cpi", "l2_penalty_cpi"]),
@@ -22,7 +22,7 @@ pub(super) const PARTS: [(&[Cause], [&str; 2]); 9] = [
     (&[Cause::Sibling, Cause::Pause], ["sibling_stall_cpi", "sibling_penalty_cpi"]),
 ];
 
-/// Shares of all cycles that were waited (LX.3).
+/// Stalled shares of all cycles (LX.3).
 const SHARES: [(Cause, &str); 12] = [
     (Cause::Second, "stalled_l2_share"),
     (Cause::Third, "stalled_l3_share"),
@@ -39,13 +39,13 @@ const SHARES: [(Cause, &str); 12] = [
 ];
 
 /// States of lines in the last cache, by the access that found them.
-const STATES: [(Kind, [&str; 4]); 3] = [
-    (Kind::Fetch, ["state_fetch_m", "state_fetch_e", "state_fetch_s", "state_fetch_i"]),
-    (Kind::Load, ["state_load_m", "state_load_e", "state_load_s", "state_load_i"]),
-    (Kind::Store, ["state_store_m", "state_store_e", "state_store_s", "state_store_i"]),
+const STATES: [(AccessKind, [&str; 4]); 3] = [
+    (AccessKind::Fetch, ["state_fetch_m", "state_fetch_e", "state_fetch_s", "state_fetch_i"]),
+    (AccessKind::Load, ["state_load_m", "state_load_e", "state_load_s", "state_load_i"]),
+    (AccessKind::Store, ["state_store_m", "state_store_e", "state_store_s", "state_store_i"]),
 ];
 
-/// Cycles of an instruction: computed, and lost to each cause that the work has.
+/// Cycles per instruction: computation, and each cause for which `has` holds.
 pub(crate) fn cycles_lost(
     all: &Counts,
     instructions: f64,
@@ -68,14 +68,14 @@ pub(crate) fn cycles_lost(
     }
 }
 
-/// Of all causes together.
+/// Sum over causes.
 pub(super) fn lost(causes: &[Cause], by_cause: &[u64]) -> u64 {
     causes.iter().map(|cause| by_cause[*cause as usize]).sum()
 }
 
 /// States of lines in the last cache before an access (Keeton et al. 1998, tables 9 and 18), and
-/// how many logical CPUs there are to have lines. Nothing is said of accesses that none were.
-pub(crate) fn states(found: &[Found], mut say: impl FnMut(&'static str, f64)) {
+/// the number of logical CPUs. Kinds without accesses are left out.
+pub(crate) fn states(found: &[AccessCounts], mut say: impl FnMut(&'static str, f64)) {
     say("modelled_cpus", found.len() as f64);
     for (kind, names) in STATES {
         let of =
@@ -87,12 +87,12 @@ pub(crate) fn states(found: &[Found], mut say: impl FnMut(&'static str, f64)) {
     }
 }
 
-/// Lines of others that stores took away.
-pub(crate) fn invalidated(found: &[Found]) -> u64 {
+/// Lines of other CPUs invalidated by stores.
+pub(crate) fn invalidated(found: &[AccessCounts]) -> u64 {
     found.iter().map(|found| found.invalidated).sum()
 }
 
 /// Caches between a CPU's data and memory.
 pub(crate) fn depths(preset: &Preset) -> usize {
-    preset.cache.iter().filter(|level| level.holds != Holds::Instructions).count()
+    preset.cache.iter().filter(|level| level.holds != Contents::Instructions).count()
 }

@@ -1,4 +1,4 @@
-//! The engine `modelled`: a cell is a walk's or a workload's.
+//! The engine `modelled`: runs the cells of walks and of workloads.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_machine::EvidenceTier;
@@ -17,11 +17,11 @@ const WORKLOADS: &[&dyn Workload] = &[
     &micro::Micro(Query::Uss),
     &micro::Micro(Query::Unj),
     &orders::OrderEntry,
-    &sysbench::OfMemory,
-    &sysbench::OfOltp,
+    &sysbench::MemoryWorkload,
+    &sysbench::OltpWorkload,
 ];
 
-/// A run of a workload in words; none where there is no workload of that name.
+/// The description of a workload; `None` for an unknown name.
 #[must_use]
 pub fn description(workload: &str) -> Option<Description> {
     WORKLOADS.iter().find(|one| one.name() == workload).map(|one| one.description())
@@ -42,8 +42,8 @@ pub struct Modelled {
 pub(crate) const NAME: &str = "modelled";
 
 impl Modelled {
-    /// Opens it. Counters are always there and there are no functions to sample: what is to be
-    /// watched changes nothing.
+    /// Opens the engine. Counters are always available and there are no functions to sample:
+    /// collectors change nothing.
     ///
     /// # Errors
     /// When its cells are to be instrumented.
@@ -53,7 +53,7 @@ impl Modelled {
     }
 }
 
-/// The workload of a cell, unless it is a walk's.
+/// The workload of a cell; `None` for a walk.
 fn workload(config: &CellConfiguration<'_>) -> Result<Option<&'static dyn Workload>, EngineError> {
     let name: String = config.text("workload", String::new())?;
     if name.is_empty() {

@@ -1,44 +1,44 @@
-//! What a workload's run is told in, by the names that counters have.
+//! Measures of a workload's run, by the names of hardware counters.
 //!
-//! Per instruction, never per second: what a counter would say of the same work.
+//! Per instruction, never per second, as counters would report.
 
 use std::collections::BTreeMap;
 
 use workahead_simulator::counts::{Cause, Counts};
-use workahead_simulator::drivers::Driven;
-use workahead_simulator::hierarchy::{Found, Kind};
+use workahead_simulator::drivers::ProgramResult;
+use workahead_simulator::hierarchy::{AccessCounts, AccessKind};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::ticks::cycles;
 use workahead_study::engine::{Answer, Sample};
 
 use crate::cycles_lost::{self, PARTS, lost};
 
-/// What a run did, in the workload's own terms.
+/// Work of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// Queries, transactions, passes: what the study counts.
+    /// Queries, transactions or passes, as the study counts.
     pub(super) tuples: u64,
     /// Instructions of all threads.
     pub(super) instructions: u64,
-    /// What was found.
+    /// Its answer.
     pub(super) answer: Answer,
 }
 
 /// A run as a sample, with `more` measures of the workload's own.
 pub(super) fn sample(
     preset: &Preset,
-    driven: &Driven,
+    driven: &ProgramResult,
     done: Done,
     more: impl IntoIterator<Item = (String, f64)>,
 ) -> Sample {
     let seconds = |ticks| cycles(ticks) / (preset.ghz * 1e9);
-    let busy = driven.ran.threads.iter().map(|(counts, _)| counts.ticks).sum();
+    let busy = driven.run.threads.iter().map(|thread| thread.counts.ticks).sum();
     let mut measures = of(preset, driven, done);
     measures.extend(more);
-    // Nothing is said of what did not happen.
+    // Ratios of events that did not happen are left out.
     measures.retain(|_, value| value.is_finite());
     Sample {
-        wall_s: seconds(driven.ran.ticks),
+        wall_s: seconds(driven.run.ticks),
         cpu_s: Some(seconds(busy)),
         tuples: done.tuples,
         answer: done.answer,
@@ -47,8 +47,8 @@ pub(super) fn sample(
     }
 }
 
-fn of(preset: &Preset, driven: &Driven, done: Done) -> BTreeMap<String, f64> {
-    let all = driven.ran.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
+fn of(preset: &Preset, driven: &ProgramResult, done: Done) -> BTreeMap<String, f64> {
+    let all = driven.run.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
     let instructions = done.instructions as f64;
     let mut said = BTreeMap::new();
     let mut say = |name: &str, value: f64| {
@@ -73,7 +73,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Instructions, what they are, and the cycles of each.
+/// The mix of instructions, and their cycles.
 fn mix(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
     let of = |count: u64| count as f64 / instructions;
     let uops = all.uops as f64;
@@ -93,9 +93,14 @@ fn mix(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
 }
 
 /// Misses of each cache.
-fn misses(preset: &Preset, found: &[Found], instructions: f64, say: &mut impl FnMut(&str, f64)) {
-    let sum = |kinds: &[Kind], depth: usize| -> u64 {
-        let one = |found: &Found| {
+fn misses(
+    preset: &Preset,
+    found: &[AccessCounts],
+    instructions: f64,
+    say: &mut impl FnMut(&str, f64),
+) {
+    let sum = |kinds: &[AccessKind], depth: usize| -> u64 {
+        let one = |found: &AccessCounts| {
             kinds
                 .iter()
                 .map(|kind| found.at[*kind as usize][depth..].iter().sum::<u64>())
@@ -103,30 +108,30 @@ fn misses(preset: &Preset, found: &[Found], instructions: f64, say: &mut impl Fn
         };
         found.iter().map(one).sum()
     };
-    let data = [Kind::Load, Kind::Store];
-    let mut say = |name: &str, kinds: &[Kind], depth: usize| {
+    let data = [AccessKind::Load, AccessKind::Store];
+    let mut say = |name: &str, kinds: &[AccessKind], depth: usize| {
         let (missed, asked) = (sum(kinds, depth + 1), sum(kinds, depth));
         say(&format!("{name}_mpki"), 1e3 * missed as f64 / instructions);
         say(&format!("{name}_miss_ratio"), ratio(missed, asked));
         say(&format!("{name}_apki"), 1e3 * asked as f64 / instructions);
     };
     say("l1d", &data, 0);
-    say("l1d_load", &[Kind::Load], 0);
-    say("l1i", &[Kind::Fetch], 0);
+    say("l1d_load", &[AccessKind::Load], 0);
+    say("l1i", &[AccessKind::Fetch], 0);
     for depth in 1..cycles_lost::depths(preset) {
         let name = format!("l{}", depth + 1);
-        say(&name, &Kind::ALL, depth);
-        say(&format!("{name}_load"), &[Kind::Load], depth);
+        say(&name, &AccessKind::ALL, depth);
+        say(&format!("{name}_load"), &[AccessKind::Load], depth);
         say(&format!("{name}_data"), &data, depth);
-        say(&format!("{name}_code"), &[Kind::Fetch], depth);
+        say(&format!("{name}_code"), &[AccessKind::Fetch], depth);
     }
 }
 
-/// The way to memory.
-fn bus(driven: &Driven, say: &mut impl FnMut(&str, f64)) {
+/// The memory bus.
+fn bus(driven: &ProgramResult, say: &mut impl FnMut(&str, f64)) {
     let bus = driven.bus;
     say("memory_latency_cycles", bus.memory_latency().unwrap_or(f64::NAN));
-    say("memory_utilisation", bus.utilisation(driven.ran.ticks).unwrap_or(f64::NAN));
+    say("memory_utilisation", bus.utilisation(driven.run.ticks).unwrap_or(f64::NAN));
     say("dirty_miss_share", ratio(bus.dirty, bus.reads));
     say("bus_reads", bus.reads as f64);
     say("dirty_reads", bus.dirty as f64);
@@ -135,11 +140,11 @@ fn bus(driven: &Driven, say: &mut impl FnMut(&str, f64)) {
     say("writebacks", bus.writes as f64);
 }
 
-/// What each logical CPU did: its part of the instructions, and its stalls over its own and over
-/// all instructions (S0.15: the paper doesn't say which it divides by).
-fn each_cpu(driven: &Driven, all: f64, done: Done, say: &mut impl FnMut(&str, f64)) {
-    let uops: u64 = driven.ran.cpus.iter().map(|counts| counts.uops).sum();
-    for (cpu, counts) in driven.ran.cpus.iter().enumerate() {
+/// Each logical CPU's share of the instructions, and its stalls per own and per all instructions
+/// (S0.15: the paper doesn't say which it divides by).
+fn each_cpu(driven: &ProgramResult, all: f64, done: Done, say: &mut impl FnMut(&str, f64)) {
+    let uops: u64 = driven.run.cpus.iter().map(|counts| counts.uops).sum();
+    for (cpu, counts) in driven.run.cpus.iter().enumerate() {
         let share = ratio(counts.uops, uops);
         let own = share * done.instructions as f64;
         say(&format!("instructions_share_p{cpu}"), share);
@@ -157,15 +162,15 @@ fn each_cpu(driven: &Driven, all: f64, done: Done, say: &mut impl FnMut(&str, f6
     }
 }
 
-/// What one CPU missed, by the names that it has of all.
-fn missed(found: &Found, counts: &Counts) -> [(&'static str, u64); 5] {
-    let beyond = |kinds: &[Kind], depth: usize| -> u64 {
+/// Misses of one CPU, by the names of the totals.
+fn missed(found: &AccessCounts, counts: &Counts) -> [(&'static str, u64); 5] {
+    let beyond = |kinds: &[AccessKind], depth: usize| -> u64 {
         kinds.iter().flat_map(|kind| &found.at[*kind as usize][depth..]).sum()
     };
     [
-        ("l1d_mpki", beyond(&[Kind::Load, Kind::Store], 1)),
-        ("l1i_mpki", beyond(&[Kind::Fetch], 1)),
-        ("l2_mpki", beyond(&Kind::ALL, 2)),
+        ("l1d_mpki", beyond(&[AccessKind::Load, AccessKind::Store], 1)),
+        ("l1i_mpki", beyond(&[AccessKind::Fetch], 1)),
+        ("l2_mpki", beyond(&AccessKind::ALL, 2)),
         ("dtlb_mpki", counts.data_tlb_misses),
         ("itlb_mpki", counts.code_tlb_misses),
     ]

@@ -8,13 +8,13 @@
 //!
 //! | key | values |
 //! |---|---|
-//! | `workload` | what is run; without it `operator` says which walk |
+//! | `workload` | the workload; without it `operator` selects a walk |
 //! | `machine` | a modelled machine, with variants: `p4-ht-2m`, `ppro-quad/4p-512k` |
-//! | `model.PATH` | a figure of it that is changed: `"model.cache.L2.bytes" = 1048576` |
-//! | `siblings` | `on`; `off` for one thread a core, which has all of it |
+//! | `model.PATH` | overrides a figure of the machine: `"model.cache.L2.bytes" = 1048576` |
+//! | `siblings` | `on`; `off` for one thread per core, which has all of its resources |
 //! | `placement` | `compact` fills a core's threads first, `scatter` the cores |
 //!
-//! The other keys are those of the workload, or of the walk. Every figure is modelled: tier E.
+//! The other keys are those of the workload or the walk. Every figure is modelled: tier E.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ use workahead_study::engine::{EngineEntry, EngineRegistry};
 pub use engine::{Modelled, description};
 pub use workload::Description;
 
-/// Adds the engine to those of a program.
+/// Registers the engine.
 pub fn register(registry: &mut EngineRegistry) {
     registry.register(EngineEntry {
         name: NAME,

@@ -1,4 +1,4 @@
-//! The machine of a cell: its figures, and which of its CPUs threads get.
+//! The machine of a cell: its figures, and the placement of threads on its CPUs.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_native::size::Footprint;
@@ -12,13 +12,13 @@ pub(crate) struct ModelledMachine {
     placement: Placement,
 }
 
-/// Which CPUs threads get first.
+/// Placement of threads on CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Placement {
-    /// The threads of a core, then those of the next.
+    /// All threads of a core, then those of the next.
     #[default]
     Compact,
-    /// A thread of each core, then the second of each.
+    /// One thread of each core, then the second of each.
     Scatter,
 }
 
@@ -27,7 +27,7 @@ const PLACEMENTS: [(&str, Placement); 2] =
 
 const SIBLINGS: [(&str, bool); 2] = [("on", true), ("off", false)];
 
-/// The beginning of settings that change the machine.
+/// Prefix of settings that change the machine.
 const CHANGES: &str = "model.";
 
 impl ModelledMachine {
@@ -54,12 +54,12 @@ impl ModelledMachine {
         Ok(Self { preset, placement })
     }
 
-    /// The same threads on a changed machine.
+    /// The same placement on a changed machine.
     pub(crate) fn with_preset(self, change: impl FnOnce(Preset) -> Preset) -> Self {
         Self { preset: change(self.preset), ..self }
     }
 
-    /// What sizes by name are beside.
+    /// The cache sizes to which named sizes refer.
     pub(crate) fn footprint(&self) -> Footprint {
         let bytes = |at: usize| self.preset.cache.get(at).map(|level| level.bytes as usize);
         let last = self.preset.cache.len().saturating_sub(1);

@@ -2,23 +2,23 @@
 //!
 //! | key | values |
 //! |---|---|
-//! | `rows` | rows of T1; the seed has 1,000,000 |
-//! | `inner_rows` | rows of T2, as in the seed 150,000 |
-//! | `selectivity` | share of T1 that is meant; the seed's of the query |
-//! | `clients` | who ask at the same time (S0.8); round robin over the logical CPUs |
-//! | `queries` | how often each of them does |
+//! | `rows` | rows of T1; the paper has 1,000,000 |
+//! | `inner_rows` | rows of T2 (150,000, as in the paper) |
+//! | `selectivity` | share of T1 that the query selects; default: the paper's |
+//! | `clients` | concurrent clients (S0.8); round robin over the logical CPUs |
+//! | `queries` | queries of each client |
 //! | `warmup` | queries of the first client that aren't counted (S0.10) |
-//! | `servers` | the clients are spread over so many servers, which share no data |
+//! | `servers` | servers that the clients are spread over, which share no data |
 //! | `probe` | of `unj`: `in-turn`, or `work-ahead` with a helper on the next CPU (LX.1) |
 //! | `set_size` | entries of that work-ahead set |
-//! | `stagger_us` | from a client's start to the next one's |
-//! | `quantum_ms` | until the next process of a CPU has its turn |
-//! | `switch_cycles` | what a change of process takes, without its misses |
+//! | `stagger_us` | delay between the starts of two clients |
+//! | `quantum_ms` | time slice of processes that share a CPU |
+//! | `switch_cycles` | of a context switch, without its misses |
 
 #[cfg(test)]
 mod tests;
 
-use workahead_simulator::drivers::micro::{self, Asked, Database, Found, Query};
+use workahead_simulator::drivers::micro::{self, Database, Query, QueryAnswer, QueryResults};
 use workahead_simulator::run::Slices;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_walks::random::Random;
@@ -29,12 +29,12 @@ use crate::machine::ModelledMachine;
 use crate::workload::{Description, Workload};
 use workahead_engines::configuration::CellConfiguration;
 
-/// Linux 2.6.14 gives a process of usual priority 100 ms (S0.1). They are not scaled down with the
-/// rows: what a process goes over in its turn is then more than a cache holds, as it was.
+/// Linux 2.6.14's time slice at normal priority (S0.1). It is not scaled down with the rows: a
+/// process then touches more in a slice than a cache holds, as it did.
 const QUANTUM_MS: f64 = 100.0;
-/// Between the starts of two clients: a default, a process is not started in less.
+/// Delay between the starts of two clients: a default, a process is not started in less.
 const STAGGER_US: f64 = 50.0;
-/// Bytes of a row beside those of the model, and of a key of its indexes.
+/// Bytes per row in addition to those of the model, and per key of its indexes.
 const ROW_BYTES: u64 = 64;
 
 /// One of the queries.
@@ -71,7 +71,7 @@ impl Micro {
             t1_rows: rows,
             t2_rows: config.number("inner_rows", 150_000, 1..=10_000_000)? as u32,
             selectivity: config.real("selectivity", query.selectivity(), 1e-6..=1.0)?,
-            // Of fewer rows than the seed's 20,000 values, each has one of its own.
+            // With fewer rows than the paper's 20,000 values, each row has its own.
             a2_values: rows.min(20_000),
             form: Form::IntoResult,
             bounds: Bounds::Fixed,
@@ -156,26 +156,34 @@ impl Workload for Micro {
         }
         let t2_rows = bench.options().t2_rows;
         let servers = Database::servers(&rows, t2_rows, options.clients, servers);
-        let asked = micro::ask(model.preset(), &servers, &options, |client| model.cpu(client));
-        let asked = asked.map_err(EngineError::failed)?;
+        let place = |client| model.cpu(client);
+        let results = micro::run_queries(model.preset(), &servers, &options, place);
+        let results = results.map_err(EngineError::failed)?;
         let expected = bench.answers().of_query(self.query(), bench.fixed_range());
-        let answer = self.checked(&asked, &expected)?;
-        let queries = asked.found.len() as u64;
-        let done = Done { tuples: queries, instructions: asked.instructions, answer };
-        let of_query = asked.instructions as f64 / queries as f64;
+        let answer = self.check_answers(&results, &expected)?;
+        let queries = results.found.len() as u64;
+        let done = Done { tuples: queries, instructions: results.instructions, answer };
+        let of_query = results.instructions as f64 / queries as f64;
         let more = [("instructions_per_query".to_owned(), of_query)];
-        Ok(figures::sample(model.preset(), &asked.driven, done, more))
+        Ok(figures::sample(model.preset(), &results.driven, done, more))
     }
 }
 
 impl Micro {
-    /// The answer that all queries have together, each of which must be what the rows give.
-    fn checked(&self, asked: &Asked, expected: &dbmbench::Answer) -> Result<Answer, EngineError> {
+    /// The answer common to all queries, each of which must be that of the oracle.
+    fn check_answers(
+        &self,
+        results: &QueryResults,
+        expected: &dbmbench::Answer,
+    ) -> Result<Answer, EngineError> {
         let mut all = Answer::default();
-        for found in &asked.found {
+        for found in &results.found {
             let got = self.answer(found);
             if !got.agrees(expected) {
-                return Err(EngineError::WrongAnswer { got: told(&got), expected: told(expected) });
+                return Err(EngineError::WrongAnswer {
+                    got: to_answer(&got),
+                    expected: to_answer(expected),
+                });
             }
             all.rows += got.rows;
             all.checksum = all.checksum.wrapping_add(got.checksum);
@@ -183,7 +191,7 @@ impl Micro {
         Ok(all)
     }
 
-    fn answer(&self, found: &Found) -> dbmbench::Answer {
+    fn answer(&self, found: &QueryAnswer) -> dbmbench::Answer {
         match self.0 {
             Query::Utpcc | Query::Unj => {
                 dbmbench::Answer::average(found.sum as f64 / found.rows as f64)
@@ -197,6 +205,6 @@ impl Micro {
     }
 }
 
-fn told(answer: &dbmbench::Answer) -> Answer {
+fn to_answer(answer: &dbmbench::Answer) -> Answer {
     Answer { rows: answer.rows, checksum: answer.checksum }
 }

@@ -4,16 +4,16 @@
 //! |---|---|
 //! | `cpus` | cores, instead of the machine's |
 //! | `l2_kib` | size of L2 in KiB, instead of the machine's |
-//! | `outstanding` | misses on their way from a core; 1 is also all that the bus then takes (S2.3) |
-//! | `warehouses`, `clients`, `buffer_mib` | for each logical CPU: the buffer is held at so much a CPU, and the database grows with it (S2.2, S2.3) |
+//! | `outstanding` | outstanding misses of a core; 1 also limits the bus to one request (S2.3) |
+//! | `warehouses`, `clients`, `buffer_mib` | per logical CPU: buffer and database grow with the CPUs (S2.2, S2.3) |
 //! | `items`, `customers` | of a warehouse, of a district: 100,000 and 3,000 in TPC-C |
-//! | `transactions`, `warmup` | for each logical CPU: those that count, and those before them |
+//! | `transactions`, `warmup` | per logical CPU: those that count, and those before them |
 //! | `index` | `latched`, or `lock-free` |
-//! | `index_only` | `reads` or `mixed`: clients only search one index of as many keys as `warehouses` have stock; `none` |
+//! | `index_only` | `reads` or `mixed`: clients only probe one index with a key per row of stock; `none` |
 
 use workahead_simulator::core::Processor;
 use workahead_simulator::drivers::orders::{
-    Events, Index, Options, Sizes, Work, origin, run_orders,
+    self, Events, Index, Options, Sizes, Work, origin, run_orders,
 };
 use workahead_simulator::preset::Preset;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
@@ -31,7 +31,7 @@ const INDEXES: [(&str, Index); 2] = [("latched", Index::Latched), ("lock-free", 
 const WORK: [(&str, Work); 3] =
     [("none", Work::Transactions), ("reads", Work::Reads), ("mixed", Work::Mixed)];
 
-/// More districts than keys of orders have room for.
+/// Keys of orders have no room for more districts.
 const WAREHOUSES_MAX: usize = 400;
 
 /// Bytes of a page of the buffer.
@@ -40,13 +40,13 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Searches and insertions of one transaction that only probes an index.
 const PROBES: u64 = 32;
 
-/// A modelled machine and what runs on it.
-struct Setting {
+/// A modelled machine with the options of a run.
+struct RunSettings {
     preset: Preset,
     options: Options,
 }
 
-impl Setting {
+impl RunSettings {
     fn read(
         config: &CellConfiguration<'_>,
         machine: &ModelledMachine,
@@ -54,7 +54,7 @@ impl Setting {
         let preset = changed(config, machine.preset())?;
         let cpus = preset.cpus() as usize;
         let work = config.choice("index_only", Work::Transactions, &WORK)?;
-        // A probed index stays as large as it is, however many search it.
+        // A probed index has the same size on any number of CPUs.
         let databases = if work == Work::Transactions { cpus } else { 1 };
         let warehouses = config.number("warehouses", 2, 1..=WAREHOUSES_MAX)? * databases;
         if warehouses > WAREHOUSES_MAX {
@@ -89,7 +89,7 @@ impl Setting {
     }
 }
 
-/// The machine with what the cell says of it.
+/// The machine with the changes of a cell.
 fn changed(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Preset, EngineError> {
     let mut changes = Vec::new();
     if config.has("cpus") {
@@ -124,7 +124,7 @@ impl Workload for OrderEntry {
         config: &CellConfiguration<'_>,
         machine: &ModelledMachine,
     ) -> Result<Need, EngineError> {
-        let Setting { options, .. } = Setting::read(config, machine)?;
+        let RunSettings { options, .. } = RunSettings::read(config, machine)?;
         let memory_bytes = options.bytes() + (64 << 20);
         Ok(Need { memory_bytes, ..Need::default() })
     }
@@ -135,14 +135,14 @@ impl Workload for OrderEntry {
         machine: &ModelledMachine,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
-        let Setting { preset, options } = Setting::read(config, machine)?;
+        let RunSettings { preset, options } = RunSettings::read(config, machine)?;
         if stop.asked() {
             return Err(EngineError::Stopped);
         }
         let mut processor = Processor::new(&preset).map_err(EngineError::failed)?;
         let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
         let ordered = run_orders(&mut processor, &cpus, &options).map_err(EngineError::failed)?;
-        let (rows, checksum) = ordered.answer;
+        let orders::Answer { rows, checksum } = ordered.answer;
         let probes = if options.work == Work::Transactions { 1 } else { PROBES };
         let done = Done {
             tuples: options.transactions * probes,
@@ -154,7 +154,7 @@ impl Workload for OrderEntry {
     }
 }
 
-/// What happened beside, for each transaction or probe.
+/// Events per transaction or probe.
 fn events(events: &Events, tuples: u64) -> impl Iterator<Item = (String, f64)> {
     let Events { spins, restarts, lock_waits, switches, page_reads, page_requests } = *events;
     let cycles_lost = [

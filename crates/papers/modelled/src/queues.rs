@@ -1,29 +1,29 @@
-//! Who shares the CPUs, by which scheduler, and what that came to.
+//! Sharing of CPUs by a scheduler, and its measures.
 //!
 //! | key | values |
 //! |---|---|
 //! | `scheduler` | `cfs`, `eevdf`, `tas`, `itas`, `gang`, `working-set` |
-//! | `bonus_ms`, `limit` | of TAS and ITAS (50, 100); the first is also how far `working-set` looks |
+//! | `bonus_ms`, `limit` | of TAS and ITAS (50, 100); the first is also the distance that `working-set` searches |
 //! | `masters` | of ITAS: `one`, CPU 0; `each-cache`, the first CPU of each last cache for the others |
-//! | `latency_ms` | of fair queueing: Linux 2.6.24's, 60 on four CPUs; least slice and wake-ups go with it |
-//! | `slot_ms` | of gangs (the latency) |
-//! | `delay_max_ms` | nobody is preferred while somebody waits longer; 0, the usual, for no bound |
-//! | `time_scale` | all these times are so many times as short (1): for runs that are |
-//! | `switch_cycles` | of a change (3,000), without its misses |
-//! | `loops`, `loop_bytes` | in the background, one after the other on the CPUs (0, 1 MiB) |
-//! | `guests` | of sysbench: programs are in so many groups; 0, the usual, for a group each |
+//! | `latency_ms` | of fair queueing: Linux 2.6.24's, 60 on four CPUs; least slice and wake-ups scale with it |
+//! | `slot_ms` | gang time slot (default: the latency) |
+//! | `delay_max_ms` | a thread that waits longer runs next; 0, the default, for no bound |
+//! | `time_scale` | divides all these times (1), for shortened runs |
+//! | `switch_cycles` | of a context switch (3,000), without its misses |
+//! | `loops`, `loop_bytes` | background loops, round robin over the CPUs, and their memory (0, 1 MiB) |
+//! | `guests` | of sysbench: number of groups of programs; 0, the default, for a group each |
 
 use workahead_simulator::core::Processor;
 use workahead_simulator::drivers::sysbench::{Lines, background};
-use workahead_simulator::drivers::{Driven, drive_by};
+use workahead_simulator::drivers::{ProgramResult, drive_by};
 use workahead_simulator::op::Script;
 use workahead_simulator::preset::Preset;
 use workahead_simulator::run::Thread;
 use workahead_simulator::schedule::{
-    Choosing, Fair, Figures, Group, Role, Schedule, Seat, Task, Tunables, WEIGHT, Wait,
+    Discipline, Fair, Figures, Group, Role, RoleAssignment, Schedule, Task, Tunables, WEIGHT, Wait,
 };
 use workahead_simulator::ticks::cycles;
-use workahead_simulator::walks::{Among, Walked};
+use workahead_simulator::walks::{CoRunners, WalksResult};
 use workahead_study::engine::EngineError;
 use workahead_workloads::random::Random;
 
@@ -31,31 +31,31 @@ use crate::cycles_lost::depths;
 use crate::machine::ModelledMachine;
 use workahead_engines::configuration::CellConfiguration;
 
-/// Most threads of a program, and most programs.
+/// Most threads per program, and most programs.
 pub(super) const THREADS_MAX: usize = 1_000;
 
-/// Where the data of a program begin, after those of the one before.
+/// Distance between the data of two programs.
 pub(super) const APART: u64 = 1 << 40;
 
-/// What draws of the order of arrival are for.
+/// Purpose of the random numbers for the order of arrival.
 const ARRIVALS: u32 = 2;
 
 /// Lines of 64 bytes.
 const LINE: u64 = 64;
 
-/// Whose a task is.
+/// Kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What the run is about, and waits for.
+    /// Work that the run waits for.
     Work,
-    /// Those who ask for it.
+    /// A client of that work.
     Client,
-    /// In the background.
+    /// A background loop.
     Loop,
 }
 
-/// Tasks in the order of their arrival.
-pub(super) struct Crowd {
+/// The tasks of a run, in the order of their arrival.
+pub(super) struct TaskSet {
     members: Vec<(Kind, Task<'static>)>,
     lines: Vec<Lines>,
     loop_bytes: u64,
@@ -64,7 +64,7 @@ pub(super) struct Crowd {
     guests: u64,
 }
 
-/// The settings that say how CPUs are shared.
+/// Settings of the sharing of CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sharing {
     schedule: Schedule,
@@ -73,9 +73,9 @@ pub(crate) struct Sharing {
     guests: u64,
 }
 
-/// What came of a crowd, with whose each task was.
+/// The result of a run with its tasks' kinds.
 pub(crate) struct Shared {
-    pub(super) driven: Driven,
+    pub(super) driven: ProgramResult,
     figures: Figures,
     kinds: Vec<Kind>,
     passes: f64,
@@ -95,7 +95,7 @@ impl Sharing {
         })
     }
 
-    /// The same for programs, which may be in guests.
+    /// The settings of programs, which may run in guests.
     pub(super) fn read_of_programs(
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
@@ -104,27 +104,31 @@ impl Sharing {
         Ok(Self { guests, ..Self::read(config, model)? })
     }
 
-    /// Loops for walks to be among, and what will be said of both.
-    pub(crate) fn among(&self, model: &ModelledMachine, working_set_bytes: u64) -> (Among, Loops) {
-        let Crowd { members, lines, loop_bytes, .. } = self.crowd(model);
+    /// Background loops for walks, and their handles.
+    pub(crate) fn co_runners(
+        &self,
+        model: &ModelledMachine,
+        working_set_bytes: u64,
+    ) -> (CoRunners, Loops) {
+        let TaskSet { members, lines, loop_bytes, .. } = self.tasks(model);
         let tasks = members.into_iter().map(|(_, task)| task).collect();
         let schedule = self.schedule.clone();
-        (Among::Others { tasks, schedule, working_set_bytes }, Loops { lines, loop_bytes })
+        (CoRunners::Tasks { tasks, schedule, working_set_bytes }, Loops { lines, loop_bytes })
     }
 
-    /// Runs work and what is beside it on a machine as it is.
-    pub(super) fn run(&self, processor: &mut Processor, crowd: Crowd, seed: u64) -> Shared {
-        let Crowd { mut members, lines, loop_bytes, .. } = crowd;
-        // Programs begin together; which of their threads is queued first is chance.
+    /// Runs tasks on a machine, which keeps its caches' contents.
+    pub(super) fn run(&self, processor: &mut Processor, tasks: TaskSet, seed: u64) -> Shared {
+        let TaskSet { mut members, lines, loop_bytes, .. } = tasks;
+        // Programs start together; the order in which their threads are queued is random.
         Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
         let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let (driven, figures) = drive_by(processor, tasks, &self.schedule);
         Shared { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
     }
 
-    /// Nobody yet but the loops.
-    pub(super) fn crowd(&self, model: &ModelledMachine) -> Crowd {
-        let mut crowd = Crowd {
+    /// The background loops alone.
+    pub(super) fn tasks(&self, model: &ModelledMachine) -> TaskSet {
+        let mut tasks = TaskSet {
             members: Vec::new(),
             lines: Vec::new(),
             loop_bytes: self.loop_bytes,
@@ -132,18 +136,18 @@ impl Sharing {
             guests: 0,
         };
         for at in 0..self.loops {
-            // Behind all programs.
+            // After the data of all programs.
             let base = (1 + (THREADS_MAX + at) as u64) * APART;
             let (script, lines) = background(base, self.loop_bytes);
-            crowd.lines.push(lines);
-            crowd.add(Kind::Loop, [(model.cpu(at), script)], self.loop_bytes);
+            tasks.lines.push(lines);
+            tasks.add(Kind::Loop, [(model.cpu(at), script)], self.loop_bytes);
         }
-        crowd.guests = self.guests;
-        crowd
+        tasks.guests = self.guests;
+        tasks
     }
 }
 
-/// What loops have touched.
+/// Progress of background loops.
 pub(crate) struct Loops {
     lines: Vec<Lines>,
     loop_bytes: u64,
@@ -155,15 +159,15 @@ impl Loops {
         (touched * LINE) as f64 / self.loop_bytes as f64
     }
 
-    /// How so many threads of walks shared the machine with these.
-    pub(crate) fn shared(&self, walks: usize, walked: &Walked) -> Option<Shared> {
+    /// The result of walks with `walks` threads that shared the machine with these loops.
+    pub(crate) fn shared(&self, walks: usize, walked: &WalksResult) -> Option<Shared> {
         let kind = |at| if at < walks { Kind::Work } else { Kind::Loop };
         Some(Shared {
             figures: walked.figures.clone()?,
-            kinds: (0..walked.ran.threads.len()).map(kind).collect(),
+            kinds: (0..walked.run.threads.len()).map(kind).collect(),
             passes: self.passes(),
-            driven: Driven {
-                ran: walked.ran.clone(),
+            driven: ProgramResult {
+                run: walked.run.clone(),
                 found: walked.found.clone(),
                 bus: walked.bus,
             },
@@ -171,8 +175,8 @@ impl Loops {
     }
 }
 
-impl Crowd {
-    /// A program in an address space of its own: where its threads run, and what each touches.
+impl TaskSet {
+    /// Adds a program in an address space of its own: the CPU and script of each thread.
     pub(super) fn add(
         &mut self,
         kind: Kind,
@@ -181,7 +185,7 @@ impl Crowd {
     ) {
         self.spaces += 1;
         let space = self.spaces;
-        // Loops are programs of their own, whoever is a guest.
+        // Loops are programs of their own, outside of guests.
         let group = match self.guests {
             0 => u64::from(space),
             guests => 1 + u64::from(space) % guests + u64::from(u16::MAX),
@@ -195,14 +199,14 @@ impl Crowd {
     }
 }
 
-/// Milliseconds of a setting as nanoseconds of the run.
+/// A setting in milliseconds as nanoseconds of the scaled run.
 fn nanoseconds(
     config: &CellConfiguration<'_>,
     key: &'static str,
-    usual: f64,
+    default: f64,
     scale: f64,
 ) -> Result<u64, EngineError> {
-    Ok((config.real(key, usual, 0.0..=1e6)? * 1e6 / scale).round() as u64)
+    Ok((config.real(key, default, 0.0..=1e6)? * 1e6 / scale).round() as u64)
 }
 
 fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule, EngineError> {
@@ -219,14 +223,14 @@ fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule,
     let delay_max_ns = nanoseconds(config, "delay_max_ms", 0.0, scale)?;
     Ok(Schedule {
         fair,
-        choosing: choosing(config, preset, scale, latency_ns)?,
+        discipline: discipline(config, preset, scale, latency_ns)?,
         switch: config.number("switch_cycles", 3000, 0..=1_000_000)? as f64,
         delay_max_ns: (delay_max_ns > 0).then_some(delay_max_ns),
     })
 }
 
 #[derive(Clone, Copy)]
-enum Named {
+enum SchedulerName {
     Cfs,
     Eevdf,
     Tas,
@@ -235,49 +239,49 @@ enum Named {
     WorkingSet,
 }
 
-const NAMED: [(&str, Named); 6] = [
-    ("cfs", Named::Cfs),
-    ("eevdf", Named::Eevdf),
-    ("tas", Named::Tas),
-    ("itas", Named::Itas),
-    ("gang", Named::Gang),
-    ("working-set", Named::WorkingSet),
+const SCHEDULERS: [(&str, SchedulerName); 6] = [
+    ("cfs", SchedulerName::Cfs),
+    ("eevdf", SchedulerName::Eevdf),
+    ("tas", SchedulerName::Tas),
+    ("itas", SchedulerName::Itas),
+    ("gang", SchedulerName::Gang),
+    ("working-set", SchedulerName::WorkingSet),
 ];
 
-fn choosing(
+fn discipline(
     config: &CellConfiguration<'_>,
     preset: &Preset,
     scale: f64,
     latency_ns: u64,
-) -> Result<Choosing, EngineError> {
-    let named = config.choice("scheduler", Named::Cfs, &NAMED)?;
+) -> Result<Discipline, EngineError> {
+    let named = config.choice("scheduler", SchedulerName::Cfs, &SCHEDULERS)?;
     let bonus_ns = nanoseconds(config, "bonus_ms", 50.0, scale)?;
     let limit = config.number("limit", 100, 0..=u32::MAX as usize)? as u32;
     let slot_ns = nanoseconds(config, "slot_ms", latency_ns as f64 * scale / 1e6, scale)?;
     let each = config.choice("masters", false, &[("one", false), ("each-cache", true)])?;
     let tunables = Tunables { bonus_ns, limit, ..Tunables::default() };
     Ok(match named {
-        Named::Cfs => Choosing::Fair,
-        Named::Eevdf => Choosing::Deadline,
-        Named::Tas => {
-            let seats = vec![Seat::default(); preset.cpus() as usize];
-            Choosing::Aggregating { tunables, seats }
+        SchedulerName::Cfs => Discipline::Fair,
+        SchedulerName::Eevdf => Discipline::Deadline,
+        SchedulerName::Tas => {
+            let roles = vec![RoleAssignment::default(); preset.cpus() as usize];
+            Discipline::Aggregating { tunables, roles }
         }
-        Named::Itas => Choosing::Aggregating { tunables, seats: seats(preset, each) },
-        Named::Gang => Choosing::Gang { slot_ns },
-        Named::WorkingSet => Choosing::Fitting { reach_ns: bonus_ns },
+        SchedulerName::Itas => Discipline::Aggregating { tunables, roles: roles(preset, each) },
+        SchedulerName::Gang => Discipline::Gang { slot_ns },
+        SchedulerName::WorkingSet => Discipline::Fitting { reach_ns: bonus_ns },
     })
 }
 
-/// A master for all CPUs, or for those of each last cache.
-fn seats(preset: &Preset, each_cache: bool) -> Vec<Seat> {
+/// One master for all CPUs, or one per last-level cache.
+fn roles(preset: &Preset, each_cache: bool) -> Vec<RoleAssignment> {
     let last = preset.cache.last().map_or(1, |cache| cache.cores * preset.threads).max(1);
     let of = if each_cache { last as usize } else { usize::MAX };
-    let seat = |cpu: usize| Seat {
+    let assignment = |cpu: usize| RoleAssignment {
         role: if cpu.is_multiple_of(of) { Role::Master } else { Role::Slave },
         channel: cpu / of,
     };
-    (0..preset.cpus() as usize).map(seat).collect()
+    (0..preset.cpus() as usize).map(assignment).collect()
 }
 
 impl Shared {
@@ -286,13 +290,13 @@ impl Shared {
         tasks.filter(move |(one, _)| **one == kind).map(|(_, task)| task)
     }
 
-    /// Micro-operations of what is beside the work.
-    pub(super) fn uops_beside(&self) -> u64 {
-        let kinds = self.kinds.iter().zip(&self.driven.ran.threads);
-        kinds.filter(|(kind, _)| **kind != Kind::Work).map(|(_, (counts, _))| counts.uops).sum()
+    /// Micro-operations of tasks other than the work.
+    pub(super) fn other_uops(&self) -> u64 {
+        let kinds = self.kinds.iter().zip(&self.driven.run.threads);
+        kinds.filter(|(kind, _)| **kind != Kind::Work).map(|(_, thread)| thread.counts.uops).sum()
     }
 
-    /// Figures of sharing, beside those of the machine, for so many tuples.
+    /// Measures of sharing, in addition to the machine's, for `tuples` tuples.
     pub(crate) fn measures(
         &self,
         preset: &Preset,
@@ -307,8 +311,8 @@ impl Shared {
         };
         let Figures { switches, sibling_switches, taken, chances, co_run, grouped, .. } =
             self.figures;
-        let threads = self.driven.ran.threads.iter();
-        let stalled = threads.flat_map(|(counts, _)| counts.stalled).sum();
+        let threads = self.driven.run.threads.iter();
+        let stalled = threads.flat_map(|thread| thread.counts.stalled).sum();
         [
             ("switches", switches as f64),
             ("sibling_switch_share", share(sibling_switches, switches)),
@@ -322,15 +326,15 @@ impl Shared {
             ("client_cpu_s", ran(Kind::Client)),
             ("loop_cpu_s", ran(Kind::Loop)),
             ("loop_passes_per_cpu_s", self.passes / ran(Kind::Loop)),
-            ("loop_passes_per_s", self.passes / seconds(self.driven.ran.ticks)),
-            ("loop_turns", self.of(Kind::Loop).map(|task| task.turns).sum::<u64>() as f64),
+            ("loop_passes_per_s", self.passes / seconds(self.driven.run.ticks)),
+            ("loop_turns", self.of(Kind::Loop).map(|task| task.dispatches).sum::<u64>() as f64),
             ("last_level_misses_per_tuple", share(self.missed(preset), tuples)),
             ("stall_cycles_per_tuple", cycles(stalled) / tuples as f64),
         ]
         .into_iter()
     }
 
-    /// Accesses that no cache had.
+    /// Accesses that missed every cache.
     fn missed(&self, preset: &Preset) -> u64 {
         let depths = depths(preset);
         let kinds = self.driven.found.iter().flat_map(|found| &found.at);

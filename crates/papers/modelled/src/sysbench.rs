@@ -2,20 +2,20 @@
 //!
 //! | key | of | values |
 //! |---|---|---|
-//! | `threads` | both | of each program (1), round the CPUs |
-//! | `programs` | memory | how many, an address space each (1) |
-//! | `block_bytes`, `passes` | memory | of a block (1 MiB), of all programs (16) |
-//! | `total_bytes` | memory | instead of `passes`: what all of them pass over |
+//! | `threads` | both | per program (1), round robin over the CPUs |
+//! | `programs` | memory | number of programs, an address space each (1) |
+//! | `block_bytes`, `passes` | memory | size of a block (1 MiB), passes of all programs (16) |
+//! | `total_bytes` | memory | instead of `passes`: bytes of all passes |
 //! | `scope`, `oper` | memory | `global` or `local`, `write` or `read` |
 //! | `between` | memory | `go-on`, `yield` or `sleep` after each pass, for `sleep_us` (100) |
 //! | `rows`, `dist` | oltp | of the table (10,000); `uniform`, `gaussian` or `special` |
-//! | `transactions`, `warmup` | oltp | of all threads (200); so many before (0) |
-//! | `client_uops` | oltp | of a client, a thread too, between two statements; 0 for none |
+//! | `transactions`, `warmup` | oltp | of all threads (200); before those that count (0) |
+//! | `client_uops` | oltp | of a client thread between two statements; 0 for no clients |
 //! | `sleep_us` | oltp | at the end of each transaction (0): the log's disk |
 //!
-//! How the threads share CPUs has settings of its own: [`queues`](super::queues). The programs'
-//! passes are a part of a longer run: whichever program is due does the next of them, so that a
-//! scheduler that keeps to one is not made to end it.
+//! Settings of CPU sharing are those of [`queues`](super::queues). A run's passes are a part of a
+//! longer run: any program may do the next one, so that a scheduler that prefers one program is not
+//! forced to end it.
 
 #[cfg(test)]
 mod tests;
@@ -38,18 +38,18 @@ use crate::workload::{Description, Workload};
 use workahead_engines::configuration::CellConfiguration;
 
 /// The memory program.
-pub(super) struct OfMemory;
+pub(super) struct MemoryWorkload;
 
 /// OLTP.
-pub(super) struct OfOltp;
+pub(super) struct OltpWorkload;
 
-/// What the draws of clients are for.
+/// Purpose of the clients' random numbers.
 const CLIENTS: u32 = 1;
 
 /// Bytes of a row (S3.25).
 const ROW_BYTES: u64 = 190;
 
-/// What the draws of clients that warm up are for.
+/// Purpose of the random numbers of warm-up.
 const WARMUP: u32 = 3;
 
 /// Elements of sysbench 0.4, the paper's.
@@ -63,16 +63,16 @@ const DISTRIBUTIONS: [(&str, Distribution); 3] = [
     ("special", Distribution::Special),
 ];
 
-/// What happens between two passes.
+/// What a thread does between two passes.
 #[derive(Clone, Copy)]
-enum Between {
+enum PassEnd {
     GoOn,
     Yield,
     Sleep,
 }
 
-const BETWEEN: [(&str, Between); 3] =
-    [("go-on", Between::GoOn), ("yield", Between::Yield), ("sleep", Between::Sleep)];
+const PASS_ENDS: [(&str, PassEnd); 3] =
+    [("go-on", PassEnd::GoOn), ("yield", PassEnd::Yield), ("sleep", PassEnd::Sleep)];
 
 /// A cell of the memory program.
 struct Blocks {
@@ -83,7 +83,7 @@ struct Blocks {
     sharing: Sharing,
 }
 
-/// Cycles of a setting in microseconds.
+/// A sleep in cycles from the setting in microseconds.
 fn sleep(
     config: &CellConfiguration<'_>,
     model: &ModelledMachine,
@@ -95,10 +95,10 @@ fn sleep(
 
 fn memory(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Blocks, EngineError> {
     let block_bytes = config.number("block_bytes", 1 << 20, 64..=1 << 30)? as u64;
-    let then = match config.choice("between", Between::GoOn, &BETWEEN)? {
-        Between::GoOn => None,
-        Between::Yield => Some(Call::Yield),
-        Between::Sleep => sleep(config, model, 100.0)?,
+    let then = match config.choice("between", PassEnd::GoOn, &PASS_ENDS)? {
+        PassEnd::GoOn => None,
+        PassEnd::Yield => Some(Call::Yield),
+        PassEnd::Sleep => sleep(config, model, 100.0)?,
     };
     let program = Memory {
         base: 0,
@@ -150,7 +150,7 @@ fn oltp(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Table
 }
 
 impl Table {
-    /// The rows that each thread asks for.
+    /// The row generator of each thread.
     fn draws(&self, purpose: u32) -> impl Iterator<Item = Rows> {
         let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
         (0..self.threads as u32).map(move |thread| {
@@ -160,7 +160,7 @@ impl Table {
         })
     }
 
-    /// Runs so many transactions.
+    /// Runs `transactions` transactions.
     fn run(
         &self,
         model: &ModelledMachine,
@@ -170,36 +170,36 @@ impl Table {
     ) -> OltpRun {
         let oltp = Oltp { transactions, ..self.oltp };
         let (scripts, did) = oltp.threads(self.draws(purpose));
-        let mut crowd = self.sharing.crowd(model);
+        let mut tasks = self.sharing.tasks(model);
         let placed = |(at, script)| (model.cpu(at), script);
-        crowd.add(
+        tasks.add(
             Kind::Work,
             scripts.into_iter().enumerate().map(placed),
             oltp.working_set_bytes(),
         );
         if oltp.client_uops > 0 {
             let clients = (0..self.threads).map(|at| (model.cpu(at), oltp.client(at as u32)));
-            crowd.add(Kind::Client, clients, 0);
+            tasks.add(Kind::Client, clients, 0);
         }
-        let shared = self.sharing.run(at, crowd, oltp.seed);
+        let shared = self.sharing.run(at, tasks, oltp.seed);
         let did = *did.borrow();
         OltpRun { shared, did }
     }
 }
 
-/// Transactions that were done.
+/// The result of a run.
 struct OltpRun {
     shared: Shared,
     did: Statements,
 }
 
-impl Workload for OfMemory {
+impl Workload for MemoryWorkload {
     fn name(&self) -> &'static str {
         "sysbench-memory"
     }
 
     fn description(&self) -> Description {
-        let code = "four micro-operations an element: the access, the addition, the loop";
+        let code = "four micro-operations per element: the access, the addition, the loop";
         Description { tuples: "passes", code, checked: "each pass done once" }
     }
 
@@ -220,15 +220,15 @@ impl Workload for OfMemory {
         let Blocks { program, passes, programs, threads, sharing } = memory(config, model)?;
         let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
         let left: Passes = Rc::new(Cell::new(passes));
-        let mut crowd = sharing.crowd(model);
+        let mut tasks = sharing.tasks(model);
         for at in 0..programs as u64 {
             let program = Memory { base: (1 + at) * APART, ..program };
             let placed = |(at, script)| (model.cpu(at), script);
             let scripts = program.threads(threads, &left).enumerate().map(placed);
-            crowd.add(Kind::Work, scripts, program.block_bytes);
+            tasks.add(Kind::Work, scripts, program.block_bytes);
         }
-        let shared = sharing.run(&mut processor, crowd, config.seed());
-        let uops: u64 = shared.driven.ran.cpus.iter().map(|counts| counts.uops).sum();
+        let shared = sharing.run(&mut processor, tasks, config.seed());
+        let uops: u64 = shared.driven.run.cpus.iter().map(|counts| counts.uops).sum();
         let done = Done {
             tuples: passes,
             // An element's four are an instruction each.
@@ -236,19 +236,24 @@ impl Workload for OfMemory {
             answer: Answer { rows: passes, checksum: passes * program.block_bytes },
         };
         let bytes = program.working_set_bytes(threads) as f64;
-        Ok(told(model, &shared, done, bytes))
+        Ok(to_sample(model, &shared, done, bytes))
     }
 }
 
 /// A run as a sample.
-fn told(model: &ModelledMachine, shared: &Shared, done: Done, working_set_bytes: f64) -> Sample {
+fn to_sample(
+    model: &ModelledMachine,
+    shared: &Shared,
+    done: Done,
+    working_set_bytes: f64,
+) -> Sample {
     let of_sharing = shared.measures(model.preset(), done.tuples);
     let measures = of_sharing.chain([("working_set_bytes", working_set_bytes)]);
     let measures = measures.map(|(name, value)| (name.to_owned(), value));
     sample(model.preset(), &shared.driven, done, measures)
 }
 
-impl Workload for OfOltp {
+impl Workload for OltpWorkload {
     fn name(&self) -> &'static str {
         "sysbench-oltp"
     }
@@ -281,9 +286,9 @@ impl Workload for OfOltp {
         let OltpRun { shared, did } = ran;
         let done = Done {
             tuples: did.transactions,
-            instructions: did.instructions + shared.uops_beside(),
+            instructions: did.instructions + shared.other_uops(),
             answer: Answer { rows: did.read + did.written, checksum: did.transactions },
         };
-        Ok(told(model, &shared, done, table.oltp.working_set_bytes() as f64))
+        Ok(to_sample(model, &shared, done, table.oltp.working_set_bytes() as f64))
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! | key | values |
 //! |---|---|
-//! | `set` | `software`, or `hardware` for a work-ahead set that the machine itself serves (L4.1) |
-//! | `scheduler` | who shares the CPUs with loops, with the settings of [`queues`](crate::queues): main threads and helpers are siblings of one address space (LX.1) |
+//! | `set` | `software`, or `hardware` for a work-ahead set served by the machine itself (L4.1) |
+//! | `scheduler` | shares the CPUs with loops, with the settings of [`queues`](crate::queues): main threads and helpers are threads of one address space (LX.1) |
 //!
 //! Data lie on pages of the model's size. Every figure is modelled: tier E.
 
@@ -27,7 +27,7 @@ use workahead_study::engine::{EngineError, Need, Reason, Sample, Stop};
 use model::Model;
 use platform::ModelPlatform;
 
-/// The part of the engine that walks.
+/// The part of the engine that runs walks.
 #[derive(Default)]
 pub(crate) struct Walks {
     prepared: Prepared<Shape, ModelPlatform>,
@@ -41,14 +41,14 @@ fn read(cell: &Cell) -> Result<(Shape, Execution, ModelPlatform), EngineError> {
         return Err(EngineError::setting(
             "operator",
             "`interference` measures how fast this machine's threads are, \
-             which a model is told: choose another",
+             which a model has as parameters: choose another",
         ));
     }
     let kind = config.choice("operator", OPERATORS[0].1, &OPERATORS)?;
     let (shape, execution) = Shape::read(kind, &config, &model.machine.footprint())?;
     config.nothing_else()?;
     if execution.results == Results::Whole {
-        return Err(platform::merging());
+        return Err(platform::merging_refused());
     }
     model.mains(&execution)?;
     model.working_set_bytes = shape.bytes(&execution);

@@ -1,26 +1,26 @@
-//! What a modelled machine runs beside walks: whole workloads whose code is a footprint.
+//! Workloads of a modelled machine other than walks: their code is a synthetic footprint.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_study::engine::{EngineError, Need, Sample, Stop};
 
 use crate::machine::ModelledMachine;
 
-/// A workload that a modelled machine runs.
+/// A workload of a modelled machine.
 pub(crate) trait Workload: Sync {
     /// Its name in studies.
     fn name(&self) -> &'static str;
 
-    /// A run of it in words.
+    /// Description of a run.
     fn description(&self) -> Description;
 
-    /// Reads its settings, and says what a run needs.
+    /// Checks its settings, and returns the resources that a run needs.
     fn check(
         &self,
         config: &CellConfiguration<'_>,
         machine: &ModelledMachine,
     ) -> Result<Need, EngineError>;
 
-    /// Runs it once, its warming up before.
+    /// Runs it once, after its warm-up.
     fn run(
         &self,
         config: &CellConfiguration<'_>,
@@ -29,13 +29,13 @@ pub(crate) trait Workload: Sync {
     ) -> Result<Sample, EngineError>;
 }
 
-/// A run in words.
+/// Description of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// What is counted: `queries`.
+    /// The counted unit: `queries`.
     pub tuples: &'static str,
-    /// What its code is, and where that is from.
+    /// Description and source of its code.
     pub code: &'static str,
-    /// What its answer was held against.
+    /// How its answer is checked.
     pub checked: &'static str,
 }

@@ -1,5 +1,5 @@
-//! Every study of modelled machines that comes with the command, each of its cells run once on
-//! little data: what it names exists, and every answer is the oracle's.
+//! Runs each cell of every embedded study of modelled machines once on little data: its settings
+//! are valid, and every answer is the oracle's.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use workahead_study::plan::Plan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 
-/// The same cell of a modelled query over few rows.
+/// A cell of a modelled query over few rows.
 fn short(mut cell: Cell) -> Cell {
     let clients = cell.integer("clients").unwrap_or(1).min(2);
     let numbers = [("rows", 1000), ("inner_rows", 3000), ("queries", 1), ("clients", clients)];
@@ -23,7 +23,7 @@ fn short(mut cell: Cell) -> Cell {
     cell
 }
 
-/// The same cell over little data: which data it is about stays, how much of it does not.
+/// A cell over little data: its kind stays, its size does not.
 fn little(mut cell: Cell) -> Cell {
     let mut set = |key: &str, rows| {
         cell.settings.insert(key.to_owned(), Setting::Integer(rows));
@@ -42,7 +42,7 @@ fn little(mut cell: Cell) -> Cell {
     cell
 }
 
-/// The same cell of modelled order entry over few rows.
+/// A cell of modelled order entry over few rows.
 fn few_orders(mut cell: Cell) -> Cell {
     let numbers =
         [("transactions", 2), ("warmup", 1), ("items", 200), ("customers", 20), ("clients", 2)];
@@ -52,8 +52,8 @@ fn few_orders(mut cell: Cell) -> Cell {
     cell
 }
 
-/// The same cell of modelled sysbench with little to do and few to do it.
-fn few_siblings(mut cell: Cell) -> Cell {
+/// A cell of modelled sysbench with little work and few threads.
+fn few_threads(mut cell: Cell) -> Cell {
     let threads = cell.integer("threads").unwrap_or(1).min(8);
     cell.settings.insert("threads".to_owned(), Setting::Integer(threads));
     let numbers = match cell.text("workload") {
@@ -66,11 +66,11 @@ fn few_siblings(mut cell: Cell) -> Cell {
     cell
 }
 
-/// The same for a model, which takes a hundred times as long for a probe.
+/// A cell for a model, which takes a hundred times as long per probe.
 fn least(cell: Cell) -> Cell {
     match cell.text("workload") {
         Some("order-entry") => few_orders(cell),
-        Some("sysbench-memory" | "sysbench-oltp") => few_siblings(cell),
+        Some("sysbench-memory" | "sysbench-oltp") => few_threads(cell),
         Some(_) => short(cell),
         None => {
             let mut cell = little(cell);
@@ -91,7 +91,7 @@ fn every_cell_of_every_study_runs() {
         studies += 1;
         let plan = Plan::new(&spec);
         let mut engine = Modelled::open(&plan.engine_context()).unwrap();
-        // Those that differ in size only are then the same.
+        // Cells that differ in size only are then the same.
         let mut seen = HashSet::new();
         for cell in plan.cells {
             let need = engine.check(&cell);

@@ -1,4 +1,4 @@
-//! How many memory accesses a second are modelled, and what cachegrind takes for the same ones.
+//! Speed of the model in memory accesses per second, compared with cachegrind.
 //!
 //! ```text
 //!   hash join     the operators' probe, recorded and modelled          as studies run it
@@ -6,15 +6,15 @@
 //!   counted only  the same, by caches that know no time                what cachegrind does
 //! ```
 //!
-//! What limits it is instructions, not memory: the model's tables fit the caches of the machine it
-//! runs on, and no single place takes more than a quarter of the time. 40 million accesses a second
-//! leave room for 75 cycles, some 230 instructions at 3 GHz and three a cycle; counted below
-//! callgrind an access of the hash join takes 1,500, of which its 1.8 operations begin in 370, what
-//! lies beyond the nearest cache takes 400, bus and lines on their way 230, the script 110.
+//! It is limited by instructions, not memory: the model's tables fit the caches of the machine it
+//! runs on, and no single part takes more than a quarter of the time. 40 million accesses per
+//! second leave 75 cycles each, some 230 instructions at 3 GHz and three per cycle; with callgrind
+//! an access of the hash join takes 1,500, of which beginning its 1.8 operations takes 370, the
+//! caches beyond the nearest 400, bus and outstanding lines 230, the script 110.
 //!
-//! Under valgrind the bench itself is what runs (`--missed N`, `--join N`): the same accesses,
-//! really done. What its cache simulation takes is the time with it less the time without, each
-//! less what the start takes.
+//! Under valgrind the bench itself runs the same accesses for real (`--missed N`, `--join N`). The
+//! time of its cache simulation is the time with it less the time without, each without the
+//! start-up.
 
 #[path = "accesses/join.rs"]
 mod join;
@@ -22,7 +22,7 @@ mod join;
 mod measure;
 #[path = "accesses/probing.rs"]
 mod probing;
-// A part of it is enough here.
+// Only a part is used here.
 #[allow(dead_code, unused_imports)]
 #[path = "../tests/cachegrind/trace/mod.rs"]
 mod trace;
@@ -40,18 +40,18 @@ use workahead_simulator::core::Processor;
 use workahead_simulator::counts::Counts;
 use workahead_simulator::geometry::{Geometry, Sizes};
 use workahead_simulator::preset::Preset;
-use workahead_simulator::run::{Ran, Slices, Thread, run};
+use workahead_simulator::run::{RunResult, Slices, Thread, run};
 use workahead_walks::threads::together;
 
 use join::Join;
 use probing::Probing;
 use trace::{Cachegrind, Record};
 
-/// Under the name of a case, what runs below valgrind.
+/// Options that run a case under valgrind.
 const MISSED: &str = "--missed";
 const JOIN: &str = "--join";
 
-/// Probes of which a list is made: some 24 MB.
+/// Probes of a recorded list: some 24 MB.
 const RECORDED: u64 = 200_000;
 
 /// Accesses and ticks.
@@ -61,7 +61,7 @@ fn accesses(counts: &Counts) -> usize {
     (counts.loads + counts.stores) as usize
 }
 
-fn done(ran: &Ran) -> Done {
+fn done(ran: &RunResult) -> Done {
     (ran.cpus.iter().map(accesses).sum(), ran.ticks)
 }
 
@@ -69,7 +69,7 @@ fn machine(name: &str) -> Preset {
     Preset::named(name).expect("a machine of the catalogue")
 }
 
-/// Every access missed by one thread on each of so many CPUs.
+/// All-missing accesses of one thread on each of `threads` CPUs.
 fn missed(preset: &Preset, threads: u64, probes: u64) -> Done {
     let mut processor = Processor::new(preset).expect("a machine");
     let updates = if threads > 1 { 4 } else { 0 };
@@ -82,8 +82,8 @@ fn missed(preset: &Preset, threads: u64, probes: u64) -> Done {
     done(&run(&mut processor, all.collect(), &places, Slices::default()))
 }
 
-/// Every access missed, by caches that only count; what the stream itself takes is left out, as it
-/// is of cachegrind's.
+/// All-missing accesses on caches without time; the cost of the stream itself is subtracted, as for
+/// cachegrind.
 fn counted(records: &[Record]) -> Done {
     let of = |bytes, ways, line| Geometry::of(Sizes { bytes, ways, line }).expect("a cache");
     let mut caches = Cachegrind::new(of(16_384, 8, 64), of(8192, 4, 64), of(524_288, 8, 128));
@@ -93,17 +93,17 @@ fn counted(records: &[Record]) -> Done {
     (references as usize, counts.reads.last + counts.writes.last)
 }
 
-/// What is timed, and by which clock.
+/// A timed case and its clock.
 struct Stream<'a> {
     name: &'static str,
     clock: fn() -> f64,
     run: Box<dyn Fn() -> Done + Sync + 'a>,
-    /// What it did, every time.
+    /// Its accesses and ticks, the same in every run.
     done: OnceLock<Done>,
 }
 
 impl Stream<'_> {
-    /// Accesses, once it ran.
+    /// Accesses of a run.
     fn accesses(&self) -> f64 {
         self.done.get().map_or(f64::NAN, |(accesses, _)| *accesses as f64)
     }
@@ -122,7 +122,7 @@ fn streams<'a>(join: &'a Join, probes: u64) -> Vec<Stream<'a>> {
     let stream = |name, clock, run| Stream { name, clock, run, done: OnceLock::new() };
     let joined = |preset: &Preset, threads| -> Box<dyn Fn() -> Done + Sync + 'a> {
         let preset = preset.clone();
-        Box::new(move || done(&join.modelled(&preset, threads).ran))
+        Box::new(move || done(&join.modelled(&preset, threads).run))
     };
     let (one, four) = (p4.clone(), quad.clone());
     let records: Vec<Record> = probing::records(probes.min(RECORDED)).collect();
@@ -136,7 +136,7 @@ fn streams<'a>(join: &'a Join, probes: u64) -> Vec<Stream<'a>> {
     ]
 }
 
-/// Times them in turn; the nanoseconds of an access of each.
+/// Times the cases in turn; nanoseconds per access of each.
 fn measured<'s>(
     arguments: &Arguments,
     streams: &'s [Stream<'s>],
@@ -169,7 +169,7 @@ fn measured<'s>(
     all
 }
 
-/// What cachegrind's simulation takes for the same accesses, and how many times ours.
+/// The time of cachegrind's simulation for the same accesses, relative to ours.
 fn beside(ours: &[(&Stream<'_>, f64)], probes: u64, report: &mut Report<'_>) {
     let accesses = |name: &str| {
         let whole = ours.iter().find(|(stream, _)| stream.name == name);

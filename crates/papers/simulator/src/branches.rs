@@ -23,6 +23,14 @@ pub(crate) struct Predictor {
     mask: u64,
 }
 
+/// A branch instruction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BranchSite {
+    pub(crate) address: u64,
+    /// Whether its target lies before it.
+    pub(crate) backward: bool,
+}
+
 /// The outcome of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guess {
@@ -55,15 +63,15 @@ impl Predictor {
     }
 
     /// Predicts a branch and trains the predictor with its outcome.
-    pub(crate) fn guess(&mut self, thread: usize, branch: (u64, bool), taken: bool) -> Guess {
-        let (at, back) = branch;
+    pub(crate) fn guess(&mut self, thread: usize, site: BranchSite, taken: bool) -> Guess {
+        let BranchSite { address: at, backward } = site;
         let targets = self.targets.of(thread);
         let known = targets.touch(at) != State::Invalid;
         let history = self.histories.of(thread);
         let counter = (at ^ *history) & self.mask;
         *history = *history << 1 | u64::from(taken);
         let counter = &mut self.counters.of(thread)[counter as usize];
-        let guess = if known { *counter >= 2 } else { back };
+        let guess = if known { *counter >= 2 } else { backward };
         *counter = if taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
         if taken && !known {
             targets.insert(at, State::Shared, ());
@@ -76,6 +84,10 @@ impl Predictor {
 mod tests {
     use super::*;
     use crate::preset::Sharing;
+
+    fn site(address: u64, backward: bool) -> BranchSite {
+        BranchSite { address, backward }
+    }
 
     fn predictor(targets: u32, history_sharing: Sharing) -> Predictor {
         let mut preset = crate::preset::tests::small();
@@ -92,15 +104,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_goes_backward() {
+    fn unknown_branches_are_predicted_by_direction() {
         let mut predictor = predictor(512, Sharing::Shared);
         let wrong = |guess: Guess| (guess.wrong, guess.no_target);
-        assert_eq!(wrong(predictor.guess(0, (64, true), true)), (false, true));
-        assert_eq!(wrong(predictor.guess(0, (128, false), true)), (true, true));
-        assert_eq!(wrong(predictor.guess(0, (192, false), false)), (false, true));
+        assert_eq!(wrong(predictor.guess(0, site(64, true), true)), (false, true));
+        assert_eq!(wrong(predictor.guess(0, site(128, false), true)), (true, true));
+        assert_eq!(wrong(predictor.guess(0, site(192, false), false)), (false, true));
         // Only taken branches enter the buffer.
-        assert!(!predictor.guess(0, (128, false), true).no_target);
-        assert!(predictor.guess(0, (192, false), false).no_target);
+        assert!(!predictor.guess(0, site(128, false), true).no_target);
+        assert!(predictor.guess(0, site(192, false), false).no_target);
     }
 
     /// Taken three times, then not: eight bits of history tell where in the pattern one is.
@@ -108,7 +120,7 @@ mod tests {
     fn patterns_are_learnt() {
         let mut predictor = predictor(512, Sharing::Shared);
         let wrong: Vec<bool> =
-            (0..400).map(|turn| predictor.guess(0, (64, true), turn % 4 != 3).wrong).collect();
+            (0..400).map(|turn| predictor.guess(0, site(64, true), turn % 4 != 3).wrong).collect();
         assert!(wrong[200..].iter().all(|wrong| !wrong), "{wrong:?}");
     }
 
@@ -118,7 +130,7 @@ mod tests {
         let misses = |targets| {
             let mut predictor = predictor(targets, Sharing::Shared);
             let branches = (0..8000_u64).map(|turn| turn * 7919 % 1500);
-            branches.filter(|at| predictor.guess(0, (*at, false), true).no_target).count()
+            branches.filter(|at| predictor.guess(0, site(*at, false), true).no_target).count()
         };
         let counted: Vec<usize> = [512, 1024, 2048, 4096, 16384].map(misses).to_vec();
         assert!(counted.windows(2).all(|pair| pair[1] <= pair[0]), "{counted:?}");
@@ -132,11 +144,11 @@ mod tests {
     fn shared_counters_disturb() {
         let wrong = |sharing| {
             let mut predictor = predictor(512, sharing);
-            predictor.guess(0, (64, false), true);
+            predictor.guess(0, site(64, false), true);
             let turns = (0..200).map(|_| {
                 // The histories differ, so the counters meet where they are equal: none taken.
-                predictor.guess(1, (64, false), false);
-                predictor.guess(0, (64, false), true)
+                predictor.guess(1, site(64, false), false);
+                predictor.guess(0, site(64, false), true)
             });
             turns.filter(|guess| guess.wrong).count()
         };

@@ -8,7 +8,7 @@
 //! Latency rises with use because requests wait for each other (Keeton et al. 1998, tables 6, 7).
 
 use crate::preset::Memory;
-use crate::reservation_table::{Places, ReservationTable};
+use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::{Ticks, cycles, ticks};
 
 /// A bus with memory behind it.
@@ -20,7 +20,7 @@ pub struct Bus {
     message: Ticks,
     taken: ReservationTable,
     /// Outstanding requests.
-    requests: Places,
+    requests: SlotReservations,
     /// Counts so far.
     pub counts: BusCounts,
 }
@@ -78,7 +78,7 @@ impl Bus {
             transfer: ticks(memory.transfer),
             message: ticks(memory.message),
             taken: ReservationTable::default(),
-            requests: Places::new(memory.outstanding as usize, ticks(memory.latency)),
+            requests: SlotReservations::new(memory.outstanding as usize, ticks(memory.latency)),
             counts: BusCounts::default(),
         }
     }

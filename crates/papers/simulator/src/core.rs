@@ -21,14 +21,14 @@ mod waits;
 
 use std::collections::VecDeque;
 
-use crate::branches::Predictor;
+use crate::branches::{BranchSite, Predictor};
 use crate::counts::{Cause, Counts};
 use crate::hierarchy::Hierarchy;
 use crate::line_history::LineHistory;
-use crate::op::{After, Op};
+use crate::op::{Dependence, Op};
 use crate::prefetcher::Streams;
 use crate::preset::{Preset, Sharing};
-use crate::reservation_table::{Places, ReservationTable};
+use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
@@ -65,9 +65,19 @@ struct Core {
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
     /// Outstanding line fills.
-    outstanding: Copies<Places>,
+    outstanding: Copies<SlotReservations>,
     predictor: Option<Predictor>,
     streams: Option<Streams>,
+}
+
+/// A load that has begun and is not done.
+#[derive(Debug, Clone, Copy)]
+struct LoadInFlight {
+    /// Number of its operation.
+    number: u64,
+    done: Ticks,
+    /// What it waits for; `None` for the nearest cache.
+    cause: Option<Cause>,
 }
 
 /// A logical CPU.
@@ -80,13 +90,13 @@ struct Cpu {
     /// Start of its first operation.
     begun: Option<Ticks>,
     /// When the value loaded last can be used.
-    chain: Ticks,
+    loaded: Ticks,
     /// Loads in flight, oldest first.
-    flying: VecDeque<(u64, Ticks, Option<Cause>)>,
+    in_flight: VecDeque<LoadInFlight>,
     /// Number of the operation that can't begin before the oldest of them is done.
     room_to: u64,
     /// Completion times of the stores in the buffer, oldest first.
-    storing: VecDeque<Ticks>,
+    store_buffer: VecDeque<Ticks>,
     announced: Lines,
     /// Lines accessed lately, for machine clears.
     touched: Lines,
@@ -109,12 +119,12 @@ pub struct Processor {
     /// Caches and the bus.
     pub hierarchy: Hierarchy,
     preset: Preset,
-    shape: Shape,
+    parameters: CoreParameters,
 }
 
 /// The parameters that every operation needs.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct CoreParameters {
     /// Threads of a core.
     threads: usize,
     uop: Ticks,
@@ -139,12 +149,12 @@ struct Shape {
 }
 
 /// A logical CPU that executes an operation, with its core and the caches.
-struct Turn<'p> {
+struct CpuContext<'p> {
     at: usize,
     cpu: &'p mut Cpu,
     core: &'p mut Core,
     hierarchy: &'p mut Hierarchy,
-    shape: &'p Shape,
+    parameters: &'p CoreParameters,
 }
 
 impl Processor {
@@ -185,7 +195,7 @@ impl Processor {
     pub fn set_busy(&mut self, cpu: usize, busy: bool) {
         self.cpus[cpu].busy = busy;
         let (core, _) = self.cpus[cpu].place;
-        let threads = self.shape.threads;
+        let threads = self.parameters.threads;
         let cpus = &mut self.cpus[core * threads..(core + 1) * threads];
         let busy = cpus.iter().filter(|cpu| cpu.busy).count().max(1) as u32;
         let part_of = if self.preset.core.halts { busy } else { threads as u32 };
@@ -218,7 +228,7 @@ impl Processor {
                 self.begin(cpu, 1).load(address, after);
                 if self.is_longer(address, bytes) {
                     self.rest_of(address, bytes, |one, line| {
-                        one.turn(cpu).load(line, After::Nothing);
+                        one.turn(cpu).load(line, Dependence::None);
                     });
                 }
             }
@@ -238,7 +248,8 @@ impl Processor {
             Op::Branch { at, taken, back } => {
                 // Loads that are done are not waited for.
                 self.cpus[cpu].room_to = 0;
-                self.begin(cpu, 1).branch((at, back), taken);
+                let site = BranchSite { address: at, backward: back };
+                self.begin(cpu, 1).branch(site, taken);
             }
             Op::Fetch { address, bytes } => self.turn(cpu).fetch(address, bytes),
             Op::Pause { cycles } => {
@@ -249,17 +260,17 @@ impl Processor {
     }
 
     #[inline(always)]
-    fn turn(&mut self, at: usize) -> Turn<'_> {
-        let Self { cpus, cores, hierarchy, shape, .. } = self;
+    fn turn(&mut self, at: usize) -> CpuContext<'_> {
+        let Self { cpus, cores, hierarchy, parameters, .. } = self;
         let cpu = &mut cpus[at];
         let core = &mut cores[cpu.place.0];
-        Turn { at, cpu, core, hierarchy, shape }
+        CpuContext { at, cpu, core, hierarchy, parameters }
     }
 
     /// Begins operations once the front end is free and the window has room.
     #[inline(always)]
-    fn begin(&mut self, at: usize, uops: u32) -> Turn<'_> {
-        if self.shape.window_shared {
+    fn begin(&mut self, at: usize, uops: u32) -> CpuContext<'_> {
+        if self.parameters.window_shared {
             // What begins now counts as begun.
             self.cpus[at].count(uops);
             self.make_shared_room(at);
@@ -283,26 +294,26 @@ impl Processor {
             self.clear_siblings(at, address);
         }
         let Some(ready) = self.turn(at).store(address) else { return };
-        if self.shape.stores_shared {
+        if self.parameters.stores_shared {
             self.make_shared_store(at);
         }
-        self.cpus[at].storing.push_back(ready);
+        self.cpus[at].store_buffer.push_back(ready);
     }
 
     /// Whether an access crosses a line boundary.
     #[inline(always)]
     const fn is_longer(&self, address: u64, bytes: u16) -> bool {
-        (address & (self.shape.line - 1)) + bytes as u64 > self.shape.line
+        (address & (self.parameters.line - 1)) + bytes as u64 > self.parameters.line
     }
 
     /// The lines after the first of a range of bytes.
     #[inline(never)]
     fn rest_of(&mut self, address: u64, bytes: u16, mut each: impl FnMut(&mut Self, u64)) {
         let last = address + u64::from(bytes) - 1;
-        let mut next = (address & !(self.shape.line - 1)) + self.shape.line;
+        let mut next = (address & !(self.parameters.line - 1)) + self.parameters.line;
         while next <= last {
             each(self, next);
-            next += self.shape.line;
+            next += self.parameters.line;
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Workloads as scripts: what an engine's threads fetch, read, write and decide, step by step.
+//! Workloads as scripts: the operations of an engine's threads, step by step.
 //!
 //! ```text
 //!   plan: one step ──► code: the functions that it calls ──► operations ──► thread ──► machine
 //!           └─ pages, records, locks that it touches ──────────┘
 //! ```
 //!
-//! A driver is an engine in miniature that really computes its answer; what its code would be is a
-//! [synthetic footprint](code), which every result names. Its threads share a machine as
-//! [`run`](crate::run) says.
+//! A driver is an engine in miniature that really computes its answer; its code is a [synthetic
+//! footprint](code), named with every result. Its threads share a machine as in
+//! [`run`](crate::run).
 
 pub mod code;
 pub mod micro;
@@ -17,61 +17,61 @@ pub mod sysbench;
 
 use crate::bus::BusCounts;
 use crate::core::Processor;
-use crate::hierarchy::Found;
-use crate::run::{Ran, Slices, Thread, run};
+use crate::hierarchy::AccessCounts;
+use crate::run::{RunResult, Slices, Thread, run};
 use crate::schedule::{Figures, Schedule, Task, schedule};
 use crate::ticks::Ticks;
 
-/// Threads, and where they run.
+/// Threads with their placement.
 pub struct Program<'s> {
-    /// What runs.
+    /// The threads.
     pub threads: Vec<Thread<'s>>,
     /// The logical CPU of each.
     pub placement: Vec<usize>,
-    /// How those of one CPU take turns.
+    /// Time slices of threads on one CPU.
     pub slices: Slices,
 }
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Debug, Clone)]
-pub struct Driven {
+pub struct ProgramResult {
     /// By CPU and by thread.
-    pub ran: Ran,
-    /// What each CPU's accesses found.
-    pub found: Vec<Found>,
-    /// What the bus did.
+    pub run: RunResult,
+    /// Where the accesses of each CPU found their lines.
+    pub found: Vec<AccessCounts>,
+    /// Counts of the bus.
     pub bus: BusCounts,
 }
 
-/// Runs a program to its end, on a machine as an earlier program left it (S0.10: a first run warms
-/// up).
+/// Runs a program to its end. The machine's caches keep the contents of an earlier program (S0.10:
+/// a first run warms up).
 ///
 /// # Panics
 /// If a thread is placed on a CPU that the machine doesn't have.
-pub fn drive(processor: &mut Processor, program: Program<'_>) -> Driven {
+pub fn drive(processor: &mut Processor, program: Program<'_>) -> ProgramResult {
     let Program { threads, placement, slices } = program;
     let begun = together(processor);
-    let ran = run(processor, threads, &placement, slices);
-    done(processor, ran, begun)
+    let result = run(processor, threads, &placement, slices);
+    done(processor, result, begun)
 }
 
-/// The same for tasks whose run queues are modelled.
+/// [`drive`] for tasks with modelled run queues.
 ///
 /// # Panics
-/// Where [`schedule`] does.
+/// As [`schedule`].
 pub fn drive_by(
     processor: &mut Processor,
     tasks: Vec<Task<'_>>,
     by: &Schedule,
-) -> (Driven, Figures) {
+) -> (ProgramResult, Figures) {
     let begun = together(processor);
-    let (ran, figures) = schedule(processor, tasks, by);
-    (done(processor, ran, begun), figures)
+    let (result, figures) = schedule(processor, tasks, by);
+    (done(processor, result, begun), figures)
 }
 
-/// All begin together, whoever had more to do before.
+/// Sets all CPUs to the same time.
 fn together(processor: &mut Processor) -> Ticks {
-    processor.hierarchy.found.fill(Found::default());
+    processor.hierarchy.found.fill(AccessCounts::default());
     processor.hierarchy.bus.counts = BusCounts::default();
     let cpus = processor.preset().cpus() as usize;
     let begun = (0..cpus).map(|cpu| processor.now(cpu)).max().unwrap_or_default();
@@ -79,11 +79,11 @@ fn together(processor: &mut Processor) -> Ticks {
     begun
 }
 
-fn done(processor: &Processor, mut ran: Ran, begun: Ticks) -> Driven {
-    ran.ticks = ran.ticks.saturating_sub(begun);
-    for (_, finished) in &mut ran.threads {
-        *finished = finished.saturating_sub(begun);
+fn done(processor: &Processor, mut run: RunResult, begun: Ticks) -> ProgramResult {
+    run.ticks = run.ticks.saturating_sub(begun);
+    for thread in &mut run.threads {
+        thread.finished = thread.finished.saturating_sub(begun);
     }
     let (found, bus) = (processor.hierarchy.found.clone(), processor.hierarchy.bus.counts);
-    Driven { ran, found, bus }
+    ProgramResult { run, found, bus }
 }

@@ -24,7 +24,7 @@ pub struct Sizes {
 
 /// Why a geometry is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Impossible {
+pub enum GeometryError {
     /// The line size is not a power of two.
     #[error("a line of {0} bytes: it takes a power of two from 4 to 4096")]
     Line(u32),
@@ -51,24 +51,24 @@ impl Geometry {
     ///
     /// # Errors
     /// If they are impossible.
-    pub fn of(sizes: Sizes) -> Result<Self, Impossible> {
+    pub fn of(sizes: Sizes) -> Result<Self, GeometryError> {
         let Sizes { bytes, ways, line } = sizes;
         if !line.is_power_of_two() || !(4..=4096).contains(&line) {
-            return Err(Impossible::Line(line));
+            return Err(GeometryError::Line(line));
         }
         if bytes < u64::from(line) || bytes > 4 << 30 {
-            return Err(Impossible::Size(bytes));
+            return Err(GeometryError::Size(bytes));
         }
         let lines = bytes / u64::from(line);
         let ways = match ways {
             0 if lines <= 4096 => lines as u32,
             1..=64 => ways,
-            _ => return Err(Impossible::Ways(ways)),
+            _ => return Err(GeometryError::Ways(ways)),
         };
         let set = u64::from(ways) * u64::from(line);
         match bytes % set {
             0 => Ok(Self { sets: bytes / set, ways, line }),
-            _ => Err(Impossible::Part { bytes, ways, line }),
+            _ => Err(GeometryError::Part { bytes, ways, line }),
         }
     }
 

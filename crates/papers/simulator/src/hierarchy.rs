@@ -26,12 +26,14 @@ use crate::preset::Protocol;
 use crate::ticks::Ticks;
 
 use fills::Fills;
-use snoop::{Asked, Snooped};
+use lines::NewLine;
+pub(crate) use snoop::Request;
+use snoop::SnoopResult;
 
-/// Kind of an access.
+/// AccessKind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum AccessKind {
     /// An instruction fetch.
     Fetch,
     /// A read of data.
@@ -40,9 +42,9 @@ pub enum Kind {
     Store,
 }
 
-impl Kind {
+impl AccessKind {
     /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Fetch, Kind::Load, Kind::Store];
+    pub const ALL: [AccessKind; 3] = [AccessKind::Fetch, AccessKind::Load, AccessKind::Store];
 }
 
 /// Most caches on a path, and one more for memory.
@@ -61,7 +63,7 @@ pub struct Access {
 
 /// Where the accesses of a CPU found their lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct AccessCounts {
     /// Accesses by kind and depth at which the line was found.
     pub at: [[u64; DEPTHS]; 3],
     /// The state of the line in the last cache of the path, of those that got there, by kind and
@@ -159,17 +161,17 @@ pub struct Hierarchy<D = ()> {
     /// Contents of memory, where lines carry data.
     memory: HashMap<u64, D>,
     /// By CPU.
-    pub found: Vec<Found>,
+    pub found: Vec<AccessCounts>,
     names: Vec<String>,
 }
 
 impl<D: Copy + Default> Hierarchy<D> {
     /// Reads, writes or fetches at an address.
     #[inline(always)]
-    pub fn access(&mut self, cpu: usize, kind: Kind, address: u64, now: Ticks) -> Access {
+    pub fn access(&mut self, cpu: usize, kind: AccessKind, address: u64, now: Ticks) -> Access {
         match self.near(cpu, kind, address, now) {
             Ok(ready) => Access { ready, depth: 0, dirty: false },
-            Err(state) => self.beyond(cpu, kind, address, (now, state)),
+            Err(state) => self.beyond(Request { cpu, kind, address }, state, now),
         }
     }
 
@@ -179,19 +181,19 @@ impl<D: Copy + Default> Hierarchy<D> {
     pub(crate) fn near(
         &mut self,
         cpu: usize,
-        kind: Kind,
+        kind: AccessKind,
         address: u64,
         now: Ticks,
     ) -> Result<Ticks, State> {
         let path = match kind {
-            Kind::Fetch => &self.code[cpu],
-            Kind::Load | Kind::Store => &self.data[cpu],
+            AccessKind::Fetch => &self.code[cpu],
+            AccessKind::Load | AccessKind::Store => &self.data[cpu],
         };
         let unit = &mut self.units[path.steps.caches[0] as usize];
         let state = unit.cache.touch(unit.line_for(cpu, address));
         let here = match kind {
-            Kind::Store => state == State::Modified,
-            Kind::Fetch | Kind::Load => state != State::Invalid,
+            AccessKind::Store => state == State::Modified,
+            AccessKind::Fetch | AccessKind::Load => state != State::Invalid,
         };
         if !here {
             return Err(state);
@@ -201,13 +203,8 @@ impl<D: Copy + Default> Hierarchy<D> {
     }
 
     /// An access that misses the nearest cache.
-    pub(crate) fn beyond(
-        &mut self,
-        cpu: usize,
-        kind: Kind,
-        address: u64,
-        (now, state): (Ticks, State),
-    ) -> Access {
+    pub(crate) fn beyond(&mut self, request: Request, state: State, now: Ticks) -> Access {
+        let Request { cpu, kind, address } = request;
         if state != State::Invalid {
             let ready = self.own(cpu, address, now);
             self.found[cpu].at[kind as usize][0] += 1;
@@ -217,12 +214,11 @@ impl<D: Copy + Default> Hierarchy<D> {
         let steps = self.path(cpu, kind).steps;
         // A write to a line that is only shared at this depth invalidates every other copy.
         let widest = match kind {
-            Kind::Store if !state.is_owned() => steps.len(),
+            AccessKind::Store if !state.is_owned() => steps.len(),
             _ => depth,
         };
-        let asked = Asked { cpu, kind, address };
-        let snooped = self.snoop(&asked, widest);
-        let is_dirty = snooped.dirty.is_some();
+        let response = self.snoop(&request, widest);
+        let is_dirty = response.dirty.is_some();
         let ready = match steps.get(depth) {
             None => self.bus.read(now, is_dirty),
             Some(at) => {
@@ -230,7 +226,7 @@ impl<D: Copy + Default> Hierarchy<D> {
                 // A modified line of a neighbour takes the same way once more.
                 let detour = if is_dirty { latency } else { 0 };
                 let upgraded = match widest > depth {
-                    true => self.bus.upgrade(now, !snooped.had),
+                    true => self.bus.upgrade(now, !response.had),
                     false => now,
                 };
                 self.fills.ready(address, upgraded.max(now) + latency + detour)
@@ -239,20 +235,20 @@ impl<D: Copy + Default> Hierarchy<D> {
         let found = &mut self.found[cpu];
         found.at[kind as usize][depth] += 1;
         found.dirty[kind as usize] += u64::from(is_dirty);
-        let state = self.state_of(kind, state, &snooped);
-        self.fill(&asked, depth, state, now);
+        let state = self.state_of(kind, state, &response);
+        self.fill(&request, depth, state, now);
         self.fills.note(address, ready);
         Access { ready, depth: depth as u8, dirty: is_dirty }
     }
 
     /// The state of a line in the caches that missed it.
     #[inline(always)]
-    const fn state_of(&self, kind: Kind, state: State, snooped: &Snooped<D>) -> State {
+    const fn state_of(&self, kind: AccessKind, state: State, response: &SnoopResult<D>) -> State {
         match (kind, state, self.protocol) {
-            (Kind::Store, _, _) => State::Modified,
+            (AccessKind::Store, _, _) => State::Modified,
             // Lines of instructions are always shared.
-            (Kind::Fetch, _, _) => State::Shared,
-            _ if snooped.had => State::Shared,
+            (AccessKind::Fetch, _, _) => State::Shared,
+            _ if response.had => State::Shared,
             (_, State::Shared, _) | (_, _, Protocol::Msi) => State::Shared,
             (_, _, Protocol::Mesi) => State::Exclusive,
         }
@@ -260,11 +256,11 @@ impl<D: Copy + Default> Hierarchy<D> {
 
     /// The depth at which a line is found, and its state there; `Invalid` if in no cache.
     #[inline(always)]
-    fn look_up(&mut self, cpu: usize, kind: Kind, address: u64) -> (usize, State) {
+    fn look_up(&mut self, cpu: usize, kind: AccessKind, address: u64) -> (usize, State) {
         let Self { units, data, code, found, .. } = self;
         let path = match kind {
-            Kind::Fetch => &code[cpu],
-            Kind::Load | Kind::Store => &data[cpu],
+            AccessKind::Fetch => &code[cpu],
+            AccessKind::Load | AccessKind::Store => &data[cpu],
         };
         let farther = path.steps.get(1..).unwrap_or_default();
         for (depth, at) in (1..).zip(farther) {
@@ -283,10 +279,10 @@ impl<D: Copy + Default> Hierarchy<D> {
     }
 
     #[inline(always)]
-    fn path(&self, cpu: usize, kind: Kind) -> &Path {
+    fn path(&self, cpu: usize, kind: AccessKind) -> &Path {
         match kind {
-            Kind::Fetch => &self.code[cpu],
-            Kind::Load | Kind::Store => &self.data[cpu],
+            AccessKind::Fetch => &self.code[cpu],
+            AccessKind::Load | AccessKind::Store => &self.data[cpu],
         }
     }
 
@@ -298,15 +294,15 @@ impl<D: Copy + Default> Hierarchy<D> {
             let cache = &self.units[*cache as usize].cache;
             cache.peek(cache.line_of(address)).is_owned()
         });
-        let asked = Asked { cpu, kind: Kind::Store, address };
+        let request = Request { cpu, kind: AccessKind::Store, address };
         let depth = owned.unwrap_or(caches.len());
         let ready = if depth == 0 {
             now
         } else {
-            let snooped = self.snoop(&asked, depth);
+            let response = self.snoop(&request, depth);
             match owned {
                 Some(depth) => now + self.units[caches[depth] as usize].latency,
-                None => self.bus.upgrade(now, !snooped.had),
+                None => self.bus.upgrade(now, !response.had),
             }
         };
         self.modify_path(cpu, address, 0);
@@ -341,7 +337,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             Protocol::Msi => State::Shared,
         };
         let data = self.recalled(address);
-        self.put((last, cpu), (address, state, data), now);
+        self.put(NewLine { cache: last, cpu, address, state, data }, now);
         self.fills.note(address, ready);
     }
 

@@ -5,7 +5,7 @@ use crate::ticks::Ticks;
 /// A hash whose bits all depend on those of the key: the key times the golden ratio (Fibonacci
 /// hashing). Its highest bits are the best ones.
 #[inline(always)]
-pub(crate) const fn multiplied(key: u64) -> u64 {
+pub(crate) const fn fibonacci_hash(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
@@ -46,7 +46,7 @@ impl<const PLACES: usize> LineHistory<PLACES> {
 
     #[inline(always)]
     const fn place(line: u64) -> usize {
-        (multiplied(line) >> (64 - PLACES.trailing_zeros())) as usize
+        (fibonacci_hash(line) >> (64 - PLACES.trailing_zeros())) as usize
     }
 }
 

@@ -7,7 +7,7 @@
 //! Hardware compares all entries at once. A model that compared one by one would spend its time
 //! here.
 
-use crate::line_history::multiplied;
+use crate::line_history::fibonacci_hash;
 
 /// End of a chain.
 const NONE: u16 = u16::MAX;
@@ -106,7 +106,7 @@ impl LruSet {
 
     #[inline(always)]
     fn bucket(&self, key: u64) -> usize {
-        (multiplied(key) >> self.shift) as usize
+        (fibonacci_hash(key) >> self.shift) as usize
     }
 
     fn give_up_oldest(&mut self) -> u16 {

@@ -2,9 +2,9 @@
 
 /// What an address depends on, and so when it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum Dependence {
     /// Nothing: it is known before.
-    Nothing,
+    None,
     /// The value loaded last.
     Load,
     /// Its announcement, if there was one; else the value loaded last.
@@ -26,7 +26,7 @@ pub enum Op {
         /// Bytes.
         bytes: u16,
         /// When its address is known.
-        after: After,
+        after: Dependence,
     },
     /// A write.
     Store {

@@ -50,7 +50,7 @@ impl Sharing {
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Holds {
+pub enum Contents {
     /// Data only.
     Data,
     /// Instructions only.
@@ -152,7 +152,7 @@ pub struct CacheLevel {
     /// Name: L1D, L1I, L2.
     pub name: String,
     /// What it holds.
-    pub holds: Holds,
+    pub holds: Contents,
     /// Total bytes of one instance.
     pub bytes: u64,
     /// Lines per set; 0 for fully associative.
@@ -276,6 +276,17 @@ pub struct Prefetcher {
     pub ahead: u32,
 }
 
+/// The allowed values of a figure.
+struct Allowed {
+    bounds: (f64, f64),
+    /// The same in words.
+    range: &'static str,
+}
+
+const fn allowed(bounds: (f64, f64), range: &'static str) -> Allowed {
+    Allowed { bounds, range }
+}
+
 impl Preset {
     /// Logical CPUs.
     #[must_use]
@@ -330,64 +341,68 @@ impl Preset {
             ("clears.cost", self.clears.cost, (0.0, 1e5), "0 to 100000"),
             ("clears.window", self.clears.window, (0.0, 1e6), "0 to 1000000"),
         ];
-        for (what, value, (least, most), range) in figures {
-            self.within((what, range), value, (least, most))?;
+        for (what, value, bounds, range) in figures {
+            self.within(what, value, allowed(bounds, range))?;
         }
         self.check_parts()?;
         let mut before = 0.0;
         for level in &self.cache {
             let what = format!("the latency of {}", level.name);
             let range = "no less than the cache before it";
-            self.within((&what, range), level.latency, (0.0, 1e5))?;
-            if level.holds != Holds::Instructions {
-                self.within((&what, range), level.latency, (before, 1e5))?;
+            self.within(&what, level.latency, allowed((0.0, 1e5), range))?;
+            if level.holds != Contents::Instructions {
+                self.within(&what, level.latency, allowed((before, 1e5), range))?;
                 before = level.latency;
             }
         }
         let range = "no less than the last cache";
-        self.within(("memory.latency", range), self.memory.latency, (before, 1e5))
+        self.within("memory.latency", self.memory.latency, allowed((before, 1e5), range))
     }
 
     /// Checks the figures of optional parts.
     fn check_parts(&self) -> Result<(), PresetError> {
         let cycles = (0.0, 1e5);
-        self.within(("tlb.data.cost", "0 to 100000"), self.tlb.data.cost, cycles)?;
+        self.within("tlb.data.cost", self.tlb.data.cost, allowed(cycles, "0 to 100000"))?;
         if let Some(tlb) = &self.tlb.instructions {
-            self.within(("tlb.instructions.cost", "0 to 100000"), tlb.cost, cycles)?;
+            self.within("tlb.instructions.cost", tlb.cost, allowed(cycles, "0 to 100000"))?;
         }
         if let Some(branches) = &self.branches {
             let history = branches.history.into();
-            self.within(("branches.history", "1 to 20"), history, (1.0, 20.0))?;
-            self.within(("branches.mispredict", "0 to 100000"), branches.mispredict, cycles)?;
+            self.within("branches.history", history, allowed((1.0, 20.0), "1 to 20"))?;
+            self.within(
+                "branches.mispredict",
+                branches.mispredict,
+                allowed(cycles, "0 to 100000"),
+            )?;
         }
         if let Some(prefetcher) = &self.prefetcher {
             let streams = prefetcher.streams.into();
-            self.within(("prefetcher.streams", "1 to 64"), streams, (1.0, 64.0))?;
+            self.within("prefetcher.streams", streams, allowed((1.0, 64.0), "1 to 64"))?;
             let ahead = prefetcher.ahead.into();
-            self.within(("prefetcher.ahead", "0 to 64"), ahead, (0.0, 64.0))?;
+            self.within("prefetcher.ahead", ahead, allowed((0.0, 64.0), "0 to 64"))?;
         }
         for level in &self.cache {
             let what = format!("cache.{}.cores", level.name);
-            self.within((&what, "1 to 64"), level.cores.into(), (1.0, 64.0))?;
+            self.within(&what, level.cores.into(), allowed((1.0, 64.0), "1 to 64"))?;
             let tagged = f64::from(u8::from(level.tagged));
-            let most = if level.holds == Holds::Instructions { 1.0 } else { 0.0 };
+            let most = if level.holds == Contents::Instructions { 1.0 } else { 0.0 };
             let what_tagged = format!("cache.{}.tagged", level.name);
             let range = "true where the cache holds instructions only";
-            self.within((&what_tagged, range), tagged, (0.0, most))?;
+            self.within(&what_tagged, tagged, allowed((0.0, most), range))?;
             let same = |other: &&CacheLevel| other.name == level.name;
             let what = format!("the number of caches called {}", level.name);
             let count = self.cache.iter().filter(same).count() as f64;
-            self.within((&what, "one, so that figures can be named by it"), count, (1.0, 1.0))?;
+            self.within(
+                &what,
+                count,
+                allowed((1.0, 1.0), "one, so that figures can be named by it"),
+            )?;
         }
         Ok(())
     }
 
-    fn within(
-        &self,
-        (what, range): (&str, &'static str),
-        value: f64,
-        (least, most): (f64, f64),
-    ) -> Result<(), PresetError> {
+    fn within(&self, what: &str, value: f64, allowed: Allowed) -> Result<(), PresetError> {
+        let Allowed { bounds: (least, most), range } = allowed;
         match (least..=most).contains(&value) {
             true => Ok(()),
             false => Err(PresetError::Range {

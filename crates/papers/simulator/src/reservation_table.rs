@@ -12,10 +12,10 @@
 use crate::ticks::Ticks;
 
 /// Intervals that are remembered; everything before them counts as reserved.
-const STRETCHES: usize = 256;
+const INTERVALS: usize = 256;
 
 /// Capacity of the ring that holds them: a power of two, so that it wraps by a mask.
-const RING: usize = 2 * STRETCHES;
+const RING: usize = 2 * INTERVALS;
 
 /// Reservations of a resource with one user at a time.
 #[derive(Debug, Clone)]
@@ -50,10 +50,10 @@ impl ReservationTable {
             self.last += length;
             return now;
         }
-        self.take_apart(now, length)
+        self.take_gap(now, length)
     }
 
-    fn take_apart(&mut self, now: Ticks, length: Ticks) -> Ticks {
+    fn take_gap(&mut self, now: Ticks, length: Ticks) -> Ticks {
         if self.end > self.first {
             self.at(self.end - 1).1 = self.last;
         }
@@ -62,7 +62,7 @@ impl ReservationTable {
                 self.insert(self.end, (begun, begun + length));
                 begun
             }
-            begun => self.take_before_last(begun, length),
+            begun => self.take_gap_before_last(begun, length),
         };
         if self.end > self.first {
             self.last = self.at(self.end - 1).1;
@@ -70,7 +70,7 @@ impl ReservationTable {
         begun
     }
 
-    fn take_before_last(&mut self, mut begun: Ticks, length: Ticks) -> Ticks {
+    fn take_gap_before_last(&mut self, mut begun: Ticks, length: Ticks) -> Ticks {
         let mut at = self.end;
         while at > self.first && self.at(at - 1).1 > begun {
             at -= 1;
@@ -108,13 +108,13 @@ impl ReservationTable {
     }
 
     #[inline(always)]
-    fn insert(&mut self, at: usize, stretch: (Ticks, Ticks)) {
+    fn insert(&mut self, at: usize, interval: (Ticks, Ticks)) {
         for next in (at..self.end).rev() {
             *self.at(next + 1) = *self.at(next);
         }
-        *self.at(at) = stretch;
+        *self.at(at) = interval;
         self.end += 1;
-        if self.end - self.first > STRETCHES {
+        if self.end - self.first > INTERVALS {
             self.floor = self.at(self.first).1;
             self.first += 1;
         }
@@ -131,18 +131,18 @@ impl ReservationTable {
 ///                         ▓▓▓▓  begins after it
 /// ```
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct SlotReservations {
     /// Users at a time; 0 for no limit.
     limit: usize,
     /// Length of a reservation, at longest and without waiting.
     stay: Ticks,
     /// Reservations by their end, the latest ones, from `first` to `end`. The array has twice the
     /// room, so that they move only now and then.
-    by_end: Vec<Had>,
+    by_end: Vec<Reservation>,
     first: usize,
     end: usize,
     /// The same in the order in which they were made, once full, from `oldest` on.
-    by_turn: Vec<Had>,
+    by_turn: Vec<Reservation>,
     oldest: usize,
 }
 
@@ -150,9 +150,9 @@ pub(crate) struct Places {
 const HELD: usize = 4;
 
 /// Until when one was had, and from when.
-type Had = (Ticks, Ticks);
+type Reservation = (Ticks, Ticks);
 
-impl Places {
+impl SlotReservations {
     pub(crate) fn new(limit: usize, stay: Ticks) -> Self {
         let (by_end, by_turn) = (vec![(0, 0); 2 * limit * HELD], Vec::new());
         Self { limit, stay, by_end, first: 0, end: 0, by_turn, oldest: 0 }
@@ -217,7 +217,7 @@ impl Places {
 
     /// Removes a reservation near the front: the oldest mostly ended first.
     #[inline(always)]
-    fn forget(&mut self, gone: Had) {
+    fn forget(&mut self, gone: Reservation) {
         let mut carried = self.by_end[self.first];
         for held in &mut self.by_end[self.first..self.end] {
             std::mem::swap(&mut carried, held);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_past_was_all_taken() {
+    fn the_forgotten_past_counts_as_reserved() {
         let mut bus = ReservationTable::default();
         assert!((0..1000).all(|at| bus.take(10 * at, 5) == 10 * at));
         // The last 256 are remembered, and the end of the one before them.
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn places_are_had_for_a_while() {
-        let mut places = Places::new(2, 100);
+        let mut places = SlotReservations::new(2, 100);
         for (from, until) in [(0, 100), (10, 110), (500, 600)] {
             assert_eq!(places.free_from(from), from);
             places.take(from, until);
@@ -263,19 +263,19 @@ mod tests {
         // Requests for later times don't delay this one.
         let free = [5, 50, 300, 550].map(|now| places.free_from(now));
         assert_eq!(free, [100, 100, 300, 550]);
-        assert_eq!(Places::new(0, 100).free_from(7), 7);
+        assert_eq!(SlotReservations::new(0, 100).free_from(7), 7);
     }
 
     /// With one place, a stay begins neither during another one nor so that it runs into it.
     #[test]
-    fn stays_need_their_whole_time() {
-        let mut place = Places::new(1, 100);
+    fn reservations_need_their_whole_time() {
+        let mut place = SlotReservations::new(1, 100);
         place.take(1000, 1100);
         let free = [200, 950, 1050, 1100].map(|now| place.free_from(now));
         assert_eq!(free, [200, 1100, 1100, 1100]);
     }
 
-    /// [`Places::free_from`] by its definition: at each end of a reservation, of all that were
+    /// [`SlotReservations::free_from`] by its definition: at each end of a reservation, of all that were
     /// made.
     fn free_from(had: &[(Ticks, Ticks)], limit: usize, now: Ticks) -> Ticks {
         let mut when = now;
@@ -292,11 +292,11 @@ mod tests {
     proptest! {
         /// Short stays, and longer ones than usual, in any order.
         #[test]
-        fn places_are_free_when_fewer_are_had(
+        fn a_slot_is_free_below_the_limit(
             limit in 1_usize..5,
             asked in proptest::collection::vec((0_u64..600, 0_u64..90), 1..60),
         ) {
-            let mut places = Places::new(limit, 50);
+            let mut places = SlotReservations::new(limit, 50);
             let mut had = Vec::new();
             for (now, length) in asked {
                 let free = places.free_from(now);

@@ -42,13 +42,22 @@ impl Default for Slices {
     }
 }
 
+/// The result of a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadResult {
+    /// Counts while it had a CPU.
+    pub counts: Counts,
+    /// When it finished.
+    pub finished: Ticks,
+}
+
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct RunResult {
     /// Counts by logical CPU.
     pub cpus: Vec<Counts>,
     /// By thread, in the given order.
-    pub threads: Vec<(Counts, Ticks)>,
+    pub threads: Vec<ThreadResult>,
     /// When the last thread that the run waits for finished.
     pub ticks: Ticks,
 }
@@ -71,7 +80,7 @@ pub fn run(
     mut threads: Vec<Thread<'_>>,
     placement: &[usize],
     slices: Slices,
-) -> Ran {
+) -> RunResult {
     let cpus = processor.preset().cpus() as usize;
     let mut queues: Vec<Queue> = (0..cpus)
         .map(|_| Queue { threads: VecDeque::new(), slice_ends: 0, before: Counts::default() })
@@ -89,7 +98,7 @@ pub fn run(
         }
     }
     let begun: Vec<Counts> = (0..cpus).map(|cpu| processor.counts(cpu)).collect();
-    let mut done = vec![(Counts::default(), 0); threads.len()];
+    let mut done = vec![ThreadResult::default(); threads.len()];
     let mut pending: Vec<Option<Op>> = vec![None; threads.len()];
     let mut left = threads.iter().filter(|thread| !thread.attends).count();
     while left > 0 {
@@ -100,7 +109,7 @@ pub fn run(
         let op = pending[at].take().or_else(|| threads[at].script.next(now));
         if op.is_some() && now >= queue.slice_ends && queue.threads.len() > 1 {
             pending[at] = op;
-            done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
+            done[at].counts = done[at].counts + (processor.counts(cpu) - queue.before);
             queue.threads.rotate_left(1);
             processor.idle_until(cpu, now + ticks(slices.switch));
             queue.slice_ends = processor.now(cpu) + quantum;
@@ -117,8 +126,8 @@ pub fn run(
             }
         }
         processor.drain(cpu);
-        done[at].0 = done[at].0 + (processor.counts(cpu) - queue.before);
-        done[at].1 = processor.now(cpu);
+        done[at].counts = done[at].counts + (processor.counts(cpu) - queue.before);
+        done[at].finished = processor.now(cpu);
         left -= usize::from(!threads[at].attends);
         queue.threads.pop_front();
         queue.slice_ends = processor.now(cpu) + quantum;
@@ -130,13 +139,13 @@ pub fn run(
     }
     for (cpu, queue) in queues.iter().enumerate() {
         if let Some(at) = queue.threads.front() {
-            done[*at].0 = done[*at].0 + (processor.counts(cpu) - queue.before);
+            done[*at].counts = done[*at].counts + (processor.counts(cpu) - queue.before);
         }
     }
     let counts = (0..cpus).map(|cpu| processor.counts(cpu) - begun[cpu]).collect();
     let counted = threads.iter().zip(&done).filter(|(thread, _)| !thread.attends);
-    let last = counted.map(|(_, (_, finished))| *finished).max().unwrap_or_default();
-    Ran { cpus: counts, threads: done, ticks: last }
+    let last = counted.map(|(_, done)| done.finished).max().unwrap_or_default();
+    RunResult { cpus: counts, threads: done, ticks: last }
 }
 
 /// Runs a script on a CPU until `until`; false when it ended.

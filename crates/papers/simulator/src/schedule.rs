@@ -15,19 +15,19 @@
 //! and kernel threads have no work.
 
 mod choice;
+mod dispatcher;
 mod fair;
 mod figures;
 mod queue;
-mod running;
 #[cfg(test)]
 mod tests;
 
 pub use fair::Fair;
-pub use figures::{Figures, Turn, Wait};
+pub use figures::{Dispatch, Figures, Wait};
 pub use workahead_policy::{Group, Role, Tunables};
 
 use crate::core::Processor;
-use crate::run::{Ran, Thread};
+use crate::run::{RunResult, Thread};
 
 /// A thread with its scheduling parameters.
 pub struct Task<'s> {
@@ -48,7 +48,7 @@ pub const WEIGHT: u32 = 1024;
 
 /// The role of a CPU, and the channel of published groups that it writes or follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seat {
+pub struct RoleAssignment {
     /// Its role.
     pub role: Role,
     /// Its channel: each of several masters has one (S3.10).
@@ -57,7 +57,7 @@ pub struct Seat {
 
 /// How the next thread is chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choosing {
+pub enum Discipline {
     /// The least vruntime: CFS.
     Fair,
     /// The earliest virtual deadline of the threads that had no more than their share: EEVDF
@@ -68,7 +68,7 @@ pub enum Choosing {
         /// Bonus and limit; the paper's slips are always corrected here.
         tunables: Tunables,
         /// Role and channel by CPU.
-        seats: Vec<Seat>,
+        roles: Vec<RoleAssignment>,
     },
     /// One group at a time on all CPUs, for a slot each (Feitelson and Rudolph 1992); a CPU without
     /// a thread of the group runs its least vruntime. Switching all CPUs at once costs nothing
@@ -92,7 +92,7 @@ pub struct Schedule {
     /// Slices and wake-up preemption.
     pub fair: Fair,
     /// How the next thread is chosen.
-    pub choosing: Choosing,
+    pub discipline: Discipline,
     /// Cycles of a context switch, without its misses.
     pub switch: f64,
     /// Once a thread has waited in the queue for longer than this, the one that waited longest runs
@@ -104,8 +104,12 @@ pub struct Schedule {
 /// order.
 ///
 /// # Panics
-/// If a task is on a CPU that the machine doesn't have, has no weight, or there are fewer seats
+/// If a task is on a CPU that the machine doesn't have, has no weight, or there are fewer roles
 /// than CPUs.
-pub fn schedule(processor: &mut Processor, tasks: Vec<Task<'_>>, by: &Schedule) -> (Ran, Figures) {
-    running::Running::new(processor, tasks, by).finish()
+pub fn schedule(
+    processor: &mut Processor,
+    tasks: Vec<Task<'_>>,
+    by: &Schedule,
+) -> (RunResult, Figures) {
+    dispatcher::Dispatcher::new(processor, tasks, by).finish()
 }

@@ -1,20 +1,20 @@
 //! Translation look-aside buffers.
 
 use crate::cache::{Cache, Replacement, State};
-use crate::geometry::{Geometry, Impossible, Sizes};
+use crate::geometry::{Geometry, GeometryError, Sizes};
 use crate::lru_set::LruSet;
 
 /// A TLB: entries of pages, distinguished by address space.
 #[derive(Debug, Clone)]
 pub(crate) struct Tlb {
-    kept: Kept,
+    entries: Entries,
     page_shift: u32,
 }
 
 #[derive(Debug, Clone)]
-enum Kept {
-    Anywhere(LruSet),
-    Sets(Cache),
+enum Entries {
+    FullyAssociative(LruSet),
+    SetAssociative(Cache),
 }
 
 /// Bits of a page number below the number of its address space.
@@ -25,25 +25,25 @@ impl Tlb {
     ///
     /// # Errors
     /// If no such TLB is possible.
-    pub(crate) fn new(entries: u32, ways: u32, page: u32) -> Result<Self, Impossible> {
+    pub(crate) fn new(entries: u32, ways: u32, page: u32) -> Result<Self, GeometryError> {
         let geometry = Geometry::of(Sizes { bytes: u64::from(entries) * 64, ways, line: 64 })?;
         if !page.is_power_of_two() {
-            return Err(Impossible::Line(page));
+            return Err(GeometryError::Line(page));
         }
-        let kept = match ways {
-            0 => Kept::Anywhere(LruSet::new(entries as usize)),
-            _ => Kept::Sets(Cache::new(geometry, Replacement::Lru)),
+        let entries = match ways {
+            0 => Entries::FullyAssociative(LruSet::new(entries as usize)),
+            _ => Entries::SetAssociative(Cache::new(geometry, Replacement::Lru)),
         };
-        Ok(Self { kept, page_shift: page.trailing_zeros() })
+        Ok(Self { entries, page_shift: page.trailing_zeros() })
     }
 
     /// Whether the translation of an address was present. Inserts it, or marks it as used.
     #[inline(always)]
     pub(crate) fn touch(&mut self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
-        match &mut self.kept {
-            Kept::Anywhere(lru_set) => lru_set.touch(page),
-            Kept::Sets(cache) => {
+        match &mut self.entries {
+            Entries::FullyAssociative(lru_set) => lru_set.touch(page),
+            Entries::SetAssociative(cache) => {
                 let hit = cache.touch(page) != State::Invalid;
                 if !hit {
                     cache.insert(page, State::Shared, ());
@@ -57,17 +57,17 @@ impl Tlb {
     #[must_use]
     pub(crate) fn holds(&self, space: u16, address: u64) -> bool {
         let page = self.page(space, address);
-        match &self.kept {
-            Kept::Anywhere(lru_set) => lru_set.holds(page),
-            Kept::Sets(cache) => cache.peek(page) != State::Invalid,
+        match &self.entries {
+            Entries::FullyAssociative(lru_set) => lru_set.holds(page),
+            Entries::SetAssociative(cache) => cache.peek(page) != State::Invalid,
         }
     }
 
     /// Flushes it, as a switch of the address space does where entries have no space number.
     pub(crate) fn clear(&mut self) {
-        match &mut self.kept {
-            Kept::Anywhere(lru_set) => lru_set.clear(),
-            Kept::Sets(cache) => cache.clear(),
+        match &mut self.entries {
+            Entries::FullyAssociative(lru_set) => lru_set.clear(),
+            Entries::SetAssociative(cache) => cache.clear(),
         }
     }
 

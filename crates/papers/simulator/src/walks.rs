@@ -28,37 +28,46 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::bus::BusCounts;
 use crate::core::Processor;
-use crate::hierarchy::Found;
+use crate::hierarchy::AccessCounts;
 use crate::op::{Op, Script};
 use crate::preset::{Preset, PresetError};
-use crate::run::{Ran, Slices, Thread, run};
+use crate::run::{RunResult, Slices, Thread, run};
 use crate::schedule::{Figures, Group, Schedule, Task, WEIGHT, schedule};
 use crate::ticks::Ticks;
 
-pub use direct::Ahead;
-pub use helper::Orders;
-pub use recorder::{Costs, Recorder, Written};
+pub use direct::DirectHelperOptions;
+pub use helper::HelperOptions;
+pub use recorder::{BatchLayout, BatchSink, Costs, Recorder};
 
 use direct::DirectScript;
 use hardware::{HardwareScript, Queue};
 use helper::{HelperScript, Slots};
 use pages::Pages;
-use recorder::Said;
+use recorder::Event;
 
 /// A main thread of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Main {
     /// Its logical CPU.
     pub cpu: usize,
-    /// Its helper, if it has one, and the helper's CPU.
-    pub helper: Option<(usize, Helping)>,
+    /// Its helper, if it has one.
+    pub helper: Option<Helper>,
 }
 
-/// Kind of helper.
+/// The helper of a main thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Helper {
+    /// Its logical CPU.
+    pub cpu: usize,
+    /// Its kind.
+    pub kind: HelperKind,
+}
+
+/// AccessKind of helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Helping {
+pub enum HelperKind {
     /// A thread that serves its work-ahead set.
-    Set(Orders),
+    Set(HelperOptions),
     /// Hardware beside the core that queues a number of posts and loads them, dropping the oldest:
     /// no thread, no stores, nothing to clear a pipeline for (L4.1).
     Hardware {
@@ -66,12 +75,12 @@ pub enum Helping {
         posts: usize,
     },
     /// A thread that reads the input itself (S4.25).
-    Direct(Ahead),
+    Direct(DirectHelperOptions),
 }
 
 /// End of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Until {
+pub enum RunEnd {
     /// When all main threads have finished.
     #[default]
     All,
@@ -80,11 +89,11 @@ pub enum Until {
 }
 
 /// Other threads on the CPUs.
-pub enum Among {
+pub enum CoRunners {
     /// None: walks on one CPU take turns, a long slice each.
-    Nobody,
+    None,
     /// Tasks in groups and address spaces of their own. Main threads and helpers are one group.
-    Others {
+    Tasks {
         /// The other tasks; they end with the walks.
         tasks: Vec<Task<'static>>,
         /// How all of them share the CPUs.
@@ -96,19 +105,28 @@ pub enum Among {
 
 /// The result of walks.
 #[derive(Debug, Clone)]
-pub struct Walked {
+pub struct WalksResult {
     /// By CPU and by thread: main threads in their order, then helpers, then other tasks.
-    pub ran: Ran,
+    pub run: RunResult,
     /// Run-queue figures, if other tasks share the CPUs.
     pub figures: Option<Figures>,
     /// Where the accesses of each CPU found their lines.
-    pub found: Vec<Found>,
+    pub found: Vec<AccessCounts>,
     /// Counts of the bus.
     pub bus: BusCounts,
-    /// Entries that helpers loaded, and polls of unchanged entries.
-    pub helped: (u64, u64),
-    /// Rows that each main thread reported as done ([`Recorder::passes`]).
+    /// Counts of all helpers.
+    pub helpers: HelperCounts,
+    /// Rows that each main thread reported as done ([`Recorder::report`]).
     pub passed: Vec<u32>,
+}
+
+/// Counts of the helpers of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HelperCounts {
+    /// Entries loaded.
+    pub entries: u64,
+    /// Polls of unchanged entries.
+    pub waits: u64,
 }
 
 /// The group of walks: those of other tasks are numbers of address spaces.
@@ -119,20 +137,31 @@ const CHUNKS: usize = 4;
 
 /// The recording end of a channel, for the thread that walks.
 #[derive(Debug)]
-pub struct Telling(SyncSender<Vec<Said>>);
+pub struct RecordingSender(SyncSender<Vec<Event>>);
 
 /// The replaying end of a channel, for the model.
 #[derive(Debug)]
-pub struct Told(Receiver<Vec<Said>>);
+pub struct RecordingReceiver(Receiver<Vec<Event>>);
+
+/// A main thread with its recordings.
+#[derive(Debug)]
+pub struct RecordedMain {
+    /// The main thread.
+    pub main: Main,
+    /// Its recording.
+    pub recording: RecordingReceiver,
+    /// The recording of its direct helper, if it has one.
+    pub direct_helper: Option<RecordingReceiver>,
+}
 
 /// A channel from a walk to the model.
 #[must_use]
-pub fn recording() -> (Telling, Told) {
+pub fn recording_channel() -> (RecordingSender, RecordingReceiver) {
     let (sender, receiver) = sync_channel(CHUNKS);
-    (Telling(sender), Told(receiver))
+    (RecordingSender(sender), RecordingReceiver(receiver))
 }
 
-impl Telling {
+impl RecordingSender {
     /// The memory for the walk of main thread number `thread`.
     #[must_use]
     pub fn recorder(self, thread: usize, costs: Costs) -> Recorder {
@@ -142,11 +171,11 @@ impl Telling {
 
 /// The thread of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum WalkThread {
     /// The main thread with this number.
     Main(usize),
     /// The direct helper of that main thread, which only starts rows.
-    Ahead(usize),
+    DirectHelper(usize),
 }
 
 /// Runs main threads and their helpers on a machine with empty caches. `walk` is called once for
@@ -159,23 +188,26 @@ pub enum Part {
 /// As [`schedule`], with other tasks.
 pub fn run_walks(
     preset: &Preset,
-    (mains, costs): (&[Main], Costs),
-    among: Among,
-    walk: impl Fn(Part, Recorder) + Sync,
-) -> Result<Walked, PresetError> {
+    mains: &[Main],
+    costs: Costs,
+    co_runners: CoRunners,
+    walk: impl Fn(WalkThread, Recorder) + Sync,
+) -> Result<WalksResult, PresetError> {
     std::thread::scope(|scope| {
         let started = mains.iter().enumerate().map(|(number, main)| {
-            let start = |part: Part| {
-                let (telling, told) = recording();
+            let start = |part: WalkThread| {
+                let (sender, recording) = recording_channel();
                 let walk = &walk;
-                scope.spawn(move || walk(part, telling.recorder(number, costs)));
-                told
+                scope.spawn(move || walk(part, sender.recorder(number, costs)));
+                recording
             };
-            let told = start(Part::Main(number));
-            let direct = matches!(main.helper, Some((_, Helping::Direct(_))));
-            (*main, told, direct.then(|| start(Part::Ahead(number))))
+            let recording = start(WalkThread::Main(number));
+            let has_direct =
+                matches!(main.helper, Some(Helper { kind: HelperKind::Direct(_), .. }));
+            let direct_helper = has_direct.then(|| start(WalkThread::DirectHelper(number)));
+            RecordedMain { main: *main, recording, direct_helper }
         });
-        run_told(preset, started.collect(), Until::All, among)
+        run_recorded(preset, started.collect(), RunEnd::All, co_runners)
     })
 }
 
@@ -187,15 +219,15 @@ pub fn run_walks(
 ///
 /// # Panics
 /// As [`schedule`], with other tasks.
-pub fn run_told(
+pub fn run_recorded(
     preset: &Preset,
-    mains: Vec<(Main, Told, Option<Told>)>,
-    until: Until,
-    among: Among,
-) -> Result<Walked, PresetError> {
+    mains: Vec<RecordedMain>,
+    until: RunEnd,
+    co_runners: CoRunners,
+) -> Result<WalksResult, PresetError> {
     let mut processor = Processor::new(preset)?;
-    let placed = mains.iter().flat_map(|(main, ..)| {
-        std::iter::once(main.cpu).chain(main.helper.iter().map(|(cpu, _)| *cpu))
+    let placed = mains.iter().flat_map(|RecordedMain { main, .. }| {
+        std::iter::once(main.cpu).chain(main.helper.iter().map(|helper| helper.cpu))
     });
     let cpus = preset.cpus() as usize;
     if let Some(cpu) = placed.into_iter().find(|cpu| *cpu >= cpus) {
@@ -206,16 +238,16 @@ pub fn run_told(
             range: "what the machine has: see `workahead simulate --machine NAME --describe`",
         });
     }
-    let mut stage = Stage { until, ..Stage::default() };
-    for (main, told, ahead) in mains {
-        stage.add(main, told, ahead);
+    let mut run_threads = RunThreads { until, ..RunThreads::default() };
+    for main in mains {
+        run_threads.add(main);
     }
-    let Stage { mut threads, helpers, mut placement, helper_placement, .. } = stage;
+    let RunThreads { mut threads, helpers, mut placement, helper_placement, .. } = run_threads;
     threads.extend(helpers);
     placement.extend(helper_placement);
-    let (ran, figures) = match among {
-        Among::Nobody => (run(&mut processor, threads, &placement, Slices::default()), None),
-        Among::Others { tasks, schedule: by, working_set_bytes } => {
+    let (run, figures) = match co_runners {
+        CoRunners::None => (run(&mut processor, threads, &placement, Slices::default()), None),
+        CoRunners::Tasks { tasks, schedule: by, working_set_bytes } => {
             let group = Group::new(WALKS);
             let walks = threads.into_iter().zip(placement).map(|(thread, cpu)| Task {
                 thread,
@@ -224,20 +256,20 @@ pub fn run_told(
                 group,
                 working_set_bytes,
             });
-            let (ran, figures) = schedule(&mut processor, walks.chain(tasks).collect(), &by);
-            (ran, Some(figures))
+            let (run, figures) = schedule(&mut processor, walks.chain(tasks).collect(), &by);
+            (run, Some(figures))
         }
     };
-    let helped = *stage.shared.helped.borrow();
-    let passed = stage.passed.iter().map(|passed| passed.get()).collect();
+    let helpers = *run_threads.shared.helper_counts.borrow();
+    let passed = run_threads.passed.iter().map(|passed| passed.get()).collect();
     let (found, bus) = (processor.hierarchy.found.clone(), processor.hierarchy.bus.counts);
-    Ok(Walked { ran, figures, found, bus, helped, passed })
+    Ok(WalksResult { run, figures, found, bus, helpers, passed })
 }
 
 /// Threads of a run before it starts.
 #[derive(Default)]
-struct Stage {
-    until: Until,
+struct RunThreads {
+    until: RunEnd,
     threads: Vec<Thread<'static>>,
     helpers: Vec<Thread<'static>>,
     placement: Vec<usize>,
@@ -250,32 +282,34 @@ struct Stage {
 #[derive(Clone, Default)]
 struct Shared {
     pages: Rc<RefCell<Pages>>,
-    /// Entries that helpers loaded, and polls in vain.
-    helped: Rc<RefCell<(u64, u64)>>,
+    helper_counts: Rc<RefCell<HelperCounts>>,
     /// Whether the run is over.
     over: Rc<Cell<bool>>,
 }
 
-impl Stage {
-    fn add(&mut self, main: Main, told: Told, ahead: Option<Told>) {
+impl RunThreads {
+    fn add(&mut self, recorded: RecordedMain) {
+        let RecordedMain { main, recording, direct_helper } = recorded;
         let (number, shared) = (self.threads.len(), self.shared.clone());
         let passed = Rc::new(Cell::new(0));
         let slots = Rc::new(RefCell::new(Slots::default()));
-        let mut posts = Posts::Stored(Rc::clone(&slots));
-        let helper: Option<Box<dyn Script>> = match main.helper.map(|(_, helping)| helping) {
+        let mut posts = PostTarget::Memory(Rc::clone(&slots));
+        let helper: Option<Box<dyn Script>> = match main.helper.map(|helper| helper.kind) {
             None => None,
-            Some(Helping::Set(orders)) => Some(Box::new(HelperScript::new(orders, slots, shared))),
-            Some(Helping::Hardware { posts: most }) => {
+            Some(HelperKind::Set(options)) => {
+                Some(Box::new(HelperScript::new(options, slots, shared)))
+            }
+            Some(HelperKind::Hardware { posts: most }) => {
                 let queue = Rc::new(RefCell::new(Queue::of(most)));
-                posts = Posts::Given(Rc::clone(&queue));
+                posts = PostTarget::Hardware(Rc::clone(&queue));
                 Some(Box::new(HardwareScript::new(queue, shared)))
             }
-            Some(Helping::Direct(orders)) => ahead.map(|ahead| -> Box<dyn Script> {
-                Box::new(DirectScript::new((orders, number), ahead, Rc::clone(&passed), shared))
+            Some(HelperKind::Direct(options)) => direct_helper.map(|it| -> Box<dyn Script> {
+                Box::new(DirectScript::new(options, number, it, Rc::clone(&passed), shared))
             }),
         };
         let script = MainScript {
-            tape: Tape::of(told),
+            replay: Replay::of(recording),
             shared: self.shared.clone(),
             posts,
             passed: Rc::clone(&passed),
@@ -284,7 +318,7 @@ impl Stage {
         self.passed.push(passed);
         self.threads.push(Thread { script: Box::new(script), space: 0, attends: false });
         self.placement.push(main.cpu);
-        if let (Some(script), Some((cpu, _))) = (helper, main.helper) {
+        if let (Some(script), Some(Helper { cpu, .. })) = (helper, main.helper) {
             self.helpers.push(Thread { script, space: 0, attends: true });
             self.helper_placement.push(cpu);
         }
@@ -292,20 +326,20 @@ impl Stage {
 }
 
 /// A recording as a sequence of events.
-struct Tape {
-    receiver: Receiver<Vec<Said>>,
-    chunk: std::vec::IntoIter<Said>,
+struct Replay {
+    receiver: Receiver<Vec<Event>>,
+    chunk: std::vec::IntoIter<Event>,
 }
 
-impl Tape {
-    fn of(told: Told) -> Self {
-        Self { receiver: told.0, chunk: Vec::new().into_iter() }
+impl Replay {
+    fn of(recording: RecordingReceiver) -> Self {
+        Self { receiver: recording.0, chunk: Vec::new().into_iter() }
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Said> {
-        if let Some(said) = self.chunk.next() {
-            return Some(said);
+    fn next(&mut self) -> Option<Event> {
+        if let Some(event) = self.chunk.next() {
+            return Some(event);
         }
         // The walk's end closes the channel.
         self.chunk = self.receiver.recv().ok()?.into_iter();
@@ -314,20 +348,20 @@ impl Tape {
 }
 
 /// Destination of posts.
-enum Posts {
+enum PostTarget {
     /// Memory, which a helper polls.
-    Stored(Rc<RefCell<Slots>>),
+    Memory(Rc<RefCell<Slots>>),
     /// Hardware, by an instruction.
-    Given(Rc<RefCell<Queue>>),
+    Hardware(Rc<RefCell<Queue>>),
 }
 
 /// Replays the recording of a main thread, and shows its posts to the helper when they are made.
 struct MainScript {
-    tape: Tape,
+    replay: Replay,
     shared: Shared,
-    posts: Posts,
+    posts: PostTarget,
     passed: Rc<Cell<u32>>,
-    until: Until,
+    until: RunEnd,
 }
 
 impl Script for MainScript {
@@ -337,23 +371,23 @@ impl Script for MainScript {
             return None;
         }
         loop {
-            let Some(said) = self.tape.next() else {
-                self.shared.over.set(self.until == Until::First);
+            let Some(event) = self.replay.next() else {
+                self.shared.over.set(self.until == RunEnd::First);
                 return None;
             };
-            let op = match said {
-                Said::Op(op) => op,
-                Said::Post { slot, shape, pointer } => match &self.posts {
-                    Posts::Stored(slots) => {
-                        slots.borrow_mut().post(slot, shape, pointer);
-                        Op::Store { address: shape.address(slot), bytes: Slots::BYTES }
+            let op = match event {
+                Event::Op(op) => op,
+                Event::Post { slot, layout, pointer } => match &self.posts {
+                    PostTarget::Memory(slots) => {
+                        slots.borrow_mut().post(slot, layout, pointer);
+                        Op::Store { address: layout.address(slot), bytes: Slots::BYTES }
                     }
-                    Posts::Given(queue) => {
-                        queue.borrow_mut().post(pointer, shape.dummy);
+                    PostTarget::Hardware(queue) => {
+                        queue.borrow_mut().post(pointer, layout.dummy);
                         Op::Compute { uops: 1 }
                     }
                 },
-                Said::Passed { rows, tells } => {
+                Event::RowsDone { rows, tells } => {
                     self.passed.set(rows);
                     match tells {
                         Some(address) => Op::Store { address, bytes: Slots::BYTES },

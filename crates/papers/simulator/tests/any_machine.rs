@@ -1,16 +1,16 @@
-//! Any small machine on any operations: nothing panics, every tick is accounted for, and what is
-//! larger never misses more.
+//! Any small machine on any operations: no panics, every tick is accounted for, and larger
+//! structures never miss more.
 
 use proptest::prelude::*;
 use workahead_simulator::core::Processor;
 use workahead_simulator::counts::Counts;
-use workahead_simulator::hierarchy::{Found, Kind};
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::hierarchy::{AccessCounts, AccessKind};
+use workahead_simulator::op::{Dependence, Op};
 use workahead_simulator::preset::{Preset, Protocol, Sharing};
 use workahead_simulator::run::{Slices, Thread, run};
 use workahead_simulator::ticks::Ticks;
 
-/// One CPU of everything a little, and nothing overlaps.
+/// One small CPU without overlap.
 fn base() -> Preset {
     let mut preset: Preset = toml::from_str(include_str!("machine.toml")).unwrap();
     (preset.cores, preset.threads) = (1, 1);
@@ -65,7 +65,8 @@ fn address() -> impl Strategy<Value = u64> {
 }
 
 fn ops() -> impl Strategy<Value = Op> {
-    let after = prop_oneof![Just(After::Nothing), Just(After::Load), Just(After::Announcement)];
+    let after =
+        prop_oneof![Just(Dependence::None), Just(Dependence::Load), Just(Dependence::Announcement)];
     let bytes = prop_oneof![Just(0_u16), Just(8), 1_u16..400];
     prop_oneof![
         6 => (address(), bytes.clone(), after)
@@ -80,23 +81,23 @@ fn ops() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What one CPU counts and finds, everything done.
-fn alone(preset: &Preset, ops: &[Op]) -> (Counts, Found) {
+/// Counts of one CPU after all operations are done.
+fn alone(preset: &Preset, ops: &[Op]) -> (Counts, AccessCounts) {
     let mut processor = Processor::new(preset).unwrap();
     ops.iter().for_each(|op| processor.run(0, *op));
     processor.drain(0);
     (processor.counts(0), processor.hierarchy.found[0])
 }
 
-/// Accesses that a cache at a depth of the path did not settle.
-fn missed(found: &Found, depth: usize) -> u64 {
+/// Accesses that missed the caches up to a depth of the path.
+fn missed(found: &AccessCounts, depth: usize) -> u64 {
     found.at.iter().flat_map(|at| &at[depth + 1..]).sum()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A CPU computes or is stalled; there is nothing else.
+    /// Computation and stalls are all of a CPU's time.
     #[test]
     fn computation_and_stalls_are_all(
         preset in machines(),
@@ -115,7 +116,7 @@ proptest! {
         }
     }
 
-    /// Threads in turn on fewer CPUs come to their ends, and what they did adds up.
+    /// Threads in turn on fewer CPUs finish, and their counts add up.
     #[test]
     fn runs_end(
         preset in machines(),
@@ -133,7 +134,7 @@ proptest! {
         let sum = |all: Vec<[u64; 4]>| {
             all.into_iter().fold([0; 4], |sum, one| [0, 1, 2, 3].map(|at| sum[at] + one[at]))
         };
-        let of_threads = sum(ran.threads.iter().map(|(counts, _)| of(counts)).collect());
+        let of_threads = sum(ran.threads.iter().map(|thread| of(&thread.counts)).collect());
         prop_assert_eq!(of_threads, sum(ran.cpus.iter().map(of).collect()));
     }
 
@@ -148,7 +149,7 @@ proptest! {
         prop_assert_eq!(counts.non_overlapped_cycles(), counts.cycles());
     }
 
-    /// A window changes when lines come, not which.
+    /// A window changes the times of misses, not their number.
     #[test]
     fn windows_change_no_misses(
         preset in machines(), ops in proptest::collection::vec(ops(), 0..300),
@@ -165,9 +166,9 @@ proptest! {
         }
     }
 
-    /// Of two caches with equally many sets the one with more ways has all that the other has
-    /// (Mattson et al. 1970): of the first level on any operations, of the second where the first
-    /// is the same and nothing is read ahead; of translations.
+    /// Of two caches with the same number of sets, the one with more ways has all lines of the
+    /// other (Mattson et al. 1970): in the first level on any operations, in the second where the
+    /// first is the same and nothing is prefetched; also in TLBs.
     #[test]
     fn more_ways_never_miss_more(ops in proptest::collection::vec(ops(), 0..600)) {
         let counted = |first: u32, second: u32, pages: u32| {
@@ -189,8 +190,8 @@ proptest! {
     }
 }
 
-/// The kinds are numbered as the tables of what was found are.
+/// Kinds are numbered in the order of the counts.
 #[test]
 fn kinds_are_places() {
-    assert_eq!(Kind::ALL.map(|kind| kind as usize), [0, 1, 2]);
+    assert_eq!(AccessKind::ALL.map(|kind| kind as usize), [0, 1, 2]);
 }

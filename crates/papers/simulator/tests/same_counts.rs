@@ -1,18 +1,18 @@
-//! What is counted stays what it is, to the last tick, when the model is made faster.
+//! Counts stay the same, to the last tick, when the model is made faster.
 //!
-//! The numbers were written down before anything was. A change of the model's *meaning* changes
-//! them, and says so in its commit.
+//! The digests were recorded before any optimisation. A change of the model's *meaning* changes
+//! them, and its commit says so.
 
 use workahead_simulator::core::Processor;
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 use workahead_simulator::preset::{Preset, Protocol, Sharing};
 use workahead_simulator::run::{Slices, Thread, run};
 use workahead_walks::random::Random;
 
-/// Two cores of two threads with everything that can be modelled.
+/// Two cores of two threads with every part that can be modelled.
 const ALL: &str = include_str!("machine.toml");
 
-/// Of every kind of operation a little, near and far, aligned and not.
+/// Some of every kind of operation, near and far, aligned and not.
 fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
     let mut draws = Random::of(40 + thread);
     (0..count).map(move |turn| {
@@ -20,7 +20,8 @@ fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
         let own = if draws.below(2) == 0 { thread << 24 } else { 0 };
         let address = own + u64::from(draws.below(span));
         let bytes = 1 << draws.below(8);
-        let after = [After::Nothing, After::Load, After::Announcement][draws.below(3) as usize];
+        let after =
+            [Dependence::None, Dependence::Load, Dependence::Announcement][draws.below(3) as usize];
         match draws.below(16) {
             0 => Op::Compute { uops: 1 + draws.below(9) },
             1 | 2 => Op::Store { address, bytes },
@@ -28,13 +29,13 @@ fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
             4 => Op::Branch { at: address & !3, taken: draws.below(3) > 0, back: turn % 2 == 0 },
             5 => Op::Fetch { address: address + (1 << 30), bytes },
             6 if draws.below(8) == 0 => Op::Pause { cycles: 10 },
-            7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: After::Nothing },
+            7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: Dependence::None },
             _ => Op::Load { address, bytes, after },
         }
     })
 }
 
-/// Everything that a run counts, as one number (FNV-1a over what it looks like).
+/// A digest of all counts of a run (FNV-1a over their text).
 fn digest(edit: impl FnOnce(&mut Preset)) -> u64 {
     let mut preset: Preset = toml::from_str(ALL).unwrap();
     edit(&mut preset);
@@ -47,16 +48,20 @@ fn digest(edit: impl FnOnce(&mut Preset)) -> u64 {
     });
     let places: Vec<usize> = (0..cpus + 1).map(|thread| thread % cpus).collect();
     let slices = Slices { quantum: 5000.0, switch: 100.0 };
-    let ran = run(&mut processor, threads.collect(), &places, slices);
+    let run = run(&mut processor, threads.collect(), &places, slices);
     let hierarchy = &processor.hierarchy;
-    let text = format!("{ran:?} {:?} {:?}", hierarchy.found, hierarchy.bus.counts);
+    // The text of the types when the digests were recorded.
+    let threads: Vec<_> = run.threads.iter().map(|one| (one.counts, one.finished)).collect();
+    let run = format!("Ran {{ cpus: {:?}, threads: {threads:?}, ticks: {} }}", run.cpus, run.ticks);
+    let found = format!("{:?}", hierarchy.found).replace("AccessCounts", "Found");
+    let text = format!("{run} {found} {:?}", hierarchy.bus.counts);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
 #[test]
-fn every_count_is_what_it_was() {
+fn counts_match_the_recorded_digests() {
     let all = [
         digest(|_| {}),
         digest(|preset| preset.core.window = 0),

@@ -1,4 +1,4 @@
-//! The tuner beside a modelled load: what it finds against all that could be set by hand (A29).
+//! The tuner on a modelled load, compared with all settings by hand (A29).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use workahead_simulator::op::{Call, Script};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::run::Thread;
 use workahead_simulator::schedule::{
-    Choosing, Fair, Group, Role, Schedule, Seat, Task, Tunables as Set, WEIGHT,
+    Discipline, Fair, Group, Role, RoleAssignment, Schedule, Task, Tunables as Set, WEIGHT,
 };
 use workahead_simulator::ticks::cycles;
 
 const PROGRAMS: u64 = 4;
 const THREADS: usize = 8;
-/// A sixteenth of everything, so that each thread has many turns: blocks of 1 MB in last caches of
-/// 4 MB, and a fiftieth of Linux's slices.
+/// Everything scaled by a sixteenth, so that each thread has many turns: blocks of 1 MB in
+/// last-level caches of 4 MB, and a fiftieth of Linux's slices.
 const BLOCK: u64 = (1 << 20) / 16;
 const L2: u64 = (4 << 20) / 16;
 const SCALE: u64 = 50 * 16;
@@ -43,7 +43,7 @@ fn tasks() -> Vec<Task<'static>> {
             writes: true,
             then: Some(Call::Yield),
         };
-        // The CPUs meet the programs in another order each.
+        // Each CPU has the programs in a different order.
         let scripts = program.threads(THREADS, &left).enumerate();
         scripts.for_each(|(thread, script)| add(script, at, (thread + at as usize) % 4, false));
     }
@@ -61,13 +61,16 @@ fn schedule(bonus_ns: u64, limit: u32) -> Schedule {
         granularity_ns: usual.granularity_ns / SCALE,
         wakeup_ns: usual.wakeup_ns / SCALE,
     };
-    let seat = |cpu| Seat { role: if cpu == 0 { Role::Master } else { Role::Slave }, channel: 0 };
+    let assignment = |cpu| RoleAssignment {
+        role: if cpu == 0 { Role::Master } else { Role::Slave },
+        channel: 0,
+    };
     let tunables = Set { bonus_ns, limit, ..Set::default() };
-    let choosing = Choosing::Aggregating { tunables, seats: (0..4).map(seat).collect() };
-    Schedule { fair, choosing, switch: 3000.0, delay_max_ns: None }
+    let discipline = Discipline::Aggregating { tunables, roles: (0..4).map(assignment).collect() };
+    Schedule { fair, discipline, switch: 3000.0, delay_max_ns: None }
 }
 
-/// What came of each setting that was tried, by bonus and limit.
+/// Outcomes by bonus and limit.
 #[derive(Default)]
 struct Load(BTreeMap<(u64, u32), Outcome>);
 
@@ -84,14 +87,15 @@ impl Load {
             let ns = |ticks| cycles(ticks) / preset.ghz;
             let waited = figures.tasks[loops..].iter().map(|task| task.waited_max).max();
             Outcome {
-                objective: PASSES as f64 * 1e9 / ns(driven.ran.ticks),
+                objective: PASSES as f64 * 1e9 / ns(driven.run.ticks),
                 delay_ns: ns(waited.unwrap()) as u64,
             }
         })
     }
 }
 
-/// Within 5 % of the best of what an operator would try, and no slower than the delay allowed.
+/// The result is within 5 % of the best of the settings that an operator would try, and within the
+/// allowed delay.
 #[test]
 fn it_ends_within_5_percent_of_the_best_by_hand() {
     let slice_ns = Fair::linux_2_6_24(4).granularity_ns / SCALE;

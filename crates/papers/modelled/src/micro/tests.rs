@@ -1,4 +1,4 @@
-//! Queries as the engine runs them: their answers, and what it refuses.
+//! Queries run by the engine: their answers, and rejected settings.
 
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Sample, Stop};
@@ -26,14 +26,14 @@ fn run(words: &str) -> Result<Sample, EngineError> {
     engine.run(&cell, &Stop::new())
 }
 
-/// Every client's answer is that of the oracle that checks served databases.
+/// Every client's answer is the oracle's for real databases.
 #[test]
 fn answers_are_the_served_databases() {
     for workload in ["utpcc", "uss", "unj"] {
         let sample = run(&format!("workload={workload} clients=2")).unwrap();
         assert_eq!(sample.tuples, 2);
         assert!(sample.answer.rows >= 2 && sample.answer.rows.is_multiple_of(2), "{workload}");
-        // Both logical CPUs did about half.
+        // Each logical CPU executed about half.
         let share = sample.measures["instructions_share_p0"];
         assert!((0.45..0.55).contains(&share), "{share}");
     }

@@ -28,7 +28,7 @@ fn blocks(more: &str) -> Sample {
 }
 
 #[test]
-fn siblings_find_what_siblings_brought() {
+fn siblings_find_lines_of_siblings() {
     let [fair, tas, itas, gang] = ["cfs", "tas", "itas", "gang"]
         .map(|scheduler| blocks(&format!("scheduler = \"{scheduler}\"")));
     let misses = |sample: &Sample| sample.measures["last_level_misses_per_tuple"];

@@ -1,9 +1,11 @@
-//! The machine of a walk: what serves its work-ahead set, and who shares its CPUs.
+//! The machine of a walk: the kind of its work-ahead set, and the sharing of its CPUs.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_native::execution::Execution;
-use workahead_simulator::preset::{Holds, Preset};
-use workahead_simulator::walks::{Ahead, Helping, Main, Orders};
+use workahead_simulator::preset::{Contents, Preset};
+use workahead_simulator::walks::{
+    DirectHelperOptions, Helper as PlacedHelper, HelperKind, HelperOptions, Main,
+};
 use workahead_study::engine::EngineError;
 use workahead_walks::technique::Technique;
 use workahead_walks::walk::Row;
@@ -16,37 +18,38 @@ use crate::queues::Sharing;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Model {
     pub(super) machine: ModelledMachine,
-    set: Set,
-    /// How walks share the CPUs with loops, where they do.
+    set: SetKind,
+    /// How walks share the CPUs with loops, if they do.
     pub(super) sharing: Option<Sharing>,
-    /// What they touch.
+    /// Working set of the walks.
     pub(super) working_set_bytes: u64,
 }
 
-/// Who serves a work-ahead set.
+/// Kind of a work-ahead set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Set {
-    /// A thread.
+enum SetKind {
+    /// Served by a helper thread.
     #[default]
     Software,
-    /// Something beside the core (L4.1).
+    /// Hardware beside the core (L4.1).
     Hardware,
 }
 
-const SETS: [(&str, Set); 2] = [("software", Set::Software), ("hardware", Set::Hardware)];
+const SETS: [(&str, SetKind); 2] =
+    [("software", SetKind::Software), ("hardware", SetKind::Hardware)];
 
 impl Model {
-    /// Reads the machine, who serves work-ahead sets, and who else has the CPUs.
+    /// Reads the machine, the kind of work-ahead sets, and the sharing of CPUs.
     pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
         let machine = ModelledMachine::read(config)?;
         let sharing = match config.has("scheduler") {
             true => Some(Sharing::read(config, &machine)?),
             false => None,
         };
-        let set = config.choice("set", Set::Software, &SETS)?;
+        let set = config.choice("set", SetKind::Software, &SETS)?;
         let machine = match set {
-            Set::Software => machine,
-            Set::Hardware => machine.with_preset(with_hardware),
+            SetKind::Software => machine,
+            SetKind::Hardware => machine.with_preset(with_hardware),
         };
         Ok(Self { machine, set, sharing, working_set_bytes: 0 })
     }
@@ -58,65 +61,65 @@ impl Model {
 
     /// Main threads and their helpers.
     pub(super) fn mains(&self, execution: &Execution) -> Result<Vec<Main>, EngineError> {
-        let helping = self.helping(execution.technique)?;
-        let main = |at| match helping {
+        let kind = self.kind(execution.technique)?;
+        let main = |at| match kind {
             None => Main { cpu: self.machine.cpu(at), helper: None },
-            // A helper beside its main thread: the sibling, where there is one.
-            Some(helping) => Main {
+            // The helper runs on the main thread's sibling, if there is one.
+            Some(kind) => Main {
                 cpu: self.machine.cpu(2 * at),
-                helper: Some((self.machine.cpu(2 * at + 1), helping)),
+                helper: Some(PlacedHelper { cpu: self.machine.cpu(2 * at + 1), kind }),
             },
         };
         Ok((0..execution.threads.mains()).map(main).collect())
     }
 
-    /// What helps each main thread.
-    fn helping(&self, technique: Technique) -> Result<Option<Helping>, EngineError> {
+    /// The helper of each main thread.
+    fn kind(&self, technique: Technique) -> Result<Option<HelperKind>, EngineError> {
         let pause = self.preset().core.pause;
         match technique {
             Technique::WorkAhead(Options { guard: Guard::Mutex, .. }) => Err(EngineError::setting(
                 "technique",
-                "a model has no figure of what a locked instruction costs: \
+                "the cost of a locked instruction is not modelled: \
                  leave out `guard=mutex`",
             )),
             Technique::WorkAhead(Options { helper: None, .. }) => Ok(None),
-            Technique::WorkAhead(options) if self.set == Set::Hardware => {
-                Ok(Some(Helping::Hardware { posts: options.size }))
+            Technique::WorkAhead(options) if self.set == SetKind::Hardware => {
+                Ok(Some(HelperKind::Hardware { posts: options.size }))
             }
             Technique::WorkAhead(Options { helper: Some(helper), .. }) => {
-                orders(helper, pause).map(Helping::Set).map(Some)
+                helper_options(helper, pause).map(HelperKind::Set).map(Some)
             }
             Technique::DirectHelper { size } => {
-                Ok(Some(Helping::Direct(Ahead { rows: size as Row, pause })))
+                Ok(Some(HelperKind::Direct(DirectHelperOptions { rows: size as Row, pause })))
             }
             _ => Ok(None),
         }
     }
 }
 
-fn orders(helper: Helper, pause: u32) -> Result<Orders, EngineError> {
+fn helper_options(helper: Helper, pause: u32) -> Result<HelperOptions, EngineError> {
     let spin = match helper.wait {
         Wait::None => None,
         Wait::Spin { pauses } => Some(pauses * pause),
         Wait::Sleep(_) => {
             return Err(EngineError::setting(
                 "technique",
-                "a model has no operating system to wake a sleeper: \
+                "a model has no operating system to wake a sleeping thread: \
                  leave out `wait=sleep`",
             ));
         }
     };
     let backward = helper.direction == Direction::Backward;
-    Ok(Orders { backward, spin, skips_recent: helper.skip == Skip::RecentLines })
+    Ok(HelperOptions { backward, spin, skips_recent: helper.skip == Skip::RecentLines })
 }
 
-/// The machine with something beside each core that loads for it: one thread a core, and every
-/// cache but those at the core itself shared with what is beside it.
+/// The machine with hardware work-ahead sets, each modelled as an extra core that only loads: one
+/// thread per core, and the unified caches shared with the extra core.
 fn with_hardware(mut preset: Preset) -> Preset {
     let cores = preset.cores;
     preset.cores *= 2;
     preset.threads = 1;
-    for level in preset.cache.iter_mut().filter(|level| level.holds == Holds::Both) {
+    for level in preset.cache.iter_mut().filter(|level| level.holds == Contents::Both) {
         level.cores *= 2;
     }
     preset.name = format!("{} with {cores} hardware work-ahead sets", preset.name);

@@ -11,46 +11,46 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use workahead_native::execution::{Execution, Threads};
 use workahead_native::run::RunResult;
 use workahead_simulator::walks::{
-    Among, Costs, Main, Recorder, Told, Until, Walked, recording, run_told,
+    CoRunners, Costs, Main, RecordedMain, Recorder, RecordingReceiver, RunEnd, WalksResult,
+    recording_channel, run_recorded,
 };
 use workahead_study::engine::EngineError;
 use workahead_walks::technique::Technique;
 
 use super::model::Model;
 
-/// Where a walk's recording goes that shares its machine with another one.
+/// One operator's end of a machine that two operators share.
 #[derive(Debug, Clone)]
-pub(super) struct Beside {
+pub(super) struct SharedMachine {
     place: usize,
-    until: Until,
-    sender: Sender<(usize, Told)>,
+    until: RunEnd,
+    sender: Sender<(usize, RecordingReceiver)>,
 }
 
-impl Beside {
-    /// Whether it must be known how many rows each has done.
+impl SharedMachine {
+    /// Whether the rows that each has done are counted.
     pub(super) fn counts_rows(&self) -> bool {
-        self.until == Until::First
+        self.until == RunEnd::First
     }
 
-    /// Walks here, recorded for there.
+    /// Runs a walk and sends its recording to the machine.
     pub(super) fn walk(&self, walk: impl FnOnce(Recorder)) {
-        let (telling, told) = recording();
-        // A machine that was refused wants no recording; the walk runs for its answer.
-        let _ = self.sender.send((self.place, told));
-        walk(telling.recorder(self.place, Costs::default()));
+        let (sender, recording) = recording_channel();
+        // If the machine was refused, the walk still runs for its answer.
+        let _ = self.sender.send((self.place, recording));
+        walk(sender.recorder(self.place, Costs::default()));
     }
 }
 
 impl Model {
-    /// Times two operators on this machine: `walks` runs both, which find by their places where
-    /// their recordings go. What it returns stands beside what they took, and beside the rows that
-    /// each had done by the end.
+    /// Times two operators on this machine: `walks` runs both, each with its end of the machine.
+    /// Returns its result with their timing.
     pub(super) fn time_together<R>(
         &self,
         execution: &Execution,
-        until: Until,
-        walks: impl FnOnce(&(dyn Fn(usize) -> Beside + Sync)) -> R,
-    ) -> Result<(R, Timed), EngineError> {
+        until: RunEnd,
+        walks: impl FnOnce(&(dyn Fn(usize) -> SharedMachine + Sync)) -> R,
+    ) -> Result<(R, PairTiming), EngineError> {
         if let Technique::DirectHelper { .. } = execution.technique {
             return Err(EngineError::setting(
                 "technique",
@@ -70,41 +70,45 @@ impl Model {
         let (ran, walked) = std::thread::scope(|scope| {
             let mains = &mains;
             let host = scope.spawn(move || self.host(mains, &receiver, until));
-            let ran = walks(&|place| Beside { place, until, sender: sender.clone() });
+            let ran = walks(&|place| SharedMachine { place, until, sender: sender.clone() });
             drop(sender);
             (ran, host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
-        Ok((ran, Timed { model: self.clone(), mains, walked: walked? }))
+        Ok((ran, PairTiming { model: self.clone(), mains, walked: walked? }))
     }
 
     fn host(
         &self,
         mains: &[Main],
-        receiver: &Receiver<(usize, Told)>,
-        until: Until,
-    ) -> Result<Walked, EngineError> {
-        let mut told: Vec<(usize, Told)> = receiver.iter().take(mains.len()).collect();
-        // Who came first is chance.
-        told.sort_by_key(|(place, _)| *place);
-        let told = told.into_iter().zip(mains).map(|((_, told), main)| (*main, told, None));
-        run_told(self.preset(), told.collect(), until, Among::Nobody).map_err(EngineError::failed)
+        receiver: &Receiver<(usize, RecordingReceiver)>,
+        until: RunEnd,
+    ) -> Result<WalksResult, EngineError> {
+        let mut recordings: Vec<(usize, RecordingReceiver)> =
+            receiver.iter().take(mains.len()).collect();
+        // They arrive in any order.
+        recordings.sort_by_key(|(place, _)| *place);
+        let recorded = recordings.into_iter().zip(mains).map(|((_, recording), main)| {
+            RecordedMain { main: *main, recording, direct_helper: None }
+        });
+        run_recorded(self.preset(), recorded.collect(), until, CoRunners::None)
+            .map_err(EngineError::failed)
     }
 }
 
-/// What two operators took.
-pub(super) struct Timed {
+/// The timing of two operators.
+pub(super) struct PairTiming {
     model: Model,
     mains: Vec<Main>,
-    walked: Walked,
+    walked: WalksResult,
 }
 
-impl Timed {
-    /// What both found, with what that took.
+impl PairTiming {
+    /// The result of both, with their time.
     pub(super) fn of(&self, both: RunResult) -> RunResult {
         self.model.timed(both, &self.mains, &self.walked)
     }
 
-    /// Rows that each had done.
+    /// Rows done by each.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.walked.passed.iter().map(|rows| *rows as usize)
     }

@@ -9,7 +9,8 @@ use workahead_native::operator::{Pair, Platform, Task, side_by_side};
 use workahead_native::oracle;
 use workahead_native::run::RunResult;
 use workahead_simulator::walks::{
-    Among, Costs, Main, Part, Recorder, Until, Walked, Written, run_walks,
+    BatchLayout, BatchSink, CoRunners, Costs, Main, Recorder, RunEnd, WalkThread, WalksResult,
+    run_walks,
 };
 use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::isa::Isa;
@@ -20,39 +21,40 @@ use workahead_walks::work_ahead::{Preloadable, ROWS_A_CHECK};
 
 use super::measures;
 use super::model::Model;
-use super::pair::Beside;
+use super::pair::SharedMachine;
 use crate::queues::Loops;
 
 /// A modelled machine that an operator's walks are recorded for.
 #[derive(Debug, Clone)]
 pub(super) struct ModelPlatform {
     model: Model,
-    /// Where its recording goes, if it shares that machine with another operator.
-    beside: Option<Beside>,
+    /// The shared machine, if another operator runs on it too.
+    shared_machine: Option<SharedMachine>,
 }
 
 impl ModelPlatform {
     pub(super) fn new(model: Model) -> Self {
-        Self { model, beside: None }
+        Self { model, shared_machine: None }
     }
 
     pub(super) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Runs both operators on this machine, so many rows of each at most: what it took, and how
-    /// many rows each has done, if that is asked for.
+    /// Runs both operators on this machine, each at most for the given rows. Returns the result and,
+    /// in a race, the rows that each has done.
     fn run_both(
         &self,
         execution: &Execution,
         pair: &mut Pair<Self>,
         rows: [usize; 2],
-        until: Until,
+        until: RunEnd,
     ) -> Result<(RunResult, [usize; 2]), EngineError> {
         let alone = execution.alone();
         let (ran, timed) = self.model.time_together(execution, until, |beside| {
             side_by_side(pair, |operator, place| {
-                let platform = Self { beside: Some(beside(place)), model: self.model.clone() };
+                let platform =
+                    Self { shared_machine: Some(beside(place)), model: self.model.clone() };
                 operator.run(&alone, &platform, 0..rows[place])
             })
         })?;
@@ -63,9 +65,12 @@ impl ModelPlatform {
     }
 }
 
-/// Why a whole result is refused.
-pub(super) fn merging() -> EngineError {
-    EngineError::setting("results", "merging is not modelled: leave out `results = \"whole\"`")
+/// The error for `results = "whole"`.
+pub(super) fn merging_refused() -> EngineError {
+    EngineError::setting(
+        "results",
+        "merging_refused is not modelled: leave out `results = \"whole\"`",
+    )
 }
 
 impl Platform for ModelPlatform {
@@ -93,19 +98,28 @@ impl Platform for ModelPlatform {
             .take(threads.mains())
             .enumerate()
             .map(|(thread, output)| {
-                let batch = (output.as_ptr().addr(), size_of::<T>(), output.len());
+                let batch = BatchLayout {
+                    address: output.as_ptr().addr(),
+                    row_bytes: size_of::<T>(),
+                    rows: output.len(),
+                };
                 let (walk, sink) = start(thread, output);
-                Start { ahead: once(walk.clone()), main: once((walk, sink, batch)) }
+                Start {
+                    direct_helper: once(walk.clone()),
+                    main: once(MainStart { walk, sink, batch }),
+                }
             })
             .collect();
         let found = Mutex::new((Answer::default(), 0_usize));
-        let walk = |part: Part, recorder: Recorder| {
-            let (Part::Main(thread) | Part::Ahead(thread)) = part;
+        let walk = |role: WalkThread, recorder: Recorder| {
+            let (WalkThread::Main(thread) | WalkThread::DirectHelper(thread)) = role;
             let (start, rows) = (&starts[thread % starts.len()], share(task, thread));
-            let recorder = recorder.told(task.execution.technique);
-            match part {
-                Part::Ahead(_) => run_ahead(taken(&start.ahead), rows, recorder),
-                Part::Main(_) => {
+            let recorder = recorder.with_technique(task.execution.technique);
+            match role {
+                WalkThread::DirectHelper(_) => {
+                    run_direct_helper(taken(&start.direct_helper), rows, recorder)
+                }
+                WalkThread::Main(_) => {
                     let probed = rows.left();
                     let answer = run_main(task, taken(&start.main), rows, recorder);
                     let mut found = found.lock().expect("no walk ended during an addition");
@@ -114,16 +128,16 @@ impl Platform for ModelPlatform {
                 }
             }
         };
-        let walked = match &task.platform.beside {
-            Some(beside) => {
-                beside.walk(|recorder| walk(Part::Main(0), recorder));
+        let walked = match &task.platform.shared_machine {
+            Some(shared_machine) => {
+                shared_machine.walk(|recorder| walk(WalkThread::Main(0), recorder));
                 None
             }
             None => {
                 let mains = model.mains(task.execution)?;
-                let (among, loops) = model.among();
+                let (co_runners, loops) = model.co_runners();
                 let costs = Costs::default();
-                let walked = run_walks(model.preset(), (&mains, costs), among, walk);
+                let walked = run_walks(model.preset(), &mains, costs, co_runners, walk);
                 Some((mains, walked.map_err(EngineError::failed)?, loops))
             }
         };
@@ -133,12 +147,12 @@ impl Platform for ModelPlatform {
             Some((mains, walked, loops)) => {
                 let mut ran = model.timed(ran, &mains, &walked);
                 let shared = loops.and_then(|loops| loops.shared(measures::count(&mains), &walked));
-                let said =
+                let measures =
                     shared.iter().flat_map(|shared| shared.measures(model.preset(), probed as u64));
-                ran.measures.extend(said.filter(|(_, value)| value.is_finite()));
+                ran.measures.extend(measures.filter(|(_, value)| value.is_finite()));
                 ran
             }
-            // It is timed where all of them meet.
+            // The shared machine times it.
             None => ran,
         })
     }
@@ -154,12 +168,12 @@ impl Platform for ModelPlatform {
         T: Pod + Send,
         for<'o> Materialise<'o, T>: Sink<W::Hit>,
     {
-        Err(merging())
+        Err(merging_refused())
     }
 
     fn race(&self, pair: &mut Pair<Self>) -> Result<[usize; 2], EngineError> {
         let all = [0, 1].map(|place: usize| pair[place].probes());
-        let (_, done) = self.run_both(&Execution::default(), pair, all, Until::First)?;
+        let (_, done) = self.run_both(&Execution::default(), pair, all, RunEnd::First)?;
         Ok(done)
     }
 
@@ -169,10 +183,10 @@ impl Platform for ModelPlatform {
         pair: &mut Pair<Self>,
         rows: [usize; 2],
     ) -> Result<RunResult, EngineError> {
-        Ok(self.run_both(execution, pair, rows, Until::All)?.0)
+        Ok(self.run_both(execution, pair, rows, RunEnd::All)?.0)
     }
 
-    /// What is a share of two times is a share of neither.
+    /// Shares of two times can't be attributed to either operator.
     fn is_of_both(measure: &str) -> bool {
         measure.contains("_per_tuple") || measure.starts_with("helper")
     }
@@ -181,22 +195,23 @@ impl Platform for ModelPlatform {
 /// A main thread's walk, over all of its rows.
 fn run_main<'o, W: Walk, T>(
     task: &Task<'_, ModelPlatform>,
-    (mut walk, sink, batch): (W, Materialise<'o, T>, Batch),
+    start: MainStart<'o, W, T>,
     mut rows: Rows,
     mut recorder: Recorder,
 ) -> Answer
 where
     Materialise<'o, T>: Sink<W::Hit>,
 {
+    let MainStart { mut walk, sink, batch } = start;
     let technique = task.execution.technique;
-    let mut sink = Written::new(sink, recorder.clone(), batch);
+    let mut sink = BatchSink::new(sink, recorder.clone(), batch);
     let direct = matches!(technique, Technique::DirectHelper { .. });
-    if direct || task.platform.beside.as_ref().is_some_and(Beside::counts_rows) {
+    if direct || task.platform.shared_machine.as_ref().is_some_and(SharedMachine::counts_rows) {
         while rows.left() > 0 {
             let mut some = rows.take_rows(ROWS_A_CHECK);
             let done = some.left() as Row;
             technique::run_over(technique, &mut walk, &mut some, &mut recorder, &mut sink);
-            if direct { recorder.tells(done) } else { recorder.passes(done) }
+            if direct { recorder.report_to_helper(done) } else { recorder.report(done) }
         }
     } else {
         technique::run_over(technique, &mut walk, &mut rows, &mut recorder, &mut sink);
@@ -205,8 +220,8 @@ where
     Answer { rows: sink.written() as u64, checksum: sink.checksum() }
 }
 
-/// A main thread's rows. Dealt out beforehand: who is free first is not known while rows are
-/// recorded.
+/// A main thread's rows, assigned beforehand: which thread is free first is not known while
+/// recording.
 fn share(task: &Task<'_, ModelPlatform>, thread: usize) -> Rows {
     match task.execution.threads {
         Threads::Bi { threads, .. } => {
@@ -218,55 +233,59 @@ fn share(task: &Task<'_, ModelPlatform>, thread: usize) -> Rows {
     }
 }
 
-/// What a main thread begins with, and its direct helper.
-struct Start<'o, W, T> {
-    main: Once<(W, Materialise<'o, T>, Batch)>,
-    ahead: Once<W>,
+/// The walk of a main thread and its destination.
+struct MainStart<'o, W, T> {
+    walk: W,
+    sink: Materialise<'o, T>,
+    batch: BatchLayout,
 }
 
-/// Where hits are written: address, bytes of a row, rows.
-type Batch = (usize, usize, usize);
+/// The walks of a main thread and its direct helper.
+struct Start<'o, W, T> {
+    main: TakenOnce<MainStart<'o, W, T>>,
+    direct_helper: TakenOnce<W>,
+}
 
-/// Something that one thread takes.
-type Once<T> = Mutex<Option<T>>;
+/// A value that one thread takes.
+type TakenOnce<T> = Mutex<Option<T>>;
 
-fn once<T>(one: T) -> Once<T> {
+fn once<T>(one: T) -> TakenOnce<T> {
     Mutex::new(Some(one))
 }
 
-fn taken<T>(once: &Once<T>) -> T {
+fn taken<T>(once: &TakenOnce<T>) -> T {
     let taken = once.lock().ok().and_then(|mut one| one.take());
     taken.expect("each thread takes its own")
 }
 
-/// A direct helper: starts each row to learn its places, and loads them (S4.25).
-fn run_ahead<W: Walk>(mut walk: W, rows: Rows, mut recorder: Recorder) {
+/// A direct helper: starts each row to get its references, and loads them (S4.25).
+fn run_direct_helper<W: Walk>(mut walk: W, rows: Rows, mut recorder: Recorder) {
     for row in rows {
         let (_, asks) = walk.start(row, &mut recorder);
         recorder.preload(&asks);
-        recorder.passes(1);
+        recorder.report(1);
     }
 }
 
 impl Model {
-    /// Who else has the CPUs.
-    fn among(&self) -> (Among, Option<Loops>) {
+    /// The other tasks on the CPUs.
+    fn co_runners(&self) -> (CoRunners, Option<Loops>) {
         match &self.sharing {
-            None => (Among::Nobody, None),
+            None => (CoRunners::None, None),
             Some(sharing) => {
-                let (among, loops) = sharing.among(&self.machine, self.working_set_bytes);
-                (among, Some(loops))
+                let (co_runners, loops) = sharing.co_runners(&self.machine, self.working_set_bytes);
+                (co_runners, Some(loops))
             }
         }
     }
 
-    /// What a run took on this machine.
-    pub(super) fn timed(&self, ran: RunResult, mains: &[Main], walked: &Walked) -> RunResult {
+    /// A run with its time and measures on this machine.
+    pub(super) fn timed(&self, ran: RunResult, mains: &[Main], walked: &WalksResult) -> RunResult {
         let seconds = |ticks| workahead_simulator::ticks::cycles(ticks) / (self.preset().ghz * 1e9);
-        let threads = walked.ran.threads.iter().take(measures::count(mains));
-        let busy = threads.map(|(counts, _)| counts.ticks).sum();
+        let threads = walked.run.threads.iter().take(measures::count(mains));
+        let busy = threads.map(|thread| thread.counts.ticks).sum();
         RunResult {
-            wall_s: seconds(walked.ran.ticks),
+            wall_s: seconds(walked.run.ticks),
             cpu_s: seconds(busy),
             measures: measures::of(self.preset(), mains, walked, ran.probed),
             ..ran

@@ -1,4 +1,4 @@
-//! Operators on modelled machines: the oracle's answers, and what each setting is there for.
+//! Operators on modelled machines: the oracle's answers, and the effect of each setting.
 
 use workahead_study::engine::{Engine, EngineError, Sample, Stop};
 use workahead_study::plan::Plan;
@@ -36,14 +36,14 @@ fn samples(workload: &str, axes: &str) -> Vec<Sample> {
 
 const PENTIUM: &str = "machine = \"p4-ht-512k\"";
 
-/// Every run is held against the oracle by the engine itself.
+/// The engine itself compares every run with the oracle.
 #[test]
 fn every_kind_of_helper_leaves_answers_as_they_are() {
     let axes = r#"
         operator = ["hash_join", "csb_tree", "join_index", "columnar"]
         set = ["software", "hardware"]
-        technique = ["work-ahead", "work-ahead:dedupe=helper", "work-ahead:dedupe=post",
-                     "work-ahead:direction=forward,wait=none", "direct-helper:size=64"]
+        technique = ["work-ahead", "work-direct_helper:dedupe=helper", "work-direct_helper:dedupe=post",
+                     "work-direct_helper:direction=forward,wait=none", "direct-helper:size=64"]
     "#;
     let samples = samples(&format!("{PENTIUM}, rows = 1000, probe_rows = 3000"), axes);
     assert_eq!(samples.len(), 4 * 2 * 5);
@@ -52,19 +52,19 @@ fn every_kind_of_helper_leaves_answers_as_they_are() {
 }
 
 #[test]
-fn what_a_model_cannot_do_is_refused_with_the_reason() {
+fn unsupported_settings_are_refused_with_the_reason() {
     let refused =
         |setting: &str| run(&format!("{PENTIUM}, probe_rows = 1500, {setting}"), "set_size = [64]");
     for (setting, reason) in [
         (
-            "operator = \"hash_join\", rows = 500, technique = \"work-ahead:guard=mutex\"",
+            "operator = \"hash_join\", rows = 500, technique = \"work-direct_helper:guard=mutex\"",
             "locked instruction",
         ),
         (
-            "operator = \"hash_join\", rows = 500, technique = \"work-ahead:wait=sleep\"",
+            "operator = \"hash_join\", rows = 500, technique = \"work-direct_helper:wait=sleep\"",
             "operating system",
         ),
-        ("operator = \"hash_join\", rows = 500, results = \"whole\"", "merging"),
+        ("operator = \"hash_join\", rows = 500, results = \"whole\"", "merging_refused"),
         ("operator = \"interference\"", "choose another"),
         ("operator = \"hash_join\", rows = 500, siblings = \"half\"", "off"),
     ] {
@@ -73,8 +73,8 @@ fn what_a_model_cannot_do_is_refused_with_the_reason() {
     }
 }
 
-/// The race ends when the first operator has done all of its rows, and every cell repeats what
-/// each had done by then, the same in every process.
+/// The race ends when the first operator has done all of its rows, and the rows that each had done
+/// by then are the same in every cell and process.
 #[test]
 fn two_operators_share_a_machine() {
     let workload = format!(
@@ -88,18 +88,18 @@ fn two_operators_share_a_machine() {
     assert!(join > 0.0 && tree > 0.0);
     assert!(first.iter().all(|sample| amounts(sample) == (join, tree)));
     assert!(first[1].wall_s < first[0].wall_s, "side by side is faster than one after the other");
-    // What is told of a row is told of the mean row, however they were run.
+    // Measures per row are those of the mean row of both.
     let instructions = |sample: &Sample| sample.measures["instructions_per_tuple"];
     let few = 0.01 * instructions(&first[0]);
     assert!(first.iter().all(|one| (instructions(one) - instructions(&first[0])).abs() < few));
     let again = samples(&workload, axes);
-    let told = |samples: &[Sample]| -> Vec<_> {
+    let outcomes = |samples: &[Sample]| -> Vec<_> {
         samples.iter().map(|sample| (sample.wall_s, sample.measures.clone())).collect()
     };
-    assert_eq!(told(&first), told(&again));
+    assert_eq!(outcomes(&first), outcomes(&again));
 }
 
-/// A set in hardware clears no pipeline and takes the misses all the same.
+/// A hardware set clears no pipeline and takes the misses all the same.
 #[test]
 fn hardware_clears_nothing() {
     let workload = format!(
@@ -116,9 +116,9 @@ fn hardware_clears_nothing() {
     assert!(hardware.wall_s < software.wall_s);
 }
 
-/// A sibling that halts leaves its part: one thread is as fast as on a core without siblings.
+/// A halted sibling leaves its share: one thread is as fast as on a core without siblings.
 #[test]
-fn siblings_that_halt_leave_their_part() {
+fn halted_siblings_leave_their_share() {
     let times = |workload: &str, axes: &str| -> Vec<f64> {
         samples(workload, axes).iter().map(|sample| sample.wall_s).collect()
     };
@@ -129,7 +129,7 @@ fn siblings_that_halt_leave_their_part() {
         panic!("two")
     };
     assert!(kept > left);
-    // On four cores: two threads on one, or on two, of which each then has all of its own.
+    // On four cores: two threads on one core, or on two, each with the whole core.
     let workload = workload.replace("p4-ht-512k", "e3-1240");
     let axes = "siblings = [\"off\", \"on\"]\nplacement = [\"compact\", \"scatter\"]\n\
                 threads = [\"bi:2\"]";
@@ -138,7 +138,7 @@ fn siblings_that_halt_leave_their_part() {
     assert!(doubled > apart);
 }
 
-/// Threads that share their input share its table, too, whatever was run before.
+/// Threads that share their input also share its table, whatever was run before.
 #[test]
 fn threads_of_one_table_have_one_table() {
     let workload = format!("{PENTIUM}, operator = \"csb_tree\", rows = 20000, probe_rows = 3000");
@@ -147,7 +147,7 @@ fn threads_of_one_table_have_one_table() {
     assert_eq!(alone[0].measures, after[1].measures);
 }
 
-/// What this process did before, and where its memory lies, is in no figure: all that a walk reads
+/// Figures don't depend on earlier work of this process or on its addresses: all that a walk reads
 /// is on pages of its own.
 #[test]
 fn figures_do_not_depend_on_the_heap() {
@@ -167,8 +167,9 @@ fn figures_do_not_depend_on_the_heap() {
     }
 }
 
-/// Siblings are brought together on two CPUs that each have others to run; the loops go on, and
-/// answers are as ever. A master publishes whom it aggregates, so a join alone is not helped.
+/// The threads of a group run together on two CPUs that each have others to run; the loops
+/// continue, and answers stay the same. A master publishes the group that it aggregates, so a
+/// single join is not helped.
 #[test]
 fn a_scheduler_brings_main_and_helper_together() {
     let workload = format!(

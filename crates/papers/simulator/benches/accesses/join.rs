@@ -2,7 +2,9 @@
 
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_simulator::preset::Preset;
-use workahead_simulator::walks::{Among, Costs, Main, Part, Walked, Written, run_walks};
+use workahead_simulator::walks::{
+    BatchLayout, BatchSink, CoRunners, Costs, Main, WalkThread, WalksResult, run_walks,
+};
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::memory::{Direct, Memory};
 use workahead_walks::random::Random;
@@ -54,21 +56,22 @@ impl Join {
         technique::run_over(Technique::Sequential, &mut walk, rows, memory, sink);
     }
 
-    /// On a modelled machine, by one thread on each CPU of it, rows dealt out in turn.
-    pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> Walked {
+    /// On a modelled machine, with one thread per CPU and rows dealt out in turn.
+    pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> WalksResult {
         let mains: Vec<Main> = (0..threads).map(|cpu| Main { cpu, helper: None }).collect();
         let walked =
-            run_walks(preset, (&mains, Costs::default()), Among::Nobody, |part, mut recorder| {
-                let (Part::Main(main) | Part::Ahead(main)) = part;
+            run_walks(preset, &mains, Costs::default(), CoRunners::None, |part, mut recorder| {
+                let (WalkThread::Main(main) | WalkThread::DirectHelper(main)) = part;
                 let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
-                let output = (0x10_0000 * (main + 1), 128, 1024);
-                let mut sink = Written::new(Hits::default(), recorder.clone(), output);
+                let address = 0x10_0000 * (main + 1);
+                let output = BatchLayout { address, row_bytes: 128, rows: 1024 };
+                let mut sink = BatchSink::new(Hits::default(), recorder.clone(), output);
                 self.run(rows, &mut recorder, &mut sink);
             });
         walked.expect("a machine with these CPUs")
     }
 
-    /// On this machine: the hits.
+    /// On this machine; returns the hits.
     pub(crate) fn really(&self) -> u64 {
         let mut hits = Hits::default();
         self.run(&mut Rows::range(0..self.rids.len() as u32), &mut Direct, &mut hits);

@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 use workahead_walks::random::Random;
 
 use crate::trace::{Kind, Record};
@@ -46,7 +46,7 @@ impl Probing {
             let at = self.draws.below((PART / bytes) as u32);
             TABLE + part * PART + u64::from(at) * bytes
         };
-        let after = After::Load;
+        let after = Dependence::Load;
         let row = place(2, 32);
         let found = match self.updates > 0 && self.probe.is_multiple_of(self.updates) {
             true => Op::Store { address: row, bytes: 16 },
@@ -56,7 +56,7 @@ impl Probing {
             Op::Load {
                 address: INPUT + self.own + self.probe * 16,
                 bytes: 16,
-                after: After::Nothing,
+                after: Dependence::None,
             },
             Op::Compute { uops: 4 },
             Op::Load { address: place(0, 8), bytes: 8, after },

@@ -1,4 +1,4 @@
-//! Caches against lists, and by hand.
+//! Caches compared with lists, and by hand.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn the_least_recently_used_leaves() {
 /// Four ways, lines 0 to 3 in order: the tree points to the left half, and there to way 0. After 0
 /// is used again it points right, to way 2: not the least recently used, which is 1.
 #[test]
-fn a_tree_gives_up_the_half_that_was_not_used_last() {
+fn a_tree_evicts_from_the_half_not_used_last() {
     let mut cache = cache(256, 4, Replacement::TreePlru);
     for line in 0..4 {
         access(&mut cache, line);
@@ -57,7 +57,7 @@ fn a_tree_of_three_ways_gives_up_each() {
 }
 
 #[test]
-fn a_victim_says_what_it_was() {
+fn a_victim_keeps_its_state_and_data() {
     let geometry = Geometry::of(Sizes { bytes: 64, ways: 1, line: 64 }).unwrap();
     let mut cache: Cache<u32> = Cache::new(geometry, Replacement::Lru);
     cache.insert(5, State::Exclusive, 50);
@@ -70,7 +70,7 @@ fn a_victim_says_what_it_was() {
 }
 
 proptest! {
-    /// Any geometry under LRU against a list a set.
+    /// Any geometry under LRU equals a list per set.
     #[test]
     fn is_a_list_a_set(
         lines in proptest::collection::vec(0_u64..64, 0..500), ways in 1_u32..9, sets in 1_u64..7,
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Whatever the tree gives up, a line that was used last is still there.
+    /// Whichever victim the tree chooses, the line used last is still there.
     #[test]
     fn a_tree_keeps_the_last_used(
         lines in proptest::collection::vec(0_u64..64, 2..300), ways in 2_u32..17,

@@ -1,4 +1,4 @@
-//! Every machine that comes with the command, and what is said of those that don't.
+//! The embedded machines, and errors of unknown ones.
 
 use super::*;
 use crate::core::Processor;
@@ -16,7 +16,7 @@ fn overridden(reference: &str, change: &str) -> String {
     machine(reference).with_override(change).unwrap_err().to_string()
 }
 
-/// A42: each loads, each figure has its origin, and each variant makes a machine.
+/// A42: each loads, each figure has an origin, and each variant is a valid machine.
 #[test]
 fn every_machine_and_variant_can_be_run() {
     let seeds = ["core2quad", "e3-1240", "p4-ht-2m", "p4-ht-512k", "ppro-quad"];
@@ -33,7 +33,7 @@ fn every_machine_and_variant_can_be_run() {
     }
 }
 
-/// No origin that nothing asks for: a misspelt one would leave its figure to a vaguer one.
+/// Every origin belongs to a figure: a misspelt one would leave its figure to a vaguer one.
 #[test]
 fn every_origin_is_some_figures() {
     for Embedded { name, .. } in all() {
@@ -52,7 +52,7 @@ fn every_origin_is_some_figures() {
     }
 }
 
-/// A4: without its sibling a thread has all of what was split.
+/// A4: without its sibling a thread has all of each split structure.
 #[test]
 fn ht_off_is_the_machine_without_siblings() {
     for Embedded { name, .. } in all() {
@@ -88,7 +88,7 @@ fn variants_change_what_they_name() {
 }
 
 #[test]
-fn what_was_changed_says_so() {
+fn changed_figures_name_their_origin() {
     let origin = |preset: &Preset, path: &str| {
         let figures = preset.described();
         let figure = figures.iter().find(|figure| figure.path == path).unwrap();
@@ -102,10 +102,10 @@ fn what_was_changed_says_so() {
     let (value, said) = origin(&changed, "cache.L2.bytes");
     assert_eq!(value, "8388608");
     assert!(said.starts_with("override, instead of 262144: variant 1p-256k"), "{said}");
-    // A variant's own origin is what counts.
+    // A variant's own origin takes precedence.
     let (_, said) = origin(&machine("p4-ht-2m/l1d-16k"), "cache.L1D.bytes");
     assert!(said.starts_with("default: 16 KB"), "{said}");
-    // What is not modelled is said too.
+    // Absent parts are listed too.
     assert_eq!(origin(&preset, "prefetcher").0, "not modelled");
 }
 
@@ -119,7 +119,7 @@ fn figures_are_overridden_by_path() {
     assert_eq!(changed("core.window-sharing=\"shared\"").core.window_sharing, Sharing::Shared);
     assert!(!changed("core.drops-hints=false").core.drops_hints);
     assert_eq!(changed("threads=1").threads, 1);
-    // Only what was changed differs.
+    // Only the changed figure differs.
     let mut same = changed("cache.L2.ways=16");
     same.cache[2].ways = 8;
     same.origin = preset.origin.clone();

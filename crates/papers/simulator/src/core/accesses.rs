@@ -1,15 +1,24 @@
 //! Cost of each kind of operation.
 
-use super::{Cpu, Turn};
+use super::{Cpu, CpuContext};
+use crate::branches::BranchSite;
 use crate::cache::State;
 use crate::counts::Cause;
-use crate::hierarchy::{Access, Kind};
-use crate::op::After;
+use crate::hierarchy::{Access, AccessKind, Request};
+use crate::op::Dependence;
 use crate::ticks::{CYCLE, Ticks};
+
+/// An access that the nearest cache doesn't serve, with the state of its line there.
+#[derive(Clone, Copy)]
+struct Miss {
+    kind: AccessKind,
+    address: u64,
+    state: State,
+}
 
 /// What an access waits for beyond the nearest cache.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
+pub(super) struct AccessDelay {
     /// Address translation.
     tlb: Ticks,
     /// A free fill buffer.
@@ -20,7 +29,7 @@ pub(super) struct Parts {
     cause: Cause,
 }
 
-impl Parts {
+impl AccessDelay {
     pub(super) const fn each(&self) -> [(Cause, Ticks); 3] {
         [(Cause::DataTlb, self.tlb), (Cause::Outstanding, self.admission), (self.cause, self.line)]
     }
@@ -39,12 +48,12 @@ impl Parts {
     }
 }
 
-impl Turn<'_> {
+impl CpuContext<'_> {
     /// Occupies the front end with operations, once it is free.
     #[inline(always)]
     pub(super) fn take_front(&mut self, uops: u32) {
-        let Self { cpu, core, shape, .. } = self;
-        let length = Ticks::from(uops) * shape.uop;
+        let Self { cpu, core, parameters, .. } = self;
+        let length = Ticks::from(uops) * parameters.uop;
         if !cpu.alone {
             // In the gaps of a waiting sibling, too.
             let begun = core.front.take(cpu.now, length);
@@ -56,27 +65,27 @@ impl Turn<'_> {
 
     /// Reads from the line of an address.
     #[inline(always)]
-    pub(super) fn load(&mut self, address: u64, after: After) {
+    pub(super) fn load(&mut self, address: u64, after: Dependence) {
         let cpu = &mut *self.cpu;
         cpu.counts.loads += 1;
         let known = match after {
-            After::Nothing => 0,
-            After::Load => cpu.chain,
-            After::Announcement => cpu.announced.when(address).unwrap_or(cpu.chain),
+            Dependence::None => 0,
+            Dependence::Load => cpu.loaded,
+            Dependence::Announcement => cpu.announced.when(address).unwrap_or(cpu.loaded),
         };
         let issued = cpu.now.max(known);
-        let (ready, parts) = self.reach(Kind::Load, address, issued);
-        let Self { cpu, shape, .. } = self;
+        let (ready, parts) = self.reach(AccessKind::Load, address, issued);
+        let Self { cpu, parameters, .. } = self;
         if !cpu.alone {
             // Until it is done, the line may have been read too early.
             cpu.touched.note(address, ready);
         }
-        cpu.chain = ready;
-        if shape.window == 0 {
+        cpu.loaded = ready;
+        if parameters.window == 0 {
             cpu.wait_for(ready, &parts);
-        } else if ready > cpu.now + shape.nearest {
+        } else if ready > cpu.now + parameters.nearest {
             // Also a hit of the nearest cache whose address is not known yet.
-            cpu.fly(ready, parts.most());
+            cpu.issue_load(ready, parts.most());
         }
     }
 
@@ -85,49 +94,49 @@ impl Turn<'_> {
     #[inline(always)]
     pub(super) fn store(&mut self, address: u64) -> Option<Ticks> {
         self.cpu.counts.stores += 1;
-        let (ready, parts) = self.reach(Kind::Store, address, self.cpu.now);
-        let Self { cpu, shape, .. } = self;
-        if shape.stores == 0 {
+        let (ready, parts) = self.reach(AccessKind::Store, address, self.cpu.now);
+        let Self { cpu, parameters, .. } = self;
+        if parameters.stores == 0 {
             cpu.wait_for(ready, &parts);
             return None;
         }
-        while cpu.storing.front().is_some_and(|done| *done <= cpu.now) {
-            cpu.storing.pop_front();
+        while cpu.store_buffer.front().is_some_and(|done| *done <= cpu.now) {
+            cpu.store_buffer.pop_front();
         }
-        if !shape.stores_shared
-            && cpu.storing.len() >= cpu.stores
-            && let Some(done) = cpu.storing.pop_front()
+        if !parameters.stores_shared
+            && cpu.store_buffer.len() >= cpu.stores
+            && let Some(done) = cpu.store_buffer.pop_front()
         {
             cpu.lose(Cause::Stores, done - cpu.now);
         }
         // Stores finish in order.
-        let before = cpu.storing.back().copied().unwrap_or_default();
+        let before = cpu.store_buffer.back().copied().unwrap_or_default();
         Some(ready.max(before))
     }
 
     /// Cost of translating an address.
     #[inline(always)]
     fn translated(&mut self, address: u64) -> Ticks {
-        let Self { cpu, core, shape, .. } = self;
+        let Self { cpu, core, parameters, .. } = self;
         if core.data_tlb.of(cpu.place.1).touch(cpu.space, address) {
             return 0;
         }
         cpu.counts.data_tlb_misses += 1;
-        shape.data_tlb_cost
+        parameters.data_tlb_cost
     }
 
     /// Accesses a line through the TLB and the caches; returns when it can be used.
     #[inline(always)]
-    fn reach(&mut self, kind: Kind, address: u64, asked: Ticks) -> (Ticks, Parts) {
+    fn reach(&mut self, kind: AccessKind, address: u64, asked: Ticks) -> (Ticks, AccessDelay) {
         let tlb = self.translated(address);
         let issued = asked + tlb;
-        let mut parts = Parts { tlb, admission: 0, line: 0, cause: Cause::Memory };
+        let mut parts = AccessDelay { tlb, admission: 0, line: 0, cause: Cause::Memory };
         let ready = match self.hierarchy.near(self.at, kind, address, issued) {
             Ok(ready) => ready,
-            Err(state) => self.miss((kind, address, state), issued, &mut parts),
+            Err(state) => self.miss(Miss { kind, address, state }, issued, &mut parts),
         };
         // Also of a line that is in the nearest cache by now, but still being filled.
-        parts.line = (ready - issued - parts.admission).saturating_sub(self.shape.nearest);
+        parts.line = (ready - issued - parts.admission).saturating_sub(self.parameters.nearest);
         if !parts.is_nothing() {
             let penalty = &mut self.cpu.counts.penalty;
             for (cause, length) in parts.each() {
@@ -139,16 +148,11 @@ impl Turn<'_> {
 
     /// An access that misses the nearest cache; returns when it is done.
     #[inline(never)]
-    fn miss(
-        &mut self,
-        (kind, address, state): (Kind, u64, State),
-        issued: Ticks,
-        parts: &mut Parts,
-    ) -> Ticks {
-        let (access, admission) = self.beyond((kind, address, state), issued);
+    fn miss(&mut self, miss: Miss, issued: Ticks, parts: &mut AccessDelay) -> Ticks {
+        let (access, admission) = self.beyond(miss, issued);
         if access.depth > 0 {
             parts.cause = match usize::from(access.depth) {
-                depth if depth >= self.shape.depth => Cause::Memory,
+                depth if depth >= self.parameters.depth => Cause::Memory,
                 1 => Cause::Second,
                 _ => Cause::Third,
             };
@@ -157,7 +161,7 @@ impl Turn<'_> {
             if let Some(streams) = &mut core.streams
                 && parts.cause == Cause::Memory
             {
-                streams.missed(address, |line| hierarchy.prefetch(*at, line, issued));
+                streams.missed(miss.address, |line| hierarchy.prefetch(*at, line, issued));
             }
         }
         access.ready
@@ -166,18 +170,16 @@ impl Turn<'_> {
     /// An access beyond the nearest cache; a miss first waits for a free fill buffer. Returns how
     /// long that took.
     #[inline(always)]
-    fn beyond(
-        &mut self,
-        (kind, address, state): (Kind, u64, State),
-        issued: Ticks,
-    ) -> (Access, Ticks) {
+    fn beyond(&mut self, miss: Miss, issued: Ticks) -> (Access, Ticks) {
+        let Miss { kind, address, state } = miss;
         let places = self.core.outstanding.of(self.cpu.place.1);
         let admitted = match state {
             State::Invalid => places.free_from(issued),
             // The line is there, but not writable.
             _ => issued,
         };
-        let access = self.hierarchy.beyond(self.at, kind, address, (admitted, state));
+        let request = Request { cpu: self.at, kind, address };
+        let access = self.hierarchy.beyond(request, state, admitted);
         if access.depth > 0 {
             places.take(admitted, access.ready);
         }
@@ -187,41 +189,44 @@ impl Turn<'_> {
     /// Announces an address; returns when it is known.
     #[inline(always)]
     pub(super) fn announce(&mut self, address: u64) -> Ticks {
-        let known = self.cpu.now.max(self.cpu.chain);
+        let known = self.cpu.now.max(self.cpu.loaded);
         self.cpu.announced.note(address, known);
         known
     }
 
     /// A prefetch instruction fetches a line, unless it is dropped because of a TLB miss (S4.5).
     pub(super) fn hint(&mut self, address: u64, known: Ticks) {
-        let Self { cpu, core, shape, .. } = self;
+        let Self { cpu, core, parameters, .. } = self;
         cpu.counts.hints += 1;
         let tlb = core.data_tlb.of(cpu.place.1);
-        if shape.drops_hints && !tlb.holds(cpu.space, address) {
+        if parameters.drops_hints && !tlb.holds(cpu.space, address) {
             cpu.counts.hints_dropped += 1;
             return;
         }
         let issued = known + self.translated(address);
-        let Err(state) = self.hierarchy.near(self.at, Kind::Load, address, issued) else { return };
-        let (_, waited) = self.beyond((Kind::Load, address, state), issued);
+        let Err(state) = self.hierarchy.near(self.at, AccessKind::Load, address, issued) else {
+            return;
+        };
+        let miss = Miss { kind: AccessKind::Load, address, state };
+        let (_, waited) = self.beyond(miss, issued);
         // A hint without a free fill buffer delays those after it.
         self.cpu.pay(Cause::Outstanding, waited);
     }
 
     /// A branch: predicted, with a penalty if mispredicted.
-    pub(super) fn branch(&mut self, branch: (u64, bool), taken: bool) {
-        let Self { cpu, core, shape, .. } = self;
+    pub(super) fn branch(&mut self, site: BranchSite, taken: bool) {
+        let Self { cpu, core, parameters, .. } = self;
         cpu.counts.branches += 1;
         let Some(predictor) = &mut core.predictor else { return };
-        let guess = predictor.guess(cpu.place.1, branch, taken);
+        let guess = predictor.guess(cpu.place.1, site, taken);
         cpu.counts.target_misses += u64::from(guess.no_target);
         if guess.wrong {
             cpu.counts.mispredicts += 1;
             // A misprediction is known once the loaded value is there.
-            if shape.window > 0 {
-                cpu.wait_until(cpu.chain);
+            if parameters.window > 0 {
+                cpu.wait_until(cpu.loaded);
             }
-            cpu.pay(Cause::Branch, shape.mispredict);
+            cpu.pay(Cause::Branch, parameters.mispredict);
         }
     }
 
@@ -230,7 +235,7 @@ impl Turn<'_> {
     pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
         self.cpu.begun.get_or_insert(self.cpu.now);
         let mut asked = self.cpu.now;
-        let line = self.shape.code_line;
+        let line = self.parameters.code_line;
         let mut next = address & !(line - 1);
         while next < address + u64::from(bytes.max(1)) {
             asked = self.fetch_line(next, asked);
@@ -241,18 +246,18 @@ impl Turn<'_> {
     /// A line of a range that is requested at `asked` or once its page is translated; returns that
     /// time.
     fn fetch_line(&mut self, address: u64, mut asked: Ticks) -> Ticks {
-        let Self { cpu, core, shape, hierarchy, .. } = self;
+        let Self { cpu, core, parameters, hierarchy, .. } = self;
         if let Some(tlb) = &mut core.code_tlb
             && !tlb.of(cpu.place.1).touch(cpu.space, address)
         {
             cpu.counts.code_tlb_misses += 1;
-            cpu.pay(Cause::CodeTlb, shape.code_tlb_cost);
-            asked += shape.code_tlb_cost;
+            cpu.pay(Cause::CodeTlb, parameters.code_tlb_cost);
+            asked += parameters.code_tlb_cost;
         }
-        let access = hierarchy.access(self.at, Kind::Fetch, address, asked);
+        let access = hierarchy.access(self.at, AccessKind::Fetch, address, asked);
         if access.depth > 0 {
             // The latency of the nearest cache is part of the pipeline.
-            let waited = access.ready.saturating_sub(cpu.now + shape.nearest_code);
+            let waited = access.ready.saturating_sub(cpu.now + parameters.nearest_code);
             cpu.pay(Cause::Code, waited);
         }
         asked

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::{Copies, Core, Cpu, Lines, Processor, Shape};
+use super::{Copies, Core, CoreParameters, Cpu, Lines, Processor};
 use crate::branches::Predictor;
 use crate::counts::Counts;
 use crate::hierarchy::Hierarchy;
 use crate::prefetcher::Streams;
-use crate::preset::{Holds, Preset, PresetError, Sharing, TlbSizes};
-use crate::reservation_table::{Places, ReservationTable};
+use crate::preset::{Contents, Preset, PresetError, Sharing, TlbSizes};
+use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::{CYCLE, Ticks, ticks};
 use crate::tlb::Tlb;
 
@@ -30,19 +30,19 @@ impl Processor {
             cpus: (0..preset.cpus()).map(|cpu| Cpu::new(cpu, preset.threads)).collect(),
             hierarchy,
             preset: preset.clone(),
-            shape: Shape::of(preset),
+            parameters: CoreParameters::of(preset),
         };
         (0..processor.cpus.len()).for_each(|cpu| processor.set_busy(cpu, true));
         Ok(processor)
     }
 }
 
-impl Shape {
+impl CoreParameters {
     fn of(preset: &Preset) -> Self {
         let core = &preset.core;
-        let data = preset.cache.iter().filter(|level| level.holds != Holds::Instructions);
+        let data = preset.cache.iter().filter(|level| level.holds != Contents::Instructions);
         let nearest = data.clone().next();
-        let code = preset.cache.iter().find(|level| level.holds != Holds::Data);
+        let code = preset.cache.iter().find(|level| level.holds != Contents::Data);
         Self {
             threads: preset.threads as usize,
             uop: CYCLE / Ticks::from(core.width),
@@ -93,7 +93,7 @@ impl Core {
             outstanding: Copies::new(
                 core.outstanding_sharing,
                 threads,
-                &Places::new(lines as usize, ticks(preset.memory.latency)),
+                &SlotReservations::new(lines as usize, ticks(preset.memory.latency)),
             ),
             predictor: branches.map(|all| Predictor::new(preset, all)).transpose()?,
             streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),
@@ -107,10 +107,10 @@ impl Cpu {
             place: ((cpu / threads) as usize, (cpu % threads) as usize),
             now: 0,
             begun: None,
-            chain: 0,
-            flying: VecDeque::new(),
+            loaded: 0,
+            in_flight: VecDeque::new(),
             room_to: u64::MAX,
-            storing: VecDeque::new(),
+            store_buffer: VecDeque::new(),
             announced: Lines::new(LINE_SHIFT),
             touched: Lines::new(LINE_SHIFT),
             space: 0,

@@ -1,6 +1,6 @@
 //! Structures that the threads of a core share: what one occupies is not available to the others.
 
-use super::{Cpu, Processor};
+use super::{Cpu, LoadInFlight, Processor};
 use crate::counts::Cause;
 use crate::ticks::Ticks;
 
@@ -10,15 +10,16 @@ impl Processor {
         loop {
             let cpu = &mut self.cpus[at];
             let now = cpu.now;
-            while cpu.flying.front().is_some_and(|(_, done, _)| *done <= now) {
-                cpu.flying.pop_front();
+            while cpu.in_flight.front().is_some_and(|load| load.done <= now) {
+                cpu.in_flight.pop_front();
             }
             // The operation that begins now needs a place, too.
-            let mut held = u64::from(cpu.flying.is_empty());
+            let mut held = u64::from(cpu.in_flight.is_empty());
             let mut first: Option<(Ticks, Option<Cause>)> = None;
             for sibling in self.siblings(at) {
                 let cpu = &self.cpus[sibling];
-                let Some((number, done, cause)) = cpu.oldest(now) else { continue };
+                let Some(load) = cpu.oldest(now) else { continue };
+                let LoadInFlight { number, done, cause } = load;
                 held += cpu.counts.uops - number + 1;
                 let cause = if sibling == at { cause } else { Some(Cause::Sibling) };
                 if first.is_none_or(|(earliest, _)| done < earliest) {
@@ -26,7 +27,7 @@ impl Processor {
                 }
             }
             match first {
-                Some((done, cause)) if held > self.shape.window => {
+                Some((done, cause)) if held > self.parameters.window => {
                     self.cpus[at].lose_or_compute(cause, done - now);
                 }
                 _ => return,
@@ -40,13 +41,13 @@ impl Processor {
             let now = self.cpus[at].now;
             let (mut held, mut first) = (0, Ticks::MAX);
             for sibling in self.siblings(at) {
-                let waiting = self.cpus[sibling].storing.iter().filter(|done| **done > now);
+                let waiting = self.cpus[sibling].store_buffer.iter().filter(|done| **done > now);
                 for done in waiting {
                     held += 1;
                     first = first.min(*done);
                 }
             }
-            if held < self.shape.stores {
+            if held < self.parameters.stores {
                 return;
             }
             self.cpus[at].lose(Cause::Stores, first - now);
@@ -57,19 +58,19 @@ impl Processor {
     /// cost for all that touched it (S4.15, S4.31).
     #[inline]
     pub(super) fn clear_siblings(&mut self, at: usize, address: u64) {
-        let since = self.cpus[at].now.saturating_sub(self.shape.clear_window);
+        let since = self.cpus[at].now.saturating_sub(self.parameters.clear_window);
         let mut cleared = false;
         for sibling in self.siblings(at) {
             let cpu = &mut self.cpus[sibling];
             if sibling != at && cpu.touched.when(address).is_some_and(|when| when >= since) {
-                cpu.pay(Cause::Clear, self.shape.clear);
+                cpu.pay(Cause::Clear, self.parameters.clear);
                 cleared = true;
             }
         }
         if cleared {
             let cpu = &mut self.cpus[at];
             cpu.counts.clears += 1;
-            cpu.pay(Cause::Clear, self.shape.clear);
+            cpu.pay(Cause::Clear, self.parameters.clear);
         }
     }
 
@@ -77,13 +78,13 @@ impl Processor {
     #[inline(always)]
     fn siblings(&self, at: usize) -> std::ops::Range<usize> {
         let (_, thread) = self.cpus[at].place;
-        at - thread..at - thread + self.shape.threads
+        at - thread..at - thread + self.parameters.threads
     }
 }
 
 impl Cpu {
     /// The oldest load not done at `now`.
-    fn oldest(&self, now: Ticks) -> Option<(u64, Ticks, Option<Cause>)> {
-        self.flying.iter().find(|(_, done, _)| *done > now).copied()
+    fn oldest(&self, now: Ticks) -> Option<LoadInFlight> {
+        self.in_flight.iter().find(|load| load.done > now).copied()
     }
 }

@@ -9,14 +9,14 @@ use crate::preset::tests::small;
 const FAR: u64 = 1 << 20;
 
 fn load(address: u64) -> Op {
-    Op::Load { address, bytes: 4, after: After::Nothing }
+    Op::Load { address, bytes: 4, after: Dependence::None }
 }
 
 fn chained(address: u64) -> Op {
-    Op::Load { address, bytes: 4, after: After::Load }
+    Op::Load { address, bytes: 4, after: Dependence::Load }
 }
 
-/// Cycles that operations take on CPU 0, and what was counted.
+/// Cycles of operations on CPU 0, and their counts.
 fn run(edit: impl FnOnce(&mut Preset), ops: &[Op]) -> (f64, Counts) {
     let mut preset = small();
     edit(&mut preset);
@@ -41,7 +41,7 @@ fn without_overlap_every_access_is_waited_for() {
     assert_eq!(counts.stalled[Cause::DataTlb as usize] / 60, 20);
 }
 
-/// Two lines that know nothing of each other come together; two of a chain one after the other.
+/// Two independent lines overlap; two of a chain come one after the other.
 #[test]
 fn a_window_overlaps_what_is_independent() {
     let warm = [load(0), Op::Pause { cycles: 1000 }];
@@ -55,14 +55,14 @@ fn a_window_overlaps_what_is_independent() {
     assert_eq!(cycles([load(128), chained(256)]), 1.0 + 100.0 + 100.0);
 }
 
-/// A chain of the nearest cache's lines goes at its pace, 2 cycles each, however wide the machine
-/// begins operations; that is computation, not a stall.
+/// A chain of hits in the nearest cache proceeds at its latency, 2 cycles each, however wide the
+/// machine; that is computation, not a stall.
 #[test]
 fn chains_go_at_the_pace_of_the_nearest_cache() {
     let warm = [load(0), Op::Pause { cycles: 1000 }];
-    let chain = [warm.to_vec(), vec![chained(0); 200]].concat();
+    let loaded = [warm.to_vec(), vec![chained(0); 200]].concat();
     let run = |ops: &[Op]| run(|preset| (preset.core.window, preset.core.width) = (8, 4), ops);
-    let ((before, _), (after, counts)) = (run(&warm), run(&chain));
+    let ((before, _), (after, counts)) = (run(&warm), run(&loaded));
     assert!((after - before - 2.0 * 200.0).abs() <= 1.0, "{}", after - before);
     let stalled: Ticks = counts.stalled.iter().sum();
     assert_eq!(cycles_of(counts.computation + stalled), after);
@@ -85,13 +85,13 @@ fn a_full_window_waits() {
     assert_eq!(unfinished(5, &last), 5.0);
 }
 
-/// A chain of hits takes what its hits take, not what beginning them does.
+/// A chain of hits takes the latency of its hits, not the time to begin them.
 #[test]
 fn chains_of_hits_are_waited_for() {
     let ops: Vec<Op> = std::iter::once(load(0)).chain((0..500).map(|_| chained(4))).collect();
     let (cycles, counts) = run(|preset| preset.core.window = 16, &ops);
     assert_eq!(cycles, 1.0 + 20.0 + 100.0 + 500.0 * 2.0);
-    // While the first was on its way, no more began than the window holds.
+    // While the first was outstanding, no more began than the window holds.
     assert_eq!(counts.stalled.iter().sum::<Ticks>() / 60, 20 + 98 - 13);
 }
 
@@ -127,7 +127,7 @@ fn stores_wait_in_their_buffer() {
     assert_eq!(begun(2).stalled[Cause::Stores as usize] / 60, 118);
 }
 
-/// With room for one line the second waits for the first, as on a bus that takes one request.
+/// With one fill buffer the second waits for the first, as on a bus that takes one request.
 #[test]
 fn lines_on_their_way_are_limited() {
     let ops = [load(0), load(64)];
@@ -196,7 +196,7 @@ fn siblings_share_the_front() {
     assert_eq!(processor.counts(1).stalled[Cause::Sibling as usize] / 60, 100);
 }
 
-/// A window that is split holds half as much; alone, a thread has all of it (A4).
+/// A split window holds half as much; alone, a thread has all of it (A4).
 #[test]
 fn split_structures_are_whole_for_one_thread() {
     let overlapped = |threads| {
@@ -215,8 +215,8 @@ fn split_structures_are_whole_for_one_thread() {
     assert!(overlapped(2) > overlapped(1) + 50.0, "{} {}", overlapped(2), overlapped(1));
 }
 
-/// A buffer of four translations for each of two threads keeps four pages; one for both keeps four
-/// of both; split in two, it keeps two.
+/// A TLB of four entries per thread keeps four pages of each; a shared one four of both; a split
+/// one two of each.
 #[test]
 fn translations_are_shared_or_not() {
     let misses = |sharing, pages: u64| {
@@ -274,7 +274,8 @@ fn wrong_guesses_are_paid_for() {
         },
         &[branch(true), branch(false)],
     );
-    // The second is in the buffer; its counter, of another history, is not sure and says no.
+    // The second is in the buffer; its counter, of another history, is uncertain and predicts not
+    // taken.
     assert_eq!((counts.branches, counts.target_misses), (2, 1));
     assert_eq!(cycles, 2.0 + 15.0 * counts.mispredicts as f64);
 }

@@ -1,7 +1,7 @@
 //! Lost time of a logical CPU, by cause.
 
-use super::Cpu;
-use super::accesses::Parts;
+use super::accesses::AccessDelay;
+use super::{Cpu, LoadInFlight};
 use crate::counts::Cause;
 use crate::ticks::Ticks;
 
@@ -31,7 +31,7 @@ impl Cpu {
     }
 
     /// Waits for an access, without overlap. The latency of the nearest cache is computation.
-    pub(super) fn wait_for(&mut self, ready: Ticks, parts: &Parts) {
+    pub(super) fn wait_for(&mut self, ready: Ticks, parts: &AccessDelay) {
         for (cause, length) in parts.each() {
             self.lose(cause, length);
         }
@@ -42,12 +42,12 @@ impl Cpu {
 
     /// Puts the load of the operation that began last in flight.
     #[inline(always)]
-    pub(super) fn fly(&mut self, done: Ticks, cause: Option<Cause>) {
+    pub(super) fn issue_load(&mut self, done: Ticks, cause: Option<Cause>) {
         let number = self.counts.uops;
-        if self.flying.is_empty() {
+        if self.in_flight.is_empty() {
             self.room_to = number + self.window;
         }
-        self.flying.push_back((number, done, cause));
+        self.in_flight.push_back(LoadInFlight { number, done, cause });
     }
 
     /// Waits until the window has room for one more operation. With a window of 0, no operation
@@ -55,7 +55,8 @@ impl Cpu {
     #[inline]
     pub(super) fn make_room(&mut self) {
         self.room_to = u64::MAX;
-        while let Some((number, done, cause)) = self.flying.front().copied() {
+        while let Some(load) = self.in_flight.front().copied() {
+            let LoadInFlight { number, done, cause } = load;
             if done > self.now {
                 self.room_to = number + self.window;
                 if self.room_to > self.counts.uops {
@@ -63,7 +64,7 @@ impl Cpu {
                 }
                 self.lose_or_compute(cause, done - self.now);
             }
-            self.flying.pop_front();
+            self.in_flight.pop_front();
         }
         self.room_to = u64::MAX;
     }
@@ -73,20 +74,20 @@ impl Cpu {
     pub(super) fn wait_until(&mut self, then: Ticks) {
         while self.now < then {
             let now = self.now;
-            let next = self.flying.iter().find(|(_, done, _)| *done > now);
-            let (done, cause) = next.map_or((then, None), |(_, done, cause)| (*done, *cause));
+            let next = self.in_flight.iter().find(|load| load.done > now);
+            let (done, cause) = next.map_or((then, None), |load| (load.done, load.cause));
             self.lose_or_compute(cause, done.min(then) - now);
         }
     }
 
     /// Waits for everything in flight.
     pub(super) fn drain(&mut self) {
-        while let Some((_, done, cause)) = self.flying.pop_front() {
-            self.lose_or_compute(cause, done.saturating_sub(self.now));
+        while let Some(load) = self.in_flight.pop_front() {
+            self.lose_or_compute(load.cause, load.done.saturating_sub(self.now));
         }
-        if let Some(done) = self.storing.back().copied() {
+        if let Some(done) = self.store_buffer.back().copied() {
             self.lose(Cause::Stores, done.saturating_sub(self.now));
         }
-        self.storing.clear();
+        self.store_buffer.clear();
     }
 }

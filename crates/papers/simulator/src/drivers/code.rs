@@ -1,4 +1,4 @@
-//! A synthetic footprint: what an engine's code would fetch, compute, touch and decide.
+//! A synthetic code footprint: the fetches, micro-operations, accesses and branches of an engine.
 //!
 //! ```text
 //!   text   [function]   [function]      [function]   …     each at its place, the same in all runs
@@ -7,70 +7,70 @@
 //!               accesses, a branch
 //! ```
 //!
-//! Nothing here knows a machine. How many instructions a call takes, over how many bytes of code,
-//! and what share of them loads, stores and branches, are figures of an engine with their source;
-//! what misses and how long that takes is the model's to say. Loads and stores that a step doesn't
-//! name go to the thread's own few kilobytes: its stack and the state of its operators.
+//! Independent of the machine. Instructions per call, bytes of code, and the shares of loads,
+//! stores and branches are figures of an engine with their source; misses and their cost are the
+//! model's. Loads and stores that a step doesn't name go to the thread's own few kilobytes: its
+//! stack and the state of its operators.
 
 use workahead_walks::random::Random;
 
-use crate::op::{After, Op};
+use crate::op::{Dependence, Op};
 
-/// Bytes of an instruction: a default, the mean of IA-32 code is between 3 and 4.
+/// Bytes per instruction: a default, the mean of IA-32 code is between 3 and 4.
 pub const INSTRUCTION_BYTES: f64 = 3.5;
 
-/// Where an engine's code begins: far from all data.
+/// Address of an engine's code: far from all data.
 const TEXT: u64 = 1 << 44;
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Function {
-    /// Its name, or that of what it stands for.
+    /// Its name, or the name of the code that it stands for.
     pub name: &'static str,
-    /// Instructions of a call.
+    /// Instructions per call.
     pub instructions: u32,
-    /// Bytes of code that a call goes through.
+    /// Bytes of code executed by a call.
     pub bytes: u32,
 }
 
-/// What kinds of instructions an engine executes.
+/// The instruction mix of an engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mix {
-    /// Share of all instructions that read memory.
+    /// Share of instructions that read memory.
     pub loads: f64,
-    /// That write.
+    /// Share that write memory.
     pub stores: f64,
-    /// That branch.
+    /// Share that branch.
     pub branches: f64,
-    /// Micro-operations of an instruction.
+    /// Micro-operations per instruction.
     pub uops_per_instruction: f64,
-    /// Share of branches whose way depends on data: nobody can guess them.
+    /// Share of branches with data-dependent, unpredictable outcomes.
     pub unpredictable: f64,
 }
 
 /// An engine's code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footprint {
-    /// What it is and where its figures are from, in a line.
+    /// Description and source of its figures, in a line.
     pub origin: &'static str,
-    /// What it can call.
+    /// Its functions.
     pub functions: &'static [Function],
-    /// What its instructions are.
+    /// Its instruction mix.
     pub mix: Mix,
-    /// Bytes of the text that the functions lie in, evenly.
+    /// Bytes of text over which the functions are spread evenly.
     pub text_bytes: u64,
-    /// Bytes of a thread's stack and operators' state that it goes over again and again.
+    /// Bytes of a thread's stack and operator state, reused all the time.
     pub own_bytes: u64,
 }
 
 impl Footprint {
-    /// Bytes of code that calls go through, of all functions together.
+    /// Bytes of code of all functions.
     #[must_use]
     pub fn code_bytes(&self) -> u64 {
         self.functions.iter().map(|function| u64::from(function.bytes)).sum()
     }
 
-    /// Where a function's code begins.
+    /// Address of a function's code.
     fn place(&self, function: usize) -> u64 {
         let gap = self.text_bytes.saturating_sub(self.code_bytes()) / self.functions.len() as u64;
         let before = self.functions[..function].iter();
@@ -79,7 +79,7 @@ impl Footprint {
     }
 }
 
-/// Where code branches: every so many instructions.
+/// Basic blocks of code, of equal length.
 #[derive(Debug, Clone, Copy)]
 struct Blocks {
     instructions: f64,
@@ -87,7 +87,7 @@ struct Blocks {
 
 impl Blocks {
     fn of(branches: f64) -> Self {
-        // Instructions without branches are blocks of a hundred.
+        // Code without branches has blocks of a hundred instructions.
         Self { instructions: 1.0 / branches.clamp(0.01, 1.0) }
     }
 
@@ -103,28 +103,28 @@ impl Blocks {
         (self.before(slot) * INSTRUCTION_BYTES) as u64
     }
 
-    /// How many there are in so much code.
+    /// Blocks in `bytes` of code.
     fn within(self, bytes: u32) -> u32 {
         (f64::from(bytes) / (self.instructions * INSTRUCTION_BYTES)).round().max(1.0) as u32
     }
 }
 
-/// What a thread executes of a footprint.
+/// A thread that executes a footprint.
 #[derive(Debug, Clone)]
 pub struct Execution<'f> {
     footprint: &'f Footprint,
     places: Vec<u64>,
-    /// Where its own bytes begin.
+    /// Address of its own bytes.
     own: u64,
-    /// For the branches that nobody can guess.
+    /// Outcomes of unpredictable branches.
     draws: Random,
-    /// Parts of loads, stores and micro-operations that are left over, in instructions.
+    /// Fractions of loads, stores and micro-operations carried over, in instructions.
     left: [f64; 3],
     instructions: u64,
 }
 
 impl<'f> Execution<'f> {
-    /// A thread's, whose own bytes lie at `own`.
+    /// A thread with own bytes at `own`.
     #[must_use]
     pub fn new(footprint: &'f Footprint, own: u64, seed: u64) -> Self {
         let places = (0..footprint.functions.len()).map(|at| footprint.place(at)).collect();
@@ -137,7 +137,7 @@ impl<'f> Execution<'f> {
         self.instructions
     }
 
-    /// Calls a function that does `data` on its way, evenly: added to `ops`.
+    /// Calls a function and appends its operations to `ops`, with `data` spread evenly among them.
     ///
     /// # Panics
     /// If the footprint has no such function.
@@ -155,7 +155,7 @@ impl<'f> Execution<'f> {
             let at = begin + from;
             ops.push(Op::Fetch { address: at, bytes: (until - from) as u16 });
             let due = data.len() * executed as usize / instructions as usize;
-            self.block((at, here), &data[done..due], ops);
+            self.block(at, here, &data[done..due], ops);
             done = due;
             let back = slot + 1 == around && executed < instructions;
             let last = begin + until - 2;
@@ -166,8 +166,8 @@ impl<'f> Execution<'f> {
         self.instructions += u64::from(instructions);
     }
 
-    /// What a block does before its branch.
-    fn block(&mut self, (at, instructions): (u64, u32), data: &[Op], ops: &mut Vec<Op>) {
+    /// The operations of a block before its branch.
+    fn block(&mut self, at: u64, instructions: u32, data: &[Op], ops: &mut Vec<Op>) {
         let mix = self.footprint.mix;
         let all = f64::from(instructions);
         let named = |is: fn(&Op) -> bool| data.iter().filter(|op| is(op)).count() as f64;
@@ -190,23 +190,23 @@ impl<'f> Execution<'f> {
         for access in 0..own_loads + own_stores {
             let address = self.own_address(at, access);
             ops.push(match access < own_loads {
-                true => Op::Load { address, bytes: 4, after: After::Nothing },
+                true => Op::Load { address, bytes: 4, after: Dependence::None },
                 false => Op::Store { address, bytes: 4 },
             });
         }
         ops.extend_from_slice(data);
     }
 
-    /// The same code touches the same of its own bytes.
+    /// The address of an access to own bytes: the same for the same code.
     fn own_address(&self, at: u64, access: u32) -> u64 {
         let mixed = mixed(at ^ u64::from(access) << 32);
         self.own + mixed % self.footprint.own_bytes.max(8) / 8 * 8
     }
 
-    /// Which way a branch goes: always the same, unless it is one that depends on data.
+    /// Outcome of a branch: always the same unless it depends on data.
     fn taken(&mut self, at: u64) -> bool {
         let mixed = mixed(at);
-        // Of 2^16, so that the same branches depend on data on every machine.
+        // Out of 2^16, so that the same branches depend on data on every machine.
         let depends = ((mixed >> 16 & 0xffff) as f64) < self.footprint.mix.unpredictable * 65536.0;
         match depends {
             true => self.draws.number() & 1 == 1,
@@ -252,13 +252,13 @@ mod tests {
         ops.iter().map(one).sum()
     }
 
-    /// The mix comes out as it was asked for, whatever accesses a step names.
+    /// The executed mix is the given one, whatever accesses a step names.
     #[test]
     fn the_mix_is_kept() {
         let footprint = footprint();
         for named in [0, 40] {
             let mut execution = Execution::new(&footprint, 1 << 30, 1);
-            let data = vec![Op::Load { address: 64, bytes: 8, after: After::Load }; named];
+            let data = vec![Op::Load { address: 64, bytes: 8, after: Dependence::Load }; named];
             let mut ops = Vec::new();
             for _ in 0..100 {
                 execution.call(0, &data, &mut ops);
@@ -278,8 +278,7 @@ mod tests {
         }
     }
 
-    /// A call goes through its own bytes of code and no others; one longer than its code goes
-    /// round, by branches back.
+    /// A call executes its own bytes of code and no others; one longer than its code loops.
     #[test]
     fn code_is_where_it_was_put() {
         let footprint = footprint();
@@ -306,7 +305,7 @@ mod tests {
         assert!((9..=11).contains(&back(&round)));
     }
 
-    /// Two threads of the same footprint differ in what depends on data, and in nothing else.
+    /// Two threads of a footprint differ only in what depends on data.
     #[test]
     fn only_data_tells_threads_apart() {
         let footprint = footprint();
@@ -320,7 +319,7 @@ mod tests {
         let (one, two) = (ops(1), ops(2));
         let differ = one.iter().zip(&two).filter(|(one, two)| one != two).count() as f64;
         let branches = one.iter().filter(|op| matches!(op, Op::Branch { .. })).count() as f64;
-        // Half of those that depend on data, a tenth of all.
+        // Half of the data-dependent ones, which are a tenth of all.
         assert!((0.02..0.09).contains(&(differ / branches)), "{}", differ / branches);
     }
 }

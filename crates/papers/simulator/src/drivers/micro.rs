@@ -7,9 +7,9 @@
 //!               └─ own memory: sort, bitmap, stack         all else is everybody's
 //! ```
 //!
-//! Each process really computes its answer from the rows. What an engine's code would be is
-//! [synthetic](footprint). A client's queries are processes of their own, as a `psql` for each run
-//! has it (section 4 of the paper): they stand in line with those of the others on their CPU.
+//! Each process really computes its answer from the rows. The engine's code is
+//! [synthetic](footprint). Each query of a client is a new process, as with a `psql` per run
+//! (section 4 of the paper): it queues with those of other clients on its CPU.
 
 mod ahead;
 mod database;
@@ -28,7 +28,7 @@ use std::rc::Rc;
 pub use database::Database;
 
 use crate::core::Processor;
-use crate::drivers::{Driven, Program, drive};
+use crate::drivers::{Program, ProgramResult, drive};
 use crate::op::{Op, Script};
 use crate::preset::{Preset, PresetError};
 use crate::run::{Slices, Thread};
@@ -36,7 +36,7 @@ use crate::ticks::Ticks;
 
 pub use ahead::ENTRIES_MAX;
 use ahead::Helper;
-use database::Tail;
+use database::AppendPositions;
 use footprint::Call;
 use plans::{Plan, plan};
 use process::Process;
@@ -44,88 +44,90 @@ use process::Process;
 /// One of the three queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Query {
-    /// An average of few rows through an index: bitmap index scan, bitmap heap scan, aggregate.
+    /// Average of few rows through an index: bitmap index scan, bitmap heap scan, aggregate.
     Utpcc,
-    /// Different values in order: file scan, sort, elimination of duplicates.
+    /// Distinct values in order: file scan, sort, duplicate elimination.
     Uss,
-    /// An average over a join: file scan, nested loop over an index scan.
+    /// Average over a join: file scan, nested loop over an index scan.
     Unj,
 }
 
-/// What is asked, by whom.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
     /// The query.
     pub query: Query,
-    /// a2 lies between these, both excluded.
+    /// Bounds of a2, both exclusive.
     pub range: (u32, u32),
-    /// Who ask it at the same time.
+    /// Concurrent clients.
     pub clients: usize,
-    /// How often each of them does.
+    /// Queries per client.
     pub queries: usize,
-    /// How often the first of them did before anything is counted (S0.10).
+    /// Warm-up queries of the first client, not counted (S0.10).
     pub warmup: usize,
-    /// Entries of the work-ahead set that a join's probes go through, their index pages loaded
-    /// ahead by a helper at the next place; 0 for none.
+    /// Entries of the work-ahead set of a join's probes, whose index pages a helper on the next CPU
+    /// loads ahead; 0 for none.
     pub set_size: usize,
-    /// How processes of one CPU take turns.
+    /// Time slices of processes on one CPU.
     pub slices: Slices,
-    /// Cycles from one client's start to that of the next: nobody starts two at once.
+    /// Cycles between the starts of two clients: two processes are not started at once.
     pub stagger: u32,
-    /// Decides branches that depend on data.
+    /// Seed of data-dependent branches.
     pub seed: u64,
 }
 
-/// What a query found.
+/// The answer of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Rows that were meant, each with its row of T2 in a join.
+pub struct QueryAnswer {
+    /// Rows selected, each with its row of T2 in a join.
     pub rows: u64,
-    /// Sum of their a3, where an average is asked for.
+    /// Sum of their a3, for averages.
     pub sum: u64,
-    /// Different a3 in order, where those are.
+    /// Distinct a3 in order, for `Uss`.
     pub distinct: Vec<u32>,
 }
 
-/// What came of the queries.
+/// The results of all queries.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// What the machine did.
-    pub driven: Driven,
+pub struct QueryResults {
+    /// Counts of the machine.
+    pub driven: ProgramResult,
     /// Instructions of all processes.
     pub instructions: u64,
-    /// What each query found: all clients' first, then all clients' second.
-    pub found: Vec<Found>,
+    /// Answers: of all clients' first query, then of all clients' second.
+    pub found: Vec<QueryAnswer>,
 }
 
-/// Asks all queries on a machine with empty caches. Clients go round the servers, and are at the
-/// CPU that `place` gives them.
+/// Runs all queries on a machine with empty caches. Clients are spread over the servers round
+/// robin; `place` gives the CPU of each process.
 ///
 /// # Errors
-/// If there can be no machine like this.
+/// If the machine is impossible.
 ///
 /// # Panics
 /// If there are more clients than a server has room for, or no server.
-pub fn ask(
+pub fn run_queries(
     preset: &Preset,
     servers: &[Database],
     options: &Options,
     place: impl Fn(usize) -> usize,
-) -> Result<Asked, PresetError> {
+) -> Result<QueryResults, PresetError> {
     let mut processor = Processor::new(preset)?;
     let cpus = preset.cpus() as usize;
-    let tails: Vec<Rc<RefCell<Tail>>> = servers.iter().map(|_| Rc::default()).collect();
-    let mut asked = |clients: usize, queries: usize| {
+    let appends: Vec<Rc<RefCell<AppendPositions>>> =
+        servers.iter().map(|_| Rc::default()).collect();
+    let mut run = |clients: usize, queries: usize| {
         let mut program =
             Program { threads: Vec::new(), placement: Vec::new(), slices: options.slices };
         let mut helpers = Vec::new();
         let mut results = Vec::new();
         for (number, client) in (0..queries).flat_map(|_| 0..clients).enumerate() {
             let server = client % servers.len();
-            let answered = Rc::default();
-            let seat = Seat { database: &servers[server], tail: &tails[server], client };
-            let mut statement = Statement::new(seat, options, Rc::clone(&answered));
-            // Those behind others on their CPU start later anyhow.
+            let result = Rc::default();
+            let process =
+                ClientProcess { database: &servers[server], append: &appends[server], client };
+            let mut statement = Statement::new(process, options, Rc::clone(&result));
+            // Processes behind others on their CPU start later anyhow.
             if number > 0 && number < cpus {
                 let cycles = options.stagger.saturating_mul(number as u32);
                 statement.process.ops.push(Op::Pause { cycles });
@@ -138,7 +140,7 @@ pub fn ask(
             }
             program.threads.push(Thread { script: Box::new(statement), space, attends: false });
             program.placement.push(place(main));
-            results.push(answered);
+            results.push(result);
         }
         for (helper, cpu) in helpers {
             program.threads.push(helper);
@@ -148,44 +150,44 @@ pub fn ask(
     };
     for _ in 0..options.warmup {
         // One client of each server.
-        asked(servers.len().min(options.clients), 1);
+        run(servers.len().min(options.clients), 1);
     }
-    let (driven, answered) = asked(options.clients, options.queries);
-    let answered: Vec<Answered> = answered.iter().map(|one| one.borrow().clone()).collect();
-    let instructions = answered.iter().map(|answered| answered.instructions).sum();
-    let found = answered.into_iter().map(|answered| answered.found).collect();
-    Ok(Asked { driven, instructions, found })
+    let (driven, results) = run(options.clients, options.queries);
+    let results: Vec<ProcessResult> = results.iter().map(|one| one.borrow().clone()).collect();
+    let instructions = results.iter().map(|result| result.instructions).sum();
+    let found = results.into_iter().map(|result| result.found).collect();
+    Ok(QueryResults { driven, instructions, found })
 }
 
-/// Where a client's process runs.
-struct Seat<'d, 't> {
+/// A client's process.
+struct ClientProcess<'d, 't> {
     database: &'d Database,
-    tail: &'t Rc<RefCell<Tail>>,
+    append: &'t Rc<RefCell<AppendPositions>>,
     client: usize,
 }
 
-/// What a process leaves.
+/// The result of a process.
 #[derive(Debug, Clone, Default)]
-struct Answered {
-    found: Found,
+struct ProcessResult {
+    found: QueryAnswer,
     instructions: u64,
 }
 
-/// A statement, from its text to its answer.
+/// A statement, from parsing to its answer.
 struct Statement<'d> {
     process: Process<'d>,
     plan: Box<dyn Plan>,
     stage: Stage,
-    found: Found,
-    answered: Rc<RefCell<Answered>>,
-    /// Who else there is.
+    found: QueryAnswer,
+    result: Rc<RefCell<ProcessResult>>,
+    /// Number of clients.
     clients: usize,
     tables: u64,
-    /// Operations of the process that were done.
+    /// Operations of the process done so far.
     done: usize,
 }
 
-/// How far it got.
+/// Phase of a statement.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Parse,
@@ -198,16 +200,20 @@ enum Stage {
 }
 
 impl<'d> Statement<'d> {
-    fn new(seat: Seat<'d, '_>, options: &Options, answered: Rc<RefCell<Answered>>) -> Self {
-        let Seat { database, tail, client } = seat;
+    fn new(
+        process: ClientProcess<'d, '_>,
+        options: &Options,
+        result: Rc<RefCell<ProcessResult>>,
+    ) -> Self {
+        let ClientProcess { database, append, client } = process;
         let footprint = footprint::of(options.query);
         let seed = options.seed.wrapping_add(client as u64);
         Self {
-            process: Process::new((database, client), footprint, Rc::clone(tail), seed),
+            process: Process::new(database, client, footprint, Rc::clone(append), seed),
             plan: plan(options.query, options.range, options.set_size),
             stage: Stage::Parse,
-            found: Found::default(),
-            answered,
+            found: QueryAnswer::default(),
+            result,
             clients: database.clients(),
             tables: if options.query == Query::Unj { 3 } else { 2 },
             done: 0,
@@ -249,7 +255,7 @@ impl<'d> Statement<'d> {
                 process.call(Call::End, &[]);
                 let instructions = process.instructions();
                 let found = std::mem::take(&mut self.found);
-                *self.answered.borrow_mut() = Answered { found, instructions };
+                *self.result.borrow_mut() = ProcessResult { found, instructions };
                 Stage::Over
             }
             Stage::Over => Stage::Over,

@@ -9,14 +9,15 @@
 //! ```
 //!
 //! Derived from the TPC-C specification but complying with a part of it only: nothing here is a
-//! TPC-C result. It really computes: rows change, indexes split, whoever finds a latch held waits
-//! in the machine's time, and [afterwards](Inconsistent) everything has to add up. The paper's
-//! system is Keeton et al. 1998, section 2: Informix, server processes bound to CPUs with clients'
-//! threads on top. Only the database's own code is modelled, none of the operating system's: how
-//! much of a system call is executed, and what it touches, is in nobody's plan.
+//! TPC-C result. It really computes: rows change, indexes split, clients wait for held latches in
+//! the machine's time, and [afterwards](Inconsistent) the consistency conditions must hold. The
+//! paper's system is Keeton et al. 1998, section 2: Informix, server processes bound to CPUs with
+//! clients' threads on top. Only the database's own code is modelled: no source says how much of
+//! the operating system a call executes, and what it touches.
 
 mod buffer;
 mod conditions;
+mod engine;
 mod footprint;
 mod index;
 mod inputs;
@@ -32,46 +33,55 @@ mod tables;
 mod tests;
 mod transactions;
 mod tree;
-mod world;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Driven, Program, drive};
+use super::{Program, ProgramResult, drive};
 use crate::core::Processor;
 use crate::run::{Slices, Thread};
 
 pub use conditions::Inconsistent;
+pub use engine::Events;
 pub use options::{Index, Options, Sizes, Work};
-pub use world::Events;
 
+use engine::{Engine, Shared};
 use server::{Client, Clients, Server};
 use session::Session;
-use world::{Shared, World};
 
-/// What came of a run.
+/// Number of rows at the end of a run, and their checksum, independent of the order of
+/// transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Orders, payments and rows found by probes.
+    pub rows: u64,
+    /// Checksum of the rows.
+    pub checksum: u64,
+}
+
+/// The result of a run.
 #[derive(Debug, Clone)]
-pub struct Ordered {
-    /// By CPU; time begins after warming up.
-    pub driven: Driven,
+pub struct OrderEntryResult {
+    /// Counts of the machine; time begins after the warm-up.
+    pub driven: ProgramResult,
     /// Instructions of all clients.
     pub instructions: u64,
-    /// Rows that there are, and a sum over what does not depend on who came first.
-    pub answer: (u64, u64),
-    /// What happened beside.
+    /// The rows at the end.
+    pub answer: Answer,
+    /// Events of the run.
     pub events: Events,
 }
 
-/// Where the engine's code is from, for whoever shows a figure.
+/// Source of the engine's code footprint.
 #[must_use]
 pub fn origin() -> &'static str {
     footprint::FOOTPRINT.origin
 }
 
-/// Runs the engine, a server on each of some CPUs.
+/// Runs the engine with a server on each of `cpus`.
 ///
 /// # Errors
-/// If the rows don't add up afterwards, which would be an error of the engine.
+/// If the consistency conditions don't hold afterwards, which is an error of the engine.
 ///
 /// # Panics
 /// If there is no client, no warehouse, or the machine doesn't have such a CPU.
@@ -79,43 +89,43 @@ pub fn run_orders(
     processor: &mut Processor,
     cpus: &[usize],
     options: &Options,
-) -> Result<Ordered, Inconsistent> {
-    let world = Rc::new(RefCell::new(World::new(options)));
-    let ordered = run_in(processor, cpus, &world);
-    let world = world.borrow();
-    world.check()?;
-    Ok(Ordered { answer: world.answer(), ..ordered })
+) -> Result<OrderEntryResult, Inconsistent> {
+    let engine = Rc::new(RefCell::new(Engine::new(options)));
+    let ordered = run_in(processor, cpus, &engine);
+    let engine = engine.borrow();
+    engine.check()?;
+    Ok(OrderEntryResult { answer: engine.answer(), ..ordered })
 }
 
-fn run_in(processor: &mut Processor, cpus: &[usize], world: &Shared) -> Ordered {
-    let Options { warmup, transactions, .. } = world.borrow().options;
-    phase(processor, cpus, world, warmup);
-    world.borrow_mut().events = Events::default();
-    let (driven, instructions) = phase(processor, cpus, world, transactions);
-    let events = world.borrow().events;
-    Ordered { driven, instructions, answer: (0, 0), events }
+fn run_in(processor: &mut Processor, cpus: &[usize], engine: &Shared) -> OrderEntryResult {
+    let Options { warmup, transactions, .. } = engine.borrow().options;
+    phase(processor, cpus, engine, warmup);
+    engine.borrow_mut().events = Events::default();
+    let (driven, instructions) = phase(processor, cpus, engine, transactions);
+    let events = engine.borrow().events;
+    OrderEntryResult { driven, instructions, answer: Answer::default(), events }
 }
 
-/// Runs so many transactions: what the machine did, and how many instructions that took.
+/// Runs `transactions` transactions; returns the machine's counts and the instructions.
 fn phase(
     processor: &mut Processor,
     cpus: &[usize],
-    world: &Shared,
+    engine: &Shared,
     transactions: u64,
-) -> (Driven, u64) {
-    world.borrow_mut().limit += transactions;
-    let number = world.borrow().options.clients;
+) -> (ProgramResult, u64) {
+    engine.borrow_mut().limit += transactions;
+    let number = engine.borrow().options.clients;
     let clients = Rc::new(RefCell::new(Clients::default()));
     let mut ports = Vec::new();
     for client in 0..number {
-        let (session, port) = Session::new(world, client);
+        let (session, port) = Session::new(engine, client);
         ports.push(Rc::clone(&port));
         let life = Box::pin(session.live());
         let mut clients = clients.borrow_mut();
         clients.ready.push_back(Client { port, life });
         clients.alive += 1;
     }
-    let server = || Server::new(Rc::clone(world), Rc::clone(&clients));
+    let server = || Server::new(Rc::clone(engine), Rc::clone(&clients));
     let thread = |_| Thread { script: Box::new(server()), space: 0, attends: false };
     let program = Program {
         threads: cpus.iter().map(thread).collect(),

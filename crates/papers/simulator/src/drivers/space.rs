@@ -1,19 +1,19 @@
-//! Where an engine's memory lies in the model: one thing after the other, each on pages of its own.
+//! Address space of an engine in the model: consecutive allocations, each on its own pages.
 
-/// Bytes of a page as machines translate them.
+/// Bytes of a machine's page.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Gives out addresses.
+/// An address allocator.
 #[derive(Debug)]
 pub(super) struct Space(u64);
 
 impl Space {
-    /// Nothing lies at 0, as ever.
+    /// Address 0 is never used.
     pub(super) fn new() -> Self {
         Self(1 << 20)
     }
 
-    /// Whole pages.
+    /// Allocates whole pages.
     pub(super) fn reserve(&mut self, bytes: u64) -> u64 {
         let at = self.0;
         self.0 += bytes.max(1).next_multiple_of(PAGE_BYTES);

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{DEPTHS, Found, Hierarchy, Path, Steps, Unit};
+use super::{AccessCounts, DEPTHS, Hierarchy, Path, Steps, Unit};
 use crate::bus::Bus;
 use crate::cache::Cache;
 use crate::hierarchy::Fills;
-use crate::preset::{CacheLevel, Holds, Preset, PresetError};
+use crate::preset::{CacheLevel, Contents, Preset, PresetError};
 use crate::ticks::ticks;
 
 impl<D: Copy + Default> Hierarchy<D> {
@@ -38,10 +38,10 @@ impl<D: Copy + Default> Hierarchy<D> {
                 let (core, thread) = (cpu as u32 / preset.threads, cpu as u32 % preset.threads);
                 let copy = if copies == 1 { 0 } else { thread };
                 let unit = first + (core / level.cores.max(1) * copies + copy) as usize;
-                if level.holds != Holds::Instructions {
+                if level.holds != Contents::Instructions {
                     data[cpu].steps.push(preset, unit)?;
                 }
-                if level.holds != Holds::Data {
+                if level.holds != Contents::Data {
                     code[cpu].steps.push(preset, unit)?;
                 }
             }
@@ -57,7 +57,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             path.span = lines.max().unwrap_or(1);
         }
         let shift = units.iter().map(|unit| unit.cache.line_bytes().trailing_zeros()).max();
-        let of_data = |level: &&CacheLevel| level.holds != Holds::Instructions;
+        let of_data = |level: &&CacheLevel| level.holds != Contents::Instructions;
         Ok(Self {
             units,
             data,
@@ -66,7 +66,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             fills: Fills::new(shift.unwrap_or_default()),
             bus: Bus::new(&preset.memory),
             memory: HashMap::new(),
-            found: vec![Found::default(); cpus],
+            found: vec![AccessCounts::default(); cpus],
             names: preset.cache.iter().filter(of_data).map(|level| level.name.clone()).collect(),
         })
     }

@@ -1,15 +1,24 @@
 //! Fills and evictions of lines, and their data.
 
-use super::snoop::Asked;
-use super::{Hierarchy, Kind, Unit};
+use super::snoop::Request;
+use super::{AccessKind, Hierarchy, Unit};
 use crate::cache::{State, Victim};
 use crate::ticks::Ticks;
+
+/// A line to be inserted into a cache for a CPU.
+pub(super) struct NewLine<D> {
+    pub(super) cache: u16,
+    pub(super) cpu: usize,
+    pub(super) address: u64,
+    pub(super) state: State,
+    pub(super) data: D,
+}
 
 impl<D: Copy + Default> Hierarchy<D> {
     /// Fills a line into the caches that missed it, farthest first.
     #[inline(always)]
-    pub(super) fn fill(&mut self, asked: &Asked, depth: usize, state: State, now: Ticks) {
-        let Asked { cpu, kind, address } = *asked;
+    pub(super) fn fill(&mut self, request: &Request, depth: usize, state: State, now: Ticks) {
+        let Request { cpu, kind, address } = *request;
         let caches = self.path(cpu, kind).steps;
         let mut data = match caches.get(depth) {
             _ if size_of::<D>() == 0 => D::default(),
@@ -20,21 +29,17 @@ impl<D: Copy + Default> Hierarchy<D> {
             None => self.recalled(address),
         };
         for at in caches[..depth].iter().rev() {
-            data = self.put((*at, cpu), (address, state, data), now);
+            data = self.put(NewLine { cache: *at, cpu, address, state, data }, now);
         }
-        if kind == Kind::Store && depth < caches.len() {
+        if kind == AccessKind::Store && depth < caches.len() {
             self.modify_path(cpu, address, depth);
         }
     }
 
     /// Inserts a line into one cache for a CPU, and evicts the victim. Returns its data.
     #[inline(always)]
-    pub(super) fn put(
-        &mut self,
-        (at, cpu): (u16, usize),
-        (address, state, data): (u64, State, D),
-        now: Ticks,
-    ) -> D {
+    pub(super) fn put(&mut self, new: NewLine<D>, now: Ticks) -> D {
+        let NewLine { cache: at, cpu, address, state, data } = new;
         let unit = &mut self.units[at as usize];
         let line = unit.line_for(cpu, address);
         let Unit { cache, inclusive, .. } = unit;
@@ -88,7 +93,9 @@ impl<D: Copy + Default> Hierarchy<D> {
             }
         } else {
             // Modified lines have no tag.
-            self.put((next, 0), (address, State::Modified, victim.data), now);
+            let state = State::Modified;
+            let new = NewLine { cache: next, cpu: 0, address, state, data: victim.data };
+            self.put(new, now);
         }
     }
 

@@ -1,17 +1,18 @@
 //! Snooping: requests to other caches for a line.
 
-use super::{Hierarchy, Kind};
+use super::{AccessKind, Hierarchy};
 use crate::cache::State;
 
 /// A request for a line.
-pub(super) struct Asked {
-    pub(super) cpu: usize,
-    pub(super) kind: Kind,
-    pub(super) address: u64,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) cpu: usize,
+    pub(crate) kind: AccessKind,
+    pub(crate) address: u64,
 }
 
 /// The response of other caches.
-pub(super) struct Snooped<D> {
+pub(super) struct SnoopResult<D> {
     /// Whether any of them had the line.
     pub(super) had: bool,
     /// The data, where it was modified.
@@ -21,23 +22,23 @@ pub(super) struct Snooped<D> {
 impl<D: Copy + Default> Hierarchy<D> {
     /// Snoops the caches under a depth: invalidates the line for a store, shares it otherwise.
     #[inline(always)]
-    pub(super) fn snoop(&mut self, asked: &Asked, depth: usize) -> Snooped<D> {
-        let others = &self.path(asked.cpu, asked.kind).under[depth];
+    pub(super) fn snoop(&mut self, request: &Request, depth: usize) -> SnoopResult<D> {
+        let others = &self.path(request.cpu, request.kind).under[depth];
         // For instructions only if caches fetch them: their lines are many and short.
-        let nobody = others.iter().all(|at| self.units[*at as usize].cache.is_empty());
-        match nobody {
-            true => Snooped { had: false, dirty: None },
-            false => self.snoop_all(asked, depth),
+        let all_empty = others.iter().all(|at| self.units[*at as usize].cache.is_empty());
+        match all_empty {
+            true => SnoopResult { had: false, dirty: None },
+            false => self.snoop_all(request, depth),
         }
     }
 
-    fn snoop_all(&mut self, asked: &Asked, depth: usize) -> Snooped<D> {
-        let mut snooped = Snooped { had: false, dirty: None };
-        let Asked { cpu, kind, address } = *asked;
+    fn snoop_all(&mut self, request: &Request, depth: usize) -> SnoopResult<D> {
+        let mut response = SnoopResult { had: false, dirty: None };
+        let Request { cpu, kind, address } = *request;
         let Self { units, data, code, found, .. } = self;
         let path = match kind {
-            Kind::Fetch => &code[cpu],
-            Kind::Load | Kind::Store => &data[cpu],
+            AccessKind::Fetch => &code[cpu],
+            AccessKind::Load | AccessKind::Store => &data[cpu],
         };
         // All bytes of the path's largest line: caches may have lines of other sizes.
         let first = address & !(path.span - 1);
@@ -53,11 +54,11 @@ impl<D: Copy + Default> Hierarchy<D> {
                 if state == State::Invalid {
                     continue;
                 }
-                snooped.had = true;
-                if state == State::Modified && snooped.dirty.is_none() {
-                    snooped.dirty = cache.data(line);
+                response.had = true;
+                if state == State::Modified && response.dirty.is_none() {
+                    response.dirty = cache.data(line);
                 }
-                if kind == Kind::Store {
+                if kind == AccessKind::Store {
                     cache.drop_line(line);
                     found[cpu].invalidated += 1;
                 } else if state.is_owned() {
@@ -65,18 +66,18 @@ impl<D: Copy + Default> Hierarchy<D> {
                 }
             }
         }
-        if let Some(data) = snooped.dirty
+        if let Some(data) = response.dirty
             && size_of::<D>() > 0
         {
-            self.settle(asked, depth, data);
+            self.settle(request, depth, data);
         }
-        snooped
+        response
     }
 
     /// Writes a neighbour's modified line to where all see it: the neighbour's other caches, the
-    /// shared cache through which it was snooped, or memory.
-    fn settle(&mut self, asked: &Asked, depth: usize, data: D) {
-        let Asked { cpu, kind, address } = *asked;
+    /// shared cache through which it was response, or memory.
+    fn settle(&mut self, request: &Request, depth: usize, data: D) {
+        let Request { cpu, kind, address } = *request;
         for at in self.path(cpu, kind).under[depth].clone() {
             let unit = &mut self.units[at as usize];
             for line in unit.lines_from(address, 1) {

@@ -1,4 +1,4 @@
-//! Paths by hand, and what must never be true of any line, under random accesses.
+//! Paths by hand, and invariants of every line under random accesses.
 
 use proptest::prelude::*;
 
@@ -20,42 +20,42 @@ fn hierarchy(preset: &Preset) -> Hierarchy<u32> {
 fn a_line_comes_once_from_memory_and_then_from_cache() {
     let mut caches = hierarchy(&small(|_| {}));
     let cycles = |access: Access| (access.ready / 60, access.depth);
-    assert_eq!(cycles(caches.access(0, Kind::Load, 0, 0)), (100, 2));
-    // It is on its way: whoever needs it waits for the same answer.
-    assert_eq!(cycles(caches.access(0, Kind::Load, 8, 60)), (100, 0));
-    assert_eq!(cycles(caches.access(0, Kind::Load, 8, 200 * 60)), (202, 0));
+    assert_eq!(cycles(caches.access(0, AccessKind::Load, 0, 0)), (100, 2));
+    // It is outstanding: further accesses wait for the same fill.
+    assert_eq!(cycles(caches.access(0, AccessKind::Load, 8, 60)), (100, 0));
+    assert_eq!(cycles(caches.access(0, AccessKind::Load, 8, 200 * 60)), (202, 0));
     // Eight lines of another set's number push it out of L1 (2 ways of 4 sets), not out of L2.
     for line in 1..=2 {
-        caches.access(0, Kind::Load, line * 256, 1000 * 60);
+        caches.access(0, AccessKind::Load, line * 256, 1000 * 60);
     }
-    assert_eq!(cycles(caches.access(0, Kind::Load, 0, 2000 * 60)), (2010, 1));
+    assert_eq!(cycles(caches.access(0, AccessKind::Load, 0, 2000 * 60)), (2010, 1));
 }
 
 #[test]
-fn a_neighbours_changes_are_asked_for() {
+fn a_neighbours_modified_line_is_snooped() {
     let mut caches = hierarchy(&small(|_| {}));
-    caches.access(0, Kind::Store, 64, 0);
+    caches.access(0, AccessKind::Store, 64, 0);
     caches.set_value(0, 64, 7);
-    let access = caches.access(1, Kind::Load, 64, 6000);
+    let access = caches.access(1, AccessKind::Load, 64, 6000);
     assert_eq!((access.ready / 60, access.depth, access.dirty), (250, 2, true));
     assert_eq!(caches.value(1, 64), Some(7));
-    assert_eq!((caches.bus.counts.dirty, caches.found[1].dirty[Kind::Load as usize]), (1, 1));
-    // Both share it now; the next store takes the neighbour's away, by a message.
-    caches.access(1, Kind::Store, 64, 60_000);
+    assert_eq!((caches.bus.counts.dirty, caches.found[1].dirty[AccessKind::Load as usize]), (1, 1));
+    // Both share it now; the next store invalidates the neighbour's, by a message.
+    caches.access(1, AccessKind::Store, 64, 60_000);
     assert_eq!((caches.bus.counts.upgrades, caches.bus.counts.upgrades_alone), (1, 0));
     // From its L1 and its L2.
     assert_eq!(caches.found[1].invalidated, 2);
-    assert_eq!(caches.access(0, Kind::Load, 64, 120_000).depth, 2);
+    assert_eq!(caches.access(0, AccessKind::Load, 64, 120_000).depth, 2);
 }
 
-/// A store to a line that was read by nobody else: free under MESI, a message under MSI (S2.18).
+/// A store to a line that no other CPU has: free under MESI, a message under MSI (S2.18).
 #[test]
 fn msi_asks_where_mesi_knows() {
     let messages = |protocol| {
         let mut caches = hierarchy(&small(|preset| preset.memory.protocol = protocol));
         for line in 0..5 {
-            caches.access(2, Kind::Load, line * 64, 0);
-            caches.access(2, Kind::Store, line * 64, 6000);
+            caches.access(2, AccessKind::Load, line * 64, 0);
+            caches.access(2, AccessKind::Store, line * 64, 6000);
         }
         (caches.bus.counts.upgrades, caches.bus.counts.upgrades_alone)
     };
@@ -65,46 +65,46 @@ fn msi_asks_where_mesi_knows() {
 
 /// Two cores under one L2 settle their lines there, without the bus.
 #[test]
-fn a_shared_cache_settles_what_is_under_it() {
+fn a_shared_cache_settles_lines_of_its_cores() {
     let mut caches = hierarchy(&small(|preset| preset.cache[2].cores = 2));
-    caches.access(0, Kind::Store, 0, 0);
+    caches.access(0, AccessKind::Store, 0, 0);
     caches.set_value(0, 0, 9);
-    let access = caches.access(1, Kind::Load, 0, 60_000);
+    let access = caches.access(1, AccessKind::Load, 0, 60_000);
     assert_eq!((access.depth, access.dirty, caches.value(1, 0)), (1, true, Some(9)));
     assert_eq!(caches.bus.counts.reads, 1);
-    caches.access(1, Kind::Store, 0, 120_000);
+    caches.access(1, AccessKind::Store, 0, 120_000);
     assert_eq!((caches.bus.counts.upgrades, caches.found[1].invalidated), (0, 1));
-    // A core under the other L2 has to ask by the bus.
-    let access = caches.access(2, Kind::Load, 0, 180_000);
+    // A core under the other L2 needs the bus.
+    let access = caches.access(2, AccessKind::Load, 0, 180_000);
     assert_eq!((access.depth, access.dirty), (2, true));
 }
 
-/// What leaves an inclusive L2 leaves the L1 above it, changed or not.
+/// A line evicted from an inclusive L2 is recalled from the L1 above it, modified or not.
 #[test]
 fn inclusion_calls_lines_back() {
     for inclusive in [false, true] {
         let mut caches = hierarchy(&small(|preset| preset.cache[2].inclusive = inclusive));
-        caches.access(0, Kind::Store, 0, 0);
+        caches.access(0, AccessKind::Store, 0, 0);
         caches.set_value(0, 0, 3);
         // L2 has 8 sets of 4 ways: lines 8, 16, … share line 0's set. L1 has 4 sets of 2.
         for line in 1..=4 {
-            caches.access(0, Kind::Fetch, line * 512, 6000 * line);
+            caches.access(0, AccessKind::Fetch, line * 512, 6000 * line);
         }
-        let depth = caches.access(0, Kind::Load, 0, 600_000).depth;
+        let depth = caches.access(0, AccessKind::Load, 0, 600_000).depth;
         assert_eq!(depth, if inclusive { 2 } else { 0 });
         assert_eq!(caches.value(0, 0), Some(3));
     }
 }
 
-/// Threads with an L1 each (A47) don't find each other's lines there; with one for both they do.
+/// Threads with an L1 each (A47) don't find each other's lines there; with a shared one they do.
 #[test]
 fn threads_share_a_cache_or_not() {
     let depth = |sharing| {
         let mut caches = hierarchy(&small(|preset| {
             (preset.cores, preset.threads, preset.cache[0].threads) = (1, 2, sharing);
         }));
-        caches.access(0, Kind::Load, 0, 0);
-        caches.access(1, Kind::Load, 0, 60_000).depth
+        caches.access(0, AccessKind::Load, 0, 0);
+        caches.access(1, AccessKind::Load, 0, 60_000).depth
     };
     assert_eq!(depth(Sharing::Shared), 0);
     assert_eq!(depth(Sharing::Duplicated), 1);
@@ -120,15 +120,15 @@ fn a_split_cache_is_half_as_large() {
             (preset.cores, preset.threads, preset.cache[0].threads) = (1, 2, sharing);
         }));
         for line in 0..lines {
-            caches.access(0, Kind::Load, line * 64, 0);
+            caches.access(0, AccessKind::Load, line * 64, 0);
         }
-        caches.access(0, Kind::Load, 0, 60_000).depth == 0
+        caches.access(0, AccessKind::Load, 0, 60_000).depth == 0
     };
     assert!(survives(Sharing::Duplicated, 8) && survives(Sharing::Split, 4));
     assert!(!survives(Sharing::Split, 8) && !survives(Sharing::Duplicated, 16));
 }
 
-/// How caches may be arranged.
+/// Arrangements of caches.
 fn arrangements() -> impl Strategy<Value = Preset> {
     let sharing =
         prop_oneof![Just(Sharing::Shared), Just(Sharing::Duplicated), Just(Sharing::Split)];
@@ -152,8 +152,8 @@ fn arrangements() -> impl Strategy<Value = Preset> {
     )
 }
 
-/// Who may have what at the same time (Papamarcos and Patel 1984): along a bus, one owner and
-/// nobody else.
+/// Allowed states at the same time (Papamarcos and Patel 1984): on a bus, one owner and no other
+/// copy.
 fn check(caches: &Hierarchy<u32>, address: u64) {
     let paths = caches.data.len();
     let state = |at: u16| {
@@ -166,7 +166,7 @@ fn check(caches: &Hierarchy<u32>, address: u64) {
             if !state(*at).is_owned() {
                 continue;
             }
-            // An owner serves those under it; nobody outside may have the line.
+            // An owner serves those under it; no cache outside may have the line.
             let inside = &path.under[depth];
             let outside =
                 path.under[path.steps.len()].iter().filter(|other| !inside.contains(other));
@@ -180,8 +180,8 @@ fn check(caches: &Hierarchy<u32>, address: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every read sees the last write, whoever wrote, under both protocols and any arrangement; and
-    /// no line ever has two owners, or an owner and a sharer.
+    /// Every read sees the last write of any CPU, under both protocols and any arrangement; and no
+    /// line ever has two owners, or an owner and a sharer.
     #[test]
     fn reads_see_the_last_write(
         preset in arrangements(),
@@ -193,16 +193,16 @@ proptest! {
             let (address, now) = (line * 64, at as u64 * 600);
             match kind {
                 0..=2 => {
-                    caches.access(cpu, Kind::Store, address, now);
+                    caches.access(cpu, AccessKind::Store, address, now);
                     caches.set_value(cpu, address, at as u32 + 1);
                     memory.insert(line, at as u32 + 1);
                 }
                 3 => {
-                    caches.access(cpu, Kind::Fetch, address + (1 << 20), now);
+                    caches.access(cpu, AccessKind::Fetch, address + (1 << 20), now);
                 }
                 4 => caches.prefetch(cpu, address, now),
                 _ => {
-                    caches.access(cpu, Kind::Load, address, now);
+                    caches.access(cpu, AccessKind::Load, address, now);
                     let expected = memory.get(&line).copied().unwrap_or_default();
                     prop_assert_eq!(caches.value(cpu, address), Some(expected));
                 }

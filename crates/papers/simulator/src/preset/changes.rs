@@ -121,7 +121,7 @@ impl Preset {
         for step in path.split('.') {
             let known = steps(at, walked.is_empty());
             if !known.iter().any(|known| known == step) {
-                return Err(self.no_figure(path, &walked, (step, &known)));
+                return Err(self.no_figure(path, &walked, step, &known));
             }
             walked = if walked.is_empty() { step.to_owned() } else { format!("{walked}.{step}") };
             at = step_into(at, step).expect("it was just listed");
@@ -129,11 +129,11 @@ impl Preset {
         let known = steps(at, false);
         match known.is_empty() {
             true => Ok(at),
-            false => Err(self.no_figure(path, &walked, ("", &known))),
+            false => Err(self.no_figure(path, &walked, "", &known)),
         }
     }
 
-    fn no_figure(&self, path: &str, walked: &str, (step, known): (&str, &[String])) -> PresetError {
+    fn no_figure(&self, path: &str, walked: &str, step: &str, known: &[String]) -> PresetError {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let known = match (walked, known.is_empty()) {
             (_, true) => format!("{walked} is a figure itself"),

@@ -1,6 +1,6 @@
 //! Errors of presets, each in one line with the remedy.
 
-use crate::geometry::Impossible;
+use crate::geometry::GeometryError;
 
 /// Why a preset is rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum PresetError {
         /// Its part.
         what: String,
         /// The reason.
-        why: Impossible,
+        why: GeometryError,
     },
     /// A figure is out of range.
     #[error("{name}: {what} is {value}: it takes {range}")]

@@ -1,4 +1,4 @@
-//! A small machine for all tests, and what no machine may be.
+//! A small machine for all tests, and rejected presets.
 
 use super::*;
 

@@ -3,7 +3,7 @@
 mod scaling;
 
 use super::*;
-use crate::op::{After, Op};
+use crate::op::{Dependence, Op};
 use crate::preset::tests::small;
 
 fn computes(times: u64, uops: u32) -> Thread<'static> {
@@ -20,8 +20,8 @@ fn cores_do_not_disturb_each_other() {
         (ran.cpus[0].cycles(), ran.cpus[2].cycles(), ran.cpus[1].cycles()),
         (30.0, 20.0, 0.0)
     );
-    assert_eq!((ran.ticks, ran.threads[1].1), (30 * 60, 20 * 60));
-    assert_eq!(ran.threads[0].0.uops, 30);
+    assert_eq!((ran.ticks, ran.threads[1].finished), (30 * 60, 20 * 60));
+    assert_eq!(ran.threads[0].counts.uops, 30);
 }
 
 #[test]
@@ -29,12 +29,12 @@ fn threads_of_a_cpu_take_turns() {
     let mut processor = Processor::new(&small()).unwrap();
     let slices = Slices { quantum: 10.0, switch: 3.0 };
     let ran = run(&mut processor, vec![computes(20, 1), computes(20, 1)], &[1, 1], slices);
-    // Two changes: after 10 cycles of the first and 10 of the second; then the first has finished,
-    // and the second goes on at once.
-    assert_eq!(ran.threads[0].1 / 60, 10 + 3 + 10 + 3 + 10);
+    // Two switches: after 10 cycles of the first and 10 of the second; then the first has finished,
+    // and the second continues at once.
+    assert_eq!(ran.threads[0].finished / 60, 10 + 3 + 10 + 3 + 10);
     assert_eq!(ran.ticks / 60, 46);
     assert_eq!(ran.cpus[1].uops, 40);
-    assert_eq!((ran.threads[0].0.uops, ran.threads[1].0.uops), (20, 20));
+    assert_eq!((ran.threads[0].counts.uops, ran.threads[1].counts.uops), (20, 20));
 }
 
 /// Another address space finds no translations; the same one does.
@@ -43,7 +43,7 @@ fn address_spaces_cost_translations() {
     let misses = |space| {
         let mut processor = Processor::new(&small()).unwrap();
         let thread = |space| {
-            let loads = (0..20).map(|_| Op::Load { address: 0, bytes: 8, after: After::Nothing });
+            let loads = (0..20).map(|_| Op::Load { address: 0, bytes: 8, after: Dependence::None });
             Thread { script: Box::new(loads), space, attends: false }
         };
         let slices = Slices { quantum: 9.0, switch: 0.0 };
@@ -53,12 +53,12 @@ fn address_spaces_cost_translations() {
     assert!(misses(1) > 5, "{}", misses(1));
 }
 
-/// A helper that never ends does not keep the run from ending.
+/// A helper that never ends doesn't keep the run from ending.
 #[test]
 fn a_helper_is_not_waited_for() {
     let mut processor = Processor::new(&small()).unwrap();
     let helper = Thread { attends: true, ..computes(u64::MAX, 1) };
     let ran = run(&mut processor, vec![computes(10, 1), helper], &[0, 1], Slices::default());
     assert_eq!(ran.ticks / 60, 10);
-    assert!(ran.threads[1].0.uops >= 9);
+    assert!(ran.threads[1].counts.uops >= 9);
 }

@@ -2,9 +2,9 @@
 
 use workahead_policy::{Core, Group, Pick, Publish, Role, Thread, Tunables};
 
+use super::dispatcher::{Cpu, Entity};
 use super::fair::Slices;
-use super::running::{Cpu, Entity};
-use super::{Choosing, Schedule, Seat};
+use super::{Discipline, RoleAssignment, Schedule};
 use crate::preset::Preset;
 use crate::ticks::Ticks;
 
@@ -16,7 +16,7 @@ pub(super) enum Chooser {
     Aggregating {
         /// Bonuses in ticks: only differences are compared.
         tunables: Tunables,
-        seats: Vec<Seat>,
+        roles: Vec<RoleAssignment>,
         /// `ia_mm`, by channel.
         published: Vec<Option<Group>>,
         /// `agg_count` of the group that ran last, by CPU.
@@ -39,7 +39,7 @@ pub(super) enum Chooser {
 
 /// The run queues as the deciding CPU sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Sight<'r> {
+pub(super) struct QueueView<'r> {
     pub(super) at: usize,
     pub(super) now: Ticks,
     /// The thread that ran last and can continue; it is not in the queue.
@@ -51,7 +51,7 @@ pub(super) struct Sight<'r> {
     pub(super) overdue: Option<usize>,
 }
 
-impl Sight<'_> {
+impl QueueView<'_> {
     fn queued(&self) -> impl Iterator<Item = usize> + '_ {
         self.cpus[self.at].queue.tasks()
     }
@@ -83,12 +83,13 @@ impl Sight<'_> {
 impl Chooser {
     pub(super) fn new(by: &Schedule, preset: &Preset, ticks: impl Fn(u64) -> Ticks) -> Self {
         let cpus = preset.cpus() as usize;
-        match &by.choosing {
-            Choosing::Fair => Self::Fair,
-            Choosing::Deadline => Self::Deadline,
-            Choosing::Aggregating { tunables, seats } => {
-                assert!(seats.len() >= cpus, "{} seats for {cpus} CPUs", seats.len());
-                let channels = seats.iter().map(|seat| seat.channel + 1).max().unwrap_or_default();
+        match &by.discipline {
+            Discipline::Fair => Self::Fair,
+            Discipline::Deadline => Self::Deadline,
+            Discipline::Aggregating { tunables, roles } => {
+                assert!(roles.len() >= cpus, "{} roles for {cpus} CPUs", roles.len());
+                let channels =
+                    roles.iter().map(|assignment| assignment.channel + 1).max().unwrap_or_default();
                 let tunables = Tunables {
                     bonus_ns: ticks(tunables.bonus_ns),
                     companion_bonus_ns: tunables.companion_bonus_ns.map(&ticks),
@@ -98,15 +99,15 @@ impl Chooser {
                 let published = vec![None; channels];
                 Self::Aggregating {
                     tunables,
-                    seats: seats.clone(),
+                    roles: roles.clone(),
                     published,
                     counts: vec![0; cpus],
                 }
             }
-            Choosing::Gang { slot_ns } => {
+            Discipline::Gang { slot_ns } => {
                 Self::Gang { length: ticks(*slot_ns).max(1), gang: None, ends: 0, slot: 0 }
             }
-            Choosing::Fitting { reach_ns } => {
+            Discipline::Fitting { reach_ns } => {
                 let last = preset.cache.last();
                 Self::Fitting {
                     reach: ticks(*reach_ns),
@@ -152,106 +153,106 @@ impl Chooser {
     /// The group published to a CPU.
     pub(super) fn shared(&self, cpu: usize) -> Option<Group> {
         match self {
-            Self::Aggregating { seats, published, .. } if seats[cpu].role == Role::Slave => {
-                published[seats[cpu].channel]
+            Self::Aggregating { roles, published, .. } if roles[cpu].role == Role::Slave => {
+                published[roles[cpu].channel]
             }
             _ => None,
         }
     }
 
     /// The thread that runs next.
-    pub(super) fn next(&mut self, seen: Sight<'_>) -> Option<usize> {
+    pub(super) fn next(&mut self, view: QueueView<'_>) -> Option<usize> {
         let next = match self {
-            Self::Fair => seen.head(),
-            Self::Deadline => earliest(&seen),
-            Self::Aggregating { .. } => self.aggregated(&seen),
+            Self::Fair => view.head(),
+            Self::Deadline => earliest(&view),
+            Self::Aggregating { .. } => self.aggregated(&view),
             Self::Gang { length, gang, ends, slot } => {
-                if seen.now >= *ends || gang.is_some() && !is_runnable(&seen, *gang) {
-                    *gang = due(&seen);
-                    *ends = seen.now + *length;
+                if view.now >= *ends || gang.is_some() && !is_runnable(&view, *gang) {
+                    *gang = due(&view);
+                    *ends = view.now + *length;
                     *slot += 1;
                 }
-                seen.in_group(*gang).or_else(|| seen.head())
+                view.in_group(*gang).or_else(|| view.head())
             }
-            Self::Fitting { reach, bytes, cpus } => fitting(&seen, *reach, *bytes, *cpus),
+            Self::Fitting { reach, bytes, cpus } => fitting(&view, *reach, *bytes, *cpus),
         };
-        seen.overdue.or(next)
+        view.overdue.or(next)
     }
 
-    fn aggregated(&mut self, seen: &Sight<'_>) -> Option<usize> {
-        let shared = self.shared(seen.at);
-        let Self::Aggregating { tunables, seats, published, counts } = self else { return None };
-        let (seat, own) = (seats[seen.at], seen.cpus[seen.at].own);
-        let current = seen.current.map(|task| seen.thread(task));
-        let core = Core { role: seat.role, own, shared, count: counts[seen.at], current };
+    fn aggregated(&mut self, view: &QueueView<'_>) -> Option<usize> {
+        let shared = self.shared(view.at);
+        let Self::Aggregating { tunables, roles, published, counts } = self else { return None };
+        let (assignment, own) = (roles[view.at], view.cpus[view.at].own);
+        let current = view.current.map(|task| view.thread(task));
+        let core = Core { role: assignment.role, own, shared, count: counts[view.at], current };
         // As if Eq. 2 to 5 were false: the meaning of `Scan::overdue`.
-        let by = match seen.overdue {
+        let by = match view.overdue {
             Some(_) => Tunables { bonus_ns: 0, companion_bonus_ns: None, ..*tunables },
             None => *tunables,
         };
-        let queue = seen.queued().map(|task| seen.thread(task));
+        let queue = view.queued().map(|task| view.thread(task));
         let chosen = workahead_policy::choose(&core, queue, &by);
-        counts[seen.at] = chosen.choice.count.after(counts[seen.at]);
+        counts[view.at] = chosen.choice.count.after(counts[view.at]);
         match chosen.choice.publish {
             Publish::Leave => {}
-            Publish::Withdraw => published[seat.channel] = None,
-            Publish::Own => published[seat.channel] = own,
+            Publish::Withdraw => published[assignment.channel] = None,
+            Publish::Own => published[assignment.channel] = own,
         }
         match (chosen.choice.pick, chosen.position) {
             (Pick::Nobody, _) => None,
-            (_, Some(position)) => seen.queued().nth(position),
-            (_, None) => seen.current,
+            (_, Some(position)) => view.queued().nth(position),
+            (_, None) => view.current,
         }
     }
 }
 
 /// EEVDF: the earliest deadline of the threads whose vruntime is at most the mean.
-fn earliest(seen: &Sight<'_>) -> Option<usize> {
-    let origin = seen.entities[seen.head()?].vruntime;
+fn earliest(view: &QueueView<'_>) -> Option<usize> {
+    let origin = view.entities[view.head()?].vruntime;
     let (mut sum, mut load) = (0_u128, 0_u128);
-    for task in seen.runnable() {
-        let one = &seen.entities[task];
+    for task in view.runnable() {
+        let one = &view.entities[task];
         sum += u128::from(one.vruntime - origin) * u128::from(one.weight);
         load += u128::from(one.weight);
     }
     let is_eligible =
-        |task: &usize| u128::from(seen.entities[*task].vruntime - origin) * load <= sum;
-    seen.runnable().filter(is_eligible).min_by_key(|task| {
-        let one = &seen.entities[*task];
-        one.vruntime + super::fair::virtual_ticks(seen.slices.granularity, one.weight)
+        |task: &usize| u128::from(view.entities[*task].vruntime - origin) * load <= sum;
+    view.runnable().filter(is_eligible).min_by_key(|task| {
+        let one = &view.entities[*task];
+        one.vruntime + super::fair::virtual_ticks(view.slices.granularity, one.weight)
     })
 }
 
 /// Whether a thread of a gang could run on any CPU.
-fn is_runnable(seen: &Sight<'_>, gang: Option<Group>) -> bool {
-    let of_gang = |task: usize| gang.is_some() && seen.entities[task].group == gang;
+fn is_runnable(view: &QueueView<'_>, gang: Option<Group>) -> bool {
+    let of_gang = |task: usize| gang.is_some() && view.entities[task].group == gang;
     let elsewhere = |(cpu, one): (usize, &Cpu)| {
-        cpu != seen.at && (one.current.is_some_and(of_gang) || one.queue.tasks().any(of_gang))
+        cpu != view.at && (one.current.is_some_and(of_gang) || one.queue.tasks().any(of_gang))
     };
-    seen.in_group(gang).is_some() || seen.cpus.iter().enumerate().any(elsewhere)
+    view.in_group(gang).is_some() || view.cpus.iter().enumerate().any(elsewhere)
 }
 
 /// The group of the thread furthest behind on any CPU.
-fn due(seen: &Sight<'_>) -> Option<Group> {
+fn due(view: &QueueView<'_>) -> Option<Group> {
     let of_cpu = |(cpu, one): (usize, &Cpu)| {
-        let current = if cpu == seen.at { seen.current } else { one.current };
-        let head = Sight { at: cpu, current, ..*seen }.head()?;
-        Some((seen.entities[head].vruntime.saturating_sub(one.queue.least), cpu, head))
+        let current = if cpu == view.at { view.current } else { one.current };
+        let head = QueueView { at: cpu, current, ..*view }.head()?;
+        Some((view.entities[head].vruntime.saturating_sub(one.queue.least), cpu, head))
     };
-    let heads = seen.cpus.iter().enumerate().filter_map(of_cpu);
-    heads.min().and_then(|(_, _, head)| seen.entities[head].group)
+    let heads = view.cpus.iter().enumerate().filter_map(of_cpu);
+    heads.min().and_then(|(_, _, head)| view.entities[head].group)
 }
 
 /// The first thread whose working set fits with those running on the CPUs of its last cache.
-fn fitting(seen: &Sight<'_>, reach: Ticks, bytes: u64, cpus: usize) -> Option<usize> {
-    let head = seen.head()?;
-    let first = seen.at / cpus * cpus;
-    let beside = (first..(first + cpus).min(seen.cpus.len())).filter(|cpu| *cpu != seen.at);
-    let running = beside.filter_map(|cpu| seen.cpus[cpu].current);
-    let taken: u64 = running.map(|task| seen.entities[task].working_set_bytes).sum();
-    let last = seen.entities[head].vruntime.saturating_add(reach);
-    seen.runnable()
-        .take_while(|task| seen.entities[*task].vruntime <= last)
-        .find(|task| taken + seen.entities[*task].working_set_bytes <= bytes)
+fn fitting(view: &QueueView<'_>, reach: Ticks, bytes: u64, cpus: usize) -> Option<usize> {
+    let head = view.head()?;
+    let first = view.at / cpus * cpus;
+    let beside = (first..(first + cpus).min(view.cpus.len())).filter(|cpu| *cpu != view.at);
+    let running = beside.filter_map(|cpu| view.cpus[cpu].current);
+    let taken: u64 = running.map(|task| view.entities[task].working_set_bytes).sum();
+    let last = view.entities[head].vruntime.saturating_add(reach);
+    view.runnable()
+        .take_while(|task| view.entities[*task].vruntime <= last)
+        .find(|task| taken + view.entities[*task].working_set_bytes <= bytes)
         .or(Some(head))
 }

@@ -6,7 +6,7 @@ use crate::ticks::Ticks;
 
 /// A CPU switches to a task, or to idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct Dispatch {
     /// Time of the switch.
     pub at: Ticks,
     /// The CPU.
@@ -15,7 +15,7 @@ pub struct Turn {
     pub task: Option<usize>,
 }
 
-/// Running and waiting time of a task.
+/// Dispatcher and waiting time of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Time on its CPU, including the switches to it.
@@ -25,7 +25,7 @@ pub struct Wait {
     /// Longest single wait, including one at the end of the run.
     pub waited_max: Ticks,
     /// Number of dispatches.
-    pub turns: u64,
+    pub dispatches: u64,
 }
 
 /// Counts of decisions, and times by task.
@@ -49,19 +49,19 @@ pub struct Figures {
     /// Times by task.
     pub tasks: Vec<Wait>,
     /// All switches, in the order of time.
-    pub turns: Vec<Turn>,
+    pub dispatches: Vec<Dispatch>,
 }
 
 impl Figures {
     /// Adds what the switches say, up to the end of a run; `groups` are those of tasks with others
     /// in their group.
-    pub(super) fn of_turns(&mut self, cpus: usize, end: Ticks, groups: &[Option<Group>]) {
-        self.turns.sort_by_key(|turn| (turn.at, turn.cpu));
+    pub(super) fn of_dispatches(&mut self, cpus: usize, end: Ticks, groups: &[Option<Group>]) {
+        self.dispatches.sort_by_key(|turn| (turn.at, turn.cpu));
         let mut last: Vec<Option<usize>> = vec![None; cpus];
         let mut runs: Vec<Option<Group>> = vec![None; cpus];
         let mut since = 0;
-        let stop = [Turn { at: end, cpu: 0, task: None }];
-        for turn in self.turns.iter().chain(&stop) {
+        let stop = [Dispatch { at: end, cpu: 0, task: None }];
+        for turn in self.dispatches.iter().chain(&stop) {
             let gone = turn.at.min(end).saturating_sub(since);
             since = since.max(turn.at);
             for (cpu, group) in runs.iter().enumerate() {

@@ -10,14 +10,14 @@ use std::rc::Rc;
 use workahead_walks::work_ahead::ROWS_A_CHECK;
 
 use super::helper::Slots;
-use super::recorder::{self, Said};
-use super::{Shared, Tape, Told};
-use crate::op::{After, Op, Script};
+use super::recorder::{self, Event};
+use super::{RecordingReceiver, Replay, Shared};
+use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
 /// Options of a direct helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ahead {
+pub struct DirectHelperOptions {
     /// Most rows that it may be ahead.
     pub rows: u32,
     /// Cycles of a pause when it is too far ahead.
@@ -29,7 +29,7 @@ const LOOK_UOPS: u32 = 6;
 
 /// State of the helper.
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum State {
     /// Reads the main thread's progress.
     Look,
     /// Compares the progress that it read.
@@ -40,34 +40,35 @@ enum At {
 
 /// Script of a direct helper.
 pub(super) struct DirectScript {
-    orders: Ahead,
-    tape: Tape,
+    options: DirectHelperOptions,
+    replay: Replay,
     /// Rows that the main thread reports as done, and the address of its report.
     passed: Rc<Cell<u32>>,
     progress: u64,
     shared: Shared,
-    at: At,
+    state: State,
     /// Rows executed or skipped.
     rows: u32,
 }
 
 impl DirectScript {
     pub(super) fn new(
-        (orders, main): (Ahead, usize),
-        told: Told,
+        options: DirectHelperOptions,
+        main: usize,
+        recording: RecordingReceiver,
         passed: Rc<Cell<u32>>,
         shared: Shared,
     ) -> Self {
-        let (tape, progress) = (Tape::of(told), recorder::progress(main));
-        Self { orders, tape, passed, progress, shared, at: At::Look, rows: 0 }
+        let (replay, progress) = (Replay::of(recording), recorder::progress(main));
+        Self { options, replay, passed, progress, shared, state: State::Look, rows: 0 }
     }
 
     /// Skips rows that the main thread has done; false at the end of the input.
     fn catch_up(&mut self) -> bool {
         while self.rows < self.passed.get() {
-            match self.tape.next() {
+            match self.replay.next() {
                 None => return false,
-                Some(Said::Passed { rows, .. }) => self.rows = rows,
+                Some(Event::RowsDone { rows, .. }) => self.rows = rows,
                 Some(_) => {}
             }
         }
@@ -78,33 +79,33 @@ impl DirectScript {
 impl Script for DirectScript {
     fn next(&mut self, _: Ticks) -> Option<Op> {
         loop {
-            match self.at {
-                At::Look => {
-                    self.at = At::Seen;
+            match self.state {
+                State::Look => {
+                    self.state = State::Seen;
                     let (address, bytes) = (self.progress, Slots::BYTES);
-                    let load = Op::Load { address, bytes, after: After::Nothing };
+                    let load = Op::Load { address, bytes, after: Dependence::None };
                     return Some(self.shared.pages.borrow_mut().placed(load));
                 }
-                At::Seen => {
+                State::Seen => {
                     if !self.catch_up() {
                         return None;
                     }
-                    if self.rows - self.passed.get() >= self.orders.rows {
-                        self.shared.helped.borrow_mut().1 += 1;
-                        self.at = At::Look;
-                        return Some(Op::Pause { cycles: self.orders.pause });
+                    if self.rows - self.passed.get() >= self.options.rows {
+                        self.shared.helper_counts.borrow_mut().waits += 1;
+                        self.state = State::Look;
+                        return Some(Op::Pause { cycles: self.options.pause });
                     }
-                    self.at = At::Rows(ROWS_A_CHECK);
+                    self.state = State::Rows(ROWS_A_CHECK);
                     return Some(Op::Compute { uops: LOOK_UOPS });
                 }
-                At::Rows(left) => match self.tape.next()? {
-                    Said::Op(op) => return Some(self.shared.pages.borrow_mut().placed(op)),
-                    Said::Passed { rows, .. } => {
+                State::Rows(left) => match self.replay.next()? {
+                    Event::Op(op) => return Some(self.shared.pages.borrow_mut().placed(op)),
+                    Event::RowsDone { rows, .. } => {
                         self.rows = rows;
-                        self.shared.helped.borrow_mut().0 += 1;
-                        self.at = if left > 1 { At::Rows(left - 1) } else { At::Look };
+                        self.shared.helper_counts.borrow_mut().entries += 1;
+                        self.state = if left > 1 { State::Rows(left - 1) } else { State::Look };
                     }
-                    Said::Post { .. } => {}
+                    Event::Post { .. } => {}
                 },
             }
         }

@@ -13,13 +13,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::Shared;
-use crate::op::{After, Op, Script};
+use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
 /// Cycles between two polls of an empty queue.
 const LOOK: u32 = 10;
 
-/// Posts not loaded yet.
+/// PostTarget not loaded yet.
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: VecDeque<u64>,
@@ -60,8 +60,8 @@ impl Script for HardwareScript {
         let Some(address) = self.queue.borrow_mut().waiting.pop_front() else {
             return Some(Op::Pause { cycles: LOOK });
         };
-        self.shared.helped.borrow_mut().0 += 1;
-        let load = Op::Load { address, bytes: 1, after: After::Nothing };
+        self.shared.helper_counts.borrow_mut().entries += 1;
+        let load = Op::Load { address, bytes: 1, after: Dependence::None };
         Some(self.shared.pages.borrow_mut().placed(load))
     }
 }

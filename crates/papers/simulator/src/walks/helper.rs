@@ -7,24 +7,24 @@ use workahead_walks::place::LINE_BYTES;
 use workahead_walks::work_ahead::RECENT_LINES;
 
 use super::Shared;
-use crate::op::{After, Op, Script};
+use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
 /// Layout of a work-ahead set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct SetLayout {
     /// Address of the first slot's first pointer.
     pub(super) base: u64,
     /// Address of the line that pads entries.
     pub(super) dummy: u64,
     /// Address of the helper's history of lines.
-    pub(super) recent: u64,
+    pub(super) history: u64,
     pub(super) entries: u32,
     /// Pointers of an entry.
     pub(super) most: u8,
 }
 
-impl Shape {
+impl SetLayout {
     /// Address of a pointer, counted through all entries.
     pub(super) fn address(&self, slot: u32) -> u64 {
         self.base + u64::from(slot) * u64::from(Slots::BYTES)
@@ -34,7 +34,7 @@ impl Shape {
 /// The posts so far.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    shape: Option<Shape>,
+    layout: Option<SetLayout>,
     pointers: Vec<u64>,
 }
 
@@ -42,10 +42,10 @@ impl Slots {
     /// Bytes of a pointer: the machines of the paper have 32 bits (D7).
     pub(super) const BYTES: u16 = 4;
 
-    pub(super) fn post(&mut self, slot: u32, shape: Shape, pointer: u64) {
-        if self.shape.is_none() {
-            self.shape = Some(shape);
-            self.pointers = vec![shape.dummy; shape.entries as usize * usize::from(shape.most)];
+    pub(super) fn post(&mut self, slot: u32, layout: SetLayout, pointer: u64) {
+        if self.layout.is_none() {
+            self.layout = Some(layout);
+            self.pointers = vec![layout.dummy; layout.entries as usize * usize::from(layout.most)];
         }
         self.pointers[slot as usize] = pointer;
     }
@@ -53,7 +53,7 @@ impl Slots {
 
 /// Options of a helper (Zhou et al. 2005, sections 4.3 and 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Orders {
+pub struct HelperOptions {
     /// Whether it runs against the main thread's direction.
     pub backward: bool,
     /// Cycles of a pause at an unchanged entry; `None` moves on at once.
@@ -64,7 +64,7 @@ pub struct Orders {
 
 /// State of the helper at an entry.
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum State {
     /// Reads the first pointer.
     Look,
     /// Compares the pointer that it read.
@@ -87,14 +87,14 @@ const RECALL_UOPS: u32 = 4;
 
 /// Script of a helper: read a pointer, load its line, continue.
 pub(super) struct HelperScript {
-    orders: Orders,
+    options: HelperOptions,
     slots: Rc<RefCell<Slots>>,
     shared: Shared,
     last_seen: Vec<u64>,
     /// History of loaded lines.
-    recent: Vec<u64>,
+    history: Vec<u64>,
     entry: u32,
-    at: At,
+    state: State,
     /// The pointer read last.
     pointer: u64,
     /// Executed before anything else.
@@ -102,21 +102,21 @@ pub(super) struct HelperScript {
 }
 
 impl HelperScript {
-    pub(super) fn new(orders: Orders, slots: Rc<RefCell<Slots>>, shared: Shared) -> Self {
+    pub(super) fn new(options: HelperOptions, slots: Rc<RefCell<Slots>>, shared: Shared) -> Self {
         Self {
-            orders,
+            options,
             slots,
             shared,
             last_seen: Vec::new(),
-            recent: vec![0; RECENT_LINES],
+            history: vec![0; RECENT_LINES],
             entry: 0,
-            at: At::Look,
+            state: State::Look,
             pointer: 0,
             then: None,
         }
     }
 
-    fn load(&self, address: u64, bytes: u16, after: After) -> Op {
+    fn load(&self, address: u64, bytes: u16, after: Dependence) -> Op {
         self.shared.pages.borrow_mut().placed(Op::Load { address, bytes, after })
     }
 
@@ -126,41 +126,41 @@ impl HelperScript {
 
     /// Continues with the line of the `k`-th pointer.
     fn towards(&mut self, k: u8) {
-        self.at = if self.orders.skips_recent { At::Place(k) } else { At::Load(k) };
+        self.state = if self.options.skips_recent { State::Place(k) } else { State::Load(k) };
     }
 
     /// Looks a line up in the history, and adds it.
-    fn recall(&mut self, k: u8, shape: Shape) -> Op {
+    fn recall(&mut self, k: u8, layout: SetLayout) -> Op {
         let line = self.pointer / LINE_BYTES as u64;
         let at = line as usize % RECENT_LINES;
-        let place = shape.recent + (at * usize::from(Slots::BYTES)) as u64;
-        self.at = At::Load(k);
-        if std::mem::replace(&mut self.recent[at], line) == line {
-            self.after(k, shape);
+        let place = layout.history + (at * usize::from(Slots::BYTES)) as u64;
+        self.state = State::Load(k);
+        if std::mem::replace(&mut self.history[at], line) == line {
+            self.after(k, layout);
         } else {
             self.then = Some(self.store(place));
         }
-        self.load(place, Slots::BYTES, After::Load)
+        self.load(place, Slots::BYTES, Dependence::Load)
     }
 
     /// Continues with the next pointer, or the next entry.
-    fn after(&mut self, k: u8, shape: Shape) {
-        if k + 1 < shape.most {
-            self.at = At::Next(k + 1);
+    fn after(&mut self, k: u8, layout: SetLayout) {
+        if k + 1 < layout.most {
+            self.state = State::Next(k + 1);
         } else {
-            self.shared.helped.borrow_mut().0 += 1;
-            self.move_on(shape.entries);
+            self.shared.helper_counts.borrow_mut().entries += 1;
+            self.move_on(layout.entries);
         }
     }
 
     fn move_on(&mut self, entries: u32) {
-        self.entry = match self.orders.backward {
+        self.entry = match self.options.backward {
             true if self.entry == 0 => entries - 1,
             true => self.entry - 1,
             false if self.entry + 1 == entries => 0,
             false => self.entry + 1,
         };
-        self.at = At::Look;
+        self.state = State::Look;
     }
 }
 
@@ -172,25 +172,25 @@ impl Script for HelperScript {
         let slots = Rc::clone(&self.slots);
         let slots = slots.borrow();
         // Nothing has been posted yet.
-        let Some(shape) = slots.shape else { return Some(Op::Pause { cycles: 10 }) };
+        let Some(layout) = slots.layout else { return Some(Op::Pause { cycles: 10 }) };
         if self.last_seen.is_empty() {
-            self.last_seen = vec![shape.dummy; shape.entries as usize];
+            self.last_seen = vec![layout.dummy; layout.entries as usize];
         }
-        let first = self.entry * u32::from(shape.most);
-        Some(match self.at {
-            At::Look => {
-                self.at = At::Seen;
-                self.load(shape.address(first), Slots::BYTES, After::Nothing)
+        let first = self.entry * u32::from(layout.most);
+        Some(match self.state {
+            State::Look => {
+                self.state = State::Seen;
+                self.load(layout.address(first), Slots::BYTES, Dependence::None)
             }
-            At::Seen => {
+            State::Seen => {
                 let seen = slots.pointers[first as usize];
                 let last = &mut self.last_seen[self.entry as usize];
-                if let Some(cycles) = self.orders.spin
+                if let Some(cycles) = self.options.spin
                     && seen == *last
-                    && seen != shape.dummy
+                    && seen != layout.dummy
                 {
-                    self.shared.helped.borrow_mut().1 += 1;
-                    self.at = At::Look;
+                    self.shared.helper_counts.borrow_mut().waits += 1;
+                    self.state = State::Look;
                     return Some(Op::Pause { cycles });
                 }
                 *last = seen;
@@ -198,21 +198,21 @@ impl Script for HelperScript {
                 self.towards(0);
                 Op::Compute { uops: VISIT_UOPS }
             }
-            At::Place(k) => {
-                self.at = At::Recall(k);
+            State::Place(k) => {
+                self.state = State::Recall(k);
                 Op::Compute { uops: RECALL_UOPS }
             }
-            At::Recall(k) => self.recall(k, shape),
-            At::Load(k) => {
-                let op = self.load(self.pointer, 1, After::Load);
-                self.after(k, shape);
+            State::Recall(k) => self.recall(k, layout),
+            State::Load(k) => {
+                let op = self.load(self.pointer, 1, Dependence::Load);
+                self.after(k, layout);
                 op
             }
-            At::Next(k) => {
+            State::Next(k) => {
                 let slot = first + u32::from(k);
                 self.pointer = slots.pointers[slot as usize];
                 self.towards(k);
-                self.load(shape.address(slot), Slots::BYTES, After::Nothing)
+                self.load(layout.address(slot), Slots::BYTES, Dependence::None)
             }
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::line_history::multiplied;
+use crate::line_history::fibonacci_hash;
 use crate::op::Op;
 
 /// Granularity of the mapping: the alignment of buffers.
@@ -16,7 +16,7 @@ const RECENT: usize = 4096;
 /// them, and the same wherever this process was loaded.
 #[derive(Debug)]
 pub(super) struct Pages {
-    frames: HashMap<u64, u64, BuildHasherDefault<Multiplied>>,
+    frames: HashMap<u64, u64, BuildHasherDefault<FibonacciHasher>>,
     recent: Box<[(u64, u64); RECENT]>,
 }
 
@@ -61,9 +61,9 @@ impl Pages {
 
 /// A hash of page numbers: they need no better one, and are not chosen to collide.
 #[derive(Debug, Default)]
-struct Multiplied(u64);
+struct FibonacciHasher(u64);
 
-impl Hasher for Multiplied {
+impl Hasher for FibonacciHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -75,6 +75,6 @@ impl Hasher for Multiplied {
     }
 
     fn write_u64(&mut self, key: u64) {
-        self.0 = multiplied(self.0 ^ key).rotate_left(32);
+        self.0 = fibonacci_hash(self.0 ^ key).rotate_left(32);
     }
 }

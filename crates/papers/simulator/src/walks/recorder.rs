@@ -10,8 +10,8 @@ use workahead_walks::technique::{Near, Technique};
 use workahead_walks::walk::{Row, Sink};
 use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES};
 
-use super::helper::{Shape, Slots};
-use crate::op::{After, Op};
+use super::helper::{SetLayout, Slots};
+use crate::op::{Dependence, Op};
 
 /// Micro-operations of a walk beside its accesses, which a memory doesn't see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +35,13 @@ impl Default for Costs {
 
 /// Event of a main thread.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Said {
+pub(super) enum Event {
     /// An operation.
     Op(Op),
     /// A pointer in a slot of its work-ahead set.
-    Post { slot: u32, shape: Shape, pointer: u64 },
+    Post { slot: u32, layout: SetLayout, pointer: u64 },
     /// The number of rows done, and where it is stored for a direct helper.
-    Passed { rows: u32, tells: Option<u64> },
+    RowsDone { rows: u32, tells: Option<u64> },
 }
 
 /// Events sent to the model at once.
@@ -73,21 +73,21 @@ struct Recording {
     set_size: usize,
     /// Recently posted lines, where repeated ones are skipped.
     posted: Vec<u64>,
-    said: Vec<Said>,
-    sender: SyncSender<Vec<Said>>,
+    events: Vec<Event>,
+    sender: SyncSender<Vec<Event>>,
     posts: u64,
     rows: u32,
 }
 
 impl Recorder {
-    pub(super) fn new(thread: usize, costs: Costs, sender: SyncSender<Vec<Said>>) -> Self {
+    pub(super) fn new(thread: usize, costs: Costs, sender: SyncSender<Vec<Event>>) -> Self {
         Self(Rc::new(RefCell::new(Recording {
             thread: thread as u64,
             costs,
             hints: false,
             set_size: 0,
             posted: Vec::new(),
-            said: Vec::with_capacity(CHUNK),
+            events: Vec::with_capacity(CHUNK),
             sender,
             posts: 0,
             rows: 0,
@@ -97,7 +97,7 @@ impl Recorder {
     /// Sets the technique: whether announcements are prefetch instructions, and how its work-ahead
     /// set is posted to.
     #[must_use]
-    pub fn told(self, technique: Technique) -> Self {
+    pub fn with_technique(self, technique: Technique) -> Self {
         let mut recording = self.0.borrow_mut();
         recording.hints = technique.near() != Near::None;
         if let Technique::WorkAhead(options) = technique {
@@ -111,15 +111,15 @@ impl Recorder {
     }
 
     /// Reports `rows` more rows as done.
-    pub fn passes(&mut self, rows: u32) {
-        self.0.borrow_mut().passes(rows, None);
+    pub fn report(&mut self, rows: u32) {
+        self.0.borrow_mut().report(rows, None);
     }
 
     /// Reports `rows` more rows as done, and stores the number for a direct helper.
-    pub fn tells(&mut self, rows: u32) {
+    pub fn report_to_helper(&mut self, rows: u32) {
         let mut recording = self.0.borrow_mut();
         let line = progress(recording.thread as usize);
-        recording.passes(rows, Some(line));
+        recording.report(rows, Some(line));
     }
 
     /// Loads the references of a row: the work of a direct helper.
@@ -131,7 +131,7 @@ impl Recorder {
                 let address = place.address().addr() as u64;
                 recording.op(match load {
                     false => Op::Announce { address, hint: false },
-                    true => Op::Load { address, bytes: 1, after: After::Announcement },
+                    true => Op::Load { address, bytes: 1, after: Dependence::Announcement },
                 });
             });
         }
@@ -149,29 +149,29 @@ fn own(thread: u64, what: u64) -> u64 {
 }
 
 impl Recording {
-    fn say(&mut self, said: Said) {
-        self.said.push(said);
-        if self.said.len() == CHUNK {
+    fn say(&mut self, events: Event) {
+        self.events.push(events);
+        if self.events.len() == CHUNK {
             self.send();
         }
     }
 
     fn op(&mut self, op: Op) {
-        self.say(Said::Op(op));
+        self.say(Event::Op(op));
     }
 
     fn send(&mut self) {
-        let said = std::mem::replace(&mut self.said, Vec::with_capacity(CHUNK));
+        let events = std::mem::replace(&mut self.events, Vec::with_capacity(CHUNK));
         // The model may have ended; the walk runs to its end for its answer.
-        let _ = self.sender.send(said);
+        let _ = self.sender.send(events);
     }
 
-    fn passes(&mut self, rows: u32, tells: Option<u64>) {
+    fn report(&mut self, rows: u32, tells: Option<u64>) {
         self.rows += rows;
-        self.say(Said::Passed { rows: self.rows, tells });
+        self.say(Event::RowsDone { rows: self.rows, tells });
     }
 
-    fn reads<T>(&mut self, at: &T, after: After) {
+    fn reads<T>(&mut self, at: &T, after: Dependence) {
         self.op(Op::Compute { uops: self.costs.read });
         let address = (&raw const *at).addr() as u64;
         self.op(Op::Load { address, bytes: bytes_of::<T>(), after });
@@ -179,10 +179,10 @@ impl Recording {
 
     fn posts<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
         let entries = (self.set_size / A::LEAST).max(1);
-        let shape = Shape {
+        let layout = SetLayout {
             base: own(self.thread, 0),
             dummy: own(self.thread, 1),
-            recent: own(self.thread, 3),
+            history: own(self.thread, 3),
             entries: entries as u32,
             most: A::MOST as u8,
         };
@@ -191,7 +191,7 @@ impl Recording {
         let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
         self.posts += 1;
         self.op(Op::Compute { uops: self.costs.turn });
-        self.op(Op::Load { address: state, bytes: STATE_BYTES as u16, after: After::Nothing });
+        self.op(Op::Load { address: state, bytes: STATE_BYTES as u16, after: Dependence::None });
         self.op(Op::Store { address: state, bytes: STATE_BYTES as u16 });
         let mut slot = (entry * A::MOST) as u32;
         let end = slot + A::MOST as u32;
@@ -199,13 +199,13 @@ impl Recording {
             asks.each(|place| {
                 let pointer = place.address().addr() as u64;
                 self.op(Op::Announce { address: pointer, hint: false });
-                let pointer = if self.repeats(pointer) { shape.dummy } else { pointer };
-                self.say(Said::Post { slot, shape, pointer });
+                let pointer = if self.repeats(pointer) { layout.dummy } else { pointer };
+                self.say(Event::Post { slot, layout, pointer });
                 slot += 1;
             });
         }
         for slot in slot..end {
-            self.say(Said::Post { slot, shape, pointer: shape.dummy });
+            self.say(Event::Post { slot, layout, pointer: layout.dummy });
         }
     }
 
@@ -218,7 +218,7 @@ impl Recording {
         let at = line as usize % POSTED_LINES;
         let address = own(self.thread, 5) + (at * usize::from(Slots::BYTES)) as u64;
         self.op(Op::Compute { uops: REPEAT_UOPS });
-        self.op(Op::Load { address, bytes: Slots::BYTES, after: After::Nothing });
+        self.op(Op::Load { address, bytes: Slots::BYTES, after: Dependence::None });
         let repeats = std::mem::replace(&mut self.posted[at], line) == line;
         if !repeats {
             self.op(Op::Store { address, bytes: Slots::BYTES });
@@ -239,12 +239,12 @@ impl Drop for Recording {
 
 impl Memory for Recorder {
     fn read<'a, T>(&mut self, at: &'a T) -> &'a T {
-        self.0.borrow_mut().reads(at, After::Announcement);
+        self.0.borrow_mut().reads(at, Dependence::Announcement);
         at
     }
 
     fn read_hot<'a, T>(&mut self, at: &'a T) -> &'a T {
-        self.0.borrow_mut().reads(at, After::Nothing);
+        self.0.borrow_mut().reads(at, Dependence::None);
         at
     }
 
@@ -278,8 +278,19 @@ impl Memory for Recorder {
     }
 }
 
+/// Layout of a batch of hits.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchLayout {
+    /// Address of its first row, in this process.
+    pub address: usize,
+    /// Bytes of a row.
+    pub row_bytes: usize,
+    /// Rows of a batch.
+    pub rows: usize,
+}
+
 /// A sink that also writes each hit to a batch in the model, over and over.
-pub struct Written<S> {
+pub struct BatchSink<S> {
     sink: S,
     recorder: Recorder,
     base: u64,
@@ -288,17 +299,12 @@ pub struct Written<S> {
     rows: u64,
 }
 
-impl<S> Written<S> {
-    /// Hits of `row_bytes` each, in batches of `batch_rows` that begin at an address of this
-    /// process.
-    pub fn new(
-        sink: S,
-        recorder: Recorder,
-        (base, row_bytes, batch_rows): (usize, usize, usize),
-    ) -> Self {
-        let row_bytes = u16::try_from(row_bytes).unwrap_or(u16::MAX);
-        let batch_rows = batch_rows.max(1) as u64;
-        Self { sink, recorder, base: base as u64, row_bytes, batch_rows, rows: 0 }
+impl<S> BatchSink<S> {
+    /// A sink whose batches all have this layout.
+    pub fn new(sink: S, recorder: Recorder, batch: BatchLayout) -> Self {
+        let row_bytes = u16::try_from(batch.row_bytes).unwrap_or(u16::MAX);
+        let batch_rows = batch.rows.max(1) as u64;
+        Self { sink, recorder, base: batch.address as u64, row_bytes, batch_rows, rows: 0 }
     }
 
     /// The inner sink.
@@ -307,7 +313,7 @@ impl<S> Written<S> {
     }
 }
 
-impl<H, S: Sink<H>> Sink<H> for Written<S> {
+impl<H, S: Sink<H>> Sink<H> for BatchSink<S> {
     fn emit(&mut self, row: Row, hit: H) {
         let mut recorder = self.recorder.0.borrow_mut();
         let at = self.rows % self.batch_rows * u64::from(self.row_bytes);

@@ -1,4 +1,4 @@
-//! Walks give the same answers modelled as natively, and the same counts every time.
+//! Modelled walks give the native answers, and the same counts every time.
 
 use std::sync::Mutex;
 
@@ -61,7 +61,7 @@ fn join() -> Join {
     }
 }
 
-/// Keys that met, added up.
+/// Sum of matching keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sum(u64, u64);
 
@@ -72,21 +72,26 @@ impl Sink<(&Record<OneLine>, &Record<OneLine>)> for Sum {
     }
 }
 
-/// What a technique found on so many rows, dealt out to the mains, and what it cost.
-fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
+/// The answer and cost of a technique on `ROWS` rows, dealt out to the main threads.
+fn modelled(data: &Join, technique: &str, mains: &[Main]) -> (Sum, WalksResult) {
     modelled_on(&pentium(), data, technique, mains)
 }
 
-fn modelled_on(preset: &Preset, data: &Join, technique: &str, mains: &[Main]) -> (Sum, Walked) {
+fn modelled_on(
+    preset: &Preset,
+    data: &Join,
+    technique: &str,
+    mains: &[Main],
+) -> (Sum, WalksResult) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(preset, (mains, Costs::default()), Among::Nobody, |part, recorder| {
-        let Part::Main(main) = part else { panic!("no direct helper is asked for") };
-        let mut recorder = recorder.told(technique);
+    let walked = run_walks(preset, mains, Costs::default(), CoRunners::None, |part, recorder| {
+        let WalkThread::Main(main) = part else { panic!("no direct helper is asked for") };
+        let mut recorder = recorder.with_technique(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
         let mut walk = HashJoin::new(&data.chains, &data.build, probes);
         let mut rows = Rows::strided(main as u32, ROWS, mains.len() as u32);
-        let mut sink = Written::new(Sum::default(), recorder.clone(), (0x10_0000, 128, 1024));
+        let mut sink = BatchSink::new(Sum::default(), recorder.clone(), BATCH);
         technique::run_over(technique, &mut walk, &mut rows, &mut recorder, &mut sink);
         let sum = sink.finish();
         let mut sums = sums.lock().unwrap();
@@ -110,12 +115,17 @@ fn natively(data: &Join) -> Sum {
     sum
 }
 
+const BATCH: BatchLayout = BatchLayout { address: 0x10_0000, row_bytes: 128, rows: 1024 };
+
 const ALONE: [Main; 1] = [Main { cpu: 0, helper: None }];
 
 fn with_helper(backward: bool, spin: Option<u32>) -> [Main; 1] {
     [Main {
         cpu: 0,
-        helper: Some((1, Helping::Set(Orders { backward, spin, skips_recent: false }))),
+        helper: Some(Helper {
+            cpu: 1,
+            kind: HelperKind::Set(HelperOptions { backward, spin, skips_recent: false }),
+        }),
     }]
 }
 
@@ -142,13 +152,13 @@ fn answers_are_those_of_the_real_machine() {
     assert_eq!(modelled(&data, "sequential", &both).0, expected);
 }
 
-/// Where each bucket has one cell, all four branches of a probe are soon known; where their number
-/// is chance, they are guessed wrong, which nothing overlaps.
+/// If each bucket has one cell, all four branches of a probe are soon predicted; if their number is
+/// random, they are mispredicted, which nothing overlaps.
 #[test]
 fn branches_of_walks_are_guessed() {
     let mut preset = pentium();
     let guessed = |preset: &Preset, data: &Join| {
-        let counts = modelled_on(preset, data, "sequential", &ALONE).1.ran.cpus[0];
+        let counts = modelled_on(preset, data, "sequential", &ALONE).1.run.cpus[0];
         assert_eq!(counts.stalled.iter().sum::<Ticks>() + counts.computation, counts.ticks);
         counts
     };
@@ -175,12 +185,12 @@ fn branches_of_walks_are_guessed() {
     assert!(drawn.ticks > blind.ticks + 20 * CYCLE * drawn.mispredicts, "{drawn:?} {blind:?}");
 }
 
-/// The same data elsewhere in this process, the same figures: nothing of an address is left.
+/// The same data at other addresses of this process has the same figures.
 #[test]
 fn figures_are_the_same_every_time() {
     let figures = |data: &Join| {
         let (_, walked) = modelled(data, "work-ahead:size=64", &with_helper(true, Some(40)));
-        (walked.ran, walked.found, walked.bus, walked.helped)
+        (walked.run, walked.found, walked.bus, walked.helpers)
     };
     let first = join();
     let second = join();
@@ -189,41 +199,42 @@ fn figures_are_the_same_every_time() {
 }
 
 /// The helper takes the misses, the main thread is faster than alone, and the pipeline is cleared
-/// now and then; all of it follows from the model's parts, none is told to it.
+/// now and then; all of it follows from the model's parts.
 #[test]
 fn a_helper_takes_the_misses() {
     let data = join();
     let cycles = |technique: &str, mains: &[Main]| modelled(&data, technique, mains).1;
     let alone = cycles("sequential", &ALONE);
     let helped = cycles("work-ahead:size=128", &with_helper(true, Some(40)));
-    assert!(helped.ran.ticks < alone.ran.ticks, "{} {}", helped.ran.ticks, alone.ran.ticks);
-    let memory = |walked: &Walked, cpu: usize| walked.found[cpu].at[1][2];
+    assert!(helped.run.ticks < alone.run.ticks, "{} {}", helped.run.ticks, alone.run.ticks);
+    let memory = |walked: &WalksResult, cpu: usize| walked.found[cpu].at[1][2];
     assert!(memory(&helped, 1) > memory(&helped, 0), "{:?}", helped.found);
-    assert!(helped.ran.threads[0].0.stalled[Cause::Clear as usize] > 0);
-    assert!(helped.helped.0 > u64::from(ROWS));
+    assert!(helped.run.threads[0].counts.stalled[Cause::Clear as usize] > 0);
+    assert!(helped.helpers.entries > u64::from(ROWS));
 }
 
-/// A direct helper does a row, or leaves it out where the main thread has passed it; it never goes
-/// further ahead than it may.
+/// A direct helper executes a row, or skips it if the main thread has passed it; it never exceeds
+/// its distance.
 #[test]
 fn a_direct_helper_keeps_up_or_leaves_out() {
     let data = join();
     let run = |rows: u32| {
-        let helper = Helping::Direct(Ahead { rows, pause: 40 });
-        let mains = [Main { cpu: 0, helper: Some((1, helper)) }];
+        let helper = HelperKind::Direct(DirectHelperOptions { rows, pause: 40 });
+        let mains = [Main { cpu: 0, helper: Some(Helper { cpu: 1, kind: helper }) }];
         let walked = run_walks(
             &pentium(),
-            (&mains, Costs::default()),
-            Among::Nobody,
+            &mains,
+            Costs::default(),
+            CoRunners::None,
             |part, mut recorder| {
                 let probes = Unclustered { records: &data.probe, rids: &data.rids };
                 let mut walk = HashJoin::new(&data.chains, &data.build, probes);
                 let mut rows = Rows::range(0..ROWS);
-                let Part::Main(_) = part else {
+                let WalkThread::Main(_) = part else {
                     for row in rows {
                         let (_, asks) = walk.start(row, &mut recorder);
                         recorder.preload(&asks);
-                        recorder.passes(1);
+                        recorder.report(1);
                     }
                     return;
                 };
@@ -232,7 +243,7 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
                     let some = &mut rows.take_rows(16);
                     let technique = Technique::Sequential;
                     technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
-                    recorder.tells(16);
+                    recorder.report_to_helper(16);
                 }
             },
         );
@@ -240,51 +251,51 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
     };
     let (near, far) = (run(16), run(256));
     assert_eq!((near.passed[0], far.passed[0]), (ROWS, ROWS));
-    assert!(near.helped.0 <= u64::from(ROWS) && far.helped.0 <= u64::from(ROWS));
-    assert!(far.helped.0 > u64::from(ROWS) / 2, "{:?}", far.helped);
-    assert!(near.helped.1 > 0, "it waits where it may not go on");
-    assert_eq!(near.ran.threads[0].0.stores, u64::from(ROWS) / 16, "it says where it is");
+    assert!(near.helpers.entries <= u64::from(ROWS) && far.helpers.entries <= u64::from(ROWS));
+    assert!(far.helpers.entries > u64::from(ROWS) / 2, "{:?}", far.helpers);
+    assert!(near.helpers.waits > 0, "it waits where it may not go on");
+    assert_eq!(near.run.threads[0].counts.stores, u64::from(ROWS) / 16, "it says where it is");
 }
 
-/// A run that ends with the first knows how far the other came.
+/// A run that ends with the first main thread counts the rows of the other.
 #[test]
 fn a_race_ends_with_the_first() {
     let data = join();
     let mains = [0, 1].map(|cpu| Main { cpu, helper: None });
-    let run = |until: Until| {
+    let run = |until: RunEnd| {
         std::thread::scope(|scope| {
             let told = mains.iter().enumerate().map(|(number, main)| {
-                let (telling, told) = recording();
+                let (sender, recording) = recording_channel();
                 let data = &data;
                 scope.spawn(move || {
-                    let mut recorder = telling.recorder(number, Costs::default());
+                    let mut recorder = sender.recorder(number, Costs::default());
                     let probes = Unclustered { records: &data.probe, rids: &data.rids };
                     let mut walk = HashJoin::new(&data.chains, &data.build, probes);
-                    // The second has twice as much to do.
+                    // The second has twice the rows.
                     let mut rows = Rows::range(0..ROWS / 2 * (number as u32 + 1));
                     let mut sum = Sum::default();
                     while rows.left() > 0 {
                         let some = &mut rows.take_rows(16);
                         let technique = Technique::Sequential;
                         technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
-                        recorder.passes(16);
+                        recorder.report(16);
                     }
                 });
-                (*main, told, None)
+                RecordedMain { main: *main, recording, direct_helper: None }
             });
-            run_told(&pentium(), told.collect(), until, Among::Nobody).unwrap()
+            run_recorded(&pentium(), told.collect(), until, CoRunners::None).unwrap()
         })
     };
-    let (first, all) = (run(Until::First), run(Until::All));
+    let (first, all) = (run(RunEnd::First), run(RunEnd::All));
     assert_eq!(all.passed, [ROWS / 2, ROWS]);
     assert_eq!(first.passed[0], ROWS / 2);
     assert!((1..ROWS).contains(&first.passed[1]), "{:?}", first.passed);
-    assert!(first.ran.ticks < all.ran.ticks);
+    assert!(first.run.ticks < all.run.ticks);
 }
 
-/// By hand: places for two, the third pushes the first out, padding takes no place.
+/// By hand: capacity two, the third post evicts the first, padding takes no place.
 #[test]
-fn hardware_forgets_what_is_oldest() {
+fn hardware_drops_the_oldest_post() {
     let mut queue = Queue::of(2);
     for pointer in [1, 7, 2, 3] {
         queue.post(pointer, 7);
@@ -295,24 +306,25 @@ fn hardware_forgets_what_is_oldest() {
     let loads: Vec<bool> =
         (0..3).map(|_| matches!(script.next(0), Some(Op::Load { .. }))).collect();
     assert_eq!(loads, [true, true, false]);
-    assert_eq!(shared.helped.borrow().0, 2);
+    assert_eq!(shared.helper_counts.borrow().entries, 2);
 }
 
-/// Who skips repeated lines loads fewer; what is posted in vain is the dummy.
+/// With repeated lines skipped, fewer are loaded; skipped posts are the dummy.
 #[test]
 fn repeated_lines_are_left_out() {
     let mut data = join();
-    // Every probe is the same row: after the first, every line was seen a moment ago.
+    // Every probe is of the same row: after the first, every line was seen a moment ago.
     data.rids.fill(3);
     let loads = |technique: &str, skips_recent: bool| {
-        let orders = Orders { backward: true, spin: None, skips_recent };
-        let mains = [Main { cpu: 0, helper: Some((1, Helping::Set(orders))) }];
+        let orders = HelperOptions { backward: true, spin: None, skips_recent };
+        let mains =
+            [Main { cpu: 0, helper: Some(Helper { cpu: 1, kind: HelperKind::Set(orders) }) }];
         modelled(&data, technique, &mains).1
     };
     let every = loads("work-ahead:size=64", false);
     let helper = loads("work-ahead:size=64,dedupe=helper", true);
     let post = loads("work-ahead:size=64,dedupe=post", false);
-    let stores = |walked: &Walked, thread: usize| walked.ran.threads[thread].0.stores;
+    let stores = |walked: &WalksResult, thread: usize| walked.run.threads[thread].counts.stores;
     assert_eq!(stores(&every, 1), 0, "a helper writes nothing");
     // The few different lines are remembered once each.
     assert!((1..64).contains(&stores(&helper, 1)), "{}", stores(&helper, 1));
@@ -322,6 +334,6 @@ fn repeated_lines_are_left_out() {
 #[test]
 fn a_thread_without_a_cpu_is_refused() {
     let mains = [Main { cpu: 7, helper: None }];
-    let refused = run_walks(&pentium(), (&mains, Costs::default()), Among::Nobody, |_, _| {});
+    let refused = run_walks(&pentium(), &mains, Costs::default(), CoRunners::None, |_, _| {});
     assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
 }

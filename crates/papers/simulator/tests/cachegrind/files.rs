@@ -1,4 +1,4 @@
-//! Files by hand, any records there and back, and files that somebody broke.
+//! Trace files by hand, round trips of any records, and damaged files.
 
 use proptest::prelude::*;
 use workahead_walks::traced::Traced;
@@ -6,7 +6,7 @@ use workahead_walks::{Intent, Memory, Place};
 
 use crate::trace::*;
 use workahead_simulator::geometry::{Geometry, Sizes};
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 
 fn written(header: &Header, records: &[Record]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), header).unwrap();
@@ -27,14 +27,14 @@ fn load(thread: u16, address: u64) -> Record {
 }
 
 fn two_threads() -> (Header, Vec<Record>) {
-    let header = Header { threads: 2, after: After::Load, line: Some(64), page: Some(4096) };
+    let header = Header { threads: 2, after: Dependence::Load, line: Some(64), page: Some(4096) };
     let compute =
         Record { thread: 0, kind: Kind::Compute, address: 0, bytes: 0, instructions: 300 };
     (header, vec![load(0, 64), load(0, 128), load(1, 64), compute, load(0, 120)])
 }
 
 #[test]
-fn a_file_is_what_the_page_says() {
+fn a_file_has_the_documented_bytes() {
     let (header, records) = two_threads();
     let bytes = written(&header, &records);
     let expected: &[u8] = &[
@@ -53,7 +53,7 @@ fn a_file_is_what_the_page_says() {
     assert_eq!((summary.header, summary.records), (header, vec![4, 1]));
 }
 
-/// What each kind of damage is answered with.
+/// The error of each kind of damage.
 #[test]
 fn damage_is_named_in_one_line() {
     let (header, records) = two_threads();
@@ -86,7 +86,7 @@ fn damage_is_named_in_one_line() {
     }
 }
 
-/// A number that goes on for ever, and one of more than 64 bits.
+/// An endless number, and one of more than 64 bits.
 #[test]
 fn endless_numbers_are_refused() {
     for last in [0x80, 0x02] {
@@ -100,7 +100,7 @@ fn endless_numbers_are_refused() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_written() {
+fn values_out_of_range_are_not_written() {
     let mut writer = Writer::new(Vec::new(), &Header::one_thread()).unwrap();
     writer.write(&load(0, 0)).unwrap();
     let said = |record: Record, writer: &mut Writer<Vec<u8>>| {
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_not_written() {
     assert!(said(load(0, 1 << 56), &mut writer).starts_with("record 1: the address is"));
     let compute = Record { kind: Kind::Compute, ..load(0, 5) };
     assert!(said(compute, &mut writer).starts_with("record 1: the address is 5"));
-    // What was refused left nothing behind.
+    // A refused record leaves the file unchanged.
     writer.write(&load(0, 64)).unwrap();
     assert_eq!(read(&writer.finish().unwrap()).unwrap().1, [load(0, 0), load(0, 64)]);
     for threads in [0, THREADS_MAX + 1] {
@@ -119,7 +119,7 @@ fn what_does_not_fit_is_not_written() {
     }
 }
 
-/// A stream in small pieces is read like one in large ones.
+/// A stream read in small pieces gives the same records.
 #[test]
 fn pieces_make_no_difference() {
     struct Piece<'a>(&'a [u8]);
@@ -147,11 +147,11 @@ fn each_thread_replays_its_own() {
     let bytes = written(&header, &records);
     let mut replay = Replay::new(&bytes[..], 1).unwrap();
     let ops: Vec<Op> = replay.by_ref().collect();
-    let load = |address| Op::Load { address, bytes: 8, after: After::Load };
+    let load = |address| Op::Load { address, bytes: 8, after: Dependence::Load };
     let store = Op::Store { address: 256, bytes: 8 };
     assert_eq!(ops, [load(64), Op::Compute { uops: 2 }, load(256), store]);
     replay.finish().unwrap();
-    // A part of it says so at the end.
+    // A truncated trace is reported at the end.
     let mut replay = Replay::new(&bytes[..bytes.len() - 1], 1).unwrap();
     assert_eq!(replay.by_ref().count(), 4);
     assert!(matches!(replay.finish(), Err(TraceError::Truncated { .. })));
@@ -209,7 +209,7 @@ fn other_text_is_refused() {
     assert!(lackey.next().is_none());
 }
 
-/// What our tracer recorded, there and back, is what a walk did.
+/// Records of our tracer round-trip to the accesses of a walk.
 #[test]
 fn our_tracers_accesses_are_kept() {
     let cells = [1_u64, 2, 3];
@@ -224,7 +224,7 @@ fn our_tracers_accesses_are_kept() {
         let records: Vec<Record> = records(&trace, hints).collect::<Result<_, _>>().unwrap();
         let bytes = written(&header_of(&trace), &records);
         let (header, read) = read(&bytes).unwrap();
-        assert_eq!((header.threads, header.after), (2, After::Announcement));
+        assert_eq!((header.threads, header.after), (2, Dependence::Announcement));
         assert_eq!(read, records);
         assert_eq!(read[1].address + 16, read[0].address);
         read.iter().map(|record| (record.kind, record.bytes)).collect::<Vec<_>>()
@@ -281,7 +281,7 @@ fn any_trace() -> impl Strategy<Value = (Header, Vec<Record>)> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read((header, records) in any_trace()) {
+    fn records_round_trip((header, records) in any_trace()) {
         let bytes = written(&header, &records);
         prop_assert_eq!(read(&bytes).unwrap(), (header, records));
     }
@@ -295,7 +295,7 @@ proptest! {
         prop_assert!(matches!(error, TraceError::Truncated { .. }), "{}", error);
     }
 
-    /// A change of any one byte is noticed; of any number, it never panics.
+    /// A change of any byte is detected; any change never panics.
     #[test]
     fn damage_is_noticed(
         (header, records) in any_trace(),
@@ -314,7 +314,7 @@ proptest! {
         let _ = read(&bytes);
     }
 
-    /// Any bytes behind a header that is right, and any text.
+    /// Any bytes after a valid header, and any text.
     #[test]
     fn rubbish_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut trace = written(&Header::one_thread(), &[])[..16].to_vec();

@@ -1,12 +1,12 @@
-//! Our caches and cachegrind's, on the same accesses of a real program: equal to the last miss.
+//! Our caches and cachegrind's on the same accesses of a real program: equal to the last miss.
 //!
 //! ```text
 //!   program ──► lackey ──text──► trace file ──► our caches ──┐
 //!      └──────► cachegrind ──────────────────────────────────┴─► equal
 //! ```
 //!
-//! The program (`program.c`) runs once below each tool, so its addresses must be the same both
-//! times: it has no C library and a stack of its own, and is linked to a fixed place.
+//! The program (`program.c`) runs once under each tool, so its addresses must be the same both
+//! times: it has no C library, a stack of its own, and a fixed load address.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -22,7 +22,7 @@ use workahead_simulator::geometry::{Geometry, Sizes};
 
 use trace::{Cachegrind, Header, Kind, Lackey, Misses, Reader, References, Replay, Writer, check};
 
-/// Runs a command that must succeed: a C compiler and valgrind are what `cargo xtask setup` brings.
+/// Runs a command that must succeed; `cargo xtask setup` installs the C compiler and valgrind.
 fn run(command: &mut Command) {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}: cargo xtask setup"));
@@ -32,7 +32,7 @@ fn run(command: &mut Command) {
 
 fn valgrind(tool: &str, options: &[String], program: &Path) {
     let mut command = Command::new("valgrind");
-    // Nothing of the user's own, and no files for debuggers.
+    // No options of the user, and no debugger files.
     command.args(["--command-line-only=yes", "--vgdb=no"]).arg(format!("--tool={tool}"));
     run(command.args(options).arg("--").arg(program));
 }
@@ -47,7 +47,7 @@ fn compiled(folder: &Path) -> PathBuf {
     program
 }
 
-/// Bytes, ways and bytes a line, as both take them.
+/// Bytes, ways and bytes per line of each cache.
 #[derive(Clone, Copy)]
 struct Caches {
     instructions: (u64, u32, u32),
@@ -55,7 +55,7 @@ struct Caches {
     last: (u64, u32, u32),
 }
 
-/// What the last line of a cachegrind file says.
+/// The totals in the last line of a cachegrind file.
 fn counted(program: &Path, folder: &Path, caches: Caches) -> References {
     let file = folder.join("counts");
     let word = |name: &str, (bytes, ways, line): (u64, u32, u32)| {
@@ -107,7 +107,7 @@ fn misses_are_cachegrinds() {
     writer.finish().unwrap();
     let bytes = |path: &Path| fs::metadata(path).unwrap().len();
     assert!(bytes(&trace) * 3 < bytes(&text), "{} of {}", bytes(&trace), bytes(&text));
-    // There is some of all that lackey knows.
+    // All record types of lackey occur.
     assert!(kinds[..4].iter().all(|count| *count > 5000), "{kinds:?}");
 
     let small = Caches { instructions: (1024, 2, 64), data: (8192, 4, 64), last: (131_072, 8, 64) };
@@ -122,7 +122,7 @@ fn misses_are_cachegrinds() {
         assert!(theirs.reads.first > theirs.reads.last && theirs.writes.last > 1000, "{theirs:?}");
     }
 
-    // And the whole of it is a script.
+    // The whole trace replays as a script.
     let summary = check(File::open(&trace).unwrap()).unwrap();
     assert_eq!(summary.records, [kinds.iter().sum::<u64>()]);
     let mut replay = Replay::new(File::open(&trace).unwrap(), 0).unwrap();

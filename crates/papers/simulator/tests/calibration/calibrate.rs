@@ -1,4 +1,4 @@
-//! A calibrator inside the model: what a user's tool would read back, from cycles only.
+//! A calibrator inside the model: measures a machine from cycles only, as a user's tool does.
 //!
 //! ```text
 //!   cycles a load │                 ┌──────── memory
@@ -7,25 +7,24 @@
 //!                 └──────────────────────── bytes chased
 //! ```
 //!
-//! Pointers are chased along a random cycle through more and more memory, as Calibrator (Manegold,
-//! S4.28) and lmbench (McVoy and Staelin, S0.18) do. Two chases of the same bytes tell translations
-//! from caches: one visits each page once a round, the other twice with half of its loads, so that
-//! their difference is what translations cost.
+//! Chases pointers along a random cycle through more and more memory, as Calibrator (Manegold,
+//! S4.28) and lmbench (McVoy and Staelin, S0.18) do. Two chases of the same bytes separate
+//! translations from caches: one visits each page once per round, the other twice with half of its
+//! loads, so that their difference is the cost of translations.
 //!
-//! Only the first CPU works. The other cores are left out, as they are idle, and so is the
-//! prefetcher, which Intel's Memory Latency Checker turns off too: it would answer before the cache
-//! that is asked.
+//! Only the first CPU runs. The idle cores are left out, and so is the prefetcher, which Intel's
+//! Memory Latency Checker turns off too: it would answer before the measured cache.
 
 use workahead_simulator::preset::{Preset, PresetError};
 
 use crate::chase::{Chaser, STRIDE};
 
-/// What was read back.
+/// The measured machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Calibration {
     /// Caches, nearest first, then memory.
     pub(crate) levels: Vec<Level>,
-    /// Translations; none where no footprint was too large for them.
+    /// TLB; `None` if no footprint exceeded its reach.
     pub(crate) translations: Option<Translations>,
 }
 
@@ -34,41 +33,40 @@ pub(crate) struct Calibration {
 pub(crate) struct Level {
     /// Cycles from a load to its use.
     pub(crate) latency: f64,
-    /// Size to a thirty-second; none for memory.
+    /// Size to a thirty-second; `None` for memory.
     pub(crate) bytes: Option<u64>,
-    /// Bytes of a line of this cache or a nearer one, whichever is longer; none for memory, or
-    /// where there is no step up to 512.
+    /// Bytes of a line of this cache or a nearer one, whichever is longer; `None` for memory, or
+    /// without a step up to 512.
     pub(crate) line: Option<u32>,
 }
 
-/// A buffer of translations.
+/// A TLB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Translations {
-    /// Pages that it holds, to a thirty-second.
+    /// Entries, to a thirty-second.
     pub(crate) pages: u64,
-    /// Cycles that a miss adds.
+    /// Cycles of a miss.
     pub(crate) cost: f64,
 }
 
 impl Calibration {
-    /// Cycles that a miss of a cache costs more than a hit: what Calibrator prints.
+    /// Cycles of a miss beyond a hit, as Calibrator prints.
     #[must_use]
     pub(crate) fn miss(&self, level: usize) -> Option<f64> {
         Some(self.levels.get(level + 1)?.latency - self.levels.get(level)?.latency)
     }
 }
 
-/// Latencies closer than this are the same.
+/// Relative difference below which latencies are equal.
 const SAME: f64 = 0.01;
 
-/// Of a step, how much is none yet.
+/// Relative height below which there is no step.
 const PART: f64 = 0.02;
 
-/// Halvings of the range in which a step lies.
+/// Bisections of the range of a step.
 const HALVINGS: u32 = 5;
 
-/// The footprint that is surely in memory: more than twice the largest cache, and twice what
-/// translations reach.
+/// A footprint surely in memory: more than twice the largest cache, and twice the reach of the TLB.
 #[must_use]
 pub(crate) fn enough_for(preset: &Preset) -> u64 {
     let largest = preset.cache.iter().map(|level| level.bytes).max().unwrap_or_default();
@@ -76,10 +74,10 @@ pub(crate) fn enough_for(preset: &Preset) -> u64 {
     (largest.max(reach) + 1).next_power_of_two() * 2
 }
 
-/// Reads a machine back, from footprints of 1 KiB up to `most` bytes, as lmbench takes its size.
+/// Measures a machine, with footprints of 1 KiB up to `most` bytes, as lmbench takes its size.
 ///
 /// # Errors
-/// If there can be no machine like this.
+/// If the machine is impossible.
 pub(crate) fn calibrate(preset: &Preset, most: u64) -> Result<Calibration, PresetError> {
     let mut chaser = Chaser::new(preset)?;
     let footprints: Vec<u64> =
@@ -107,12 +105,12 @@ pub(crate) fn calibrate(preset: &Preset, most: u64) -> Result<Calibration, Prese
     Ok(Calibration { levels, translations })
 }
 
-/// What the two chases of a footprint tell.
+/// Result of the two chases of a footprint.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
-    /// Cycles a load, with its translation.
+    /// Cycles per load, with its translation.
     latency: f64,
-    /// Cycles that a page's translation adds.
+    /// Cycles per translation of a page.
     translation: f64,
 }
 
@@ -129,7 +127,7 @@ impl Chaser {
     }
 }
 
-/// Footprints of one latency.
+/// Consecutive footprints of the same latency.
 #[derive(Debug, Clone, Copy)]
 struct Plateau {
     latency: f64,
@@ -137,7 +135,7 @@ struct Plateau {
     last: usize,
 }
 
-/// At least two footprints of the same latency, one after the other: one alone is on a step.
+/// Plateaus of at least two footprints: a single one is on a step.
 fn plateaus(read: &[Reading]) -> Vec<Plateau> {
     let mut plateaus: Vec<Plateau> = Vec::new();
     for (at, reading) in read.iter().enumerate() {
@@ -160,7 +158,7 @@ fn translations(chaser: &mut Chaser, footprints: &[u64], read: &[Reading]) -> Op
     Some(Translations { pages: bytes / chaser.page, cost })
 }
 
-/// The largest footprint that still fits, between one that does and one that does not.
+/// The largest footprint that fits, by bisection.
 fn largest((mut fits, mut not): (u64, u64), mut try_it: impl FnMut(u64) -> bool) -> u64 {
     for _ in 0..HALVINGS {
         let middle = (fits + not) / 2;
@@ -175,7 +173,7 @@ fn largest((mut fits, mut not): (u64, u64), mut try_it: impl FnMut(u64) -> bool)
     fits
 }
 
-/// The stride from which on every load is of another line: the time of a load grows no more.
+/// The stride from which every load is of another line: the time of a load doesn't grow further.
 fn line(
     chaser: &mut Chaser,
     (bytes, is_memory, most): (u64, bool, u64),
@@ -186,7 +184,7 @@ fn line(
     for (at, stride) in strides.iter().enumerate() {
         let stride = u64::from(*stride);
         let time = match is_memory {
-            // Memory that was never touched needs no round to get out of the caches.
+            // Untouched memory needs no eviction from the caches.
             true => chaser.fresh(most * (at as u64 + 1), stride),
             false => chaser.ascending(bytes, stride),
         };

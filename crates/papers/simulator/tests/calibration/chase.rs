@@ -1,17 +1,17 @@
-//! Loads each of which says where the next one is.
+//! Pointer chasing.
 
 use workahead_simulator::core::Processor;
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 use workahead_simulator::preset::{Preset, PresetError};
 use workahead_simulator::ticks::cycles;
 
-/// Bytes from load to load: no cache of a preset has longer lines.
+/// Bytes between loads: no preset has longer lines.
 pub(super) const STRIDE: u64 = 512;
 
-/// Loads that are timed.
+/// Number of timed loads.
 const TIMED: usize = 1 << 14;
 
-/// Chases on the first CPU of a machine that does nothing else.
+/// Pointer chasing on the first CPU of an otherwise idle machine.
 pub(super) struct Chaser {
     processor: Processor,
     pub(super) page: u64,
@@ -23,23 +23,23 @@ impl Chaser {
         Ok(Self { processor: Processor::new(&alone)?, page: u64::from(preset.page) })
     }
 
-    /// Cycles a load of a random cycle through so many bytes that visits each page in so many
-    /// turns, after a round that nobody times.
+    /// Cycles per load of a random cycle through `bytes` bytes that visits each page in `turns`
+    /// turns, after an untimed round.
     pub(super) fn warm(&mut self, bytes: u64, turns: u64) -> f64 {
         let offsets = shuffled(self.page.min(bytes) / STRIDE);
         let offsets: Vec<u64> = offsets.iter().map(|line| line * STRIDE).collect();
         self.cycle(bytes, &offsets, turns)
     }
 
-    /// The same with each page's loads in ascending order, so many bytes apart.
+    /// The same with each page's loads in ascending order, `stride` bytes apart.
     pub(super) fn ascending(&mut self, bytes: u64, stride: u64) -> f64 {
         let offsets: Vec<u64> = (0..self.page / stride).map(|at| at * stride).collect();
         self.cycle(bytes, &offsets, 1)
     }
 
-    /// Cycles a load of memory from `base` on that was never touched before.
+    /// Cycles per load of untouched memory from `base` on.
     pub(super) fn fresh(&mut self, base: u64, stride: u64) -> f64 {
-        // Whole pages, so that each load has its part of a translation.
+        // Whole pages, so that each load has its share of a translation.
         let loads = TIMED as u64 / (self.page / stride) * (self.page / stride);
         let loads = loads.max(self.page / stride);
         self.time((0..loads).map(|at| base + at * stride))
@@ -62,7 +62,7 @@ impl Chaser {
             self.load(address);
             length += 1;
         }
-        // Short cycles go round and round.
+        // Short cycles are repeated.
         let rounds = TIMED.div_ceil(usize::max(length, 1));
         self.time((0..rounds).flat_map(|_| cycle().filter(within)).take(TIMED.min(rounds * length)))
     }
@@ -81,12 +81,12 @@ impl Chaser {
 
     #[inline]
     fn load(&mut self, address: u64) {
-        self.processor.run(0, Op::Load { address, bytes: 8, after: After::Load });
+        self.processor.run(0, Op::Load { address, bytes: 8, after: Dependence::Load });
     }
 }
 
-/// Numbers below `count` in an order that is random and always the same: Fisher and Yates' shuffle
-/// by Knuth's generator MMIX.
+/// A fixed random permutation of the numbers below `count`: Fisher and Yates' shuffle with Knuth's
+/// generator MMIX.
 fn shuffled(count: u64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..count).collect();
     let mut state = 0x5EED_u64;

@@ -1,11 +1,11 @@
-//! A43: what the presets say is read back.
+//! A43: calibration measures the figures of the presets.
 
 mod calibrate;
 mod chase;
 
 use calibrate::{Calibration, calibrate, enough_for};
 use workahead_simulator::catalogue;
-use workahead_simulator::preset::{Holds, Preset};
+use workahead_simulator::preset::{Contents, Preset};
 
 fn read(reference: &str) -> (Preset, Calibration) {
     let preset = Preset::named(reference).unwrap();
@@ -62,7 +62,7 @@ fn every_machine_is_read_back() {
     for name in catalogue::names() {
         let (preset, read) = read(name);
         let caches: Vec<_> =
-            preset.cache.iter().filter(|level| level.holds != Holds::Instructions).collect();
+            preset.cache.iter().filter(|level| level.holds != Contents::Instructions).collect();
         assert_eq!(read.levels.len(), caches.len() + 1, "{name}: {read:?}");
         for (level, cache) in read.levels.iter().zip(&caches) {
             near(level.latency, cache.latency);
@@ -76,9 +76,9 @@ fn every_machine_is_read_back() {
     }
 }
 
-/// It reads cycles, not the preset: of a machine that lies about its memory it reads the truth.
+/// It measures cycles, not the preset: a changed machine is measured as changed.
 #[test]
-fn what_is_changed_is_read() {
+fn a_changed_machine_is_measured_as_changed() {
     let preset = Preset::named("p4-ht-512k").unwrap();
     let slower = preset.with_override("memory.latency=400").unwrap();
     let slower = slower.with_override("tlb.data.entries=32").unwrap();
@@ -86,13 +86,13 @@ fn what_is_changed_is_read() {
     let read = calibrate(&slower, enough_for(&slower)).unwrap();
     near(read.levels[2].latency, 400.0);
     assert_eq!(read.translations.unwrap().pages, 32);
-    // A thread of two has half of what is split.
+    // One of two threads has half of each split structure.
     assert_eq!(read.levels[1].bytes, Some(256 << 10));
 }
 
-/// Without enough memory to chase, there is no more than what was seen.
+/// A chase through too little memory reports only the caches that it reached.
 #[test]
-fn what_is_not_reached_is_not_told() {
+fn unreached_caches_are_not_reported() {
     let preset = Preset::named("p4-ht-512k").unwrap();
     let read = calibrate(&preset, 128 << 10).unwrap();
     assert_eq!((read.levels.len(), read.translations), (2, None));

@@ -1,11 +1,11 @@
-//! A47: what each structure's sharing does, all else equal. Two threads of one core.
+//! A47: the effect of each structure's sharing, all else equal. Two threads of one core.
 
 use super::*;
 use crate::preset::{Branches, TlbSizes};
 
 const ALL: [Sharing; 3] = [Sharing::Shared, Sharing::Duplicated, Sharing::Split];
 
-/// Two threads of one core; nothing queues behind memory.
+/// Two threads of one core; memory has no queue.
 fn two(edit: impl FnOnce(&mut Preset)) -> Processor {
     let mut preset = small();
     (preset.cores, preset.threads) = (1, 2);
@@ -14,7 +14,7 @@ fn two(edit: impl FnOnce(&mut Preset)) -> Processor {
     Processor::new(&preset).unwrap()
 }
 
-/// How many operations a CPU begins before one has to wait for long.
+/// Number of operations that a CPU begins before one waits for long.
 fn begun(processor: &mut Processor, cpu: usize, ops: impl Iterator<Item = Op>) -> usize {
     let mut waits = |op: &Op| {
         let before = processor.now(cpu);
@@ -29,8 +29,8 @@ fn store(address: u64) -> Op {
     Op::Store { address, bytes: 8 }
 }
 
-/// A window of eight: a load and seven more; half of it; or what the sibling leaves, which holds a
-/// load and four more.
+/// A window of eight holds a load and seven more; split, half of it; shared, what the sibling
+/// leaves: a load and four more.
 #[test]
 fn windows() {
     let room = |sharing, is_busy: bool| {
@@ -48,7 +48,7 @@ fn windows() {
     assert_eq!(ALL.map(|sharing| room(sharing, true)), [3, 8, 4]);
 }
 
-/// Of a split window of eight and four stores, who runs alone has all where siblings halt.
+/// Alone, a thread has all of a split window of eight and four stores where siblings halt.
 #[test]
 fn halting_siblings_leave_their_part() {
     let room = |halts, is_busy| {
@@ -68,9 +68,9 @@ fn halting_siblings_leave_their_part() {
     assert_eq!([room(false, false), room(false, true)], [(4, 2), (4, 2)]);
 }
 
-/// A thread whose window is full leaves the front to its sibling meanwhile.
+/// A thread with a full window leaves the front end to its sibling.
 #[test]
-fn who_waits_leaves_the_front() {
+fn a_waiting_thread_leaves_the_front_end() {
     let mut processor = two(|preset| {
         (preset.core.window, preset.core.window_sharing) = (4, Sharing::Duplicated);
     });
@@ -95,12 +95,12 @@ fn store_buffers() {
         (0..busy).for_each(|line| processor.run(1, store(FAR + line * 64)));
         begun(&mut processor, 0, (0..).map(|line| store(line * 64)))
     };
-    // Split, the sibling has to wait itself, for its third.
+    // Split, the sibling itself waits, for its third.
     assert_eq!(ALL.map(|sharing| room(sharing, false)), [4, 4, 2]);
     assert_eq!([Sharing::Shared, Sharing::Duplicated].map(|sharing| room(sharing, true)), [1, 4]);
 }
 
-/// Four lines on their way; the sibling has two of them.
+/// Four fill buffers; the sibling uses two of them.
 #[test]
 fn lines_on_their_way() {
     let waited = |sharing, is_busy: bool| {
@@ -122,8 +122,7 @@ fn lines_on_their_way() {
     assert_eq!(ALL.map(|sharing| waited(sharing, true)), [2, 4, 2]);
 }
 
-/// A46: one line at a time against four. Loads that know nothing of each other gain, a chain does
-/// not.
+/// A46: one outstanding line against four. Independent loads gain, a chain doesn't.
 #[test]
 fn one_outstanding_line_or_four() {
     let cycles = |variant: &str, after| {
@@ -138,16 +137,16 @@ fn one_outstanding_line_or_four() {
         (processor.counts(0).cycles(), latency)
     };
     let both = |after| (cycles("outstanding-1", after), cycles("outstanding-4", after));
-    let (one, four) = both(After::Nothing);
+    let (one, four) = both(Dependence::None);
     assert!(one.0 > 1.2 * four.0, "{one:?} {four:?}");
-    // They wait for each other instead, which their latency shows.
+    // They wait for each other instead, as their latency shows.
     assert!(four.1 > one.1, "{one:?} {four:?}");
-    let (one, four) = both(After::Load);
+    let (one, four) = both(Dependence::Load);
     assert_eq!(one, four);
 }
 
-/// The sibling's branches push this thread's out of a buffer of four, shared; of their own four or
-/// two, they don't.
+/// The sibling's branches evict this thread's from a shared buffer of four, not from duplicated or
+/// split ones.
 #[test]
 fn target_buffers() {
     let kept = |sharing, is_busy: bool| {
@@ -179,8 +178,8 @@ fn branches() -> Branches {
     }
 }
 
-/// Two counters. A branch that is always taken uses one of them, and the sibling, whose branch is
-/// never taken, the same if they share; a branch that is taken every other time needs both.
+/// Two counters. An always-taken branch uses one of them, and the sibling's never-taken branch the
+/// same one if shared; a branch taken every other time needs both.
 #[test]
 fn histories() {
     let wrong = |sharing, is_busy: bool, period: u64| {
@@ -227,8 +226,8 @@ fn instruction_tlbs() {
     assert_eq!(ALL.map(|sharing| missed(sharing, true)), [4, 0, 2]);
 }
 
-/// Four lines of instructions: pushed out by the sibling's, kept, or halved; and the same code for
-/// both comes once where they share it.
+/// Four lines of instructions: evicted by the sibling's, kept, or halved; and shared code is
+/// fetched once where the cache is shared.
 #[test]
 fn instruction_caches() {
     let stalled = |sharing, others: Option<u64>| {
@@ -239,7 +238,7 @@ fn instruction_caches() {
             lines(from).for_each(|op| processor.run(1, op));
         }
         let found = |processor: &Processor, cpu: usize| {
-            processor.hierarchy.found[cpu].at[crate::hierarchy::Kind::Fetch as usize][0]
+            processor.hierarchy.found[cpu].at[crate::hierarchy::AccessKind::Fetch as usize][0]
         };
         let (before, sibling) = (found(&processor, 0), found(&processor, 1));
         lines(0).rev().for_each(|op| processor.run(0, op));
@@ -250,8 +249,8 @@ fn instruction_caches() {
     assert_eq!(ALL.map(|sharing| stalled(sharing, Some(0)).1), [4, 0, 0]);
 }
 
-/// Lines that are told apart by thread are the same code twice: two lines of each fill a cache of
-/// four, and a store to it takes both threads' away.
+/// Tagged lines of the same code are two lines: two of each fill a cache of four, and a store to it
+/// invalidates both threads'.
 #[test]
 fn tagged_lines_are_of_one_thread() {
     let found = |tagged: bool, is_written: bool| {
@@ -263,7 +262,7 @@ fn tagged_lines_are_of_one_thread() {
             (0..2).for_each(|line| processor.run(0, store(line * 64)));
         }
         let at = |processor: &Processor, cpu: usize| {
-            processor.hierarchy.found[cpu].at[crate::hierarchy::Kind::Fetch as usize][0]
+            processor.hierarchy.found[cpu].at[crate::hierarchy::AccessKind::Fetch as usize][0]
         };
         let before = [0, 1].map(|cpu| at(&processor, cpu));
         lines().for_each(|op| processor.run(1, op));

@@ -1,6 +1,6 @@
 //! A join's probes through a work-ahead set: the helper of Zhou et al. (2005, section 4) in a query
-//! of Hassanein et al. (2008). While the process gathers rows, a helper on the sibling goes down
-//! the index for their keys, so that pages are in the caches when their turn comes.
+//! of Hassanein et al. (2008). While the process collects rows, a helper on the sibling searches
+//! the index for their keys, so that the pages are cached when the rows are probed.
 //!
 //! ```text
 //!   process   row ─ post key ─► [ k k k k … ] ─► the oldest row is probed
@@ -18,52 +18,52 @@ use super::process::{follow, load};
 use crate::op::{Op, Script};
 use crate::ticks::Ticks;
 
-/// Most entries of a set: more are more lines than a first cache has.
+/// Most entries of a set: more would be more lines than a first-level cache has.
 pub const ENTRIES_MAX: usize = 4096;
 
-/// Cycles of a PAUSE where nothing was posted: a default of the order that is told of a Pentium 4.
+/// Cycles of a PAUSE when nothing was posted: a default, as reported of a Pentium 4.
 const PAUSE_CYCLES: u32 = 43;
 /// Micro-operations of a comparison and of an entry: load, compare, go on.
 const STEP_UOPS: u32 = 4;
 
-/// What helper and process know of each other.
+/// A work-ahead set, shared by helper and process.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct WorkAheadSet {
     base: u64,
     size: usize,
     /// Keys in the order in which they were posted.
     pub(super) posted: Vec<u32>,
-    /// How many of them are dealt with.
+    /// How many of them have been probed.
     pub(super) probed: usize,
 }
 
-impl Set {
+impl WorkAheadSet {
     pub(super) fn new(base: u64, size: usize) -> Self {
         Self { base, size, posted: Vec::new(), probed: 0 }
     }
 
-    /// Where a key lies.
+    /// Address of a key.
     pub(super) fn slot(&self, number: usize) -> u64 {
         self.base + (number % self.size) as u64 * 4
     }
 }
 
-/// The helper.
+/// The helper thread of a query.
 pub(super) struct Helper<'d> {
     database: &'d Database,
-    set: Rc<RefCell<Set>>,
-    /// The key that is next.
+    set: Rc<RefCell<WorkAheadSet>>,
+    /// Number of the next key.
     next: usize,
     ops: Vec<Op>,
     done: usize,
 }
 
 impl<'d> Helper<'d> {
-    pub(super) fn new(database: &'d Database, set: Rc<RefCell<Set>>) -> Self {
+    pub(super) fn new(database: &'d Database, set: Rc<RefCell<WorkAheadSet>>) -> Self {
         Self { database, set, next: 0, ops: Vec::new(), done: 0 }
     }
 
-    /// Down the index for a key, as far as the row.
+    /// Searches the index for a key and loads its row.
     fn descend(&mut self, key: u32) {
         let (tree, ops) = (&self.database.index_t2, &mut self.ops);
         let mut node = tree.root();
@@ -95,7 +95,7 @@ impl Script for Helper<'_> {
         self.done = 0;
         let (slot, key) = {
             let set = self.set.borrow();
-            // What the process has probed meanwhile is of no use any more.
+            // Keys that the process has probed meanwhile are skipped.
             self.next = self.next.max(set.probed);
             (set.slot(self.next), set.posted.get(self.next).copied())
         };

@@ -1,20 +1,20 @@
-//! The tables, their indexes, and where all of it lies.
+//! The tables, their indexes, and their addresses.
 
 use super::layout::{Heap, Pool};
 use super::tree::Tree;
 use crate::drivers::space::Space;
 
-/// What all processes change: where the next row of `result` and of the log goes.
+/// Positions shared by all processes: the next row of `result` and the end of the log.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tail {
+pub(super) struct AppendPositions {
     pub(super) results: u64,
     pub(super) log: u64,
 }
 
-/// The log's buffers go round in so many bytes (PostgreSQL 8.1: 8 pages).
+/// Size of the circular log buffer (PostgreSQL 8.1: 8 pages).
 const LOG_BYTES: u64 = 8 * 8192;
 
-/// Rows of T1 and T2, and their memory.
+/// Rows of T1 and T2 in memory.
 #[derive(Debug)]
 pub struct Database {
     /// a1, a2, a3 of T1's rows in the order of the file.
@@ -28,17 +28,17 @@ pub struct Database {
     result: Heap,
     log: u64,
     pub(super) pool: Pool,
-    privates: Vec<Private>,
+    privates: Vec<ProcessMemory>,
 }
 
-/// Where a process has its own.
+/// Addresses of a process's own memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Private {
+pub(super) struct ProcessMemory {
     /// Stack and state of operators.
     pub(super) own: u64,
     /// Catalogue entries that a planner looks up.
     pub(super) catalogue: u64,
-    /// How often it has pinned each buffer.
+    /// Its pin counts of all buffers.
     pub(super) pins: u64,
     /// The rows of a sort, and the pointers to them.
     pub(super) sort_rows: u64,
@@ -49,7 +49,7 @@ pub(super) struct Private {
     pub(super) set: u64,
 }
 
-impl Private {
+impl ProcessMemory {
     /// A default: `pg_class`, `pg_attribute`, `pg_operator` of a few tables.
     pub(super) const CATALOGUE_BYTES: u64 = 64 << 10;
     const OWN_BYTES: u64 = 16 << 10;
@@ -72,14 +72,14 @@ impl Private {
     }
 }
 
-/// Bytes of a1, a2, a3 and what fills a row, as `workahead-workloads` makes them.
+/// Bytes of a1, a2, a3 and the filler of a row, as in `workahead-workloads`.
 const COLUMNS: u64 = 100;
 /// A row of `result`: one number.
 const RESULT_COLUMNS: u64 = 8;
 
 impl Database {
-    /// Of T1's rows, `a1, a2, a3` each, and of T2 with a1 = 1, 2, …, for so many clients; as many
-    /// servers of it as are asked for, each with its own copy.
+    /// Servers for `clients` clients, each with its own copy of T1's rows `a1, a2, a3` and of T2
+    /// with a1 = 1, 2, ….
     ///
     /// # Panics
     /// If T1 or T2 has no row, or there is no client.
@@ -100,37 +100,37 @@ impl Database {
         let keys = by_a2.iter().map(|row| rows[*row as usize][1]).collect();
         let index_a2 = Tree::new(memory, &mut buffers, keys);
         let index_t2 = Tree::new(memory, &mut buffers, (1..=t2_rows).collect());
-        // More rows than that begin at its first page again.
+        // Further rows start at its first page again.
         let result = Heap::new(memory, &mut buffers, RESULT_ROWS, RESULT_COLUMNS);
         let log = memory.reserve(LOG_BYTES);
         let pool = Pool::new(memory, buffers);
-        let privates = (0..clients).map(|_| Private::new(memory, buffers, count)).collect();
+        let privates = (0..clients).map(|_| ProcessMemory::new(memory, buffers, count)).collect();
         Self { rows, by_a2, t1, t2, index_a2, index_t2, result, log, pool, privates }
     }
 
     /// A client's own memory.
-    pub(super) fn private(&self, client: usize) -> Private {
+    pub(super) fn private(&self, client: usize) -> ProcessMemory {
         self.privates[client]
     }
 
-    /// Clients that it has room for.
+    /// The number of clients that it has room for.
     pub(super) fn clients(&self) -> usize {
         self.privates.len()
     }
 
-    /// Where a row of `result` lies.
-    pub(super) fn result_row(&self, number: u64) -> super::layout::RowAt {
+    /// Address of a row of `result`.
+    pub(super) fn result_row(&self, number: u64) -> super::layout::RowAddress {
         self.result.row(number % RESULT_ROWS)
     }
 
-    /// Where a place in the log lies.
+    /// Address of a position in the log.
     pub(super) const fn log_at(&self, place: u64) -> u64 {
         self.log + place % (LOG_BYTES - 256)
     }
 }
 
-/// Room for a work-ahead set: as many keys as there may be, of four bytes.
+/// Bytes of a work-ahead set: as many keys as there may be, of four bytes.
 const SET_BYTES: u64 = 4 * super::ahead::ENTRIES_MAX as u64;
 
-/// Rows that `result` has pages for.
+/// Capacity of `result` in rows.
 const RESULT_ROWS: u64 = 100_000;

@@ -1,24 +1,24 @@
-//! The code of the queries: functions as PostgreSQL 8.1 names them, with what a call of each does.
+//! The code of the queries: functions named as in PostgreSQL 8.1, with the work of a call.
 //!
-//! Instructions of a call and bytes of code are PostgreSQL 15.18's, counted below callgrind while
-//! it ran the same plans (`--dump-instr=yes`; bytes are different instructions executed, at 3.5
-//! bytes each): 64-bit code of today, not the seed's. The comparison of a sort is the B-tree's: 15
-//! has it inlined, 8.1 calls it. What kinds of instructions they are is printed in tables 1 and 2
-//! of Hassanein et al. (2008). Nothing here is fitted to what comes out.
+//! Instructions of a call and bytes of code are PostgreSQL 15.18's, counted with callgrind while it
+//! ran the same plans (`--dump-instr=yes`; bytes are distinct instructions executed, at 3.5 bytes
+//! each): 64-bit code of today, not the paper's. The comparison of a sort is the B-tree's: 15
+//! inlines it, 8.1 calls it. The mix of instructions is printed in tables 1 and 2 of Hassanein et
+//! al. (2008). Nothing here is fitted to the results.
 
 use super::Query;
 use crate::drivers::code::{Footprint, Function, Mix};
 
-/// Functions: a variant each, and a table in the same order.
+/// Declares functions: a variant each, and a table in the same order.
 macro_rules! functions {
     ($($call:ident $name:literal $instructions:literal $distinct:literal)*) => {
-        /// A function that plans call.
+        /// A function called by plans.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Call {
             $($call),*
         }
 
-        /// All of them. Different instructions are counted, bytes are 3.5 each.
+        /// All functions. Bytes are distinct instructions at 3.5 bytes each.
         const FUNCTIONS: &[Function] = &[
             $(Function { name: $name, instructions: $instructions, bytes: $distinct * 7 / 2 }),*
         ];
@@ -86,19 +86,18 @@ functions! {
 }
 
 impl Call {
-    /// Its place in the footprint.
+    /// Its index in the footprint.
     pub(super) const fn number(self) -> usize {
         self as usize
     }
 
-    /// What it is.
+    /// Its figures.
     pub(super) const fn function(self) -> &'static Function {
         &FUNCTIONS[self as usize]
     }
 }
 
-/// What a branch of a database depends on is data in so many of a hundred: a default, no seed
-/// prints it.
+/// Share of a database's branches that depend on data: a default, the paper doesn't print it.
 const UNPREDICTABLE: f64 = 0.05;
 
 const fn footprint(loads: f64, stores: f64, branches: f64, uops_per_instruction: f64) -> Footprint {
@@ -107,7 +106,7 @@ const fn footprint(loads: f64, stores: f64, branches: f64, uops_per_instruction:
                  et al. 2008, tables 1 and 2",
         functions: FUNCTIONS,
         mix: Mix { loads, stores, branches, uops_per_instruction, unpredictable: UNPREDICTABLE },
-        // `size postgres` of 15.18, which is also what it can be scattered over.
+        // `size postgres` of 15.18, over which the functions are spread.
         text_bytes: 8_711_945,
         // A default: a stack's top, plan nodes, slots and expressions.
         own_bytes: 16 << 10,

@@ -1,21 +1,22 @@
-//! A sort by a binary heap, as PostgreSQL 8.1 makes its runs (`tuplesort_heap_insert`,
-//! `tuplesort_heap_siftup`; Knuth, volume 3, algorithm 5.2.3H), and one by merging.
+//! Heap sort as in PostgreSQL 8.1's run generation (`tuplesort_heap_insert`,
+//! `tuplesort_heap_siftup`; Knuth, volume 3, algorithm 5.2.3H), and merge sort.
 
-/// Rows in the order of a heap: the least comes first.
+/// Rows in a binary heap: the least comes first.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// What is sorted by, and which row it is.
+    /// Sort key and row number.
     slots: Vec<(u32, u32)>,
 }
 
 impl Rows {
-    /// Puts a row in; `compared` is told of each comparison: the slot of the other, and both rows.
-    pub(super) fn insert(&mut self, row: (u32, u32), mut compared: impl FnMut(usize, [u32; 2])) {
+    /// Inserts a row; calls `compare` for each comparison with the slot of the other row, and both
+    /// rows.
+    pub(super) fn insert(&mut self, row: (u32, u32), mut compare: impl FnMut(usize, [u32; 2])) {
         let mut hole = self.slots.len();
         self.slots.push(row);
         while hole > 0 {
             let parent = (hole - 1) / 2;
-            compared(parent, [row.1, self.slots[parent].1]);
+            compare(parent, [row.1, self.slots[parent].1]);
             if row.0 >= self.slots[parent].0 {
                 break;
             }
@@ -25,8 +26,8 @@ impl Rows {
         self.slots[hole] = row;
     }
 
-    /// Takes the least row out.
-    pub(super) fn take(&mut self, mut compared: impl FnMut(usize, [u32; 2])) -> Option<(u32, u32)> {
+    /// Removes the least row.
+    pub(super) fn take(&mut self, mut compare: impl FnMut(usize, [u32; 2])) -> Option<(u32, u32)> {
         let last = self.slots.pop()?;
         let Some(least) = self.slots.first().copied() else { return Some(last) };
         let len = self.slots.len();
@@ -34,10 +35,10 @@ impl Rows {
         while 2 * hole + 1 < len {
             let mut child = 2 * hole + 1;
             if child + 1 < len {
-                compared(child, [self.slots[child].1, self.slots[child + 1].1]);
+                compare(child, [self.slots[child].1, self.slots[child + 1].1]);
                 child += usize::from(self.slots[child].0 > self.slots[child + 1].0);
             }
-            compared(child, [last.1, self.slots[child].1]);
+            compare(child, [last.1, self.slots[child].1]);
             if last.0 <= self.slots[child].0 {
                 break;
             }
@@ -49,15 +50,15 @@ impl Rows {
     }
 }
 
-/// Sorts by merging; `compared` is told of each pair.
-pub(super) fn merge_sort(numbers: &mut Vec<u32>, compared: &mut impl FnMut(u32, u32)) {
+/// Merge sort; calls `compare` for each pair.
+pub(super) fn merge_sort(numbers: &mut Vec<u32>, compare: &mut impl FnMut(u32, u32)) {
     let mut width = 1;
     while width < numbers.len() {
         let mut merged = Vec::with_capacity(numbers.len());
         for run in numbers.chunks(2 * width) {
             let (mut left, mut right) = run.split_at(width.min(run.len()));
             while let ([one, ..], [two, ..]) = (left, right) {
-                compared(*one, *two);
+                compare(*one, *two);
                 let from = if one <= two { &mut left } else { &mut right };
                 merged.push(from[0]);
                 *from = &from[1..];

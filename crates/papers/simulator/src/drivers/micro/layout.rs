@@ -1,4 +1,4 @@
-//! Where everything lies: one machine's memory, each part after the other.
+//! Memory layout of a server.
 //!
 //! ```text
 //!   shared   T1 pages │ T2 pages │ index pages │ RESULT │ WAL │ locks, pool     all processes'
@@ -15,7 +15,7 @@ const PAGE_HEADER: u64 = 20;
 const LINE_POINTER: u64 = 4;
 /// Transaction numbers, place and flags before a row's columns.
 pub(super) const ROW_HEADER: u64 = 28;
-/// What an index keeps at the end of a page.
+/// Special space at the end of an index page.
 const INDEX_SPECIAL: u64 = 16;
 /// Place, flags and a key of four bytes.
 const INDEX_ENTRY: u64 = 12;
@@ -46,16 +46,16 @@ impl File {
     }
 }
 
-/// Where rows of so many bytes lie.
+/// A table of rows of `row_bytes` bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heap {
     pub(super) file: File,
     row_bytes: u64,
 }
 
-/// A row: where the way to it leads.
+/// Addresses on the path to a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowAt {
+pub(super) struct RowAddress {
     pub(super) page: Page,
     pub(super) pointer: u64,
     pub(super) header: u64,
@@ -77,10 +77,10 @@ impl Heap {
         row / Self::of_page(self.row_bytes)
     }
 
-    pub(super) fn row(&self, row: u64) -> RowAt {
+    pub(super) fn row(&self, row: u64) -> RowAddress {
         let (number, slot) = (self.page_of(row), row % Self::of_page(self.row_bytes));
         let page = self.file.page(number);
-        RowAt {
+        RowAddress {
             page,
             pointer: page.address + PAGE_HEADER + slot * LINE_POINTER,
             header: page.address + PAGE - (slot + 1) * self.row_bytes,
@@ -88,18 +88,18 @@ impl Heap {
     }
 }
 
-/// Entries that a page of an index holds when it is `percent` full.
+/// Entries of an index page that is `percent` full.
 pub(super) const fn entries_of_page(percent: u64) -> u64 {
     (PAGE - PAGE_HEADER - INDEX_SPECIAL) * percent / 100 / (INDEX_ENTRY + LINE_POINTER)
 }
 
-/// Line pointer and key of an entry of an index page.
+/// Addresses of the line pointer and the key of an index entry.
 pub(super) const fn index_entry(page: Page, slot: u64) -> (u64, u64) {
     let pointer = page.address + PAGE_HEADER + slot * LINE_POINTER;
     (pointer, page.address + PAGE - INDEX_SPECIAL - (slot + 1) * INDEX_ENTRY)
 }
 
-/// What the buffer manager keeps of each buffer, and the locks of all.
+/// The buffer manager's data of each buffer, and the shared locks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pool {
     descriptors: u64,
@@ -107,13 +107,13 @@ pub(super) struct Pool {
     buckets: u64,
     entries: u64,
     bucket_count: u64,
-    /// The lock of the table of buffers: one for all of it until PostgreSQL 8.2.
+    /// The lock of the buffer table: a single one until PostgreSQL 8.2.
     pub(super) mapping_lock: u64,
-    /// The lock of the log, the lock manager's and that of the list of transactions.
+    /// The locks of the log, the lock manager, and the list of transactions.
     pub(super) log_lock: u64,
     pub(super) manager_lock: u64,
     pub(super) transactions_lock: u64,
-    /// What the latter two protect.
+    /// The data under the latter two.
     pub(super) lock_table: u64,
     pub(super) transactions: u64,
 }
@@ -150,7 +150,7 @@ impl Pool {
         self.content_locks + buffer * Self::LOCKS
     }
 
-    /// The bucket of a buffer's page; pages are scattered over them.
+    /// The bucket of a buffer's page, by a hash.
     pub(super) const fn bucket(&self, buffer: u64) -> u64 {
         let hash = buffer.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
         self.buckets + hash % self.bucket_count * 4

@@ -1,4 +1,4 @@
-//! The plans of the seed (Hassanein et al. 2008, figures 1 and 2), step by step.
+//! The plans of Hassanein et al. 2008 (figures 1 and 2), step by step.
 //!
 //! ```text
 //!   µTPC-C   index scan ─► bitmap ─► rows of its pages ─► average ─► result
@@ -9,27 +9,27 @@
 use std::collections::VecDeque;
 
 use super::ahead::ENTRIES_MAX;
-use super::database::Private;
+use super::database::ProcessMemory;
 use super::footprint::Call;
 use super::heap::{Rows, merge_sort};
 use super::layout::Page;
 use super::process::{Process, follow, load, store};
 use super::tree::Node;
-use super::{Found, Query};
+use super::{Query, QueryAnswer};
 use crate::op::Op;
 
-/// A plan that is under way.
+/// A plan in execution.
 pub(super) trait Plan {
-    /// Does a little: a page of an index, a row. False when there was nothing left.
-    fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool;
+    /// Executes a step: a page of an index, a row. False at the end.
+    fn step(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer) -> bool;
 
-    /// Entries of its work-ahead set; 0 where it has none.
+    /// Entries of its work-ahead set; 0 for none.
     fn set_size(&self) -> usize {
         0
     }
 }
 
-/// The plan of a query over the rows whose a2 lies between two bounds, both excluded.
+/// The plan of a query over the rows with a2 between two bounds, both exclusive.
 pub(super) fn plan(query: Query, range: (u32, u32), set_size: usize) -> Box<dyn Plan> {
     let scan = FileScan { row: 0, pinned: None, range };
     match query {
@@ -42,14 +42,14 @@ pub(super) fn plan(query: Query, range: (u32, u32), set_size: usize) -> Box<dyn 
     }
 }
 
-/// One value of an average.
-fn advance(process: &mut Process<'_>, found: &mut Found, a3: u32) {
+/// Adds a value to an average.
+fn advance(process: &mut Process<'_>, found: &mut QueryAnswer, a3: u32) {
     process.call(Call::Advance, &[]);
     found.sum += u64::from(a3);
     found.rows += 1;
 }
 
-/// Where a bitmap scan is.
+/// State of a bitmap scan.
 enum Stage {
     /// Before the index.
     Descend,
@@ -67,7 +67,7 @@ struct BitmapScan {
 }
 
 impl Plan for BitmapScan {
-    fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool {
+    fn step(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer) -> bool {
         let database = process.database;
         self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Descend => {
@@ -76,7 +76,7 @@ impl Plan for BitmapScan {
             }
             Stage::Leaf(leaf, slot, rows) => self.leaf(process, (leaf, slot), rows),
             Stage::Rows(rows, at) => match at < rows.len() {
-                true => Self::page(process, found, (rows, at)),
+                true => Self::page(process, found, rows, at),
                 false => {
                     process.insert();
                     Stage::Done
@@ -89,7 +89,7 @@ impl Plan for BitmapScan {
 }
 
 impl BitmapScan {
-    /// The entries of a leaf that are meant; then the next leaf, or the rows.
+    /// Collects the entries of a leaf within the bounds; then the next leaf, or the rows.
     fn leaf(
         &self,
         process: &mut Process<'_>,
@@ -120,10 +120,10 @@ impl BitmapScan {
         Stage::Leaf(next, 0, rows)
     }
 
-    /// Where the bits of a page are: a hash table.
+    /// Address of the bits of a page: in a hash table.
     fn bits(process: &Process<'_>, page: u32) -> u64 {
         let slots = process.database.rows.len() as u64 / 64 + 1;
-        process.private.bitmap + u64::from(page) * 40_503 % slots * Private::BITMAP_PAGE
+        process.private.bitmap + u64::from(page) * 40_503 % slots * ProcessMemory::BITMAP_PAGE
     }
 
     /// Rows in the order of their pages.
@@ -133,7 +133,7 @@ impl BitmapScan {
         rows.sort_unstable();
         pages.sort_unstable();
         pages.dedup();
-        // In the order in which a hash table has them.
+        // In the order of the hash table.
         pages.sort_by_key(|page| Self::bits(process, *page));
         let mut pairs = Vec::new();
         merge_sort(&mut pages, &mut |one, two| pairs.push([one, two]));
@@ -145,8 +145,13 @@ impl BitmapScan {
         Stage::Rows(rows, 0)
     }
 
-    /// The rows of a page.
-    fn page(process: &mut Process<'_>, found: &mut Found, (rows, at): (Vec<u32>, usize)) -> Stage {
+    /// Fetches the rows of a page.
+    fn page(
+        process: &mut Process<'_>,
+        found: &mut QueryAnswer,
+        rows: Vec<u32>,
+        at: usize,
+    ) -> Stage {
         let database = process.database;
         let number = database.t1.page_of(rows[at].into());
         let page = database.t1.file.page(number);
@@ -169,31 +174,31 @@ impl BitmapScan {
     }
 }
 
-/// All rows of T1, one after the other.
+/// A scan of all rows of T1.
 struct FileScan {
     row: usize,
     pinned: Option<Page>,
     range: (u32, u32),
 }
 
-/// What a scan came to.
-enum Scanned {
-    /// A row that is meant: its a1 and a3.
+/// Result of a step of a scan.
+enum ScanStep {
+    /// A row within the bounds: its a1 and a3.
     Row(u32, u32),
-    /// One that is not.
+    /// A row outside the bounds.
     Other,
-    /// There are no more.
+    /// The end.
     End,
 }
 
 impl FileScan {
-    fn step(&mut self, process: &mut Process<'_>) -> Scanned {
+    fn step(&mut self, process: &mut Process<'_>) -> ScanStep {
         let database = process.database;
         let Some([a1, a2, a3]) = database.rows.get(self.row).copied() else {
             if let Some(page) = self.pinned.take() {
                 process.release_buffer(page);
             }
-            return Scanned::End;
+            return ScanStep::End;
         };
         let row = database.t1.row(self.row as u64);
         self.row += 1;
@@ -207,8 +212,8 @@ impl FileScan {
         process.fetch_row(Call::NextRow, row);
         process.deform(row);
         match process.qualify(a2, self.range) {
-            true => Scanned::Row(a1, a3),
-            false => Scanned::Other,
+            true => ScanStep::Row(a1, a3),
+            false => ScanStep::Other,
         }
     }
 }
@@ -216,39 +221,39 @@ impl FileScan {
 struct SortDistinct {
     scan: FileScan,
     rows: Rows,
-    /// The value that was stored last, once the scan is done.
+    /// The value stored last, once the scan is done.
     last: Option<u32>,
 }
 
 impl Plan for SortDistinct {
-    fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool {
+    fn step(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer) -> bool {
         match self.scan.step(process) {
-            Scanned::Row(_, a3) => self.put(process, found, a3),
-            Scanned::Other => {}
-            Scanned::End => return self.take(process, found),
+            ScanStep::Row(_, a3) => self.put(process, found, a3),
+            ScanStep::Other => {}
+            ScanStep::End => return self.take(process, found),
         }
         true
     }
 }
 
 impl SortDistinct {
-    /// A row goes into the sort.
-    fn put(&mut self, process: &mut Process<'_>, found: &mut Found, a3: u32) {
+    /// Adds a row to the sort.
+    fn put(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer, a3: u32) {
         let number = found.rows as u32;
         found.rows += 1;
-        let at = process.private.sort_rows + u64::from(number) * Private::SORT_ROW;
+        let at = process.private.sort_rows + u64::from(number) * ProcessMemory::SORT_ROW;
         process.call(Call::Allocate, &[]);
         process.call(Call::IntoSort, &[store(at, 60)]);
         let heap = &mut self.rows;
         heap.insert((a3, number), |slot, rows| compare(process, slot, rows));
     }
 
-    /// The next row comes out; only what is not the same as before is stored.
-    fn take(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool {
+    /// Removes the next row, and stores its value unless it equals the last.
+    fn take(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer) -> bool {
         let Some((a3, number)) = self.rows.take(|slot, rows| compare(process, slot, rows)) else {
             return false;
         };
-        let at = process.private.sort_rows + u64::from(number) * Private::SORT_ROW;
+        let at = process.private.sort_rows + u64::from(number) * ProcessMemory::SORT_ROW;
         process.call(Call::OutOfSort, &[load(at, 16)]);
         process.call(Call::Distinct, &[load(at + 56, 4)]);
         if self.last.replace(a3) != Some(a3) {
@@ -259,9 +264,9 @@ impl SortDistinct {
     }
 }
 
-/// A comparison of two rows of a sort: one of them is found by its slot in the heap.
+/// Compares two rows of a sort: one of them is found by its slot in the heap.
 fn compare(process: &mut Process<'_>, slot: usize, rows: [u32; 2]) {
-    let at = |row: u32| process.private.sort_rows + u64::from(row) * Private::SORT_ROW + 56;
+    let at = |row: u32| process.private.sort_rows + u64::from(row) * ProcessMemory::SORT_ROW + 56;
     let pointer = process.private.sort_slots + slot as u64 * 4;
     let [one, two] = rows.map(at);
     let data: [Op; 2] = [load(one, 4), follow(two, 4)];
@@ -272,23 +277,23 @@ fn compare(process: &mut Process<'_>, slot: usize, rows: [u32; 2]) {
 
 struct NestedLoop {
     scan: FileScan,
-    /// The page of T2 that the row before was on.
+    /// The page of T2 of the previous row.
     pinned: Option<Page>,
     /// Entries of the work-ahead set.
     set_size: usize,
-    /// Rows whose keys are in it: a1 and a3.
+    /// Rows whose keys are in the set: a1 and a3.
     waiting: VecDeque<(u32, u32)>,
-    /// Keys that were ever put in.
+    /// Number of keys posted so far.
     posted: usize,
 }
 
 impl Plan for NestedLoop {
-    fn step(&mut self, process: &mut Process<'_>, found: &mut Found) -> bool {
+    fn step(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer) -> bool {
         match self.scan.step(process) {
-            Scanned::Row(a1, a3) => self.meant(process, found, (a1, a3)),
-            Scanned::Other => {}
-            Scanned::End if self.scan.row == usize::MAX => return false,
-            Scanned::End => match self.waiting.pop_front() {
+            ScanStep::Row(a1, a3) => self.meant(process, found, (a1, a3)),
+            ScanStep::Other => {}
+            ScanStep::End if self.scan.row == usize::MAX => return false,
+            ScanStep::End => match self.waiting.pop_front() {
                 Some(row) => self.probe(process, found, row),
                 None => {
                     self.scan.row = usize::MAX;
@@ -308,8 +313,8 @@ impl Plan for NestedLoop {
 }
 
 impl NestedLoop {
-    /// A row is probed at once, or when its key has been in a full set.
-    fn meant(&mut self, process: &mut Process<'_>, found: &mut Found, row: (u32, u32)) {
+    /// Probes a row at once, or once its key has been in a full set.
+    fn meant(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer, row: (u32, u32)) {
         if self.set_size == 0 {
             return self.probe(process, found, row);
         }
@@ -324,7 +329,7 @@ impl NestedLoop {
         }
     }
 
-    fn probe(&mut self, process: &mut Process<'_>, found: &mut Found, (a1, a3): (u32, u32)) {
+    fn probe(&mut self, process: &mut Process<'_>, found: &mut QueryAnswer, (a1, a3): (u32, u32)) {
         let database = process.database;
         let tree = &database.index_t2;
         process.call(Call::Join, &[]);

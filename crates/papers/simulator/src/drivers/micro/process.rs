@@ -1,25 +1,25 @@
-//! A server process: what its calls touch.
+//! A server process and its calls.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::ahead::Set;
-use super::database::{Database, Private, Tail};
+use super::ahead::WorkAheadSet;
+use super::database::{AppendPositions, Database, ProcessMemory};
 use super::footprint::Call;
-use super::layout::{Page, ROW_HEADER, RowAt, index_entry};
+use super::layout::{Page, ROW_HEADER, RowAddress, index_entry};
 use super::tree::{Node, Tree};
 use crate::drivers::code::{Execution, Footprint};
-use crate::op::{After, Op};
+use crate::op::{Dependence, Op};
 
-/// A read of an address that is known.
+/// A read whose address is known.
 pub(super) const fn load(address: u64, bytes: u16) -> Op {
-    Op::Load { address, bytes, after: After::Nothing }
+    Op::Load { address, bytes, after: Dependence::None }
 }
 
-/// A read of what the last one pointed to.
+/// A read through the pointer loaded last.
 pub(super) const fn follow(address: u64, bytes: u16) -> Op {
-    Op::Load { address, bytes, after: After::Load }
+    Op::Load { address, bytes, after: Dependence::Load }
 }
 
 pub(super) const fn store(address: u64, bytes: u16) -> Op {
@@ -29,22 +29,23 @@ pub(super) const fn store(address: u64, bytes: u16) -> Op {
 /// A process.
 pub(super) struct Process<'d> {
     pub(super) database: &'d Database,
-    pub(super) private: Private,
+    pub(super) private: ProcessMemory,
     execution: Execution<'static>,
-    tail: Rc<RefCell<Tail>>,
-    /// What it does next.
+    append: Rc<RefCell<AppendPositions>>,
+    /// Its next operations.
     pub(super) ops: Vec<Op>,
-    /// The work-ahead set that a helper sees.
-    set: Option<Rc<RefCell<Set>>>,
-    /// Keys that will be in it, and after how many of `ops`.
+    /// The work-ahead set, shared with a helper.
+    set: Option<Rc<RefCell<WorkAheadSet>>>,
+    /// Keys to be posted, and after how many of `ops`.
     posts: VecDeque<(usize, u32)>,
 }
 
 impl<'d> Process<'d> {
     pub(super) fn new(
-        (database, client): (&'d Database, usize),
+        database: &'d Database,
+        client: usize,
         footprint: &'static Footprint,
-        tail: Rc<RefCell<Tail>>,
+        append: Rc<RefCell<AppendPositions>>,
         seed: u64,
     ) -> Self {
         let private = database.private(client);
@@ -53,21 +54,21 @@ impl<'d> Process<'d> {
             database,
             private,
             execution,
-            tail,
+            append,
             ops: Vec::new(),
             set: None,
             posts: VecDeque::new(),
         }
     }
 
-    /// Has a work-ahead set of so many entries from now on.
-    pub(super) fn keep_set(&mut self, size: usize) -> Rc<RefCell<Set>> {
-        let set = Rc::new(RefCell::new(Set::new(self.private.set, size)));
+    /// Allocates a work-ahead set of `size` entries.
+    pub(super) fn keep_set(&mut self, size: usize) -> Rc<RefCell<WorkAheadSet>> {
+        let set = Rc::new(RefCell::new(WorkAheadSet::new(self.private.set, size)));
         self.set = Some(Rc::clone(&set));
         set
     }
 
-    /// Posts a key to the set: visible when the store is done.
+    /// Posts a key to the set: visible once the store is done.
     pub(super) fn post(&mut self, key: u32, number: usize) {
         let Some(set) = &self.set else { return };
         let slot = set.borrow().slot(number);
@@ -75,14 +76,14 @@ impl<'d> Process<'d> {
         self.posts.push_back((self.ops.len(), key));
     }
 
-    /// Says that so many of the posted keys were probed.
+    /// Marks `count` posted keys as probed.
     pub(super) fn probed(&mut self, count: usize) {
         if let Some(set) = &self.set {
             set.borrow_mut().probed = count;
         }
     }
 
-    /// Shows what was posted, once so many of `ops` are done.
+    /// Publishes the keys posted in the first `done` of `ops`.
     #[inline(always)]
     pub(super) fn publish(&mut self, done: usize) {
         while let Some((after, key)) = self.posts.front().copied()
@@ -99,28 +100,28 @@ impl<'d> Process<'d> {
         self.execution.instructions()
     }
 
-    /// Calls a function that does `data` on its way.
+    /// Calls a function with `data` among its operations.
     pub(super) fn call(&mut self, call: Call, data: &[Op]) {
         self.execution.call(call.number(), data, &mut self.ops);
     }
 
-    /// A call of the planner and its like: it looks up catalogue entries, a line of them in a
+    /// A call of the planner or similar code, which looks up catalogue entries: a line of them per
     /// hundred instructions.
     pub(super) fn call_with_catalogue(&mut self, call: Call) {
         let instructions = u64::from(call.function().instructions);
-        let lines = Private::CATALOGUE_BYTES / 64;
-        // Some entries first, then others: no order that a prefetcher would know.
+        let lines = ProcessMemory::CATALOGUE_BYTES / 64;
+        // Entries in an order that a prefetcher doesn't recognise.
         let entry = |at: u64| load(self.private.catalogue + at * 37 % lines * 64, 8);
         let data: Vec<Op> = (0..instructions / 100).map(entry).collect();
         self.call(call, &data);
     }
 
-    /// Takes a shared lock, or gives it back.
+    /// Acquires or releases a shared lock.
     fn lock(&mut self, call: Call, lock: u64) {
         self.call(call, &[load(lock, 4), store(lock, 4)]);
     }
 
-    /// Pins a page: its buffer is looked up and kept.
+    /// Pins a page in the buffer pool.
     pub(super) fn read_buffer(&mut self, page: Page) {
         let pool = &self.database.pool;
         let (mapping, bucket) = (pool.mapping_lock, pool.bucket(page.buffer));
@@ -134,7 +135,7 @@ impl<'d> Process<'d> {
         self.lock(Call::LockRelease, mapping);
     }
 
-    /// Unpins it.
+    /// Unpins a page.
     pub(super) fn release_buffer(&mut self, page: Page) {
         let descriptor = self.database.pool.descriptor(page.buffer);
         let pins = self.private.pins + page.buffer * 4;
@@ -142,7 +143,7 @@ impl<'d> Process<'d> {
         self.call(Call::ReleaseBuffer, &data);
     }
 
-    /// Locks a page's content.
+    /// Locks the content of a page.
     pub(super) fn lock_page(&mut self, page: Page) {
         self.call(Call::LockBuffer, &[]);
         self.lock(Call::LockAcquire, self.database.pool.content_lock(page.buffer));
@@ -152,8 +153,8 @@ impl<'d> Process<'d> {
         self.lock(Call::LockRelease, self.database.pool.content_lock(page.buffer));
     }
 
-    /// Gets a row of a page that is pinned, by `call`, and looks whether it is visible.
-    pub(super) fn fetch_row(&mut self, call: Call, row: RowAt) {
+    /// Fetches a row of a pinned page by `call`, and checks its visibility.
+    pub(super) fn fetch_row(&mut self, call: Call, row: RowAddress) {
         self.lock_page(row.page);
         self.call(call, &[load(row.page.address, 20), load(row.pointer, 4), follow(row.header, 4)]);
         self.call(Call::Visible, &[load(row.header, 24)]);
@@ -161,13 +162,13 @@ impl<'d> Process<'d> {
         self.call(Call::Slot, &[]);
     }
 
-    /// Takes the columns out of a row.
-    pub(super) fn deform(&mut self, row: RowAt) {
+    /// Extracts the columns of a row.
+    pub(super) fn deform(&mut self, row: RowAddress) {
         self.call(Call::Deform, &[load(row.header + 20, 8), load(row.header + ROW_HEADER, 12)]);
     }
 
-    /// Down an index to the first entry that is no less than `key`: its leaf, which stays pinned
-    /// and locked, and its slot there.
+    /// Searches an index for the first entry not less than `key`: its leaf, which stays pinned and
+    /// locked, and its slot.
     pub(super) fn search(&mut self, tree: &Tree, key: u32) -> (Node, usize) {
         self.call(Call::BeginSearch, &[]);
         self.call(Call::Descend, &[]);
@@ -177,7 +178,8 @@ impl<'d> Process<'d> {
             self.read_buffer(page);
             self.lock_page(page);
             if tree.right(node).is_some() {
-                // Split meanwhile? The page's high key is its first entry (Lehman and Yao 1981).
+                // Checks for a concurrent split: the page's high key is its first entry (Lehman and
+                // Yao 1981).
                 self.call(Call::MoveRight, &[load(page.address, 20)]);
                 self.compare(page, 0);
             }
@@ -192,7 +194,7 @@ impl<'d> Process<'d> {
         }
     }
 
-    /// From behind a leaf's last entry to the next leaf's first.
+    /// Moves from the end of a leaf to the first entry of the next.
     fn step_right(&mut self, tree: &Tree, leaf: Node, slot: usize) -> (Node, usize) {
         let Some(next) = tree.right(leaf).filter(|_| slot == tree.len(leaf)) else {
             return (leaf, slot);
@@ -210,13 +212,13 @@ impl<'d> Process<'d> {
         self.call(Call::Compare, &[]);
     }
 
-    /// Leaves an index page.
+    /// Unlocks and unpins an index page.
     pub(super) fn leave(&mut self, page: Page) {
         self.unlock_page(page);
         self.release_buffer(page);
     }
 
-    /// The condition `low < a2 and a2 < high`; the second half where the first holds.
+    /// Evaluates `low < a2 and a2 < high`; the second half only where the first holds.
     pub(super) fn qualify(&mut self, a2: u32, (low, high): (u32, u32)) -> bool {
         self.call(Call::Qualify, &[]);
         self.call(Call::Evaluate, &[]);
@@ -227,14 +229,14 @@ impl<'d> Process<'d> {
         a2 < high
     }
 
-    /// Puts a row into `result`, and into the log.
+    /// Inserts a row into `result` and the log.
     pub(super) fn insert(&mut self) {
         let pool = self.database.pool;
         let (row, log) = {
-            let mut tail = self.tail.borrow_mut();
-            let at = (self.database.result_row(tail.results), self.database.log_at(tail.log));
-            tail.results += 1;
-            tail.log += 64;
+            let mut append = self.append.borrow_mut();
+            let at = (self.database.result_row(append.results), self.database.log_at(append.log));
+            append.results += 1;
+            append.log += 64;
             at
         };
         self.call(Call::FormRow, &[]);
@@ -253,7 +255,7 @@ impl<'d> Process<'d> {
         self.release_buffer(row.page);
     }
 
-    /// A statement's lock on a table, and its view of who else runs.
+    /// Locks a statement's tables, and takes its snapshot of running transactions.
     pub(super) fn lock_tables(&mut self, tables: u64, clients: u64) {
         let pool = self.database.pool;
         for table in 0..tables {

@@ -1,11 +1,11 @@
-//! A B-tree of pages, by what a search compares in it.
+//! A B-tree of pages, with the comparisons of a search.
 //!
 //! ```text
 //!   root    [ 0 │ 355·458 │ … ]            an entry is the first key below it
 //!   leaves  [ key key … ][ … ][ … ]        90 % full; inner pages 70 %
 //! ```
 //!
-//! Its entries follow from the sorted keys: what is on a page needs no page to be made.
+//! Its entries are computed from the sorted keys: pages are not materialised.
 
 use super::layout::{File, Page, entries_of_page};
 use crate::drivers::space::Space;
@@ -22,7 +22,7 @@ pub(super) struct Tree {
 #[derive(Debug)]
 struct Level {
     file: File,
-    /// Keys below an entry.
+    /// Number of keys below an entry.
     span: usize,
     /// Entries of a page.
     fan: usize,
@@ -87,18 +87,18 @@ impl Tree {
         Node { level: node.level - 1, number }
     }
 
-    /// Which of all keys an entry of a leaf is.
+    /// The rank of a leaf entry among all keys.
     pub(super) fn rank(&self, leaf: Node, slot: usize) -> usize {
         leaf.number * self.levels[0].fan + slot
     }
 
-    /// The first entry of a page whose key is no less than `key`, by halving; `compared` is told of
-    /// each entry that was looked at.
-    pub(super) fn halve(&self, node: Node, key: u32, mut compared: impl FnMut(usize)) -> usize {
+    /// Binary search for the first entry of a page not less than `key`; calls `compare` for each
+    /// entry that it visits.
+    pub(super) fn halve(&self, node: Node, key: u32, mut compare: impl FnMut(usize)) -> usize {
         let (mut low, mut high) = (0, self.len(node));
         while low < high {
             let middle = low.midpoint(high);
-            compared(middle);
+            compare(middle);
             match self.key(node, middle) < key {
                 true => low = middle + 1,
                 false => high = middle,
@@ -116,7 +116,7 @@ mod tests {
         Tree::new(&mut Space::new(), &mut 0, keys)
     }
 
-    /// Down to the first entry that is no less, as `_bt_search` goes.
+    /// Searches for the first entry not less than the key, as `_bt_search` does.
     fn found(tree: &Tree, key: u32) -> usize {
         let mut node = tree.root();
         loop {

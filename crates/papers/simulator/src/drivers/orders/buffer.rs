@@ -1,14 +1,14 @@
-//! The buffer: which pages are there, who uses them, who leaves.
+//! The buffer pool: look-up, pins, replacement.
 //!
 //! ```text
 //!   page ──hash──► bucket [latch | chain] ──► frame [page, pins, latch, used lately]
 //! ```
 //!
-//! A page has one address in the model, in the buffer or not: by the time that it comes back from
-//! disk, none of its lines is left in a cache, which is what reading it there would see to.
+//! A page has one address in the model, in the buffer or not: by the time that it returns from
+//! disk, none of its lines is left in a cache, so no re-read has to be modelled.
 
 use super::footprint::{PAGE, REPLACE, UNPIN};
-use super::latch::{At, Latch, Mode};
+use super::latch::{Latch, LatchId, Mode};
 use super::session::Session;
 use super::space::{Space, follow, read, write};
 
@@ -23,7 +23,7 @@ struct Frame {
     latch: Latch,
 }
 
-/// The buffer.
+/// The buffer pool.
 #[derive(Debug)]
 pub(super) struct Buffer {
     buckets: Vec<(Latch, Vec<u32>)>,
@@ -63,7 +63,7 @@ impl Buffer {
         (&mut self.hand_latch, self.base)
     }
 
-    /// The frames of a chain up to the page's, and whether it is there; then it is pinned.
+    /// Searches a chain for a page and pins it: the frames visited, and whether it was found.
     fn pin(&mut self, page: u32) -> (Vec<usize>, bool) {
         let chain = &self.buckets[self.bucket(page)].1;
         let found = chain.iter().position(|frame| self.frames[*frame as usize].page == Some(page));
@@ -77,15 +77,15 @@ impl Buffer {
         (looked, found.is_some())
     }
 
-    /// Puts a page in place of one that was not used lately: the frames that were looked at.
-    /// Nothing where somebody else brought it, or all are in use.
+    /// Replaces a page not used recently: the frames visited. Empty if another client read the
+    /// page, or all frames are in use.
     fn replace(&mut self, page: u32) -> Vec<usize> {
         let bucket = self.bucket(page);
         let mut looked = Vec::new();
         if self.buckets[bucket].1.iter().any(|at| self.frames[*at as usize].page == Some(page)) {
             return looked;
         }
-        // Twice around: the first takes the marks away.
+        // Two rounds: the first clears the use marks.
         for _ in 0..2 * self.frames.len() {
             let at = self.hand;
             self.hand = (self.hand + 1) % self.frames.len();
@@ -115,50 +115,50 @@ impl Buffer {
 impl Session {
     /// Finds a page in the buffer, or reads it, and latches it: its frame.
     pub(super) async fn page(&self, page: u32, mode: Mode) -> usize {
-        self.world().events.page_requests += 1;
+        self.engine().events.page_requests += 1;
         loop {
-            let bucket = self.world().buffer.bucket(page);
-            self.latch(At::Page(bucket), Mode::Exclusive).await;
-            let (looked, found) = self.world().buffer.pin(page);
+            let bucket = self.engine().buffer.bucket(page);
+            self.latch(LatchId::Page(bucket), Mode::Exclusive).await;
+            let (looked, found) = self.engine().buffer.pin(page);
             let mut data: Vec<_> = {
-                let world = self.world();
-                looked.iter().map(|frame| follow(world.buffer.frame_address(*frame))).collect()
+                let engine = self.engine();
+                looked.iter().map(|frame| follow(engine.buffer.frame_address(*frame))).collect()
             };
             let last = looked.last().copied();
             if let Some(frame) = last.filter(|_| found) {
-                data.push(write(self.world().buffer.frame_address(frame)));
+                data.push(write(self.engine().buffer.frame_address(frame)));
             }
             self.call(PAGE, &data);
-            self.unlatch(At::Page(bucket), Mode::Exclusive).await;
+            self.unlatch(LatchId::Page(bucket), Mode::Exclusive).await;
             if let Some(frame) = last.filter(|_| found) {
-                self.latch(At::Frame(frame), mode).await;
+                self.latch(LatchId::Frame(frame), mode).await;
                 return frame;
             }
             self.bring(page).await;
         }
     }
 
-    /// Reads a page from disk: another client has the CPU meanwhile.
+    /// Reads a page from disk: another client runs meanwhile.
     async fn bring(&self, page: u32) {
-        self.latch(At::Hand, Mode::Exclusive).await;
+        self.latch(LatchId::Hand, Mode::Exclusive).await;
         let looked = {
-            let mut world = self.world();
-            world.events.page_reads += 1;
-            let looked = world.buffer.replace(page);
-            looked.iter().map(|frame| world.buffer.frame_address(*frame)).collect::<Vec<_>>()
+            let mut engine = self.engine();
+            engine.events.page_reads += 1;
+            let looked = engine.buffer.replace(page);
+            looked.iter().map(|frame| engine.buffer.frame_address(*frame)).collect::<Vec<_>>()
         };
         let data: Vec<_> = looked.iter().flat_map(|frame| [read(*frame), write(*frame)]).collect();
         self.call(REPLACE, &data);
-        self.unlatch(At::Hand, Mode::Exclusive).await;
+        self.unlatch(LatchId::Hand, Mode::Exclusive).await;
         self.give_way().await;
     }
 
-    /// Lets a page go.
+    /// Unlatches and unpins a page.
     pub(super) async fn unpin(&self, frame: usize, mode: Mode) {
-        let address = self.world().buffer.frame_address(frame);
+        let address = self.engine().buffer.frame_address(frame);
         self.call(UNPIN, &[read(address), write(address)]);
-        self.unlatch(At::Frame(frame), mode).await;
-        self.world().buffer.frames[frame].pins -= 1;
+        self.unlatch(LatchId::Frame(frame), mode).await;
+        self.engine().buffer.frames[frame].pins -= 1;
     }
 }
 
@@ -166,9 +166,9 @@ impl Session {
 mod tests {
     use super::*;
 
-    /// Who is pinned stays, who was used lately stays once.
+    /// A pinned page stays; a recently used one stays once.
     #[test]
-    fn the_hand_leaves_what_is_used() {
+    fn the_clock_hand_skips_used_pages() {
         let mut buffer = Buffer::new(8, &mut Space::new());
         for page in 0..8 {
             assert_eq!(buffer.replace(page), [page as usize]);
@@ -176,7 +176,7 @@ mod tests {
         assert!(buffer.replace(3).is_empty(), "it is there");
         let (looked, found) = buffer.pin(0);
         assert!(found && looked.last() == Some(&0));
-        // All were used: once around, and the first that is not pinned goes.
+        // All were used: one round, then the first unpinned page is replaced.
         let looked = buffer.replace(100);
         assert_eq!(looked, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
         assert!(!buffer.pin(1).1 && buffer.pin(0).1 && buffer.pin(100).1);

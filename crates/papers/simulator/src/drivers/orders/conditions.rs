@@ -1,18 +1,19 @@
-//! What has to hold of the rows, however clients took turns (TPC-C, clause 3.3.2).
+//! Consistency conditions of the rows, whatever the order of transactions (TPC-C, clause 3.3.2).
 
 use std::collections::BTreeMap;
 
+use super::Answer;
+use super::engine::{CUSTOMERS, Engine, ITEMS, LAST_ORDERS, NAMES, OPEN, ORDERS, STOCK};
 use super::options::DISTRICTS;
 use super::tables::{Tables, order_key};
-use super::world::{CUSTOMERS, ITEMS, LAST_ORDERS, NAMES, OPEN, ORDERS, STOCK, World};
 
 /// A condition that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the order-entry engine lost its consistency: {0} does not hold")]
 pub struct Inconsistent(pub &'static str);
 
-impl World {
-    /// Looks at all of them.
+impl Engine {
+    /// Checks all conditions.
     pub(super) fn check(&self) -> Result<(), Inconsistent> {
         let tables = &self.tables;
         let conditions = [
@@ -77,8 +78,8 @@ impl World {
             && self.trees[LAST_ORDERS].all().iter().all(of_their_own)
     }
 
-    /// What does not depend on the order of transactions: how many rows, and a sum over them.
-    pub(super) fn answer(&self) -> (u64, u64) {
+    /// The number of rows and a checksum, independent of the order of transactions.
+    pub(super) fn answer(&self) -> Answer {
         let tables = &self.tables;
         let numbers = tables.warehouses.iter().copied();
         let numbers = numbers.chain(tables.districts.iter().map(|district| district.ytd));
@@ -90,11 +91,11 @@ impl World {
             sum.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number as u64)
         });
         let rows = (tables.orders.len() + tables.history.len()) as u64 + self.probed.0;
-        let pairs = self.trees[super::world::PROBED].all();
+        let pairs = self.trees[super::engine::PROBED].all();
         let probed = pairs.iter().fold(self.probed.1, |sum, (key, rid)| {
             sum.wrapping_mul(31).wrapping_add(u64::from(*key) << 32 | u64::from(*rid))
         });
-        (rows, sum ^ probed)
+        Answer { rows, checksum: sum ^ probed }
     }
 }
 
@@ -117,7 +118,7 @@ fn lines(tables: &Tables) -> bool {
     for order in &tables.orders {
         ends.insert(order.first_line, order.first_line + order.lines);
     }
-    // One order's lines end where another's begin, and none is nobody's.
+    // Each order's lines end where the next order's begin, and every line has an order.
     let begins = ends.keys().copied().skip(1).chain([tables.lines.len() as u32]);
     ends.len() == tables.orders.len() && ends.values().copied().eq(begins)
 }

@@ -1,35 +1,35 @@
-//! The code of an order-entry engine: what its functions would be.
+//! The code footprint of an order-entry engine.
 //!
-//! Nobody published the code of the paper's Informix. The kinds of instructions are the paper's own
-//! figures of the database; the bytes of code are of the order that Lo et al. (ISCA 1998, "An
-//! analysis of database workload performance on simultaneous multithreaded processors") found for
-//! Oracle's order processing, some 550 KB; that every statement goes through code of its own, and
-//! how long a call takes, are defaults. No figure was chosen for what it makes of the model.
+//! The code of the paper's Informix is unpublished. The instruction mix is the paper's for the
+//! database; the bytes of code are of the order that Lo et al. (ISCA 1998, "An analysis of database
+//! workload performance on simultaneous multithreaded processors") found for Oracle's order
+//! processing, some 550 KB; that every statement has code of its own, and the length of a call, are
+//! defaults. No figure was chosen for its effect on the model.
 
 use crate::drivers::code::{Footprint, Function, Mix};
 
 /// Statements of all transactions.
 pub(super) const STATEMENTS: usize = 28;
 
-/// Receives a request and finds out what it asks for.
+/// Receives and parses a request.
 pub(super) const RECEIVE: usize = 0;
-/// Answers it.
+/// Replies to a request.
 pub(super) const REPLY: usize = 1;
 /// Begins a transaction.
 pub(super) const BEGIN: usize = 2;
-/// Ends it.
+/// Commits a transaction.
 pub(super) const COMMIT: usize = 3;
-/// Gives the CPU to another client.
+/// Switches to another client.
 pub(super) const SWITCH: usize = 4;
 /// Finds a page in the buffer.
 pub(super) const PAGE: usize = 5;
-/// Lets it go.
+/// Unpins a page.
 pub(super) const UNPIN: usize = 6;
-/// Reads a page in place of another.
+/// Replaces a page by one from disk.
 pub(super) const REPLACE: usize = 7;
-/// Takes a lock.
+/// Acquires a lock.
 pub(super) const LOCK: usize = 8;
-/// Gives it up.
+/// Releases a lock.
 pub(super) const UNLOCK: usize = 9;
 /// Writes a record of the log.
 pub(super) const LOG: usize = 10;
@@ -41,11 +41,11 @@ pub(super) const INSERT: usize = 12;
 pub(super) const SPLIT: usize = 13;
 /// Reads a row.
 pub(super) const FETCH: usize = 14;
-/// Changes one.
+/// Updates a row.
 pub(super) const UPDATE: usize = 15;
-/// Adds one.
+/// Inserts a row.
 pub(super) const ADD: usize = 16;
-/// What the five transactions do beside their statements, one after the other.
+/// The five transactions' code besides their statements, one after the other.
 pub(super) const PROCEDURE: usize = 17;
 /// The statements' own code: plan, predicates, expressions.
 pub(super) const STATEMENT: usize = PROCEDURE + 5;
@@ -55,7 +55,7 @@ const STATEMENT_BYTES: u32 = 12_000;
 
 const COUNT: usize = STATEMENT + STATEMENTS;
 
-/// Code that is gone through once.
+/// Straight-line code.
 const fn straight(name: &'static str, bytes: u32) -> Function {
     Function { name, instructions: bytes * 2 / 7, bytes }
 }
@@ -73,7 +73,7 @@ const FUNCTIONS: [Function; COUNT] = {
     all[LOCK] = straight("lock", 3_150);
     all[UNLOCK] = straight("unlock", 1_750);
     all[LOG] = straight("log", 3_500);
-    // A binary search goes around; the rest of these go through once.
+    // A binary search loops; the rest of these are executed once.
     all[NODE] = Function { name: "node", instructions: 110, bytes: 210 };
     all[INSERT] = straight("insert", 2_100);
     all[SPLIT] = straight("split", 7_000);
@@ -88,7 +88,7 @@ const FUNCTIONS: [Function; COUNT] = {
     all
 };
 
-/// What threads of the engine execute.
+/// The engine's code.
 pub(super) static FOOTPRINT: Footprint = Footprint {
     origin: "synthetic: branches and micro-operations of an instruction as the database's in \
              Keeton et al. 1998, tables 5 and 17; data references of table 12's mean, two reads \

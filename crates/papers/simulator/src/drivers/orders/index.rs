@@ -1,4 +1,4 @@
-//! Ways into a tree: latch by latch, or without any (S1.19, A52).
+//! Tree access: latched, or lock-free (S1.19, A52).
 //!
 //! ```text
 //!   latched     shared latches from group to group, the parent's kept until the child's is there;
@@ -11,7 +11,7 @@
 //! lock coupling). Readers without latches write nothing: no line moves between CPUs.
 
 use super::footprint::{INSERT, NODE, SPLIT};
-use super::latch::{At, Mode};
+use super::latch::{LatchId, Mode};
 use super::options::Index;
 use super::session::Session;
 use super::space::{follow, read, write, writes};
@@ -24,7 +24,7 @@ impl Session {
         found.filter(|(found, _)| *found == key).map(|(_, rid)| rid)
     }
 
-    /// The first pair whose key is not less.
+    /// The first pair with a key not less than `key`.
     pub(super) async fn first(&self, tree: usize, key: u32) -> Option<(u32, u32)> {
         match self.index {
             Index::Latched => self.first_latched(tree, key).await,
@@ -36,15 +36,15 @@ impl Session {
         }
     }
 
-    /// Puts a pair in, in place of one of the same key.
+    /// Inserts a pair, replacing one with the same key.
     pub(super) async fn put(&self, tree: usize, pair: (u32, u32)) {
         loop {
             let (path, held) = self.reach(tree, pair.0).await;
             let Some(mut path) = path else { continue };
-            self.call(INSERT, &[read(self.world().trees[tree].node_address(path[0]))]);
+            self.call(INSERT, &[read(self.engine().trees[tree].node_address(path[0]))]);
             let (moved, leaf, group) = {
-                let mut world = self.world();
-                let tree = &mut world.trees[tree];
+                let mut engine = self.engine();
+                let tree = &mut engine.trees[tree];
                 let moved = tree.insert(&mut path, pair).min(NODES);
                 (moved, tree.node_address(path[0]), tree.node_address((path[0].0, 0)))
             };
@@ -57,41 +57,41 @@ impl Session {
         }
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub(super) async fn take_out(&self, tree: usize, key: u32) {
         loop {
             let (path, held) = self.reach(tree, key).await;
             let Some(path) = path else { continue };
-            let leaf = self.world().trees[tree].node_address(path[0]);
+            let leaf = self.engine().trees[tree].node_address(path[0]);
             self.call(INSERT, &[read(leaf), write(leaf)]);
-            self.world().trees[tree].remove(path[0], key);
+            self.engine().trees[tree].remove(path[0], key);
             return self.leave(tree, held).await;
         }
     }
 
     async fn leave(&self, tree: usize, held: Vec<u32>) {
         for group in held {
-            self.unlatch(At::Group(tree, group), Mode::Exclusive).await;
+            self.unlatch(LatchId::Group(tree, group), Mode::Exclusive).await;
         }
     }
 
-    /// Reads a node on the way to a key.
+    /// Reads a node during a search for a key.
     fn search(&self, tree: usize, place: Place) {
-        let address = self.world().trees[tree].node_address(place);
+        let address = self.engine().trees[tree].node_address(place);
         self.call(NODE, &[follow(address), read(address + NODE_BYTES / 2)]);
     }
 
-    /// Where a search begins.
+    /// The root, where a search begins.
     fn root(&self, tree: usize) -> Place {
-        (self.world().trees[tree].root(), 0)
+        (self.engine().trees[tree].root(), 0)
     }
 
     async fn first_latched(&self, tree: usize, key: u32) -> Option<(u32, u32)> {
         let mut place = self.latched_root(tree, Mode::Shared).await;
-        let height = self.world().trees[tree].height;
+        let height = self.engine().trees[tree].height;
         for _ in 0..height {
             self.search(tree, place);
-            let child = self.world().trees[tree].child(place, key);
+            let child = self.engine().trees[tree].child(place, key);
             place = self.step_to(tree, place, child).await;
         }
         loop {
@@ -101,40 +101,40 @@ impl Session {
                 Some(right) if right.0 == place.0 => place = right,
                 Some(right) => place = self.step_to(tree, place, right).await,
                 None => {
-                    self.unlatch(At::Group(tree, place.0), Mode::Shared).await;
+                    self.unlatch(LatchId::Group(tree, place.0), Mode::Shared).await;
                     return found;
                 }
             }
         }
     }
 
-    /// What a leaf says, and the leaf to its right.
+    /// Searches a leaf: its result, and the leaf to its right.
     fn look(&self, tree: usize, place: Place, key: u32) -> (Option<(u32, u32)>, Option<Place>) {
-        let world = self.world();
-        let tree = &world.trees[tree];
+        let engine = self.engine();
+        let tree = &engine.trees[tree];
         (tree.at_least(place, key), tree.right_of(place))
     }
 
-    /// From one latched group to another.
+    /// Moves from one latched group to another.
     async fn step_to(&self, tree: usize, from: Place, to: Place) -> Place {
-        self.latch(At::Group(tree, to.0), Mode::Shared).await;
-        self.unlatch(At::Group(tree, from.0), Mode::Shared).await;
+        self.latch(LatchId::Group(tree, to.0), Mode::Shared).await;
+        self.unlatch(LatchId::Group(tree, from.0), Mode::Shared).await;
         to
     }
 
-    /// The latched root; another one where the tree grew meanwhile.
+    /// Latches the root; repeated if the tree grew meanwhile.
     async fn latched_root(&self, tree: usize, mode: Mode) -> Place {
         loop {
             let place = self.root(tree);
-            self.latch(At::Group(tree, place.0), mode).await;
+            self.latch(LatchId::Group(tree, place.0), mode).await;
             if self.root(tree) == place {
                 return place;
             }
-            self.unlatch(At::Group(tree, place.0), mode).await;
+            self.unlatch(LatchId::Group(tree, place.0), mode).await;
         }
     }
 
-    async fn first_free(&self, tree: usize, key: u32) -> Result<Option<(u32, u32)>, Again> {
+    async fn first_free(&self, tree: usize, key: u32) -> Result<Option<(u32, u32)>, Restart> {
         let (mut place, mut version) = self.descend_free(tree, key, None).await?;
         loop {
             self.search(tree, place);
@@ -146,37 +146,37 @@ impl Session {
             };
             let seen = match next.0 == place.0 {
                 true => version,
-                false => self.version(At::Group(tree, next.0)).await,
+                false => self.version(LatchId::Group(tree, next.0)).await,
             };
             self.same(tree, place, version).await?;
             (place, version) = (next, seen);
         }
     }
 
-    async fn same(&self, tree: usize, place: Place, version: u64) -> Result<(), Again> {
-        match self.is_version(At::Group(tree, place.0), version).await {
+    async fn same(&self, tree: usize, place: Place, version: u64) -> Result<(), Restart> {
+        match self.is_version(LatchId::Group(tree, place.0), version).await {
             true => Ok(()),
-            false => Err(Again),
+            false => Err(Restart),
         }
     }
 
-    /// The leaf of a key and its version; notes the nodes above it with theirs.
+    /// The leaf of a key and its version; records the nodes above it with theirs.
     async fn descend_free(
         &self,
         tree: usize,
         key: u32,
         mut above: Option<&mut Vec<(Place, u64)>>,
-    ) -> Result<(Place, u64), Again> {
+    ) -> Result<(Place, u64), Restart> {
         let mut place = self.root(tree);
-        let mut version = self.version(At::Group(tree, place.0)).await;
+        let mut version = self.version(LatchId::Group(tree, place.0)).await;
         if self.root(tree) != place {
-            return Err(Again);
+            return Err(Restart);
         }
-        let height = self.world().trees[tree].height;
+        let height = self.engine().trees[tree].height;
         for _ in 0..height {
             self.search(tree, place);
-            let child = self.world().trees[tree].child(place, key);
-            let seen = self.version(At::Group(tree, child.0)).await;
+            let child = self.engine().trees[tree].child(place, key);
+            let seen = self.version(LatchId::Group(tree, child.0)).await;
             self.same(tree, place, version).await?;
             if let Some(above) = &mut above {
                 above.push((place, version));
@@ -186,8 +186,8 @@ impl Session {
         Ok((place, version))
     }
 
-    /// The nodes from a key's leaf up to the root, and the groups that are held alone: all that a
-    /// change may reach. Nothing where it has to begin again.
+    /// The nodes from a key's leaf up to the root, and the exclusively latched groups: all that a
+    /// change may affect. `None` if it has to restart.
     async fn reach(&self, tree: usize, key: u32) -> (Option<Path>, Vec<u32>) {
         match self.index {
             Index::Latched => self.reach_latched(tree, key).await,
@@ -195,41 +195,41 @@ impl Session {
         }
     }
 
-    /// First with shared latches above the leaf; where that is full, with all latches alone, given
-    /// up from above where a split can't reach.
+    /// First with shared latches above the leaf; if the leaf is full, with exclusive latches,
+    /// released from above where a split can't propagate.
     async fn reach_latched(&self, tree: usize, key: u32) -> (Option<Path>, Vec<u32>) {
         let mut place = self.latched_root(tree, Mode::Shared).await;
-        let height = self.world().trees[tree].height;
+        let height = self.engine().trees[tree].height;
         let mut path = vec![place];
         for level in 0..height {
             self.search(tree, place);
-            let child = self.world().trees[tree].child(place, key);
+            let child = self.engine().trees[tree].child(place, key);
             let mode = if level + 1 == height { Mode::Exclusive } else { Mode::Shared };
-            self.latch(At::Group(tree, child.0), mode).await;
-            self.unlatch(At::Group(tree, place.0), Mode::Shared).await;
+            self.latch(LatchId::Group(tree, child.0), mode).await;
+            self.unlatch(LatchId::Group(tree, place.0), Mode::Shared).await;
             place = child;
             path.push(place);
         }
         path.reverse();
         self.search(tree, place);
-        if self.world().trees[tree].leaf_has_room(place) {
+        if self.engine().trees[tree].leaf_has_room(place) {
             return (Some(path), vec![place.0]);
         }
-        self.unlatch(At::Group(tree, place.0), Mode::Exclusive).await;
+        self.unlatch(LatchId::Group(tree, place.0), Mode::Exclusive).await;
         self.reach_alone(tree, key).await
     }
 
     async fn reach_alone(&self, tree: usize, key: u32) -> (Option<Path>, Vec<u32>) {
         let mut place = self.latched_root(tree, Mode::Exclusive).await;
-        let height = self.world().trees[tree].height;
+        let height = self.engine().trees[tree].height;
         let (mut path, mut held) = (vec![place], vec![place.0]);
         for _ in 0..height {
             self.search(tree, place);
-            place = self.world().trees[tree].child(place, key);
-            self.latch(At::Group(tree, place.0), Mode::Exclusive).await;
+            place = self.engine().trees[tree].child(place, key);
+            self.latch(LatchId::Group(tree, place.0), Mode::Exclusive).await;
             path.push(place);
             held.push(place.0);
-            if self.world().trees[tree].has_room(place.0) {
+            if self.engine().trees[tree].has_room(place.0) {
                 // A split ends here, with a separator in the node above.
                 let above: Vec<u32> = held.drain(..held.len() - 2).collect();
                 self.leave(tree, above).await;
@@ -251,10 +251,10 @@ impl Session {
         let path: Path = way.iter().map(|(place, _)| *place).collect();
         let count = self.reached(tree, &path);
         let mut held = Vec::new();
-        // From above, as those who wait for latches do.
+        // From above, in the order of latched access.
         for (place, version) in way[..count].iter().rev() {
-            if !self.swap(At::Group(tree, place.0), *version).await {
-                self.world().events.restarts += 1;
+            if !self.swap(LatchId::Group(tree, place.0), *version).await {
+                self.engine().events.restarts += 1;
                 self.leave(tree, held).await;
                 return (None, Vec::new());
             }
@@ -263,10 +263,10 @@ impl Session {
         (Some(path), held)
     }
 
-    /// How many nodes of a path an insertion changes the groups of.
+    /// Number of nodes of a path whose groups an insertion changes.
     fn reached(&self, tree: usize, path: &Path) -> usize {
-        let world = self.world();
-        let tree = &world.trees[tree];
+        let engine = self.engine();
+        let tree = &engine.trees[tree];
         if tree.leaf_has_room(path[0]) {
             return 1;
         }
@@ -276,5 +276,5 @@ impl Session {
     }
 }
 
-/// Somebody changed what was read: from the beginning.
-struct Again;
+/// A concurrent change was detected: start from the root.
+struct Restart;

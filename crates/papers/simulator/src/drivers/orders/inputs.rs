@@ -1,39 +1,46 @@
-//! What terminals type (TPC-C, revision 5.11, clauses 2.1.6, 2.4.1, 2.5.1).
+//! Inputs of transactions (TPC-C, revision 5.11, clauses 2.1.6, 2.4.1, 2.5.1).
 
 use workahead_walks::random::Random;
 
 use super::options::{DISTRICTS, Sizes};
 
-/// Constants of the non-uniform choices (clause 2.1.6): any will do.
+/// Constants of the non-uniform choices (clause 2.1.6): any values are allowed.
 const CONSTANTS: [u32; 3] = [123, 259, 4211];
 
-/// A line that is ordered: stock and how much.
-pub(super) type Wanted = (u32, i64);
+/// An ordered item: row of stock, and quantity.
+pub(super) type OrderedItem = (u32, i64);
 
-/// Whom a payment is of.
+/// The customer of a payment.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Who {
-    /// A customer.
+pub(super) enum CustomerSelector {
+    /// By number.
     Number(u32),
-    /// Those of a district with a name.
+    /// By district and last name.
     Name(u32, u32),
 }
 
 /// In 15 of 100 payments, a customer of another warehouse (clause 2.5.1.2).
-pub(super) fn who(draws: &mut Random, sizes: Sizes, (warehouse, district): (u32, u32)) -> Who {
+pub(super) fn payment_customer(
+    draws: &mut Random,
+    sizes: Sizes,
+    warehouse: u32,
+    district: u32,
+) -> CustomerSelector {
     let is_away = draws.below(100) < 15 && sizes.warehouses > 1;
     let district = match is_away {
         true => other(draws, sizes, warehouse) * DISTRICTS + draws.below(DISTRICTS),
         false => district,
     };
-    here(draws, sizes, district)
+    customer_of(draws, sizes, district)
 }
 
-/// Six in ten by name.
-pub(super) fn here(draws: &mut Random, sizes: Sizes, district: u32) -> Who {
+/// A customer of a district, six in ten by name.
+pub(super) fn customer_of(draws: &mut Random, sizes: Sizes, district: u32) -> CustomerSelector {
     match draws.below(100) < 60 {
-        true => Who::Name(district, non_uniform(draws, (255, CONSTANTS[0]), sizes.names())),
-        false => Who::Number(district * sizes.customers + customer(draws, sizes)),
+        true => {
+            CustomerSelector::Name(district, non_uniform(draws, 255, CONSTANTS[0], sizes.names()))
+        }
+        false => CustomerSelector::Number(district * sizes.customers + customer(draws, sizes)),
     }
 }
 
@@ -42,26 +49,26 @@ fn other(draws: &mut Random, sizes: Sizes, warehouse: u32) -> u32 {
     other + u32::from(other >= warehouse)
 }
 
-/// A customer of a district, some more often than others.
+/// A customer of a district, non-uniform.
 pub(super) fn customer(draws: &mut Random, sizes: Sizes) -> u32 {
-    non_uniform(draws, (1023, CONSTANTS[1]), sizes.customers)
+    non_uniform(draws, 1023, CONSTANTS[1], sizes.customers)
 }
 
 /// Five to fifteen items, one in a hundred from another warehouse, in the order of stock.
-pub(super) fn wanted(draws: &mut Random, sizes: Sizes, warehouse: u32) -> Vec<Wanted> {
+pub(super) fn ordered_items(draws: &mut Random, sizes: Sizes, warehouse: u32) -> Vec<OrderedItem> {
     let count = 5 + draws.below(11);
     let lines = (0..count).map(|_| {
-        let item = non_uniform(draws, (8191, CONSTANTS[2]), sizes.items);
+        let item = non_uniform(draws, 8191, CONSTANTS[2], sizes.items);
         let is_away = draws.below(100) == 0 && sizes.warehouses > 1;
         let supply = if is_away { other(draws, sizes, warehouse) } else { warehouse };
         (supply * sizes.items + item, 1 + i64::from(draws.below(10)))
     });
-    let mut lines: Vec<Wanted> = lines.collect();
+    let mut lines: Vec<OrderedItem> = lines.collect();
     lines.sort_unstable();
     lines
 }
 
-/// A number below `end`, some more often than others (clause 2.1.6).
-fn non_uniform(draws: &mut Random, (a, c): (u32, u32), end: u32) -> u32 {
+/// A non-uniform number below `end` (clause 2.1.6).
+fn non_uniform(draws: &mut Random, a: u32, c: u32, end: u32) -> u32 {
     ((draws.below(a + 1) | draws.below(end)) + c) % end
 }

@@ -1,4 +1,4 @@
-//! Latches: words that are really taken, and versions that tell a reader that it read too early.
+//! Latches: words that are written to acquire them, and versions by which readers detect changes.
 //!
 //! ```text
 //!   load the word ── free? ──► store it ── … work … ── store it      whoever takes or gives up
@@ -6,56 +6,56 @@
 //!        └────────────────────── client has the CPU
 //! ```
 
+use super::engine::{Engine, LatchEvent};
 use super::session::Session;
 use super::space::{read, write};
-use super::world::World;
 use crate::op::Op;
 
-/// How a latch is held.
+/// Latch mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// With other readers.
+    /// Shared with other readers.
     Shared,
-    /// Alone.
+    /// Exclusive.
     Exclusive,
 }
 
-/// A latch, and the version of what it protects.
+/// A latch, and the version of the data under it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Latch {
     readers: u32,
     writer: bool,
-    /// Changes so far.
+    /// Number of changes.
     pub(super) version: u64,
 }
 
-/// What is latched.
+/// Identifies a latch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum At {
+pub(super) enum LatchId {
     /// A group of nodes of a tree.
     Group(usize, u32),
     /// A bucket of the buffer's hash table.
     Page(usize),
     /// A page in the buffer.
     Frame(usize),
-    /// The hand that looks for a page to be replaced.
+    /// The clock hand of page replacement.
     Hand,
     /// A bucket of the lock table.
     Lock(usize),
     /// The end of the log.
     Log,
-    /// The end of a table that grows.
+    /// The end of a growing table.
     End(usize),
 }
 
-/// Looks at a held latch before another client has the CPU: a default.
+/// Polls of a held latch before another client runs: a default.
 const SPINS: u32 = 32;
 
-/// Cycles of a pause in between: a default.
+/// Cycles of a pause between polls: a default.
 const PAUSE_CYCLES: u32 = 40;
 
 impl Latch {
-    /// Takes it, if it is free.
+    /// Acquires it if it is free.
     pub(super) fn take(&mut self, mode: Mode) -> bool {
         match mode {
             Mode::Shared if !self.writer => self.readers += 1,
@@ -65,7 +65,7 @@ impl Latch {
         true
     }
 
-    /// Gives it up; who had it alone changed what it protects.
+    /// Releases it; an exclusive holder has changed the data.
     pub(super) fn release(&mut self, mode: Mode) {
         match mode {
             Mode::Shared => self.readers -= 1,
@@ -87,18 +87,18 @@ impl Latch {
 }
 
 impl Session {
-    /// Takes a latch, however long that takes.
-    pub(super) async fn latch(&self, at: At, mode: Mode) {
+    /// Acquires a latch, waiting as long as it takes.
+    pub(super) async fn latch(&self, at: LatchId, mode: Mode) {
         let mut looks = 0;
         loop {
-            let address = self.world().latch(at).1;
+            let address = self.engine().latch(at).1;
             self.push(read(address));
             self.sync().await;
-            if self.world().take(at, mode, self.number) {
+            if self.engine().take(at, mode, self.number) {
                 return self.push(write(address));
             }
             looks += 1;
-            self.world().events.spins += 1;
+            self.engine().events.spins += 1;
             self.push(Op::Pause { cycles: PAUSE_CYCLES });
             if looks % SPINS == 0 {
                 self.give_way().await;
@@ -106,70 +106,70 @@ impl Session {
         }
     }
 
-    /// Gives a latch up once all before is done.
-    pub(super) async fn unlatch(&self, at: At, mode: Mode) {
+    /// Releases a latch once all earlier operations have begun.
+    pub(super) async fn unlatch(&self, at: LatchId, mode: Mode) {
         self.sync().await;
-        let mut world = self.world();
-        world.give_up(at, mode, self.number);
-        let address = world.latch(at).1;
+        let mut engine = self.engine();
+        engine.give_up(at, mode, self.number);
+        let address = engine.latch(at).1;
         self.push(write(address));
     }
 
-    /// Takes what has a version alone, if it still has that one: a compare-and-swap.
-    pub(super) async fn swap(&self, at: At, version: u64) -> bool {
-        let address = self.world().latch(at).1;
+    /// Acquires a latch exclusively if the version is unchanged: a compare-and-swap.
+    pub(super) async fn swap(&self, at: LatchId, version: u64) -> bool {
+        let address = self.engine().latch(at).1;
         self.push(read(address));
         self.sync().await;
-        let mut world = self.world();
+        let mut engine = self.engine();
         self.push(write(address));
-        world.latch(at).0.version == version && world.take(at, Mode::Exclusive, self.number)
+        engine.latch(at).0.version == version && engine.take(at, Mode::Exclusive, self.number)
     }
 
-    /// Waits until nobody writes, and reads the version.
-    pub(super) async fn version(&self, at: At) -> u64 {
+    /// Waits until there is no writer, and reads the version.
+    pub(super) async fn version(&self, at: LatchId) -> u64 {
         loop {
-            let address = self.world().latch(at).1;
+            let address = self.engine().latch(at).1;
             self.push(read(address));
             self.sync().await;
-            let latch = *self.world().latch(at).0;
+            let latch = *self.engine().latch(at).0;
             if !latch.is_written() {
                 return latch.version;
             }
-            self.world().events.spins += 1;
+            self.engine().events.spins += 1;
             self.push(Op::Pause { cycles: PAUSE_CYCLES });
         }
     }
 
-    /// Whether nobody wrote since a version was read.
-    pub(super) async fn is_version(&self, at: At, version: u64) -> bool {
-        let address = self.world().latch(at).1;
+    /// Whether the version is unchanged.
+    pub(super) async fn is_version(&self, at: LatchId, version: u64) -> bool {
+        let address = self.engine().latch(at).1;
         self.push(read(address));
         self.sync().await;
-        let latch = *self.world().latch(at).0;
+        let latch = *self.engine().latch(at).0;
         let same = latch.version == version && !latch.is_written();
-        self.world().events.restarts += u64::from(!same);
+        self.engine().events.restarts += u64::from(!same);
         same
     }
 }
 
-impl World {
-    fn take(&mut self, at: At, mode: Mode, client: u32) -> bool {
+impl Engine {
+    fn take(&mut self, at: LatchId, mode: Mode, client: u32) -> bool {
         let taken = self.latch(at).0.take(mode);
         if taken {
-            self.note(at, (mode, client), true);
+            self.note(at, mode, client, true);
         }
         taken
     }
 
-    fn give_up(&mut self, at: At, mode: Mode, client: u32) {
+    fn give_up(&mut self, at: LatchId, mode: Mode, client: u32) {
         self.latch(at).0.release(mode);
-        self.note(at, (mode, client), false);
+        self.note(at, mode, client, false);
     }
 
-    /// Remembers who held what, for the proof that nobody else did.
-    fn note(&mut self, at: At, (mode, client): (Mode, u32), taken: bool) {
-        if let Some(held) = &mut self.held {
-            held.push((self.now, at, mode, client, taken));
+    /// Records an event for the tests.
+    fn note(&mut self, latch: LatchId, mode: Mode, client: u32, taken: bool) {
+        if let Some(events) = &mut self.latch_events {
+            events.push(LatchEvent { now: self.now, latch, mode, client, taken });
         }
     }
 }

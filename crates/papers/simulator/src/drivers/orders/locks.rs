@@ -1,14 +1,14 @@
-//! Locks of rows that transactions change, until they end.
+//! Row locks, held until a transaction ends.
 //!
-//! Whoever finds a row locked lets another client have the CPU and looks again. Transactions lock
-//! warehouses before districts before customers before stock, and stock in ascending order: nobody
-//! waits in a circle.
+//! A client that finds a row locked lets another run and retries. Transactions lock warehouses
+//! before districts before customers before stock, and stock in ascending order, so no deadlock is
+//! possible.
 
 use super::footprint::{LOCK, UNLOCK};
-use super::latch::{At, Latch, Mode};
+use super::latch::{Latch, LatchId, Mode};
 use super::session::Session;
 use super::space::{Space, follow, write};
-use super::tables::Name;
+use super::tables::TableId;
 
 /// Buckets of the lock table: a default.
 const BUCKETS: usize = 4096;
@@ -17,9 +17,9 @@ const BUCKETS: usize = 4096;
 const BUCKET_BYTES: u64 = 128;
 
 /// A row.
-pub(super) type Row = (Name, u32);
+pub(super) type Row = (TableId, u32);
 
-/// Rows that are locked, and by which client.
+/// Locked rows, and their clients.
 #[derive(Debug)]
 pub(super) struct Locks {
     buckets: Vec<(Latch, Vec<(Row, u32)>)>,
@@ -45,7 +45,7 @@ impl Locks {
         self.base + bucket as u64 * BUCKET_BYTES + BUCKET_BYTES / 2
     }
 
-    /// Locks a row, unless another client has it.
+    /// Locks a row unless another client holds it.
     fn take(&mut self, row: Row, client: u32) -> bool {
         let rows = &mut self.buckets[Self::bucket(row)].1;
         let is_free = rows.iter().all(|(locked, _)| *locked != row);
@@ -68,28 +68,28 @@ impl Session {
         }
         let bucket = Locks::bucket(row);
         loop {
-            self.latch(At::Lock(bucket), Mode::Exclusive).await;
-            let entries = self.world().locks.entries(bucket);
+            self.latch(LatchId::Lock(bucket), Mode::Exclusive).await;
+            let entries = self.engine().locks.entries(bucket);
             self.call(LOCK, &[follow(entries), write(entries)]);
-            let is_taken = self.world().locks.take(row, self.number);
-            self.unlatch(At::Lock(bucket), Mode::Exclusive).await;
+            let is_taken = self.engine().locks.take(row, self.number);
+            self.unlatch(LatchId::Lock(bucket), Mode::Exclusive).await;
             if is_taken {
                 return locked.push(row);
             }
-            self.world().events.lock_waits += 1;
+            self.engine().events.lock_waits += 1;
             self.give_way().await;
         }
     }
 
-    /// Gives all rows of a transaction up.
+    /// Unlocks all rows of a transaction.
     pub(super) async fn unlock(&self, locked: Vec<Row>) {
         for row in locked {
             let bucket = Locks::bucket(row);
-            self.latch(At::Lock(bucket), Mode::Exclusive).await;
-            let entries = self.world().locks.entries(bucket);
+            self.latch(LatchId::Lock(bucket), Mode::Exclusive).await;
+            let entries = self.engine().locks.entries(bucket);
             self.call(UNLOCK, &[follow(entries), write(entries)]);
-            self.world().locks.buckets[bucket].1.retain(|(found, _)| *found != row);
-            self.unlatch(At::Lock(bucket), Mode::Exclusive).await;
+            self.engine().locks.buckets[bucket].1.retain(|(found, _)| *found != row);
+            self.unlatch(LatchId::Lock(bucket), Mode::Exclusive).await;
         }
     }
 }

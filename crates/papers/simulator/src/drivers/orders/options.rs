@@ -1,4 +1,4 @@
-//! What a run of order entry is asked to do.
+//! Options of a run of order entry.
 
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: u32 = 10;
@@ -20,45 +20,45 @@ impl Sizes {
         (self.customers / 3).clamp(1, 1_000)
     }
 
-    /// The first order that is not delivered before the first transaction: 2,101 of 3,000.
+    /// The first undelivered order before the first transaction: 2,101 of 3,000.
     pub(super) fn first_open(self) -> u32 {
         self.customers - self.customers * 3 / 10 + 1
     }
 
-    /// The least key of those of a name.
+    /// The least index key of a name.
     pub(super) fn name_key(self, district: u32, name: u32) -> u32 {
         (district * self.names() + name) * 8
     }
 }
 
-/// How trees are shared.
+/// Concurrency control of indexes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Index {
-    /// By latches.
+    /// Latches.
     #[default]
     Latched,
-    /// By versions: readers write nothing.
+    /// Versions: readers write nothing.
     LockFree,
 }
 
-/// What clients do.
+/// The work of clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Work {
     /// The five transactions, 45, 43, 4, 4 and 4 of a hundred.
     #[default]
     Transactions,
-    /// Only searches of one index.
+    /// Searches of one index only.
     Reads,
-    /// As many insertions as searches.
+    /// Insertions and searches, half each.
     Mixed,
 }
 
-/// What is run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// How indexes are shared.
+    /// Concurrency control of indexes.
     pub index: Index,
-    /// What clients do.
+    /// The work of clients.
     pub work: Work,
     /// Sizes of the tables.
     pub sizes: Sizes,
@@ -66,16 +66,16 @@ pub struct Options {
     pub clients: u32,
     /// Pages of the buffer.
     pub buffer_pages: u32,
-    /// Transactions that are run before, so that caches and buffer are warm.
+    /// Warm-up transactions.
     pub warmup: u64,
-    /// Transactions that count.
+    /// Counted transactions.
     pub transactions: u64,
-    /// Determines rows and what terminals type.
+    /// Seed of rows and inputs.
     pub seed: u64,
 }
 
 impl Options {
-    /// Keys of the index that is probed: as many as there is stock.
+    /// Keys of the probed index: one per row of stock.
     pub(super) fn probe_keys(&self) -> u32 {
         match self.work {
             Work::Transactions => 0,
@@ -83,7 +83,7 @@ impl Options {
         }
     }
 
-    /// Bytes that a run takes of this process, about.
+    /// Approximate bytes of this process that a run needs.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let Sizes { warehouses, items, customers } = self.sizes;

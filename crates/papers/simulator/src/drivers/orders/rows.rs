@@ -1,29 +1,29 @@
-//! Statements and what they do with rows: find the page, read or change it, write the log.
+//! Statements and their access to rows: find the page, read or change it, write the log.
 
+use super::engine::{Engine, PLAN_BYTES};
 use super::footprint::{ADD, FETCH, LOG, STATEMENT, UPDATE};
-use super::latch::{At, Mode};
+use super::latch::{LatchId, Mode};
 use super::session::Session;
 use super::space::{read, reads, write, writes};
-use super::tables::Name;
-use super::world::{PLAN_BYTES, World};
+use super::tables::TableId;
 
-/// Bytes of a log record beside what it says of a row: a default.
+/// Bytes of a log record in addition to the row's images: a default.
 const RECORD_BYTES: u64 = 64;
 
-/// Bytes of a row that a change writes, and of what it was before and after in the log: defaults.
+/// Bytes of a row that a change writes, and of its before- and after-images: defaults.
 const CHANGED_BYTES: u64 = 32;
 
 impl Session {
-    /// Begins a statement: its plan is read, its cursor is set.
+    /// Starts a statement: reads its plan, opens its cursor.
     pub(super) fn statement(&self, which: usize) {
-        let plan = self.world().plans + which as u64 * PLAN_BYTES;
+        let plan = self.engine().plans + which as u64 * PLAN_BYTES;
         let cursor = self.heap(which as u64 * 256);
         let data: Vec<_> = reads(plan, PLAN_BYTES).chain(writes(cursor, 128)).collect();
         self.call(STATEMENT + which, &data);
     }
 
-    /// Reads a row to where the client has rows.
-    pub(super) async fn read_row(&self, table: Name, row: u32) {
+    /// Reads a row into the client's memory.
+    pub(super) async fn read_row(&self, table: TableId, row: u32) {
         let ((address, bytes), page) = self.place(table, row);
         let frame = self.page(page, Mode::Shared).await;
         let to = self.heap(4096 + table as u64 * 384);
@@ -33,11 +33,11 @@ impl Session {
         self.unpin(frame, Mode::Shared).await;
     }
 
-    /// Changes a row, and says so in the log.
+    /// Changes a row, and logs the change.
     pub(super) async fn change_row<T>(
         &self,
-        (table, row): (Name, u32),
-        change: impl FnOnce(&mut World) -> T,
+        (table, row): (TableId, u32),
+        change: impl FnOnce(&mut Engine) -> T,
     ) -> T {
         let ((address, bytes), page) = self.place(table, row);
         let frame = self.page(page, Mode::Exclusive).await;
@@ -45,22 +45,23 @@ impl Session {
         let data: Vec<_> = reads(address, changed).chain(writes(address, changed)).collect();
         self.call(UPDATE, &data);
         self.sync().await;
-        let changed = change(&mut self.world());
+        let changed = change(&mut self.engine());
         self.unpin(frame, Mode::Exclusive).await;
         self.log(2 * CHANGED_BYTES).await;
         changed
     }
 
-    /// Adds rows at the end of a table: the number of the first. `add` puts them there.
+    /// Adds `count` rows at the end of a table by calling `add`: the number of the first.
     pub(super) async fn add_rows(
         &self,
-        (table, count): (Name, u32),
-        add: impl FnOnce(&mut World) -> u32,
+        table: TableId,
+        count: u32,
+        add: impl FnOnce(&mut Engine) -> u32,
     ) -> u32 {
-        let end = At::End(table as usize);
+        let end = LatchId::End(table as usize);
         self.latch(end, Mode::Exclusive).await;
-        let first = add(&mut self.world());
-        let address = self.world().latch(end).1;
+        let first = add(&mut self.engine());
+        let address = self.engine().latch(end).1;
         self.push(write(address + 8));
         self.unlatch(end, Mode::Exclusive).await;
         for row in first..first + count {
@@ -76,23 +77,23 @@ impl Session {
 
     /// Writes a record to the log's end.
     pub(super) async fn log(&self, bytes: u64) {
-        self.latch(At::Log, Mode::Exclusive).await;
+        self.latch(LatchId::Log, Mode::Exclusive).await;
         let (tail, word) = {
-            let mut world = self.world();
-            let tail = world.log_tail();
-            world.log_end += RECORD_BYTES + bytes;
-            (tail, world.latch(At::Log).1 + 8)
+            let mut engine = self.engine();
+            let tail = engine.log_tail();
+            engine.log_end += RECORD_BYTES + bytes;
+            (tail, engine.latch(LatchId::Log).1 + 8)
         };
         let record = writes(tail, RECORD_BYTES + bytes);
         let data: Vec<_> = [read(word)].into_iter().chain(record).chain([write(word)]).collect();
         self.call(LOG, &data);
-        self.unlatch(At::Log, Mode::Exclusive).await;
+        self.unlatch(LatchId::Log, Mode::Exclusive).await;
     }
 
-    /// Where a row and its bytes are, and on which page.
-    fn place(&self, table: Name, row: u32) -> ((u64, u64), u32) {
-        let world = self.world();
-        let at = world.tables.row(table, row);
-        (at, world.tables.page(at.0))
+    /// Address and bytes of a row, and its page.
+    fn place(&self, table: TableId, row: u32) -> ((u64, u64), u32) {
+        let engine = self.engine();
+        let at = engine.tables.row(table, row);
+        (at, engine.tables.page(at.0))
     }
 }

@@ -1,4 +1,4 @@
-//! A server process: one a CPU, with the clients' threads on top (S2.1).
+//! A server process: one per CPU, running the clients' threads (S2.1).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,46 +7,46 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::session::Port;
-use super::world::World;
+use super::engine::Engine;
+use super::session::CpuPort;
 use crate::op::{Op, Script};
 use crate::ticks::Ticks;
 
-/// Cycles that a server without work waits before it looks again: a default.
+/// Cycles between two polls of a server without work: a default.
 const IDLE_CYCLES: u32 = 200;
 
-/// A client that can be run on.
+/// A client's thread.
 pub(super) struct Client {
-    pub(super) port: Rc<Port>,
+    pub(super) port: Rc<CpuPort>,
     pub(super) life: Pin<Box<dyn Future<Output = ()>>>,
 }
 
 /// Clients of all servers: any server runs any of them.
 #[derive(Default)]
 pub(super) struct Clients {
-    /// Those that nobody runs, the next first.
+    /// Clients ready to run, in order.
     pub(super) ready: VecDeque<Client>,
-    /// Those that are not at their end.
+    /// Number of clients that have not finished.
     pub(super) alive: usize,
 }
 
-/// What a CPU runs.
+/// The server on a CPU.
 pub(super) struct Server {
-    pub(super) world: Rc<RefCell<World>>,
+    pub(super) engine: Rc<RefCell<Engine>>,
     pub(super) clients: Rc<RefCell<Clients>>,
     ops: Vec<Op>,
     done: usize,
     client: Option<Client>,
-    /// Whether the client goes to the queue when its operations have begun.
+    /// Whether the client is queued again once its operations have begun.
     leaves: bool,
 }
 
 impl Server {
-    pub(super) fn new(world: Rc<RefCell<World>>, clients: Rc<RefCell<Clients>>) -> Self {
-        Self { world, clients, ops: Vec::new(), done: 0, client: None, leaves: false }
+    pub(super) fn new(engine: Rc<RefCell<Engine>>, clients: Rc<RefCell<Clients>>) -> Self {
+        Self { engine, clients, ops: Vec::new(), done: 0, client: None, leaves: false }
     }
 
-    /// Lets a client go on until it has something to do: false where there is none.
+    /// Resumes a client until it has operations: false if no client is ready.
     fn go_on(&mut self, now: Ticks) -> bool {
         if self.leaves {
             self.leaves = false;
@@ -57,7 +57,7 @@ impl Server {
             self.client = self.clients.borrow_mut().ready.pop_front();
         }
         let Some(client) = &mut self.client else { return false };
-        self.world.borrow_mut().now = now;
+        self.engine.borrow_mut().now = now;
         let mut context = Context::from_waker(Waker::noop());
         let ended = client.life.as_mut().poll(&mut context) == Poll::Ready(());
         self.ops.clear();

@@ -1,4 +1,4 @@
-//! A client's thread in the engine: what it does becomes operations of the CPU that it has.
+//! A client's thread in the engine: its work becomes operations of its current CPU.
 //!
 //! ```text
 //!   transaction (async) ──call──► operations ──► the server that runs it now
@@ -6,8 +6,8 @@
 //!        └  give_way: another client has the CPU
 //! ```
 //!
-//! A client is a future without waker: the server that has it asks it on. What it reads and writes
-//! of the engine between two syncs happens at one moment of the machine's time.
+//! A client is a future without waker, polled by its server. Its reads and writes of the engine
+//! between two syncs happen at one moment of the machine's time.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::Future;
@@ -15,59 +15,59 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use super::engine::Engine;
 use super::footprint::{FOOTPRINT, SWITCH};
 use super::options::Index;
 use super::space::{read, write};
-use super::world::World;
 use crate::drivers::code::Execution;
 use crate::op::Op;
 
-/// What a client and the server that runs it have together.
+/// State shared by a client and the server that runs it.
 #[derive(Debug)]
-pub(super) struct Port {
-    /// What is to be done next.
+pub(super) struct CpuPort {
+    /// Its next operations.
     pub(super) ops: RefCell<Vec<Op>>,
-    /// Whether another client is to have the CPU.
+    /// Whether another client is to run next.
     pub(super) gives_way: Cell<bool>,
     execution: RefCell<Execution<'static>>,
-    /// Instructions beside those of functions: of latches.
+    /// Instructions in addition to those of functions: of latches.
     beside: Cell<u64>,
 }
 
 /// A client's thread.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
-    world: Rc<RefCell<World>>,
-    port: Rc<Port>,
-    /// Which client it is.
+    engine: Rc<RefCell<Engine>>,
+    port: Rc<CpuPort>,
+    /// Client number.
     pub(super) number: u32,
     pub(super) index: Index,
-    /// Its heap: cursors, rows at hand.
+    /// Address of its heap: cursors, current rows.
     heap: u64,
-    /// The ready queue.
+    /// Address of the ready queue.
     queue: u64,
 }
 
-/// Bytes of a client's heap that it goes over: rows and cursors.
+/// Bytes of a client's heap in use: rows and cursors.
 pub(super) const HEAP_BYTES: u64 = 8192;
 
 impl Session {
-    /// A client's thread, and what its server is to look at.
-    pub(super) fn new(world: &Rc<RefCell<World>>, number: u32) -> (Self, Rc<Port>) {
+    /// A client's thread, and the state that its server needs.
+    pub(super) fn new(engine: &Rc<RefCell<Engine>>, number: u32) -> (Self, Rc<CpuPort>) {
         let (index, own, queue) = {
-            let world = world.borrow();
-            (world.options.index, world.own(number), world.queue)
+            let engine = engine.borrow();
+            (engine.options.index, engine.own(number), engine.queue)
         };
-        // What depends on data differs between clients and not between runs.
+        // Data-dependent outcomes differ between clients and not between runs.
         let execution = Execution::new(&FOOTPRINT, own + HEAP_BYTES, u64::from(number));
-        let port = Rc::new(Port {
+        let port = Rc::new(CpuPort {
             ops: RefCell::default(),
             gives_way: Cell::new(false),
             execution: RefCell::new(execution),
             beside: Cell::new(0),
         });
         let one = Self {
-            world: Rc::clone(world),
+            engine: Rc::clone(engine),
             port: Rc::clone(&port),
             number,
             index,
@@ -77,9 +77,9 @@ impl Session {
         (one, port)
     }
 
-    /// The engine, not to be kept over a sync.
-    pub(super) fn world(&self) -> RefMut<'_, World> {
-        self.world.borrow_mut()
+    /// The engine. The borrow must not be held over a sync.
+    pub(super) fn engine(&self) -> RefMut<'_, Engine> {
+        self.engine.borrow_mut()
     }
 
     pub(super) fn push(&self, op: Op) {
@@ -93,38 +93,38 @@ impl Session {
         self.port.beside.update(|beside| beside + (all.len() - before) as u64);
     }
 
-    /// Calls a function that does `data` on its way.
+    /// Calls a function with `data` among its operations.
     pub(super) fn call(&self, function: usize, data: &[Op]) {
         self.port.execution.borrow_mut().call(function, data, &mut self.port.ops.borrow_mut());
     }
 
-    /// Where some of its own bytes are: the same for the same use.
+    /// Address in its own memory: the same for the same use.
     pub(super) fn heap(&self, at: u64) -> u64 {
         self.heap + at % HEAP_BYTES
     }
 
-    /// Waits until all that it does has begun.
+    /// Waits until all its operations have begun.
     pub(super) fn sync(&self) -> Sync {
         Sync { asked: false }
     }
 
-    /// Lets another client have the CPU.
+    /// Lets another client run.
     pub(super) async fn give_way(&self) {
         self.call(SWITCH, &[read(self.queue), write(self.queue)]);
         self.port.gives_way.set(true);
-        self.world().events.switches += 1;
+        self.engine().events.switches += 1;
         self.sync().await;
     }
 }
 
-impl Port {
+impl CpuPort {
     /// Instructions so far.
     pub(super) fn instructions(&self) -> u64 {
         self.execution.borrow().instructions() + self.beside.get()
     }
 }
 
-/// Not ready when it is asked first.
+/// A future that is pending once.
 pub(super) struct Sync {
     asked: bool,
 }

@@ -1,33 +1,33 @@
-//! How an engine's memory is gone over: reads and writes of runs of bytes.
+//! Reads and writes of ranges of an engine's memory.
 
 pub(super) use crate::drivers::space::{PAGE_BYTES, Space};
-use crate::op::{After, Op};
+use crate::op::{Dependence, Op};
 
-/// Bytes that are copied at once: a line of the machine in question, half of today's.
+/// Bytes per copy operation: a line of the paper's machine, half of today's.
 const COPY_BYTES: u64 = 32;
 
-/// Reads of a run of bytes.
+/// Reads of a range of bytes.
 pub(super) fn reads(address: u64, bytes: u64) -> impl Iterator<Item = Op> {
     pieces(address, bytes).map(|(address, bytes)| Op::Load {
         address,
         bytes,
-        after: After::Nothing,
+        after: Dependence::None,
     })
 }
 
-/// Writes of a run of bytes.
+/// Writes of a range of bytes.
 pub(super) fn writes(address: u64, bytes: u64) -> impl Iterator<Item = Op> {
     pieces(address, bytes).map(|(address, bytes)| Op::Store { address, bytes })
 }
 
-/// A read whose address was just read.
+/// A read through the pointer loaded last.
 pub(super) fn follow(address: u64) -> Op {
-    Op::Load { address, bytes: 4, after: After::Load }
+    Op::Load { address, bytes: 4, after: Dependence::Load }
 }
 
 /// A read.
 pub(super) fn read(address: u64) -> Op {
-    Op::Load { address, bytes: 4, after: After::Nothing }
+    Op::Load { address, bytes: 4, after: Dependence::None }
 }
 
 /// A write.

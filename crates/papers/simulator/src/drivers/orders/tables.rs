@@ -1,22 +1,22 @@
-//! The rows: what transactions compute with, and where each row lies on its page.
+//! The rows: the columns that transactions compute with, and the place of each row on its page.
 //!
-//! Sizes of rows are those of the TPC-C specification (revision 5.11, clause 1.2.1); columns that
-//! nothing is computed with are bytes only. Amounts are cents.
+//! Sizes of rows are those of the TPC-C specification (revision 5.11, clause 1.2.1); unused columns
+//! are bytes only. Amounts are cents.
 
 use workahead_walks::random::Random;
 
 use super::options::{DISTRICTS, Sizes};
 use super::space::{PAGE_BYTES, Space};
 
-/// Bytes at the beginning of a page that are no row's.
+/// Bytes of a page header.
 const HEADER_BYTES: u64 = 64;
 
-/// What every customer has paid before the first order.
+/// Payment of every customer before the first order.
 const PAID_BEFORE: i64 = 1_000;
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum TableId {
     Warehouse,
     District,
     Customer,
@@ -31,7 +31,7 @@ pub(super) enum Name {
 /// Bytes of a row, by [`Name`].
 const ROW_BYTES: [u64; 9] = [89, 95, 655, 46, 8, 24, 54, 82, 306];
 
-/// Where a table's rows lie.
+/// Placement of a table's rows.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     base: u64,
@@ -74,7 +74,7 @@ pub(super) struct Stock {
     pub(super) ordered: i64,
 }
 
-/// All rows, each by its number in its table.
+/// All rows, by number within their table.
 #[derive(Debug)]
 pub(super) struct Tables {
     extents: [Extent; 9],
@@ -83,9 +83,9 @@ pub(super) struct Tables {
     pub(super) warehouses: Vec<i64>,
     pub(super) districts: Vec<District>,
     pub(super) customers: Vec<Customer>,
-    /// Customer and amount of each payment, and the district that took it.
+    /// Payments: customer, amount, and district.
     pub(super) history: Vec<(u32, i64, u32)>,
-    /// Rows that were ever there, of orders that are not delivered.
+    /// Rows added so far, one for each order not delivered then.
     pub(super) new_orders: u32,
     pub(super) orders: Vec<Order>,
     pub(super) lines: Vec<Line>,
@@ -95,7 +95,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Rows as they are before the first transaction; room for `orders` more.
+    /// The initial rows, with room for `orders` more.
     pub(super) fn load(sizes: Sizes, seed: u64, orders: u64, space: &mut Space) -> Self {
         let Sizes { warehouses, items, customers } = sizes;
         let districts = warehouses * DISTRICTS;
@@ -149,7 +149,7 @@ impl Tables {
         tables
     }
 
-    /// An order of each customer, in any order; the last three in ten are not delivered.
+    /// An order of each customer in random order; the last three in ten are not delivered.
     fn load_orders(&mut self, sizes: Sizes, district: u32, draws: &mut Random) {
         let of_whom = draws.permutation(sizes.customers);
         for (number, customer) in (1..).zip(of_whom) {
@@ -159,7 +159,7 @@ impl Tables {
             for _ in 0..lines {
                 let item = draws.below(sizes.items);
                 let stock = district / DISTRICTS * sizes.items + item;
-                // What was delivered before the first transaction cost nothing (clause 4.3.3.1).
+                // Orders delivered before the first transaction have amount 0 (clause 4.3.3.1).
                 let amount = if carried { 0 } else { 1 + i64::from(draws.below(999_999)) };
                 self.lines.push(Line { stock, amount, delivered: carried });
             }
@@ -169,8 +169,8 @@ impl Tables {
         }
     }
 
-    /// Where a row is, and its bytes.
-    pub(super) fn row(&self, table: Name, row: u32) -> (u64, u64) {
+    /// Address and bytes of a row.
+    pub(super) fn row(&self, table: TableId, row: u32) -> (u64, u64) {
         let Extent { base, row_bytes, rows_per_page } = self.extents[table as usize];
         let (page, slot) = (u64::from(row) / rows_per_page, u64::from(row) % rows_per_page);
         (base + page * PAGE_BYTES + HEADER_BYTES + slot * row_bytes, row_bytes)

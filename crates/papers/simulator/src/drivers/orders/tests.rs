@@ -1,10 +1,10 @@
-//! The engine as a whole: it adds up, its latches hold, the paper's trends are there.
+//! The whole engine: consistency, latches, and the paper's trends.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::latch::{At, Mode};
+use super::latch::{LatchId, Mode};
 use super::*;
 use crate::preset::Preset;
 
@@ -21,44 +21,45 @@ fn options(index: Index) -> Options {
     }
 }
 
-fn ordered(machine: &str, options: &Options) -> Ordered {
+fn ordered(machine: &str, options: &Options) -> OrderEntryResult {
     let preset = Preset::named(machine).unwrap();
     let mut processor = Processor::new(&preset).unwrap();
     let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
     run_orders(&mut processor, &cpus, options).unwrap()
 }
 
-/// All adds up on every machine and in both kinds of index, and both give the same answer (A52).
+/// The conditions hold on every machine and with both kinds of index, and both give the same answer
+/// (A52).
 #[test]
-fn whoever_comes_first_the_answer_is_the_same() {
+fn answers_do_not_depend_on_the_order_of_clients() {
     for machine in ["ppro-quad/4p-1m", "e3-1240/ht-on"] {
         let one = ordered(machine, &options(Index::Latched));
         let other = ordered(machine, &options(Index::LockFree));
         assert_eq!(one.answer, other.answer, "{machine}");
-        assert!(one.answer.0 > 2400, "orders and payments: {:?}", one.answer);
+        assert!(one.answer.rows > 2400, "orders and payments: {:?}", one.answer);
         assert_eq!(one.events.restarts, 0, "latched searches never begin again");
         assert!(one.events.page_reads > 0 && one.events.switches > 100);
         assert!(one.instructions > 60 * 30_000, "{}", one.instructions);
     }
-    // Another seed is another answer.
+    // Another seed has another answer.
     let other = Options { seed: 7, ..options(Index::Latched) };
     let answers = [options(Index::Latched), other].map(|it| ordered("ppro-quad/2p-1m", &it).answer);
     assert_ne!(answers[0], answers[1]);
-    // Nor does it depend on how many run it.
+    // The answer doesn't depend on the number of clients.
     assert_eq!(answers[0], ordered("ppro-quad/1p-256k", &options(Index::Latched)).answer);
 }
 
 #[test]
 fn the_same_run_is_the_same() {
     let run = || {
-        let Ordered { driven, instructions, answer, events } =
+        let OrderEntryResult { driven, instructions, answer, events } =
             ordered("ppro-quad/4p-512k", &options(Index::Latched));
-        (driven.ran, driven.found, driven.bus, instructions, answer, events)
+        (driven.run, driven.found, driven.bus, instructions, answer, events)
     };
     assert_eq!(run(), run());
 }
 
-/// Probes find all that was there, while others put more in.
+/// Probes find all keys, while other clients insert more.
 #[test]
 fn probes_of_a_growing_index_agree() {
     for work in [Work::Reads, Work::Mixed] {
@@ -70,8 +71,8 @@ fn probes_of_a_growing_index_agree() {
         let (latched, free) = (run(Index::Latched), run(Index::LockFree));
         assert_eq!(latched.answer, free.answer);
         if work == Work::Reads {
-            // Readers without latches write nothing that others read.
-            let taken = |ordered: &Ordered| {
+            // Latch-free readers write no shared line.
+            let taken = |ordered: &OrderEntryResult| {
                 ordered.driven.found.iter().map(|found| found.invalidated).sum::<u64>()
             };
             assert!(5 * taken(&free) < taken(&latched), "{} {}", taken(&free), taken(&latched));
@@ -81,15 +82,16 @@ fn probes_of_a_growing_index_agree() {
     }
 }
 
-/// From the log of all latches: who has one alone is alone.
-fn nobody_is_in_the_way(held: &[world::Held]) -> (usize, usize) {
-    let mut holders: BTreeMap<At, Vec<(Mode, u32)>> = BTreeMap::new();
+/// Checks that an exclusive latch has one holder; counts exclusive holders, and the most holders
+/// of one latch.
+fn check_holders(events: &[engine::LatchEvent]) -> (usize, usize) {
+    let mut holders: BTreeMap<LatchId, Vec<(Mode, u32)>> = BTreeMap::new();
     let (mut alone, mut most) = (0, 0);
     let mut before = 0;
-    for (now, at, mode, client, taken) in held {
+    for engine::LatchEvent { now, latch, mode, client, taken } in events {
         assert!(*now >= before, "the machine's time goes on");
         before = *now;
-        let here = holders.entry(*at).or_default();
+        let here = holders.entry(*latch).or_default();
         if *taken {
             here.push((*mode, *client));
         } else {
@@ -97,7 +99,7 @@ fn nobody_is_in_the_way(held: &[world::Held]) -> (usize, usize) {
             here.remove(position.expect("only who has it gives it up"));
         }
         let writers = here.iter().filter(|(mode, _)| *mode == Mode::Exclusive).count();
-        assert!(writers == 0 || here.len() == 1, "{at:?}: {here:?}");
+        assert!(writers == 0 || here.len() == 1, "{latch:?}: {here:?}");
         alone += writers;
         most = most.max(here.len());
     }
@@ -126,19 +128,19 @@ proptest! {
         let options = Options {
             work, sizes, clients, seed, warmup: 5, transactions: 40, ..options(index)
         };
-        let world = Rc::new(RefCell::new(World::new(&options)));
-        world.borrow_mut().held = Some(Vec::new());
+        let engine = Rc::new(RefCell::new(Engine::new(&options)));
+        engine.borrow_mut().latch_events = Some(Vec::new());
         let all: Vec<usize> = (0..cpus as usize).collect();
-        run_in(&mut processor, &all, &world);
-        let world = world.borrow();
-        prop_assert_eq!(world.check(), Ok(()));
-        let (alone, _) = nobody_is_in_the_way(world.held.as_ref().unwrap());
+        run_in(&mut processor, &all, &engine);
+        let engine = engine.borrow();
+        prop_assert_eq!(engine.check(), Ok(()));
+        let (alone, _) = check_holders(engine.latch_events.as_ref().unwrap());
         prop_assert!(alone > 100);
     }
 }
 
-/// A22: with more L2 there are fewer misses and the bus is used less; more of them hit what another
-/// CPU has changed, and so they do with more CPUs. A24: latency rises with CPUs.
+/// A22: a larger L2 has fewer misses and a less busy bus; a larger share of misses hits modified
+/// lines of other CPUs, as with more CPUs. A24: latency rises with CPUs.
 #[test]
 fn the_trends_of_the_quad() {
     let run = |cpus: u32, l2: &str| {
@@ -155,7 +157,7 @@ fn the_trends_of_the_quad() {
         let ordered = ordered(&format!("ppro-quad/{cpus}p-{l2}"), &options);
         let bus = ordered.driven.bus;
         let reads = bus.reads as f64 / ordered.instructions as f64;
-        let used = bus.utilisation(ordered.driven.ran.ticks).unwrap();
+        let used = bus.utilisation(ordered.driven.run.ticks).unwrap();
         (reads, bus.dirty as f64 / bus.reads as f64, used, bus.memory_latency().unwrap())
     };
     let by = [1, 2, 4].map(|cpus| ["256k", "512k", "1m"].map(|l2| run(cpus, l2)));

@@ -1,4 +1,4 @@
-//! A CSB+-tree that grows: the nodes of `workahead-walks`, whose own trees are loaded once.
+//! A growing CSB+-tree with the node layout of `workahead-walks`, whose own trees are loaded once.
 //!
 //! ```text
 //!   group   [ header | node | node | … 15 ]     a node's children are one group, which moves as
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rao and Ross, SIGMOD 2000, "full" variant: a group has room for all nodes from the beginning. A
-//! separator is the largest key below its child. Leaves that are emptied stay.
+//! separator is the largest key below its child. Empty leaves stay.
 
 use super::latch::Latch;
 
@@ -31,7 +31,7 @@ const GROUP_BYTES: u64 = NODE_BYTES * (NODES as u64 + 1);
 /// section 6.1).
 const LOADED: (usize, usize) = (5, 11);
 
-/// Words where a node keeps something beside its keys.
+/// Word offsets of a node's other fields.
 const CHILD: usize = 14;
 const INNER_COUNT: usize = 15;
 const LEAF_COUNT: usize = 7;
@@ -41,17 +41,17 @@ const RIDS: usize = 8;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Node([u32; 16]);
 
-/// Nodes under one parent.
+/// The nodes under one parent.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// Of all its nodes.
+    /// Latch of all its nodes.
     pub(super) latch: Latch,
     nodes: Vec<Node>,
     /// The group to the right, for leaves.
     pub(super) next: Option<u32>,
 }
 
-/// Where a node is: its group, and its position there.
+/// Position of a node: its group, and its index there.
 pub(super) type Place = (u32, usize);
 
 /// The nodes from a leaf up to the root.
@@ -110,7 +110,7 @@ impl Node {
 }
 
 impl Tree {
-    /// Loads pairs in the order of their keys, at an address.
+    /// Builds a tree at an address from pairs in the order of their keys.
     pub(super) fn load(pairs: &[(u32, u32)], base: u64) -> Self {
         let mut tree = Self { groups: Vec::new(), root: 0, height: 0, base };
         let leaves = pairs
@@ -144,9 +144,9 @@ impl Tree {
         tree
     }
 
-    /// Bytes that a tree of so many pairs may grow to.
+    /// Maximum bytes of a tree of `pairs` pairs.
     pub(super) fn bytes(pairs: usize) -> u64 {
-        // At the worst, every group is half full of leaves that are; and as much again above.
+        // LatchId the worst, every group is half full of leaves that are; and as much again above.
         (pairs as u64 / 12 + 8) * GROUP_BYTES
     }
 
@@ -154,22 +154,22 @@ impl Tree {
         self.root
     }
 
-    /// Where a group's header is.
+    /// Address of a group's header.
     pub(super) fn address(&self, group: u32) -> u64 {
         self.base + u64::from(group) * GROUP_BYTES
     }
 
-    /// Where a node is.
+    /// Address of a node.
     pub(super) fn node_address(&self, (group, at): Place) -> u64 {
         self.address(group) + (at as u64 + 1) * NODE_BYTES
     }
 
-    /// Whether one more node has room in a group.
+    /// Whether a group has room for one more node.
     pub(super) fn has_room(&self, group: u32) -> bool {
         self.groups[group as usize].nodes.len() < NODES
     }
 
-    /// Whether one more pair has room in a leaf.
+    /// Whether a leaf has room for one more pair.
     pub(super) fn leaf_has_room(&self, place: Place) -> bool {
         self.node(place).leaf_keys().len() < LEAF_PAIRS
     }
@@ -182,18 +182,18 @@ impl Tree {
         &mut self.groups[group as usize].nodes[at]
     }
 
-    /// The child of an inner node where a key belongs.
+    /// The child of an inner node for a key.
     pub(super) fn child(&self, place: Place, key: u32) -> Place {
         let node = self.node(place);
         (node.0[CHILD], node.child_of(key))
     }
 
-    /// The first pair of a leaf whose key is not less.
+    /// The first pair of a leaf with a key not less than `key`.
     pub(super) fn at_least(&self, place: Place, key: u32) -> Option<(u32, u32)> {
         self.node(place).pairs().find(|(found, _)| *found >= key)
     }
 
-    /// The leaf to the right; the first of the next group where this group ends.
+    /// The leaf to the right; the first of the next group at a group's end.
     pub(super) fn right_of(&self, (group, at): Place) -> Option<Place> {
         let here = &self.groups[group as usize];
         match at + 1 < here.nodes.len() {
@@ -202,8 +202,8 @@ impl Tree {
         }
     }
 
-    /// Puts a pair into the leaf where it belongs, in place of one of the same key. Returns how
-    /// many nodes moved.
+    /// Inserts a pair into its leaf, replacing one with the same key. Returns the number of moved
+    /// nodes.
     pub(super) fn insert(&mut self, path: &mut Path, (key, rid): (u32, u32)) -> usize {
         let mut moved = 0;
         let exists = self.node(path[0]).leaf_keys().binary_search(&key).is_ok();
@@ -223,7 +223,7 @@ impl Tree {
         moved
     }
 
-    /// Takes a key out of its leaf: whether it was there.
+    /// Removes a key from its leaf: whether it was there.
     pub(super) fn remove(&mut self, place: Place, key: u32) -> bool {
         let leaf = self.node_mut(place);
         let mut pairs: Vec<(u32, u32)> = leaf.pairs().collect();
@@ -233,11 +233,11 @@ impl Tree {
         pairs.len() < before
     }
 
-    /// Makes two leaves of one, in a group that has room.
+    /// Splits a leaf in a group with room.
     fn split_leaf(&mut self, path: &mut Path, key: u32) -> usize {
         let (group, at) = path[0];
         let pairs: Vec<(u32, u32)> = self.node(path[0]).pairs().collect();
-        // What comes in ascending order leaves full leaves behind.
+        // Ascending insertions leave full leaves behind.
         let last = pairs.len() - 1;
         let middle = if key > pairs[last].0 { last } else { pairs.len() / 2 };
         let (left, right) = pairs.split_at(middle);
@@ -254,8 +254,7 @@ impl Tree {
         moved
     }
 
-    /// Makes two groups of a full one, and so two nodes of its parent: `depth` counts from the
-    /// leaves.
+    /// Splits a full group, and so its parent node: `depth` counts from the leaves.
     fn split_group(&mut self, path: &mut Path, depth: usize) -> usize {
         let parent = depth + 1;
         if parent + 1 == path.len() {
@@ -324,7 +323,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Whatever is put in and taken out, the tree has what a map has.
+        /// The tree equals a map under any insertions and removals.
         #[test]
         fn it_is_a_map(
             loaded in proptest::collection::btree_set(0_u32..4000, 0..600),

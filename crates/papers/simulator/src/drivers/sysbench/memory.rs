@@ -1,62 +1,62 @@
-//! The memory program: every thread passes over a block, until all of them did so often enough.
+//! The memory program: all threads pass over blocks until the passes are done.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::op::{After, Call, Op, Script};
+use crate::op::{Call, Dependence, Op, Script};
 use crate::ticks::Ticks;
 
 /// Micro-operations of an element: its access, the addition, and the loop's two.
 pub(super) const ELEMENT_UOPS: u32 = 4;
 
-/// Lines as elements are taken together: of 64 bytes, or a shorter line's own accesses.
+/// Lines over which elements are grouped: of 64 bytes, or a shorter line's own accesses.
 pub(super) const LINE: u64 = 64;
 
-/// Whose block a thread passes over (S3.23).
+/// Sharing of blocks (S3.23).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// One of all threads.
+    /// One block for all threads.
     Global,
-    /// One each.
+    /// One block per thread.
     Local,
 }
 
-/// A program.
+/// A memory program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Where its first block begins.
+    /// Address of its first block.
     pub base: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Bytes of an element: 4 in sysbench 0.4, 8 in 1.0.
     pub element_bytes: u32,
-    /// Whose blocks.
+    /// Sharing of blocks.
     pub scope: Scope,
-    /// Whether elements are written, or read.
+    /// Whether elements are written, or else read.
     pub writes: bool,
-    /// What a thread asks for after a pass: the paper's yields.
+    /// System call after a pass: the paper's yields.
     pub then: Option<Call>,
 }
 
-/// Passes that nobody has begun, of one program or of several.
+/// Passes left, of one program or of several.
 pub type Passes = Rc<Cell<u64>>;
 
 /// A thread of a program.
 struct Thread {
     program: Memory,
     left: Passes,
-    /// What it passes over, from where it is to its end.
+    /// The rest of its current pass.
     next: u64,
     end: u64,
     begin: u64,
-    /// The access that follows its computation.
+    /// The access after its computation.
     access: Option<Op>,
-    /// Whether what follows a pass has still to be asked for.
+    /// Whether the system call after a pass is due.
     asks: bool,
 }
 
 impl Memory {
-    /// Its threads, which do what is left until nothing is.
+    /// Its threads, which share the passes left.
     pub fn threads(self, number: usize, left: &Passes) -> impl Iterator<Item = Box<dyn Script>> {
         let left = Rc::clone(left);
         (0..number).map(move |thread| {
@@ -71,7 +71,7 @@ impl Memory {
         })
     }
 
-    /// Bytes that so many threads touch (S3.23).
+    /// Bytes that `threads` threads touch (S3.23).
     #[must_use]
     pub fn working_set_bytes(&self, threads: usize) -> u64 {
         match self.scope {
@@ -102,7 +102,7 @@ impl Script for Thread {
         let bytes_of_line = bytes as u16;
         self.access = Some(match self.program.writes {
             true => Op::Store { address, bytes: bytes_of_line },
-            false => Op::Load { address, bytes: bytes_of_line, after: After::Nothing },
+            false => Op::Load { address, bytes: bytes_of_line, after: Dependence::None },
         });
         let elements = (bytes as u32).div_ceil(self.program.element_bytes.max(1));
         Some(Op::Compute { uops: elements * ELEMENT_UOPS - 1 })

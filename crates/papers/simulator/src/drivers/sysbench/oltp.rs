@@ -1,4 +1,4 @@
-//! OLTP: transactions over one table by its clustered index, as InnoDB keeps it.
+//! OLTP: transactions on one table through its clustered index, laid out as in InnoDB.
 //!
 //! The nine kinds of a transaction in advanced mode (S3.25): reads of one row, of a range, its sum,
 //! in order, without duplicates; an update with and without an index, a deletion, an insertion.
@@ -10,56 +10,56 @@ use std::rc::Rc;
 use workahead_walks::random::Random;
 
 use crate::drivers::code::{Execution, Footprint, Function, Mix};
-use crate::op::{After, Call, Op, Script};
+use crate::op::{Call, Dependence, Op, Script};
 use crate::ticks::Ticks;
 
-/// Bytes of a page, as InnoDB has them.
+/// Bytes of an InnoDB page.
 const PAGE: u64 = 16 << 10;
-/// Of which rows have fifteen sixteenths when a table is filled in order.
+/// Bytes of rows per page: fifteen sixteenths when a table is filled in order.
 const PAGE_ROWS_BYTES: u64 = PAGE / 16 * 15;
 /// Bytes of an entry of an inner page: a key, the page, a header.
 const ENTRY: u64 = 17;
-/// Bytes of a thread's own memory: stack, sorting, what it sends.
+/// Bytes of a thread's own memory: stack, sort, send buffer.
 const OWN: u64 = 256 << 10;
-/// Bytes of the log that are written again and again.
+/// Bytes of the circular log buffer.
 const LOG: u64 = 1 << 20;
-/// Bytes that a client fills and reads.
+/// Bytes of a client's messages.
 const CLIENT_BYTES: u64 = 1 << 10;
 /// Rows of a range.
 const RANGE: u64 = 100;
 
-/// Random a row, from 0.
+/// Generator of row numbers, from 0.
 pub type Rows = Box<dyn FnMut() -> u32>;
 
-/// A table and who works on it.
+/// A table and its workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Oltp {
-    /// Where the table begins.
+    /// Address of the table.
     pub base: u64,
-    /// Rows of 190 bytes in the paper.
+    /// Number of rows, of 190 bytes in the paper.
     pub rows: u32,
     /// Bytes of a row.
     pub row_bytes: u64,
     /// Transactions of all threads together.
     pub transactions: u64,
-    /// Micro-operations of a client between two statements; 0 where threads ask themselves.
+    /// Micro-operations of a client between two statements; 0 without clients.
     pub client_uops: u32,
-    /// What a thread asks for at the end of a transaction: to sleep while its log is written.
+    /// System call at the end of a transaction: a sleep while the log is written.
     pub commit: Option<Call>,
-    /// Decides where the log is and which way branches on data go.
+    /// Seed of log positions and data-dependent branches.
     pub seed: u64,
 }
 
-/// What the threads did, together.
+/// Work of all threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statements {
-    /// Transactions that were begun.
+    /// Transactions begun.
     pub transactions: u64,
     /// Statements.
     pub statements: u64,
-    /// Rows that were read.
+    /// Rows read.
     pub read: u64,
-    /// Rows that were written.
+    /// Rows written.
     pub written: u64,
     /// Instructions.
     pub instructions: u64,
@@ -71,7 +71,7 @@ const ROW: usize = 2;
 const WRITE: usize = 3;
 const COMMIT: usize = 4;
 
-/// The code.
+/// The code footprint.
 static FOOTPRINT: Footprint = Footprint {
     origin: "synthetic: nobody counted InnoDB's; calls are of the order of PostgreSQL's, counted \
              below callgrind; mix of Hassanein et al. 2008, table 1",
@@ -94,13 +94,13 @@ static FOOTPRINT: Footprint = Footprint {
 };
 
 impl Oltp {
-    /// What its code is, for those who show figures of it.
+    /// Description and source of its code.
     #[must_use]
     pub fn origin() -> &'static str {
         FOOTPRINT.origin
     }
 
-    /// A thread for each way to draw rows, and what they will have done.
+    /// A thread for each generator of rows, and their common counts.
     pub fn threads(
         self,
         draws: impl IntoIterator<Item = Rows>,
@@ -124,7 +124,8 @@ impl Oltp {
         ((0..).zip(draws).map(thread).collect(), did)
     }
 
-    /// The client of a thread, in a program of its own: it asks, and waits for the answer.
+    /// The client of a thread, in a program of its own: it sends statements and waits for the
+    /// answers.
     #[must_use]
     pub fn client(self, at: u32) -> Box<dyn Script> {
         let own = u64::from(at) * CLIENT_BYTES;
@@ -141,7 +142,7 @@ impl Oltp {
         Box::new(one.into_iter().cycle())
     }
 
-    /// Bytes of its pages: what all threads share.
+    /// Bytes of its pages, which all threads share.
     #[must_use]
     pub fn working_set_bytes(&self) -> u64 {
         self.table_end() - self.base
@@ -172,7 +173,8 @@ impl Oltp {
         self.leaf(row) + 128 + row % self.rows_of_page() * self.row_bytes
     }
 
-    /// Loads on the way down to a row's leaf: a header, a few entries by halving, at each level.
+    /// Loads of a search for a row's leaf: at each level a header and a few entries by binary
+    /// search.
     fn path(&self, row: u64) -> Vec<Op> {
         let leaf = row / self.rows_of_page();
         let fan = PAGE_ROWS_BYTES / ENTRY;
@@ -184,12 +186,12 @@ impl Oltp {
         ];
         let mut ops = Vec::new();
         for (page, wanted, entries, bytes) in levels {
-            ops.push(Op::Load { address: page, bytes: 38, after: After::Load });
+            ops.push(Op::Load { address: page, bytes: 38, after: Dependence::Load });
             let (mut low, mut high) = (0, entries);
             while high - low > 1 {
                 let middle = low.midpoint(high);
                 let address = page + 128 + middle * bytes;
-                ops.push(Op::Load { address, bytes: 8, after: After::Load });
+                ops.push(Op::Load { address, bytes: 8, after: Dependence::Load });
                 if middle <= wanted { low = middle } else { high = middle }
             }
         }
@@ -219,7 +221,7 @@ impl Thread {
         self.execution.call(function, data, &mut self.ops);
     }
 
-    /// A statement, asked for by a client where there is one.
+    /// A statement, sent by a client if there is one.
     fn statement(&mut self, does: impl FnOnce(&mut Self)) {
         if self.oltp.client_uops > 0 {
             self.ops.push(Op::System(Call::Wait { channel: 2 * self.at }));
@@ -232,7 +234,7 @@ impl Thread {
         self.did.borrow_mut().statements += 1;
     }
 
-    /// Finds rows from one on and reads them.
+    /// Finds a row and reads `rows` rows from there.
     fn read(&mut self, rows: u64) {
         let first = self.draw();
         let last = (first + rows).min(u64::from(self.oltp.rows));
@@ -242,12 +244,12 @@ impl Thread {
             let (address, bytes) = (self.oltp.row(row), self.oltp.row_bytes as u16);
             let sent = self.own + (row - first) * self.oltp.row_bytes % OWN;
             let copied = Op::Store { address: sent, bytes };
-            self.call(ROW, &[Op::Load { address, bytes, after: After::Nothing }, copied]);
+            self.call(ROW, &[Op::Load { address, bytes, after: Dependence::None }, copied]);
         }
         self.did.borrow_mut().read += last - first;
     }
 
-    /// Finds a row and changes it, with its part of the log.
+    /// Finds and changes a row, with its log record.
     fn write(&mut self) {
         let row = self.draw();
         let path = self.oltp.path(row);
@@ -255,7 +257,7 @@ impl Thread {
         let (address, bytes) = (self.oltp.row(row), self.oltp.row_bytes as u16);
         let log = self.oltp.table_end() + u64::from(self.draws.below((LOG / 64) as u32)) * 64;
         let change = [
-            Op::Load { address, bytes, after: After::Nothing },
+            Op::Load { address, bytes, after: Dependence::None },
             Op::Store { address, bytes },
             Op::Store { address: self.oltp.leaf(row), bytes: 8 },
             Op::Store { address: log, bytes: 64 },
@@ -264,7 +266,7 @@ impl Thread {
         self.did.borrow_mut().written += 1;
     }
 
-    /// The nine kinds, as often as a transaction has them.
+    /// The statements of a transaction.
     fn transaction(&mut self) {
         (0..10).for_each(|_| self.statement(|thread| thread.read(1)));
         // A range, its sum, in order, without duplicates.

@@ -1,4 +1,4 @@
-//! What passes touch, and whose blocks; what transactions do, and what a bell saves.
+//! Accesses of passes and transactions, and the effect of the distribution.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,8 +7,8 @@ use workahead_walks::random::Random;
 
 use super::*;
 use crate::core::Processor;
-use crate::drivers::{Driven, Program, drive};
-use crate::hierarchy::Kind;
+use crate::drivers::{Program, ProgramResult, drive};
+use crate::hierarchy::AccessKind;
 use crate::op::{Call, Op, Script};
 use crate::preset::Preset;
 use crate::run::{Slices, Thread};
@@ -26,7 +26,7 @@ fn passes(number: u64) -> Passes {
     Rc::new(Cell::new(number))
 }
 
-fn driven(machine: &str, scripts: impl IntoIterator<Item = Box<dyn Script>>) -> Driven {
+fn driven(machine: &str, scripts: impl IntoIterator<Item = Box<dyn Script>>) -> ProgramResult {
     let preset = Preset::named(machine).unwrap();
     let mut processor = Processor::new(&preset).unwrap();
     let thread = |script| Thread { script, space: 1, attends: false };
@@ -35,11 +35,11 @@ fn driven(machine: &str, scripts: impl IntoIterator<Item = Box<dyn Script>>) -> 
     drive(&mut processor, Program { threads, placement, slices: Slices::default() })
 }
 
-fn accesses(driven: &Driven, depth: usize) -> u64 {
-    let of = |kind: Kind| -> u64 {
+fn accesses(driven: &ProgramResult, depth: usize) -> u64 {
+    let of = |kind: AccessKind| -> u64 {
         driven.found.iter().flat_map(|found| &found.at[kind as usize][depth..]).sum()
     };
-    of(Kind::Load) + of(Kind::Store)
+    of(AccessKind::Load) + of(AccessKind::Store)
 }
 
 /// Five passes over 64 lines: 320 accesses, each with the work of 16 elements.
@@ -56,9 +56,10 @@ fn passes_touch_every_line_once() {
     assert_eq!(ops[127], Op::Store { address: (1 << 30) + 4096 - 64, bytes: 64 });
 }
 
-/// Siblings share one block, each line of which one of them brings for both, or have their own.
+/// Siblings share one block, each line of which one of them fetches for both, or have blocks of
+/// their own.
 #[test]
-fn blocks_are_everybodys_or_ones_own() {
+fn blocks_are_shared_or_private() {
     let misses = |scope| {
         let program = Memory { scope, ..MEMORY };
         let bytes = program.working_set_bytes(2);
@@ -69,7 +70,7 @@ fn blocks_are_everybodys_or_ones_own() {
     assert!(few < many, "{few} {many}");
 }
 
-/// After each pass but before the next is begun, a thread asks; a loop never ends, and counts.
+/// A thread makes its call after each pass but before the next; a loop never ends, and counts.
 #[test]
 fn passes_end_with_a_call() {
     let program = Memory { then: Some(Call::Yield), ..MEMORY };
@@ -93,7 +94,7 @@ const OLTP: Oltp = Oltp {
     seed: 8,
 };
 
-/// Threads that draw the mean of so many uniform numbers.
+/// Threads that draw the mean of `of` uniform numbers.
 fn means(of: u32, rows: u32, threads: usize) -> Vec<Rows> {
     let thread = |at: usize| {
         let mut draws = Random::of(at as u64);
@@ -102,7 +103,7 @@ fn means(of: u32, rows: u32, threads: usize) -> Vec<Rows> {
     (0..threads).map(thread).collect()
 }
 
-/// Eight transactions of 10 rows, four ranges and four changes, whoever does them.
+/// Eight transactions of 10 rows, four ranges and four changes, by any thread.
 #[test]
 fn transactions_are_done_once() {
     for threads in [1, 3] {
@@ -117,8 +118,8 @@ fn transactions_are_done_once() {
     }
 }
 
-/// 50,000 rows of 190 bytes are 9.5 MB, and a little more in pages (S3.25); what most ask for, the
-/// caches keep.
+/// 50,000 rows of 190 bytes are 9.5 MB, and a little more in pages (S3.25); the caches keep the
+/// most popular rows.
 #[test]
 fn a_bell_misses_less() {
     let megabytes = OLTP.working_set_bytes() as f64 / 1e6;
@@ -132,7 +133,7 @@ fn a_bell_misses_less() {
     assert_eq!(bell, misses(12));
 }
 
-/// With clients, every statement is asked for and answered; those that are left over wait.
+/// With clients, every statement is requested and answered; requests left over wait.
 #[test]
 fn clients_ask_for_statements() {
     let oltp = Oltp { client_uops: 500, commit: Some(Call::Sleep { cycles: 9 }), ..OLTP };

@@ -4,8 +4,8 @@ use super::*;
 use crate::bus::BusCounts;
 use crate::preset::Preset;
 
-/// Each CPU reads lines of its own footprint, at random, with some work between; its last reads
-/// are counted: what the bus did, in how many ticks.
+/// Each CPU reads lines of its own footprint at random, with some work between; counts of the bus
+/// and ticks of the last reads.
 fn measured(variant: &str, footprint: u64) -> (BusCounts, Ticks) {
     let preset = Preset::named(&format!("ppro-quad/{variant}")).unwrap();
     let mut processor = Processor::new(&preset).unwrap();
@@ -18,7 +18,7 @@ fn measured(variant: &str, footprint: u64) -> (BusCounts, Ticks) {
                 let random = mixed(round + base);
                 let (line, uops) = (random & 0xFFFF_FFFF, 200 + (random >> 57) as u32);
                 let address = base + line % (footprint / 32) * 32;
-                let load = Op::Load { address, bytes: 4, after: After::Load };
+                let load = Op::Load { address, bytes: 4, after: Dependence::Load };
                 [load, Op::Compute { uops }]
             })
         };

@@ -1,4 +1,4 @@
-//! Caches as valgrind's cachegrind has them: the model held against another program's.
+//! valgrind's cachegrind caches: the model compared with another program's.
 //!
 //! ```text
 //!   instruction ──► I1 ─┐ missed      LRU, allocated by reads and writes alike, one thread;
@@ -13,18 +13,18 @@ use super::{Kind, Record};
 use workahead_simulator::cache::{Cache, Replacement, State};
 use workahead_simulator::geometry::Geometry;
 
-/// What was asked for and what was missed.
+/// References and misses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Misses {
     /// References.
     pub(crate) references: u64,
-    /// Of those, missed by the first level.
+    /// Misses of the first level.
     pub(crate) first: u64,
-    /// Of those, missed by the last level.
+    /// Misses of the last level.
     pub(crate) last: u64,
 }
 
-/// By what was done.
+/// References by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct References {
     /// Instructions: Ir, I1mr, ILmr.
@@ -35,19 +35,19 @@ pub(crate) struct References {
     pub(crate) writes: Misses,
 }
 
-/// Two levels of caches that count.
+/// Two levels of caches with counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Cachegrind {
     instructions: Cache,
     data: Cache,
     last: Cache,
     line_min: u16,
-    /// What was counted so far.
+    /// Counts so far.
     pub(crate) counts: References,
 }
 
 impl Cachegrind {
-    /// Empty ones: of instructions, of data, and the last level.
+    /// Empty caches: of instructions, of data, and the last level.
     #[must_use]
     pub(crate) fn new(instructions: Geometry, data: Geometry, last: Geometry) -> Self {
         let lines = [instructions, data, last].map(Geometry::line);
@@ -62,7 +62,7 @@ impl Cachegrind {
         }
     }
 
-    /// Counts what a record did; announcements and computing do nothing.
+    /// Counts a record; announcements and computation don't access the caches.
     pub(crate) fn touch(&mut self, record: &Record) {
         let (nearest, counts) = match record.kind {
             Kind::Fetch => (&mut self.instructions, &mut self.counts.instructions),
@@ -79,12 +79,12 @@ impl Cachegrind {
     }
 }
 
-/// Whether any of the lines from one address to another was missing. All are there afterwards.
+/// Whether any line of an address range was missing. All are present afterwards.
 #[inline(always)]
 fn missed(cache: &mut Cache, first: u64, last: u64) -> bool {
     let mut missed = false;
     let (mut line, last) = (cache.line_of(first), cache.line_of(last));
-    // Of one line mostly: asked at the end whether there is another.
+    // Mostly one line: the end is tested after it.
     loop {
         if cache.touch(line) == State::Invalid {
             cache.insert(line, State::Shared, ());

@@ -1,4 +1,4 @@
-//! What is wrong with a trace: where, what was expected, and what to do.
+//! Errors of traces: position, cause, and remedy.
 
 use std::io;
 

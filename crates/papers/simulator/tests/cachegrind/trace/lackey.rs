@@ -1,4 +1,4 @@
-//! From the text of valgrind's lackey.
+//! Conversion from the text of valgrind's lackey.
 //!
 //! ```text
 //!   valgrind --tool=lackey --trace-mem=yes --log-file=FILE PROGRAM
@@ -12,18 +12,18 @@ use std::io::{BufRead, Read};
 
 use super::{ADDRESS_BITS, Kind, Record, TraceError};
 
-/// Longest line: far beyond what lackey writes, and what valgrind says in one.
+/// Longest line: far beyond those of lackey and of valgrind's messages.
 const LINE_MAX: u64 = 4096;
 
-/// The records of a text, all of thread 0: lackey does not tell threads apart. Instructions without
-/// data are counted in the next record, and in one of their own at the end.
+/// The records of a text, all of thread 0, as lackey does not distinguish threads. Instructions
+/// without data are counted in the next record, and in one of their own at the end.
 #[derive(Debug)]
 pub(crate) struct Lackey<R> {
     from: R,
-    /// The last line's number.
+    /// Number of the last line.
     line: u64,
     text: Vec<u8>,
-    /// Whether the last instruction had no data so far.
+    /// Whether the last instruction has had no data so far.
     is_bare: bool,
     is_over: bool,
 }

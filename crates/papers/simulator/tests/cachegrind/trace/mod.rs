@@ -1,4 +1,4 @@
-//! Traces of addresses: a compact file, read and written in bounded memory.
+//! Address traces: a compact file, read and written in bounded memory.
 //!
 //! ```text
 //!   header   89 57 41 54 0D 0A 1A 0A   magic: what a transfer as text would change
@@ -8,10 +8,11 @@
 //!   end      07  number of records  u32 CRC-32 of every byte before it
 //! ```
 //!
-//! Numbers of fixed size are little-endian. A thread that does not follow is the one of the record
-//! before, bytes those of the thread's last record of the kind, instructions none. Addresses are
-//! differences to that same record, zig-zag. The line and page of the machine that was traced are
-//! notes; a shift of 0 says nothing. The end is what tells a whole file from a part of one.
+//! Numbers of fixed size are little-endian. Without a thread field, the record is of the previous
+//! record's thread; without bytes, it has the bytes of the thread's last record of the kind;
+//! without instructions, none. Addresses are zig-zag differences to that same record. Line and page
+//! of the traced machine are notes; a shift of 0 means unknown. The end record distinguishes a
+//! whole file from a truncated one.
 
 mod cachegrind;
 mod error;
@@ -29,48 +30,48 @@ pub(crate) use replay::{Replay, check};
 pub(crate) use tracer::{Hints, header_of, records};
 pub(crate) use writer::Writer;
 
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 
-/// What a file begins with.
+/// Magic bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89WAT\r\n\x1a\n";
-/// What this reads and writes.
+/// Format version.
 pub(crate) const VERSION: u16 = 1;
-/// Threads of a trace: state is kept for each, so there must be an end of them.
+/// Most threads of a trace, as state is kept for each.
 pub(crate) const THREADS_MAX: u16 = 1024;
-/// Bits of an address: what processors translate, and no sum of address and length overflows.
+/// Bits of an address: as processors translate, and without overflow of address plus length.
 pub(crate) const ADDRESS_BITS: u32 = 56;
-/// Instructions of a record: times stay far below what a tick counter holds.
+/// Most instructions of a record: times stay far below the limit of a tick counter.
 pub(crate) const INSTRUCTIONS_MAX: u32 = 1 << 24;
-/// Kinds, and with them the addresses remembered of a thread.
+/// Number of kinds, and of remembered addresses per thread.
 pub(crate) const KINDS: usize = 7;
-/// The tag of the end.
+/// Tag of the end record.
 pub(crate) const END: u8 = 7;
 pub(crate) const HAS_THREAD: u8 = 1 << 3;
 pub(crate) const HAS_BYTES: u8 = 1 << 4;
 pub(crate) const HAS_INSTRUCTIONS: u8 = 1 << 5;
 
-/// What is known of a whole trace.
+/// Header of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     /// Threads, numbered from 0.
     pub(crate) threads: u16,
-    /// When the addresses of loads are taken to be known: traces say nothing of it.
-    pub(crate) after: After,
-    /// Bytes of a cache line of the machine that was traced.
+    /// When the addresses of loads are assumed to be known: traces don't record it.
+    pub(crate) after: Dependence,
+    /// Bytes of a cache line of the traced machine.
     pub(crate) line: Option<u32>,
-    /// Bytes of a page of it.
+    /// Bytes of a page of the traced machine.
     pub(crate) page: Option<u32>,
 }
 
 impl Header {
-    /// Of one thread whose loads wait for nothing.
+    /// One thread whose loads wait for nothing.
     #[must_use]
     pub(crate) const fn one_thread() -> Self {
-        Self { threads: 1, after: After::Nothing, line: None, page: None }
+        Self { threads: 1, after: Dependence::None, line: None, page: None }
     }
 }
 
-/// What was done.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -82,11 +83,11 @@ pub(crate) enum Kind {
     Modify,
     /// An instruction was fetched.
     Fetch,
-    /// Nothing that touches memory; such a record has no address and no bytes.
+    /// Computation; the record has no address and no bytes.
     Compute,
-    /// An address was said to be used soon.
+    /// An address was announced.
     Announce,
-    /// The same, by a prefetch instruction.
+    /// An address was announced by a prefetch instruction.
     Hint,
 }
 
@@ -103,25 +104,25 @@ impl Kind {
     ];
 }
 
-/// One thing that a thread did.
+/// A record of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Who.
+    /// Thread.
     pub(crate) thread: u16,
-    /// What.
+    /// Kind.
     pub(crate) kind: Kind,
-    /// Where: below `1 << ADDRESS_BITS`.
+    /// Address, below `1 << ADDRESS_BITS`.
     pub(crate) address: u64,
-    /// How much.
+    /// Bytes.
     pub(crate) bytes: u16,
-    /// Instructions without data of the thread since its record before; of `Compute`, how many
-    /// there were.
+    /// Instructions without data of the thread since its previous record; for `Compute`, their
+    /// number.
     pub(crate) instructions: u32,
 }
 
 impl Record {
-    /// The operations of it, one micro-operation an instruction.
-    pub(crate) fn ops(self, after: After) -> impl Iterator<Item = Op> {
+    /// Its operations, one micro-operation per instruction.
+    pub(crate) fn ops(self, after: Dependence) -> impl Iterator<Item = Op> {
         let Self { kind, address, bytes, instructions, .. } = self;
         let before = (instructions > 0).then_some(Op::Compute { uops: instructions });
         let load = Op::Load { address, bytes, after };
@@ -138,14 +139,14 @@ impl Record {
     }
 }
 
-/// What the next record of a thread and kind is told apart from.
+/// The previous record of a thread and kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     address: u64,
     bytes: u16,
 }
 
-/// The state of both ends: what was said of every thread and kind.
+/// State of reader and writer: the previous record of every thread and kind.
 #[derive(Debug, Clone)]
 struct Said {
     thread: u16,
@@ -154,13 +155,13 @@ struct Said {
 }
 
 impl Said {
-    /// Of so many threads, at most [`THREADS_MAX`].
+    /// Initial state for `threads` threads, at most [`THREADS_MAX`].
     fn nothing(threads: u16) -> Self {
         Self { thread: 0, last: vec![Default::default(); usize::from(threads)], records: 0 }
     }
 }
 
-/// Small numbers of either sign as small numbers.
+/// Zig-zag encoding of signed numbers.
 const fn zig_zag(difference: i64) -> u64 {
     (difference << 1 ^ difference >> 63) as u64
 }
@@ -169,4 +170,5 @@ const fn zag_zig(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-pub(crate) const AFTERS: [After; 3] = [After::Nothing, After::Load, After::Announcement];
+pub(crate) const AFTERS: [Dependence; 3] =
+    [Dependence::None, Dependence::Load, Dependence::Announcement];

@@ -1,4 +1,4 @@
-//! Reading a trace that may be anything.
+//! Reads untrusted traces.
 
 use std::io::{ErrorKind, Read};
 
@@ -10,8 +10,8 @@ use super::{
 /// Bytes read at a time.
 const BUFFER: usize = 1 << 16;
 
-/// Reads a trace record by record. It ends with `None` only after a whole file: with its number of
-/// records, its checksum, and nothing after it. After an error there is nothing more.
+/// Reads a trace record by record. It returns `None` only after a whole file: the number of records
+/// and the checksum match, and nothing follows. After an error it returns `None`.
 #[derive(Debug)]
 pub(crate) struct Reader<R> {
     bytes: Bytes<R>,
@@ -24,7 +24,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If this is no trace, or none of this version.
+    /// If this is not a trace, or not of this version.
     pub(crate) fn new(from: R) -> Result<Self, TraceError> {
         let mut bytes = Bytes::new(from);
         for expected in MAGIC {
@@ -54,7 +54,7 @@ impl<R: Read> Reader<R> {
         Ok(Self { bytes, header, said: Said::nothing(threads), is_over: false })
     }
 
-    /// What is known of the whole trace.
+    /// The header.
     #[must_use]
     pub(crate) const fn header(&self) -> &Header {
         &self.header
@@ -97,7 +97,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(Record { thread, kind, address: last.address, bytes: last.bytes, instructions }))
     }
 
-    /// Checks what the end says, and that it is one.
+    /// Checks the end record, and that nothing follows.
     fn end(&mut self) -> Result<(), TraceError> {
         let bytes = &mut self.bytes;
         let (said, found) = (bytes.number("the number of records", u64::MAX)?, self.said.records);
@@ -157,7 +157,7 @@ impl<R: Read> Bytes<R> {
         self.base + self.next as u64
     }
 
-    /// Of every byte that was taken.
+    /// Checksum of all bytes read so far.
     fn checksum(&self) -> u32 {
         let mut hasher = self.hasher.clone();
         hasher.update(&self.buffer[..self.next]);
@@ -173,7 +173,7 @@ impl<R: Read> Bytes<R> {
         Ok(self.buffer[self.next - 1])
     }
 
-    /// Reads on, when all that was read is taken.
+    /// Refills an empty buffer.
     fn refill(&mut self, expected: &'static str) -> Result<(), TraceError> {
         let at = self.at();
         self.hasher.update(&self.buffer[..self.filled]);
@@ -195,7 +195,7 @@ impl<R: Read> Bytes<R> {
         Ok(u16::from_le_bytes([self.byte(expected)?, self.byte(expected)?]))
     }
 
-    /// A number of at most ten bytes.
+    /// A LEB128 number of at most ten bytes.
     #[inline]
     fn number(&mut self, what: &'static str, most: u64) -> Result<u64, TraceError> {
         let mut number = 0;

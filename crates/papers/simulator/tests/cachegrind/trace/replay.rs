@@ -3,21 +3,21 @@
 use std::io::Read;
 
 use super::{Header, Reader, TraceError};
-use workahead_simulator::op::{After, Op};
+use workahead_simulator::op::{Dependence, Op};
 
-/// What a whole trace has.
+/// Summary of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// What it says of itself.
+    /// Its header.
     pub(crate) header: Header,
     /// Records, by thread.
     pub(crate) records: Vec<u64>,
 }
 
-/// Reads a trace to its end: worth doing before a long run.
+/// Reads a trace to its end, as a check before a long run.
 ///
 /// # Errors
-/// If it is no whole trace.
+/// If it is not a whole trace.
 pub(crate) fn check(from: impl Read) -> Result<Summary, TraceError> {
     let mut reader = Reader::new(from)?;
     let header = *reader.header();
@@ -28,34 +28,34 @@ pub(crate) fn check(from: impl Read) -> Result<Summary, TraceError> {
     Ok(Summary { header, records })
 }
 
-/// The operations of one thread of a trace, read as they are asked for. Each thread reads the file
-/// for itself, so that none has to keep what another does.
+/// The operations of one thread of a trace. Each thread reads the file itself, so that no other
+/// thread's records are buffered.
 #[derive(Debug)]
 pub(crate) struct Replay<R> {
     reader: Reader<R>,
     thread: u16,
-    after: After,
-    /// The operations of the last record that are still to come, next one first.
+    after: Dependence,
+    /// The remaining operations of the last record, next one first.
     pending: [Option<Op>; 3],
     failed: Option<TraceError>,
 }
 
 impl<R: Read> Replay<R> {
-    /// One thread's; loads wait for what the header says. A thread that the trace does not have
-    /// does nothing.
+    /// The operations of `thread`; loads wait as the header says. A thread that the trace does not
+    /// have has none.
     ///
     /// # Errors
-    /// If it is no trace.
+    /// If it is not a trace.
     pub(crate) fn new(from: R, thread: u16) -> Result<Self, TraceError> {
         let reader = Reader::new(from)?;
         let after = reader.header().after;
         Ok(Self { reader, thread, after, pending: [None; 3], failed: None })
     }
 
-    /// Whether the trace was whole; operations ended early where it was not.
+    /// Whether the trace was whole; operations end early if not.
     ///
     /// # Errors
-    /// For what was wrong with it.
+    /// The error of the trace.
     pub(crate) fn finish(self) -> Result<(), TraceError> {
         self.failed.map_or(Ok(()), Err)
     }

@@ -1,29 +1,29 @@
-//! From what our own tracer recorded.
+//! Conversion from our own tracer.
 
 use workahead_walks::traced::{Access, Kind as Traced, Trace};
 
 use super::{Header, Kind, Record, TraceError};
-use workahead_simulator::op::After;
+use workahead_simulator::op::Dependence;
 
-/// What becomes of announcements.
+/// Treatment of announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hints {
-    /// Prefetch instructions, which bring the line.
+    /// Prefetch instructions, which fetch the line.
     Followed,
-    /// Only the moment from which the address is known.
+    /// Only the moment at which the address is known.
     Ignored,
 }
 
-/// The header of a trace of ours: what was announced was known then, all else comes from what was
-/// loaded last. Threads are as many as the greatest number says.
+/// The header of a trace of ours: announced addresses are known at their announcement, all others
+/// depend on the last load. There are as many threads as the largest number says.
 #[must_use]
 pub(crate) fn header_of(trace: &Trace) -> Header {
     let threads = trace.accesses().iter().map(|access| access.thread).max().unwrap_or(0);
     let threads = threads.saturating_add(1);
-    Header { threads, after: After::Announcement, line: None, page: None }
+    Header { threads, after: Dependence::Announcement, line: None, page: None }
 }
 
-/// The records of a trace of ours, in its order. Reads declared to be in cache are reads.
+/// The records of a trace of ours, in order. Reads declared as cached are reads.
 pub(crate) fn records(
     trace: &Trace,
     hints: Hints,

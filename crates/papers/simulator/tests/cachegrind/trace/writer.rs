@@ -1,4 +1,4 @@
-//! Writing a trace, record by record.
+//! Writes a trace, record by record.
 
 use std::io::{self, BufWriter, Write};
 
@@ -7,7 +7,7 @@ use super::{
     Kind, Last, MAGIC, Record, Said, THREADS_MAX, TraceError, VERSION, zig_zag,
 };
 
-/// Writes a trace to anything. Without [`finish`](Self::finish) it is no whole one.
+/// Writes a trace. Without [`finish`](Self::finish) it is incomplete.
 #[derive(Debug)]
 pub(crate) struct Writer<W: Write> {
     to: BufWriter<W>,
@@ -20,8 +20,7 @@ impl<W: Write> Writer<W> {
     /// Begins a trace.
     ///
     /// # Errors
-    /// If there are no threads or too many, a line or page is no power of two, or it can't be
-    /// written.
+    /// If there are no threads or too many, a line or page is not a power of two, or writing fails.
     pub(crate) fn new(to: W, header: &Header) -> Result<Self, TraceError> {
         let refused = |what, value, takes: &str| TraceError::Unwritable {
             record: 0,
@@ -53,7 +52,7 @@ impl<W: Write> Writer<W> {
     /// Writes one record.
     ///
     /// # Errors
-    /// If it is of no thread of the trace, or too large, or can't be written.
+    /// If the thread or a value is out of range, or writing fails.
     pub(crate) fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         self.check(record)?;
         let Record { thread, kind, address, bytes, instructions } = *record;
@@ -104,10 +103,10 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Ends the trace: what it was written to, flushed.
+    /// Writes the end record and flushes; returns the inner writer.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// If writing fails.
     pub(crate) fn finish(mut self) -> Result<W, TraceError> {
         let mut line = Line::default();
         line.byte(END);

@@ -1,9 +1,9 @@
-//! What the clients of an engine share: rows, indexes, the buffer, locks, the log.
+//! State shared by the clients of an engine: rows, indexes, buffer, locks, log.
 
 use std::rc::Rc;
 
 use super::buffer::Buffer;
-use super::latch::{At, Latch, Mode};
+use super::latch::{Latch, LatchId, Mode};
 use super::locks::Locks;
 use super::options::{Options, Work};
 use super::session::HEAP_BYTES;
@@ -17,45 +17,54 @@ use crate::ticks::Ticks;
 pub(super) const ITEMS: usize = 0;
 pub(super) const STOCK: usize = 1;
 pub(super) const CUSTOMERS: usize = 2;
-/// Customers by district, last name, and which of that name.
+/// Customers by district, last name, and number within that name.
 pub(super) const NAMES: usize = 3;
 pub(super) const ORDERS: usize = 4;
 /// The last order of each customer.
 pub(super) const LAST_ORDERS: usize = 5;
 /// Orders that are not delivered.
 pub(super) const OPEN: usize = 6;
-/// What only probes of an index use.
+/// The index of probes.
 pub(super) const PROBED: usize = 7;
 
-/// Bytes of the log's buffer: a default.
+/// Bytes of the log buffer: a default.
 pub(super) const LOG_BYTES: u64 = 256 << 10;
 
 /// Bytes of a statement's plan, and of a table's description in it.
 pub(super) const PLAN_BYTES: u64 = 1024;
 
-/// What happened beside the transactions' own work.
+/// Events of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Looks at a latch that was held.
+    /// Polls of held latches.
     pub spins: u64,
-    /// Searches that began again because somebody had changed what they read.
+    /// Searches restarted because of concurrent changes.
     pub restarts: u64,
-    /// Times that a lock was held by another transaction.
+    /// Waits for a lock of another transaction.
     pub lock_waits: u64,
-    /// Changes of a CPU from one client to another.
+    /// Switches between clients.
     pub switches: u64,
-    /// Pages that were not in the buffer.
+    /// Pages read from disk.
     pub page_reads: u64,
-    /// Pages that were asked for.
+    /// Pages requested.
     pub page_requests: u64,
 }
 
-/// Who took a latch and gave it up, and when.
-pub(super) type Held = (Ticks, At, Mode, u32, bool);
+/// CustomerSelector took a latch and gave it up, and when.
+#[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests read the events"))]
+pub(super) struct LatchEvent {
+    pub(super) now: Ticks,
+    pub(super) latch: LatchId,
+    pub(super) mode: Mode,
+    pub(super) client: u32,
+    /// Whether it was taken, or else given up.
+    pub(super) taken: bool,
+}
 
 /// The engine.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct Engine {
     pub(super) options: Options,
     pub(super) tables: Tables,
     pub(super) trees: Vec<Tree>,
@@ -63,7 +72,7 @@ pub(super) struct World {
     pub(super) locks: Locks,
     log: Latch,
     log_base: u64,
-    /// Bytes ever written to the log.
+    /// Bytes written to the log.
     pub(super) log_end: u64,
     ends: [(Latch, u64); 9],
     clients: u64,
@@ -71,18 +80,18 @@ pub(super) struct World {
     pub(super) queue: u64,
     /// Plans of statements.
     pub(super) plans: u64,
-    /// Transactions that were begun, and how many there are to be.
+    /// Transactions begun, and their final number.
     pub(super) begun: u64,
     pub(super) limit: u64,
-    /// Rows that probes of an index found, and the sum of what they said.
+    /// Rows found by probes, and their checksum.
     pub(super) probed: (u64, u64),
     pub(super) events: Events,
     pub(super) now: Ticks,
-    /// All latches, where a test wants to know.
-    pub(super) held: Option<Vec<Held>>,
+    /// All latch events, recorded for tests.
+    pub(super) latch_events: Option<Vec<LatchEvent>>,
 }
 
-impl World {
+impl Engine {
     pub(super) fn new(options: &Options) -> Self {
         let mut space = Space::new();
         let options = *options;
@@ -116,41 +125,41 @@ impl World {
             probed: (0, 0),
             events: Events::default(),
             now: 0,
-            held: None,
+            latch_events: None,
         }
     }
 
-    /// Where a client's own bytes begin.
+    /// Address of a client's own bytes.
     pub(super) fn own(&self, client: u32) -> u64 {
         self.clients + u64::from(client) * (HEAP_BYTES + FOOTPRINT.own_bytes)
     }
 
-    /// Where the log ends now.
+    /// Current end of the log in its buffer.
     pub(super) fn log_tail(&self) -> u64 {
         self.log_base + 64 + self.log_end % LOG_BYTES
     }
 
-    /// A latch, and where it is.
-    pub(super) fn latch(&mut self, at: At) -> (&mut Latch, u64) {
+    /// A latch, and its address.
+    pub(super) fn latch(&mut self, at: LatchId) -> (&mut Latch, u64) {
         match at {
-            At::Group(tree, group) => {
+            LatchId::Group(tree, group) => {
                 let tree = &mut self.trees[tree];
                 let address = tree.address(group);
                 (&mut tree.groups[group as usize].latch, address)
             }
-            At::Page(bucket) => self.buffer.bucket_latch(bucket),
-            At::Frame(frame) => self.buffer.frame_latch(frame),
-            At::Hand => self.buffer.hand_latch(),
-            At::Lock(bucket) => self.locks.latch(bucket),
-            At::Log => (&mut self.log, self.log_base),
-            At::End(table) => {
+            LatchId::Page(bucket) => self.buffer.bucket_latch(bucket),
+            LatchId::Frame(frame) => self.buffer.frame_latch(frame),
+            LatchId::Hand => self.buffer.hand_latch(),
+            LatchId::Lock(bucket) => self.locks.latch(bucket),
+            LatchId::Log => (&mut self.log, self.log_base),
+            LatchId::End(table) => {
                 let (latch, address) = &mut self.ends[table];
                 (latch, *address)
             }
         }
     }
 
-    /// Whether nobody has anything any more.
+    /// Whether all latches and locks are free.
     pub(super) fn is_quiet(&self) -> bool {
         let groups = self.trees.iter().flat_map(|tree| &tree.groups);
         groups.into_iter().all(|group| group.latch.is_free())
@@ -161,7 +170,7 @@ impl World {
     }
 }
 
-/// Indexes of the rows.
+/// Builds the indexes.
 fn trees(options: &Options, tables: &Tables, space: &mut Space) -> Vec<Tree> {
     let sizes = options.sizes;
     let more = (options.warmup + options.transactions) as usize;
@@ -199,5 +208,5 @@ fn sorted(mut pairs: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// An engine that its clients share.
-pub(super) type Shared = Rc<std::cell::RefCell<World>>;
+/// An engine shared by its clients.
+pub(super) type Shared = Rc<std::cell::RefCell<Engine>>;

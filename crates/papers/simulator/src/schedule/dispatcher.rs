@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use workahead_policy::Group;
 
-use super::choice::{Chooser, Sight};
+use super::choice::{Chooser, QueueView};
 use super::fair::{Slices, from_ns, virtual_ticks};
-use super::figures::{Figures, Turn, Wait};
+use super::figures::{Dispatch, Figures, Wait};
 use super::queue::{Key, Queue};
 use super::{Schedule, Task};
 use crate::core::Processor;
 use crate::counts::Counts;
 use crate::op::{Call, Op};
-use crate::run::{Ran, Thread};
+use crate::run::{RunResult, Thread, ThreadResult};
 use crate::ticks::{Ticks, ticks};
 
 /// A task in a run queue.
@@ -61,14 +61,14 @@ struct Channel {
 }
 
 /// Why a thread stopped executing.
-enum Left {
-    Goes,
-    Called(Call),
-    Ended,
+enum StopReason {
+    SliceEnd,
+    SystemCall(Call),
+    ScriptEnd,
 }
 
 /// A machine with its run queues.
-pub(super) struct Running<'p, 's> {
+pub(super) struct Dispatcher<'p, 's> {
     processor: &'p mut Processor,
     entities: Vec<Entity<'s>>,
     cpus: Vec<Cpu>,
@@ -81,7 +81,7 @@ pub(super) struct Running<'p, 's> {
     figures: Figures,
 }
 
-impl<'p, 's> Running<'p, 's> {
+impl<'p, 's> Dispatcher<'p, 's> {
     pub(super) fn new(processor: &'p mut Processor, tasks: Vec<Task<'s>>, by: &Schedule) -> Self {
         let preset = processor.preset();
         let (ghz, cpus) = (preset.ghz, preset.cpus() as usize);
@@ -123,7 +123,7 @@ impl<'p, 's> Running<'p, 's> {
         });
     }
 
-    pub(super) fn finish(mut self) -> (Ran, Figures) {
+    pub(super) fn finish(mut self) -> (RunResult, Figures) {
         let cpus = self.cpus.len();
         let begun: Vec<Counts> = (0..cpus).map(|cpu| self.processor.counts(cpu)).collect();
         for (cpu, one) in self.cpus.iter().enumerate() {
@@ -137,8 +137,8 @@ impl<'p, 's> Running<'p, 's> {
         let end = counted.map(|entity| entity.ended).max().unwrap_or_default();
         self.close(end);
         let counts = (0..cpus).map(|cpu| self.processor.counts(cpu) - begun[cpu]).collect();
-        let threads = self.entities.iter().map(|entity| (entity.did, entity.ended)).collect();
-        (Ran { cpus: counts, threads, ticks: end }, self.figures)
+        let threads = self.entities.iter().map(Entity::result).collect();
+        (RunResult { cpus: counts, threads, ticks: end }, self.figures)
     }
 
     /// Accounts the running and waiting time of threads that have not ended.
@@ -158,7 +158,7 @@ impl<'p, 's> Running<'p, 's> {
             entity.group.filter(|group| sizes.get(group).is_some_and(|size| *size > 1))
         };
         let groups: Vec<_> = self.entities.iter().map(with_siblings).collect();
-        self.figures.of_turns(self.cpus.len(), end, &groups);
+        self.figures.of_dispatches(self.cpus.len(), end, &groups);
         self.figures.tasks = self.entities.iter().map(|entity| entity.wait).collect();
     }
 
@@ -212,24 +212,24 @@ impl<'p, 's> Running<'p, 's> {
         let slice = if one.queue.is_empty() { Ticks::MAX } else { one.slice_ends };
         let until = until.min(wakes).min(slice).min(self.chooser.slot_ends());
         match self.run(cpu, task, until) {
-            Left::Goes => {}
-            Left::Called(call) => self.called(cpu, task, call),
-            Left::Ended => self.end(cpu, task),
+            StopReason::SliceEnd => {}
+            StopReason::SystemCall(call) => self.called(cpu, task, call),
+            StopReason::ScriptEnd => self.end(cpu, task),
         }
     }
 
     /// Runs a thread on its CPU until `until`.
     #[inline(always)]
-    fn run(&mut self, cpu: usize, task: usize, until: Ticks) -> Left {
+    fn run(&mut self, cpu: usize, task: usize, until: Ticks) -> StopReason {
         let script = &mut *self.entities[task].thread.script;
         loop {
             let now = self.processor.now(cpu);
             if now >= until {
-                return Left::Goes;
+                return StopReason::SliceEnd;
             }
             match script.next(now) {
-                None => return Left::Ended,
-                Some(Op::System(call)) => return Left::Called(call),
+                None => return StopReason::ScriptEnd,
+                Some(Op::System(call)) => return StopReason::SystemCall(call),
                 Some(op) => self.processor.run(cpu, op),
             }
         }
@@ -342,7 +342,7 @@ impl<'p, 's> Running<'p, 's> {
     /// Dispatches the next thread; `current` can continue.
     fn dispatch(&mut self, cpu: usize, current: Option<usize>) {
         let now = self.processor.now(cpu);
-        let seen = Sight {
+        let view = QueueView {
             at: cpu,
             now,
             current,
@@ -357,7 +357,7 @@ impl<'p, 's> Running<'p, 's> {
             group.is_some() && (group == own || group == shared)
         };
         let chance = self.cpus[cpu].queue.tasks().any(wanted);
-        let next = self.chooser.next(seen);
+        let next = self.chooser.next(view);
         self.figures.decisions += 1;
         self.figures.chances += u64::from(chance);
         let taken = chance && next != current && next.is_some_and(wanted);
@@ -385,7 +385,7 @@ impl<'p, 's> Running<'p, 's> {
 
     /// Starts a thread of the queue on a CPU, or leaves it idle.
     fn start(&mut self, cpu: usize, next: Option<usize>, now: Ticks) {
-        self.figures.turns.push(Turn { at: now, cpu, task: next });
+        self.figures.dispatches.push(Dispatch { at: now, cpu, task: next });
         let one = &mut self.cpus[cpu];
         one.current = next;
         one.own = next.and_then(|task| self.entities[task].group);
@@ -397,7 +397,7 @@ impl<'p, 's> Running<'p, 's> {
         let entity = &mut self.entities[task];
         one.queue.remove(&entity.key, entity.weight);
         entity.waits_until(now);
-        entity.wait.turns += 1;
+        entity.wait.dispatches += 1;
         self.processor.idle_until(cpu, now + self.switch);
         one.before = self.processor.counts(cpu);
         self.processor.switch_to(cpu, entity.thread.space);
@@ -411,6 +411,10 @@ impl<'p, 's> Running<'p, 's> {
 }
 
 impl Entity<'_> {
+    fn result(&self) -> ThreadResult {
+        ThreadResult { counts: self.did, finished: self.ended }
+    }
+
     fn waits_until(&mut self, now: Ticks) {
         let waited = now.saturating_sub(self.ready);
         self.wait.waited += waited;
