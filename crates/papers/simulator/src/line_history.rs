@@ -63,7 +63,7 @@ mod tests {
             (line_history.when(128), line_history.when(191), line_history.when(192)),
             (Some(7), Some(7), None)
         );
-        // Of so many lines some share its place.
+        // Some of these lines share its slot.
         (3..20).for_each(|line| line_history.note(line * 64, 8));
         assert_eq!((line_history.when(128), line_history.when(19 * 64 + 63)), (None, Some(8)));
     }

@@ -275,8 +275,8 @@ mod tests {
         assert_eq!(free, [200, 1100, 1100, 1100]);
     }
 
-    /// [`SlotReservations::free_from`] by its definition: at each end of a reservation, of all that were
-    /// made.
+    /// [`SlotReservations::free_from`] by its definition: at each end of a reservation, over all
+    /// reservations.
     fn free_from(had: &[(Ticks, Ticks)], limit: usize, now: Ticks) -> Ticks {
         let mut when = now;
         loop {

@@ -69,7 +69,7 @@ impl ModelPlatform {
 pub(super) fn merging_refused() -> EngineError {
     EngineError::setting(
         "results",
-        "merging_refused is not modelled: leave out `results = \"whole\"`",
+        "merging is not modelled: leave out `results = \"whole\"`",
     )
 }
 

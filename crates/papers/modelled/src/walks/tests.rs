@@ -42,8 +42,8 @@ fn every_kind_of_helper_leaves_answers_as_they_are() {
     let axes = r#"
         operator = ["hash_join", "csb_tree", "join_index", "columnar"]
         set = ["software", "hardware"]
-        technique = ["work-ahead", "work-direct_helper:dedupe=helper", "work-direct_helper:dedupe=post",
-                     "work-direct_helper:direction=forward,wait=none", "direct-helper:size=64"]
+        technique = ["work-ahead", "work-ahead:dedupe=helper", "work-ahead:dedupe=post",
+                     "work-ahead:direction=forward,wait=none", "direct-helper:size=64"]
     "#;
     let samples = samples(&format!("{PENTIUM}, rows = 1000, probe_rows = 3000"), axes);
     assert_eq!(samples.len(), 4 * 2 * 5);
@@ -57,14 +57,14 @@ fn unsupported_settings_are_refused_with_the_reason() {
         |setting: &str| run(&format!("{PENTIUM}, probe_rows = 1500, {setting}"), "set_size = [64]");
     for (setting, reason) in [
         (
-            "operator = \"hash_join\", rows = 500, technique = \"work-direct_helper:guard=mutex\"",
+            "operator = \"hash_join\", rows = 500, technique = \"work-ahead:guard=mutex\"",
             "locked instruction",
         ),
         (
-            "operator = \"hash_join\", rows = 500, technique = \"work-direct_helper:wait=sleep\"",
+            "operator = \"hash_join\", rows = 500, technique = \"work-ahead:wait=sleep\"",
             "operating system",
         ),
-        ("operator = \"hash_join\", rows = 500, results = \"whole\"", "merging_refused"),
+        ("operator = \"hash_join\", rows = 500, results = \"whole\"", "merging"),
         ("operator = \"interference\"", "choose another"),
         ("operator = \"hash_join\", rows = 500, siblings = \"half\"", "off"),
     ] {

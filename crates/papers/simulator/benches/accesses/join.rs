@@ -34,7 +34,7 @@ impl Sink<(&Record, &Record)> for Hits {
 }
 
 impl Join {
-    /// Probed by so many rows in random order.
+    /// A join with `probes` probes in random order.
     pub(crate) fn new(probes: u32) -> Self {
         let mut draws = Random::of(1);
         let mut side =

@@ -1,7 +1,7 @@
-//! A stream in which everything is missed: the worst case, and the same on every size of data.
+//! A stream in which every access misses: the worst case, and the same for any size of data.
 //!
 //! A row of the input in order; a random bucket, a random cell and a random row, each at an address
-//! that the one before it gave; a joined row of the output in order. Nothing is left in the caches.
+//! read from the one before; a joined row of the output in order. Nothing is cached.
 
 use std::hint::black_box;
 
@@ -16,10 +16,10 @@ const INPUT: u64 = 1 << 32;
 const OUTPUT: u64 = 2 << 32;
 const TABLE: u64 = 3 << 32;
 
-/// What one probe does.
+/// The accesses of one probe.
 const OPS: usize = 7;
 
-/// The accesses of a probe, made as they are asked for.
+/// The accesses of a probe, generated on demand.
 #[derive(Clone)]
 pub(crate) struct Probing {
     draws: Random,
@@ -27,14 +27,14 @@ pub(crate) struct Probing {
     probe: u64,
     ops: [Op; OPS],
     at: usize,
-    /// Every so many probes write the row they find; 0 for never.
+    /// Interval of probes that write their row; 0 for never.
     updates: u64,
-    /// Where its own input and output begin.
+    /// Addresses of its own input and output.
     own: u64,
 }
 
 impl Probing {
-    /// So many probes by a thread.
+    /// `probes` probes by a thread.
     pub(crate) fn new(probes: u64, thread: u64, updates: u64) -> Self {
         let ops = [Op::Compute { uops: 1 }; OPS];
         let draws = Random::of(7 + thread);
@@ -86,7 +86,7 @@ impl Iterator for Probing {
     }
 }
 
-/// What a trace of it has.
+/// Records of its trace.
 pub(crate) fn records(probes: u64) -> impl Iterator<Item = Record> {
     Probing::new(probes, 0, 0).filter_map(|op| {
         let (kind, address, bytes) = match op {
@@ -98,7 +98,7 @@ pub(crate) fn records(probes: u64) -> impl Iterator<Item = Record> {
     })
 }
 
-/// The same accesses, really done.
+/// The same accesses, executed on this machine.
 pub(crate) fn really(probes: usize) -> u64 {
     let part = PART as usize;
     let table = [vec![0_u64; part / 8], vec![0_u64; part / 8], vec![0_u64; part / 8]];

@@ -1,18 +1,18 @@
-//! What cachegrind's cache simulation takes for what this program itself does below it.
+//! Time of cachegrind's cache simulation for this program.
 
 use std::process::{Command, Stdio};
 
 /// Seconds of CPU time of the children of this process that have ended, in hundredths.
 fn children_s() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Past the name, which may hold anything: state is the third field, cutime and cstime are the
+    // After the name, which may hold anything: state is the third field, cutime and cstime are the
     // 16th and 17th (proc(5)).
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
     Some((ticks(16)? + ticks(17)?) / 100.0)
 }
 
-/// Seconds of cachegrind for so many probes of a stream, named by its option.
+/// Seconds of cachegrind for `probes` probes of a stream, named by its option.
 fn cachegrind_s(stream: &str, probes: u64, simulation: &str) -> Option<f64> {
     let before = children_s()?;
     let status = Command::new("valgrind")
@@ -29,8 +29,7 @@ fn cachegrind_s(stream: &str, probes: u64, simulation: &str) -> Option<f64> {
     Some(children_s()? - before)
 }
 
-/// Seconds of cachegrind's cache simulation alone, for so many probes and without the start;
-/// nothing where there is no valgrind.
+/// Seconds of cachegrind's cache simulation alone, without the start; `None` without valgrind.
 pub(crate) fn simulation_s(stream: &str, probes: u64) -> Option<f64> {
     let of = |simulation| {
         let whole = cachegrind_s(stream, probes, simulation)?;

@@ -86,7 +86,7 @@ fn modelled_on(
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
     let walked = run_walks(preset, mains, Costs::default(), CoRunners::None, |part, recorder| {
-        let WalkThread::Main(main) = part else { panic!("no direct helper is asked for") };
+        let WalkThread::Main(main) = part else { panic!("no direct helper in this run") };
         let mut recorder = recorder.with_technique(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
         let mut walk = HashJoin::new(&data.chains, &data.build, probes);
