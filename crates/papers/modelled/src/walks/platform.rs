@@ -41,8 +41,8 @@ impl ModelPlatform {
         &self.model
     }
 
-    /// Runs both operators on this machine, each at most for the given rows. Returns the result and,
-    /// in a race, the rows that each has done.
+    /// Runs both operators on this machine, each at most for the given rows. Returns the result
+    /// and, in a race, the rows that each has done.
     fn run_both(
         &self,
         execution: &Execution,
@@ -67,10 +67,7 @@ impl ModelPlatform {
 
 /// The error for `results = "whole"`.
 pub(super) fn merging_refused() -> EngineError {
-    EngineError::setting(
-        "results",
-        "merging is not modelled: leave out `results = \"whole\"`",
-    )
+    EngineError::setting("results", "merging is not modelled: leave out `results = \"whole\"`")
 }
 
 impl Platform for ModelPlatform {

@@ -1,7 +1,7 @@
 //! Latches: words that are written to acquire them, and versions by which readers detect changes.
 //!
 //! ```text
-//!   load the word ── free? ──► store it ── … work … ── store it      whoever takes or gives up
+//!   load the word ── free? ──► store it ── … work … ── store it      acquiring or releasing
 //!        ▲             └ held: pause, a few times; then another            latch writes its line
 //!        └────────────────────── client has the CPU
 //! ```
