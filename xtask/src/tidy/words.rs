@@ -24,7 +24,6 @@ const NOT_YET: &[&str] = &[
     "crates/measure/engines/",
     "crates/measure/report/",
     "crates/measure/study/",
-    "crates/papers/native",
     "xtask/",
 ];
 

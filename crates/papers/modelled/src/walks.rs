@@ -17,7 +17,7 @@ mod platform;
 mod tests;
 
 use workahead_engines::configuration::CellConfiguration;
-use workahead_native::engine::BESIDE_BYTES;
+use workahead_native::engine::OVERHEAD_BYTES;
 use workahead_native::execution::{Execution, Results};
 use workahead_native::prepared::{self, Prepared};
 use workahead_native::shape::{self, OPERATORS, Shape};
@@ -64,7 +64,7 @@ impl Walks {
             let name = &model.preset().name;
             Reason::new(format_args!("{threads} threads take turns on {cpus} CPUs of {name}"))
         });
-        let memory_bytes = shape.bytes(&execution) + BESIDE_BYTES;
+        let memory_bytes = shape.bytes(&execution) + OVERHEAD_BYTES;
         Ok(Need { memory_bytes, limitation, impossible: None })
     }
 
@@ -81,7 +81,7 @@ impl Walks {
         }
         let rows = operator.probes();
         let ran = operator.run(&execution, &platform, 0..rows)?;
-        let ran = prepared::checked(operator, &execution, ran)?;
+        let ran = prepared::check_answer(operator, &execution, ran)?;
         let measures = ran.measures.iter().map(|(name, value)| ((*name).to_owned(), *value));
         Ok(Sample {
             wall_s: ran.wall_s,

@@ -7,7 +7,7 @@ use workahead_walks::bucket::{Compare, First, Load, Probe, Table};
 use workahead_walks::isa::{Avx2, Portable};
 use workahead_workloads::keys::{Pick, Probes, UniqueKeys};
 
-use crate::operator::{Data, Made, Operator, Platform, Task, Touch};
+use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch};
 use crate::oracle::Oracle;
 use crate::run::RunResult;
 use crate::size::{self, Footprint};
@@ -45,10 +45,11 @@ impl Shape {
         })
     }
 
-    /// Memory at the peak: the tables, the keys of both sides, the values while a table is built,
-    /// the oracle's answers. (Where the oracle's sorted keys need more, no table is there yet.)
+    /// Peak memory: the tables, the keys of both sides, the values while a table is built, the
+    /// oracle's answers. (The oracle's larger need for sorted keys comes before any table is
+    /// built.)
     pub(crate) fn bytes(&self, copies: usize) -> u64 {
-        // A table that cannot be is refused when it is made, with its own remedy.
+        // An impossible table is refused when it is built, with its own remedy.
         let table = Table::bytes_for(self.rows, self.load).unwrap_or_default();
         let copy = table + self.probe_rows * 8;
         (copy * copies + self.rows * 16 + self.probe_rows * 32) as u64
@@ -63,11 +64,11 @@ impl Shape {
             Probes { rows, hit_rate, pick, seed }.keys(&build).map_err(EngineError::failed)?;
         let build_keys: Vec<u64> = build.iter().collect();
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
-        Ok(Box::new(Made::of(Keys { shape: *self, build_keys, probe_keys, oracle })))
+        Ok(Box::new(PreparedOperator::of(Keys { shape: *self, build_keys, probe_keys, oracle })))
     }
 }
 
-/// What the copies are made of.
+/// The data from which copies are made.
 struct Keys {
     shape: Shape,
     build_keys: Vec<u64>,
@@ -75,7 +76,7 @@ struct Keys {
     oracle: Oracle,
 }
 
-/// One copy.
+/// One copy of the data.
 struct Sides {
     table: Table,
     probe_keys: PageBuffer<u64>,

@@ -1,5 +1,5 @@
-//! What main threads and helpers counted apart: each is pinned to CPUs of its own, so the counts of
-//! those CPUs are theirs (Zhou et al. 2005, figures 4, 7, 11, 14, 15; S4.28).
+//! Counts of main threads and helpers: each is pinned to CPUs of its own, so the counts of those
+//! CPUs are theirs (Zhou et al. 2005, figures 4, 7, 11, 14, 15; S4.28).
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_study::engine::Sample;
 
-/// Which CPUs did what.
+/// The CPUs of main threads and of helpers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Roles {
     pub(crate) main: BTreeSet<u32>,
     pub(crate) helper: BTreeSet<u32>,
 }
 
-/// What happened per tuple of the sample, of everyone and by role: `l2_load_misses_per_tuple`,
+/// Events per tuple of the sample, in total and by role: `l2_load_misses_per_tuple`,
 /// `l2_load_misses_per_tuple_main`, `l2_load_misses_per_tuple_helper`.
 pub(crate) fn measures(counts: &Stream, sample: &Sample, roles: &Roles) -> Vec<(String, f64)> {
     let Some(table) = counts.header.table.as_deref().and_then(|name| Table::named(name).ok())
@@ -112,7 +112,7 @@ mod tests {
         close("l2_load_misses_per_tuple", 1.0);
         close("l2_load_misses_per_tuple_main", 0.1);
         close("l2_load_misses_per_tuple_helper", 0.9);
-        // What was not counted has no value.
+        // Events that were not counted have no value.
         assert!(!measures.contains_key("l2_misses_per_tuple"), "{measures:?}");
     }
 

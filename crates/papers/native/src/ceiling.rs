@@ -1,8 +1,8 @@
-//! What this machine's memory allows an operator at best.
+//! The upper bound that this machine's memory sets on an operator.
 //!
-//! A probe must touch its lines; nothing can touch lines faster than the machine was measured to
-//! read independent random ones. Each structure is taken as if it had the caches to itself, which
-//! makes the limit an upper one.
+//! A probe must touch its lines, and lines can't be touched faster than independent random reads
+//! were measured. Each structure is taken as if it had the caches to itself, which makes this an
+//! upper bound.
 
 use workahead_machine::pages::Pages;
 
@@ -11,7 +11,7 @@ use crate::operator::Touch;
 /// Independent random lines per second over a footprint, by threads and pages.
 pub(crate) type LinesPerS<'l> = &'l dyn Fn(usize, usize, Pages) -> Option<f64>;
 
-/// Probes per second that the lines allow; `None` where nothing was measured.
+/// Probes per second that the lines allow; `None` without a measurement.
 pub(crate) fn probes_per_s(
     touches: &[Touch],
     threads: usize,

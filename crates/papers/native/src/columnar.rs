@@ -9,7 +9,7 @@ use workahead_walks::columnar::{Assembled, Clustered, ColumnarJoin, Table, Unclu
 use workahead_walks::isa::Portable;
 use workahead_workloads::keys;
 
-use crate::operator::{Data, Made, Operator, Platform, Task, Touch, streams};
+use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, streams};
 use crate::oracle::Oracle;
 use crate::run::RunResult;
 use crate::size::{self, Footprint};
@@ -24,8 +24,8 @@ pub(crate) struct Shape {
     seed: u64,
 }
 
-/// Bytes that the probes touch at random, per row of both sides: three columns each, a cell, two to
-/// four bucket heads.
+/// Bytes accessed at random, per row of both sides: three columns each, a cell, two to four bucket
+/// heads.
 const ROW_BYTES: usize = 12 + 12 + 16 + 12;
 
 impl Shape {
@@ -43,12 +43,12 @@ impl Shape {
         })
     }
 
-    /// Rows of the probe table: read in order, it is the stream itself.
+    /// Rows of the probe table: in order, it is the stream itself.
     fn records(&self) -> usize {
         if self.clustered { self.probe_rows } else { self.rows }
     }
 
-    /// Memory at the peak: the tables, what they are copied from, the oracle's answers.
+    /// Peak memory: the tables, their sources, the oracle's answers.
     pub(crate) fn bytes(&self, copies: usize) -> u64 {
         let copy = self.rows * (12 + 16 + 16) + self.records() * 12 + self.probe_rows * 4;
         let source = (self.rows + self.records() + self.probe_rows) * 4;
@@ -64,11 +64,17 @@ impl Shape {
         let (build_keys, probe_keys) = (draw(self.rows, 0)?, draw(self.records(), 1)?);
         let stream = streams::rids(self.records(), self.probe_rows, self.clustered, self.seed);
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
-        Ok(Box::new(Made::of(Tables { shape: *self, stream, build_keys, probe_keys, oracle })))
+        Ok(Box::new(PreparedOperator::of(Tables {
+            shape: *self,
+            stream,
+            build_keys,
+            probe_keys,
+            oracle,
+        })))
     }
 }
 
-/// What the copies are made of.
+/// The data from which copies are made.
 struct Tables {
     shape: Shape,
     stream: Vec<u32>,
@@ -77,7 +83,7 @@ struct Tables {
     oracle: Oracle,
 }
 
-/// One copy.
+/// One copy of the data.
 struct Sides {
     build: Table,
     probe: Table,

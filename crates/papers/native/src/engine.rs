@@ -25,8 +25,8 @@ use crate::size::Footprint;
 use crate::worker_group::WorkerGroup;
 use crate::{by_role, ceiling, interference, prepared, shape};
 
-/// Output batches, stacks, and what else a run needs beside its data.
-pub const BESIDE_BYTES: u64 = 64 << 20;
+/// Memory of a run in addition to its data: output batches, stacks and the like.
+pub const OVERHEAD_BYTES: u64 = 64 << 20;
 
 /// The name that studies use.
 pub(crate) const NAME: &str = "native";
@@ -35,25 +35,26 @@ pub(crate) const NAME: &str = "native";
 pub struct Native {
     pub(crate) machine: Machine,
     footprint: Footprint,
-    /// What the machine was measured to be able to do, if it was.
+    /// The measured limits of the machine, if any.
     pub(crate) limits: Option<Limits>,
     pub(crate) prepared: Prepared<Data, WorkerGroup>,
     /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
-    /// Of no account to walks, whose data is made anew; a process of its own is told all the same.
+    /// The state directory: unused by walks, whose data is always rebuilt, but passed to worker
+    /// processes.
     pub(crate) home: PathBuf,
-    /// What cells are run below, where a study asks for it.
+    /// The valgrind runner, for studies that use it.
     pub(crate) valgrind: Option<ValgrindRunner>,
-    /// What runs a cell alone.
+    /// The command that runs a single cell.
     pub(crate) command: Option<Command>,
 }
 
-/// Which data a cell is about.
+/// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Data {
-    /// Of an operator that any machine runs.
+    /// For an operator that runs on any machine.
     Operator(Shape),
-    /// Of the speeds of this machine's threads.
+    /// For measuring the speeds of this machine's threads.
     Interference(interference::Shape),
 }
 
@@ -74,10 +75,10 @@ impl Data {
 }
 
 impl Native {
-    /// Opens it, on the machine this process runs on.
+    /// Opens the engine on the machine that this process runs on.
     ///
     /// # Errors
-    /// When its cells are to be instrumented and can't be.
+    /// If instrumentation is requested and not possible.
     pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
         let machine = Machine::here();
         let limits = context.limits.clone();
@@ -90,8 +91,7 @@ impl Native {
             footprint,
             limits,
             prepared: Prepared::default(),
-            // What the kernel does for a walk is page faults, and those are over when it is
-            // measured.
+            // The kernel's part of a walk is page faults, which are over before the measurement.
             collector: Collector::of(context, &[Privilege::User]),
             home: context.data_dir.clone(),
             valgrind: context.instrumentation.as_ref().map(ValgrindRunner::new).transpose()?,
@@ -120,7 +120,7 @@ impl Native {
         Ok((data, execution))
     }
 
-    /// What this machine cannot show of a cell, in words.
+    /// The limitation of a cell on this machine.
     fn limitation(&self, execution: &Execution) -> Option<Reason> {
         let (threads, cpus) = (execution.threads(), self.machine.allowed_cpus().len());
         (threads > cpus)
@@ -183,7 +183,7 @@ impl Engine for Native {
         let (shape, execution) = self.read(cell)?;
         self.check_instrumented(cell, &execution)?;
         let processes = if self.valgrind.is_some() { 2 } else { 1 };
-        let memory_bytes = processes * (shape.bytes(&execution) + BESIDE_BYTES);
+        let memory_bytes = processes * (shape.bytes(&execution) + OVERHEAD_BYTES);
         Ok(Need { memory_bytes, limitation: self.limitation(&execution), impossible: None })
     }
 
@@ -209,7 +209,7 @@ impl Engine for Native {
         let name = format!("{:?}", cell.settings);
         let run = || operator.run(&execution, &group, 0..rows);
         let (ran, collected) = collector::around(&mut self.collector, &name, run);
-        let ran = prepared::checked(operator, &execution, ran?)?;
+        let ran = prepared::check_answer(operator, &execution, ran?)?;
         let mut sample = self.sample(&execution, ran)?;
         if let Some((collector, collected)) = self.collector.as_mut().zip(collected) {
             if let Some(counts) = &collected.counts {

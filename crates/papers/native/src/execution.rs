@@ -1,4 +1,4 @@
-//! How an operator is run: technique, threads, and how rows are dealt out to them.
+//! Technique, threads, and the distribution of rows to threads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,45 +17,45 @@ use crate::tree::Descent;
 /// Most threads of one cell.
 const THREADS_MAX: usize = 1024;
 
-/// Rows a morsel: long against draining the rows in flight at its end.
+/// Rows per morsel: long compared with draining the rows in flight at its end.
 const MORSEL_ROWS: Row = 16 << 10;
 
-/// How an operator is run.
+/// Technique and threads of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Execution {
     /// The technique.
     pub technique: Technique,
-    /// Who shares the work.
+    /// Threads that share the work.
     pub threads: Threads,
-    /// Of tree lookups.
+    /// Descent of tree look-ups.
     pub(crate) descent: Descent,
-    /// What becomes of the rows found.
+    /// Destination of the result rows.
     pub results: Results,
-    /// How the references of one stage are asked for.
+    /// Distribution of a stage's references.
     pub references: References,
 }
 
-/// How the references of one stage are asked for.
+/// Distribution of a stage's references.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum References {
     /// All at once, as the paper does.
     #[default]
     Together,
     /// In stages of one reference each: the paper's counter-example (§4.1).
-    Apart,
+    Split,
 }
 
-/// What becomes of the rows found.
+/// Destination of the result rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Results {
-    /// They are written to a batch that is used again: the next operator has read it.
+    /// Written to a reused batch, as if the next operator had read it.
     #[default]
     Batches,
-    /// They are all kept, then merged and put in order, which is timed apart.
+    /// Kept as a whole, then merged and ordered, which is timed separately.
     Whole,
 }
 
-/// Who shares the work.
+/// Threads that share the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     /// One main thread.
@@ -65,15 +65,15 @@ pub enum Threads {
     Independent(usize),
     /// n threads over one input and one table, each with an output of its own (§3).
     Bi {
-        /// How many.
+        /// Number of threads.
         threads: usize,
-        /// Who gets which rows.
+        /// Distribution of rows.
         split: Split,
     },
 }
 
 impl Threads {
-    /// Threads that walk: helpers come on top.
+    /// Number of main threads, without helpers.
     pub fn mains(self) -> usize {
         match self {
             Threads::One => 1,
@@ -91,7 +91,7 @@ impl Threads {
 }
 
 impl Default for Execution {
-    /// One row after the other.
+    /// Sequential, on one thread.
     fn default() -> Self {
         Self {
             technique: Technique::Sequential,
@@ -141,26 +141,26 @@ impl Execution {
         Ok(Self { technique, threads, ..Self::default() })
     }
 
-    /// The same with other threads.
+    /// A copy with other threads.
     #[must_use]
     pub fn with_threads(&self, threads: Threads) -> Self {
         Self { threads, ..*self }
     }
 
-    /// The same with one thread for all of an operator.
+    /// A copy with one main thread.
     #[must_use]
     pub fn alone(&self) -> Self {
         self.with_threads(Threads::One)
     }
 
-    /// Threads altogether, helpers included.
+    /// Number of threads, including helpers.
     pub fn threads(&self) -> usize {
         self.threads.mains() * if self.technique.has_helper() { 2 } else { 1 }
     }
 }
 
-/// References of each of so many sets which together preload a share of the second-level cache
-/// (Zhou et al., §4.2: a quarter for one operator; several share it).
+/// References per set so that `sets` sets together preload a share of the second-level cache (Zhou
+/// et al., §4.2: a quarter for one operator; several share it).
 fn set_size(l2_bytes: usize, share: f64, sets: usize) -> usize {
     let lines = l2_bytes as f64 * share / LINE_BYTES as f64;
     ((lines / sets as f64) as usize).clamp(1, ENTRIES_MAX)

@@ -12,7 +12,7 @@ use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclu
 use workahead_workloads::keys;
 
 use crate::execution::Results;
-use crate::operator::{Data, Made, Operator, Platform, Task, Touch, streams};
+use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, streams};
 use crate::oracle::Oracle;
 use crate::record_bytes::RecordBytes;
 use crate::run::RunResult;
@@ -30,8 +30,8 @@ pub(crate) struct Shape {
     seed: u64,
 }
 
-/// Bytes that the probes touch at random beside two records, per row of both sides: a cell, and two
-/// to four bucket heads.
+/// Bytes accessed at random in addition to two records, per row of both sides: a cell, and two to
+/// four bucket heads.
 const CHAIN_BYTES: usize = 16 + 12;
 
 impl Shape {
@@ -52,13 +52,13 @@ impl Shape {
         })
     }
 
-    /// Rows of the probe table: read in order, it is the stream itself.
+    /// Rows of the probe table: in order, it is the stream itself.
     fn records(&self) -> usize {
         if self.clustered { self.probe_rows } else { self.rows }
     }
 
-    /// Memory at the peak: the tables, what they are copied from, the oracle's answers, and so many
-    /// whole results with a position for every row.
+    /// Peak memory: the tables, their sources, the oracle's answers, and `results` whole results
+    /// with a position for every row.
     pub(crate) fn bytes(&self, copies: usize, results: usize) -> u64 {
         let record = self.record_bytes.bytes();
         let copy = self.rows * (record + 16 + 16) + self.records() * record + self.probe_rows * 4;
@@ -76,15 +76,15 @@ impl Shape {
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
         let keys = Keys { shape: *self, stream, build_keys, probe_keys, oracle };
         Ok(match self.record_bytes {
-            RecordBytes::B32 => Tables::<[u32; 6]>::made(keys),
-            RecordBytes::B64 => Tables::<OneLine>::made(keys),
-            RecordBytes::B128 => Tables::<[u32; 30]>::made(keys),
-            RecordBytes::B256 => Tables::<[u32; 62]>::made(keys),
+            RecordBytes::B32 => Tables::<[u32; 6]>::new_operator(keys),
+            RecordBytes::B64 => Tables::<OneLine>::new_operator(keys),
+            RecordBytes::B128 => Tables::<[u32; 30]>::new_operator(keys),
+            RecordBytes::B256 => Tables::<[u32; 62]>::new_operator(keys),
         })
     }
 
-    /// Keys from the seed's domain, 1 to the number of rows; some more often than others if so
-    /// asked (Zhou et al. draw them uniformly).
+    /// Keys from the paper's domain, 1 to the number of rows; uniform as in Zhou et al. unless
+    /// `skew` is set.
     fn probe_keys(&self) -> Result<Vec<u32>, EngineError> {
         let seed = self.seed.wrapping_add(1);
         if self.skew == 0.0 {
@@ -95,7 +95,7 @@ impl Shape {
     }
 }
 
-/// What the copies are made of, whatever the size of a record.
+/// The data from which copies are made, for any size of record.
 struct Keys {
     shape: Shape,
     stream: Vec<u32>,
@@ -104,16 +104,16 @@ struct Keys {
     oracle: Oracle,
 }
 
-/// The same, for records that carry a `P`.
+/// The same for records with payload `P`.
 struct Tables<P>(Keys, PhantomData<P>);
 
 impl<P: Payload> Tables<P> {
-    fn made<M: Platform>(keys: Keys) -> Box<dyn Operator<M>> {
-        Box::new(Made::of(Self(keys, PhantomData)))
+    fn new_operator<M: Platform>(keys: Keys) -> Box<dyn Operator<M>> {
+        Box::new(PreparedOperator::of(Self(keys, PhantomData)))
     }
 }
 
-/// One copy.
+/// One copy of the data.
 struct Sides<P: Payload> {
     build: PageBuffer<Record<P>>,
     probe: PageBuffer<Record<P>>,
@@ -207,11 +207,11 @@ impl<P: Payload> Data for Tables<P> {
                 task.run(isa, outputs, |thread| copy(thread).unclustered())
             }
             (Results::Whole, clustered) => {
-                // Not compiled for the other sizes: what is measured is the merge.
+                // Compiled for this size only: the merge is what is measured.
                 if const { P::RECORD_BYTES != OneLine::RECORD_BYTES } {
                     return Err(EngineError::setting(
                         "record_bytes",
-                        "whole results are merged for 64 bytes only",
+                        "whole results can be merged for 64 bytes only",
                     ));
                 }
                 let rows_out = self.answer(task.rows.end).rows as usize;

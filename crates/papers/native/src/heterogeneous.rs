@@ -1,8 +1,8 @@
 //! Two different operators at once: a hash join beside lookups in a CSB+-tree (Zhou et al., §6.3).
 //!
-//! Both start together; when the first finishes the other stops, and the rows that each has done
-//! by then are the work of every cell: once again side by side, one after the other, bi-threaded,
-//! with a helper.
+//! Both start together; when the first finishes the other stops, and the rows that each has done by
+//! then are the work of every cell: side by side again, one after the other, bi-threaded, with a
+//! helper.
 
 use std::ops::Range;
 
@@ -33,33 +33,33 @@ impl Shape {
         Ok(Self { join, tree: tree::Shape::of(config, tree_rows, tree_rows)? })
     }
 
-    /// Memory at the peak: a copy of each, whatever the threads.
+    /// Peak memory: a copy of each, for any number of threads.
     pub(crate) fn bytes(&self) -> u64 {
         self.join.bytes(1, 0) + self.tree.bytes(1)
     }
 
     pub(crate) fn make<M: Platform>(&self) -> Result<Box<dyn Operator<M>>, EngineError> {
         let operators = [self.join.make()?, self.tree.make()?];
-        Ok(Box::new(Both { operators, raced: None }))
+        Ok(Box::new(HeterogeneousOperator { operators, raced: None }))
     }
 }
 
-/// Both operators in place.
-struct Both<M: Platform> {
+/// Both operators with their data.
+struct HeterogeneousOperator<M: Platform> {
     operators: Pair<M>,
-    /// Rows of each, once they have raced, and on which machine.
+    /// The rows of each after the race, and the machine of the race.
     raced: Option<(M::Machine, [usize; 2])>,
 }
 
-impl<M: Platform> Both<M> {
+impl<M: Platform> HeterogeneousOperator<M> {
     fn amounts(&self) -> [usize; 2] {
         self.raced.as_ref().map_or([0; 2], |(_, amounts)| *amounts)
     }
 }
 
-impl<M: Platform> Operator<M> for Both<M> {
+impl<M: Platform> Operator<M> for HeterogeneousOperator<M> {
     fn prepare(&mut self, execution: &Execution, platform: &M) -> Result<(), EngineError> {
-        // Side by side, each operator has a thread of its own, and that thread all of the operator.
+        // Side by side, each operator runs on one thread, which does all of it.
         let execution = match execution.threads {
             Threads::Independent(_) => execution.alone(),
             Threads::One | Threads::Bi { .. } => *execution,
@@ -128,7 +128,7 @@ impl<M: Platform> Operator<M> for Both<M> {
                 let [join, tree] = &mut self.operators;
                 let join = join.run(execution, platform, 0..amounts[0])?;
                 let mut both = join.then(tree.run(execution, platform, 0..amounts[1])?);
-                both.measures.retain(|(name, _)| M::is_of_both(name));
+                both.measures.retain(|(name, _)| M::applies_to_both(name));
                 both
             }
         };

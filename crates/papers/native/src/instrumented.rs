@@ -1,5 +1,5 @@
-//! A walk below valgrind (evidence tier D), in a process of our own: data in place, then the walk
-//! alone, on one thread.
+//! A walk under valgrind (evidence tier D), in a process of its own: the data is prepared, then the
+//! walk runs alone on one thread.
 
 use workahead_engines::valgrind::{
     ValgrindOptions, ValgrindRunner, WorkerProgram, no_command, no_model,
@@ -14,7 +14,7 @@ use crate::execution::Execution;
 use crate::worker_group::WorkerGroup;
 
 impl Native {
-    /// Refuses what one thread can't do, and caches that no model has.
+    /// Rejects executions with several threads, and caches that no model has.
     pub(crate) fn check_instrumented(
         &self,
         cell: &Cell,
@@ -34,7 +34,7 @@ impl Native {
         }
     }
 
-    /// One repetition of a cell that is prepared: its answer here is the oracle's.
+    /// One repetition of a prepared cell, with its answer checked.
     pub(crate) fn count(
         &mut self,
         valgrind: &ValgrindRunner,

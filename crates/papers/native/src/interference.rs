@@ -1,12 +1,12 @@
-//! The speeds that the paper's model of main and helper is made of, measured, and what the model
-//! says of them (Zhou et al., §4.3; the paper left them uncalibrated).
+//! Measures the speeds in the paper's model of main thread and helper, and the model's prediction
+//! from them (Zhou et al., §4.3; the paper left them uncalibrated).
 //!
-//! A hash join over a table of a few lines: nothing but the set's own lines is ever waited for.
+//! A hash join over a table of a few lines: only the set's own lines are waited for.
 //!
 //! | speed | who runs |
 //! |---|---|
-//! | `m` | the main thread, posting for nobody |
-//! | `h` | the helper, over slots that nobody writes: the main thread sleeps |
+//! | `m` | the main thread, posting without a helper |
+//! | `h` | the helper, over unchanging slots: the main thread sleeps |
 //! | `m'`, `h'` | both, over a set of one cache line: they always meet |
 //! | observed | both, over the set of the cell |
 //!
@@ -38,10 +38,10 @@ use crate::worker_group::WorkerGroup;
 /// Rows of the build side: 256 lines of rows, and a few of table.
 const BUILD_ROWS: usize = 256;
 /// Pointers in a cache line of the set.
-const POINTERS_A_LINE: usize = LINE_BYTES / size_of::<usize>();
-/// How long the main thread sleeps while the helper is collection.
+const POINTERS_PER_LINE: usize = LINE_BYTES / size_of::<usize>();
+/// Sleep of the main thread while the helper is measured.
 const ALONE: Duration = Duration::from_millis(20);
-/// How often that is tried: on a busy machine the helper may not have its turn meanwhile.
+/// Repetitions: on a busy machine the helper may not run during the sleep.
 const TURNS: usize = 50;
 
 /// The data of a cell.
@@ -83,17 +83,17 @@ fn record(key: u32, row: u32) -> Record {
     Record::new(key, row, row)
 }
 
-/// The data in place.
+/// The data of a cell.
 struct Table {
     shape: Shape,
     build: Vec<Record>,
     probe: Vec<Record>,
     chains: Chains,
-    /// How often the whole walk asks for a place.
+    /// Number of posts of the whole walk.
     posts: u64,
 }
 
-/// Counts; the first hit may take its time.
+/// Counts hits; sleeps at the first one if requested.
 struct Tally {
     rows: u64,
     sleep: Option<Duration>,
@@ -109,8 +109,8 @@ impl<H> Sink<H> for Tally {
     }
 }
 
-/// One run, in lines of the set a second.
-struct Seen {
+/// Speeds of a run, in lines of the set per second.
+struct RunSpeeds {
     main: f64,
     helper: f64,
     wall_s: f64,
@@ -142,7 +142,7 @@ impl Table {
         group: &WorkerGroup,
         rows: usize,
         sleep: Option<Duration>,
-    ) -> Result<Seen, EngineError> {
+    ) -> Result<RunSpeeds, EngineError> {
         let (mut walk, mut tally) = (self.walk(), Tally { rows: 0, sleep });
         let mut rows = Rows::range(0..rows as Row);
         let _pinned = group.pin()?;
@@ -152,14 +152,14 @@ impl Table {
             .map_err(EngineError::failed)?;
         let elapsed = start.elapsed();
         let posts = self.posts as f64 * tally.rows as f64 / self.probe.len() as f64;
-        let lines = |pointers: f64, seconds: f64| pointers / POINTERS_A_LINE as f64 / seconds;
+        let lines = |pointers: f64, seconds: f64| pointers / POINTERS_PER_LINE as f64 / seconds;
         let helper = served.map(|served| {
             (
                 lines(served.report.entries_loaded as f64, served.elapsed.wall_s),
                 served.elapsed.cpu_s,
             )
         });
-        Ok(Seen {
+        Ok(RunSpeeds {
             main: lines(posts, elapsed.wall_s),
             helper: helper.map_or(0.0, |helper| helper.0),
             wall_s: elapsed.wall_s,
@@ -174,7 +174,7 @@ impl Table {
         // The model's helper always loads; one that waits for a change has no speed of its own.
         let helper = options.helper.map(|helper| work_ahead::Helper { wait: Wait::None, ..helper });
         let free = Options { helper, ..options };
-        let one_line = Options { size: POINTERS_A_LINE, ..free };
+        let one_line = Options { size: POINTERS_PER_LINE, ..free };
         let main = self.run_set(Options { helper: None, ..free }, group, rows, None)?.main;
         let mut helper = 0.0;
         for _ in 0..TURNS {
@@ -198,7 +198,7 @@ impl Operator<WorkerGroup> for Table {
     }
 
     fn answer(&self, rows: usize) -> Answer {
-        // Each key is there once: every probe finds its row.
+        // Keys are unique: every probe finds its row.
         Answer { rows: rows as u64, checksum: 0 }
     }
 
@@ -233,7 +233,7 @@ impl Operator<WorkerGroup> for Table {
         };
         let speeds = self.speeds(options, group)?;
         let seen = self.run_set(options, group, rows.end, None)?;
-        let lines = options.size.div_ceil(POINTERS_A_LINE);
+        let lines = options.size.div_ceil(POINTERS_PER_LINE);
         let predicted = match helper.direction {
             Direction::Forward => speeds.forward(lines),
             Direction::Backward => speeds.backward(lines),
@@ -245,13 +245,13 @@ impl Operator<WorkerGroup> for Table {
             ("h_meeting_mlines_per_s", speeds.helper_meeting / 1e6),
             ("observed_mlines_per_s", seen.main / 1e6),
         ];
-        // Where the model does not hold there is no prediction.
+        // Outside of its domain, the model makes no prediction.
         if let Ok(predicted) = predicted {
             measures.push(("modelled_mlines_per_s", predicted / 1e6));
             measures.push(("observed_per_modelled", seen.main / predicted));
         }
         let answer = Answer { rows: seen.rows, checksum: 0 };
-        let Seen { wall_s, cpu_s, .. } = seen;
+        let RunSpeeds { wall_s, cpu_s, .. } = seen;
         Ok(RunResult { wall_s, cpu_s, probed: rows.len(), answer, measures })
     }
 }

@@ -15,7 +15,7 @@ use workahead_walks::split_references::SplitReferences;
 
 use crate::execution::References;
 use crate::hash_join::records;
-use crate::operator::{Data, Made, Operator, Platform, Task, Touch};
+use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch};
 use crate::oracle;
 use crate::record_bytes::RecordBytes;
 use crate::run::RunResult;
@@ -24,7 +24,7 @@ use crate::size::{self, Footprint};
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shape {
-    /// Of each table.
+    /// Rows of each table.
     rows: usize,
     pairs: usize,
     outer: bool,
@@ -41,7 +41,7 @@ impl Shape {
         footprint: &Footprint,
     ) -> Result<Self, EngineError> {
         let record_bytes = RecordBytes::read(config)?;
-        // Touched at random: both tables, and half as many rows of output.
+        // Accessed at random: both tables, and half as many rows of output.
         let rows = size::rows(config, footprint, 3 * record_bytes.bytes())?;
         let outer = config.choice("join", false, &[("inner", false), ("left-outer", true)])?;
         let nulls = if outer { config.number("null_percent", 20, 0..=100)? } else { 0 };
@@ -57,13 +57,13 @@ impl Shape {
         })
     }
 
-    /// Rows of an output. As in the paper it is the whole result where the tables are large, and
-    /// is gone through as often as the tables where they are small.
+    /// Rows of an output. As in the paper it is the whole result if the tables are large, and is
+    /// reused as often as the tables if they are small.
     fn output_rows(&self) -> usize {
         self.pairs.min(self.rows.max(1024))
     }
 
-    /// Memory at the peak.
+    /// Peak memory.
     pub(crate) fn bytes(&self, copies: usize, outputs: usize) -> u64 {
         let two = 2 * self.record_bytes.bytes();
         let (tables, output) = (self.rows * two, self.output_rows() * two);
@@ -82,15 +82,15 @@ impl Shape {
         let pairs =
             draft.draw(&mut Random::of(self.seed), self.pages).map_err(EngineError::failed)?;
         Ok(match self.record_bytes {
-            RecordBytes::B32 => Index::<[u32; 6]>::made(*self, pairs),
-            RecordBytes::B64 => Index::<OneLine>::made(*self, pairs),
-            RecordBytes::B128 => Index::<[u32; 30]>::made(*self, pairs),
-            RecordBytes::B256 => Index::<[u32; 62]>::made(*self, pairs),
+            RecordBytes::B32 => Index::<[u32; 6]>::new_operator(*self, pairs),
+            RecordBytes::B64 => Index::<OneLine>::new_operator(*self, pairs),
+            RecordBytes::B128 => Index::<[u32; 30]>::new_operator(*self, pairs),
+            RecordBytes::B256 => Index::<[u32; 62]>::new_operator(*self, pairs),
         })
     }
 }
 
-/// What the copies, of records that carry a `P`, are made of.
+/// The data from which copies of records with payload `P` are made.
 struct Index<P> {
     shape: Shape,
     pairs: Pairs,
@@ -98,12 +98,12 @@ struct Index<P> {
 }
 
 impl<P: Payload> Index<P> {
-    fn made<M: Platform>(shape: Shape, pairs: Pairs) -> Box<dyn Operator<M>> {
-        Box::new(Made::of(Self { shape, pairs, _records: PhantomData }))
+    fn new_operator<M: Platform>(shape: Shape, pairs: Pairs) -> Box<dyn Operator<M>> {
+        Box::new(PreparedOperator::of(Self { shape, pairs, _records: PhantomData }))
     }
 }
 
-/// One copy. The pairs are read in order, and by all.
+/// One copy of the tables. The pairs are read in order by all threads.
 struct Sides<P: Payload> {
     left: PageBuffer<Record<P>>,
     right: PageBuffer<Record<P>>,
@@ -176,18 +176,18 @@ impl<P: Payload> Data for Index<P> {
         match (self.shape.outer, task.execution.references) {
             (false, References::Together) => run!(Inner, std::convert::identity),
             (true, References::Together) => run!(LeftOuter, std::convert::identity),
-            (false, References::Apart) => {
+            (false, References::Split) => {
                 if const { P::RECORD_BYTES != OneLine::RECORD_BYTES } {
                     return Err(EngineError::setting(
                         "record_bytes",
-                        "references are split apart for 64 bytes only",
+                        "references can be split for 64 bytes only",
                     ));
                 }
                 run!(Inner, SplitReferences)
             }
-            (true, References::Apart) => Err(EngineError::setting(
+            (true, References::Split) => Err(EngineError::setting(
                 "references",
-                "only the inner join is run with its references apart",
+                "references can be split for the inner join only",
             )),
         }
     }

@@ -1,26 +1,25 @@
-//! The papers' operators as an engine of studies: every technique, every number of threads, on data
-//! made from a seed, every answer compared with an oracle's.
+//! The papers' operators as an engine of studies: every technique and number of threads, on data
+//! generated from a seed, with every answer compared with an oracle's.
 //!
 //! ```text
 //! Cell ─► Shape (which data) ─► Operator (data in place, oracle's answer) ─┐
 //!      └► Execution (technique, threads) ──────────────────────────────────┴─► Platform ─► result
 //! ```
 //!
-//! A platform is the machine that an operator runs on. The engine `native` runs them on this one,
-//! with pinned threads; on modelled machines they are run by a crate that depends on this one and
-//! that nothing here knows.
+//! A platform is the machine that an operator runs on. The engine `native` uses this machine, with
+//! pinned threads; the crate `modelled` implements a platform on modelled machines.
 //!
 //! # Settings
 //! | key | values |
 //! |---|---|
 //! | `operator` | `hash_join`, `csb_tree`, `join_index`, `columnar`, `bucket`, `heterogeneous`, `interference` |
 //! | `rows`, or `size` | rows of the table; or `in-cache`, `knee`, `out-of-cache` of this machine |
-//! | `probe_rows` | rows that probe; as many as the table has, and a million at least |
+//! | `probe_rows` | probing rows; default: as many as the table has, and a million at least |
 //! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
 //! | `pages` | `huge`, `small` |
-//! | `technique` | as [`Technique`](workahead_walks::technique::Technique) is written |
+//! | `technique` | a [`Technique`](workahead_walks::technique::Technique) |
 //! | `threads` | `1`, `independent:N`, `bi:N`, `bi:N,split=strided` |
-//! | `set_size`, or `l2_share` | references of a work-ahead set; or the part of the second-level cache that all sets together preload |
+//! | `set_size`, or `l2_share` | references of a work-ahead set; or the share of the second-level cache that all sets together preload |
 //! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
 //! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
 //! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
@@ -62,7 +61,7 @@ use engine::{NAME, Native};
 use workahead_engines::scheduler::WithScheduler;
 use workahead_study::engine::{EngineEntry, EngineRegistry};
 
-/// Adds the engine to those of a program.
+/// Registers the engine.
 pub fn register(registry: &mut EngineRegistry) {
     registry.register(EngineEntry {
         name: NAME,

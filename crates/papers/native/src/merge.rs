@@ -1,9 +1,9 @@
-//! What bi-threading leaves to whoever comes next: outputs in n buffers, in no order.
+//! The cost of merging and ordering the outputs of bi-threading.
 //!
 //! The paper does not charge it (Zhou et al., §3: "output format changed, order lost"). Here the
-//! threads write whole outputs, with the position in the probe stream of each row; then the
-//! outputs are copied into one (*merge*), and into one in the order of the stream (*order*), both
-//! timed, by one thread as a consumer would have to.
+//! threads write whole outputs, with each row's position in the probe stream; then the outputs are
+//! copied into one (*merge*), and into one in the order of the stream (*order*), both timed, on one
+//! thread as a consumer would.
 
 use std::sync::Mutex;
 
@@ -18,15 +18,15 @@ use workahead_walks::work_ahead::Preloadable;
 
 use crate::operator::Task;
 use crate::run::RunResult;
-use crate::worker_group::{Part, WorkerGroup};
+use crate::worker_group::{ThreadResult, WorkerGroup};
 
-/// A result with the probe stream's position of every row.
-struct Positioned<'a, T> {
+/// A result with each row's position in the probe stream.
+struct PositionedSink<'a, T> {
     rows: Materialise<'a, T>,
     positions: &'a mut [u32],
 }
 
-impl<H, T> Sink<H> for Positioned<'_, T>
+impl<H, T> Sink<H> for PositionedSink<'_, T>
 where
     for<'o> Materialise<'o, T>: Sink<H>,
 {
@@ -54,15 +54,14 @@ impl<T: Pod> Output<T> {
     }
 }
 
-/// Memory whose pages are there already: faulting them in is not the cost of a merge.
+/// Prefaulted memory: page faults are not the cost of a merge.
 fn filled<T: Pod>(len: usize) -> Result<PageBuffer<T>, EngineError> {
     let mut buffer = PageBuffer::zeroed(len.max(1), Pages::Huge).map_err(EngineError::failed)?;
     buffer.fill(T::zeroed());
     Ok(buffer)
 }
 
-/// Runs a walk whose threads write all they find, `rows_out` rows altogether, then merges and
-/// orders the outputs.
+/// Runs a walk with whole outputs, `rows_out` rows altogether, then merges and orders them.
 pub(crate) fn run<W, T>(
     task: &Task<'_, WorkerGroup>,
     isa: impl Isa,
@@ -81,12 +80,12 @@ where
     let mut ran = task.platform.parts(threads, task.rows.clone(), |thread, shares| {
         let mut output = outputs[thread].lock().expect("one thread per output");
         let Output { rows, positions, written } = &mut *output;
-        let mut sink = Positioned { rows: Materialise::new(rows), positions };
+        let mut sink = PositionedSink { rows: Materialise::new(rows), positions };
         let mut walk = walk_of(thread);
         let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;
         *written = sink.rows.written();
         let answer = Answer { rows: *written as u64, checksum: sink.rows.checksum() };
-        Ok(Part { answer, probed, served })
+        Ok(ThreadResult { answer, probed, served })
     })?;
     let outputs: Vec<Output<T>> =
         outputs.into_iter().map(|output| output.into_inner().expect("joined")).collect();
@@ -120,7 +119,7 @@ fn charge<T: Pod>(
     Ok([("merge_s", merge_s), ("order_s", order_s)])
 }
 
-/// One output after the other.
+/// Concatenates the outputs.
 fn merge<T: Pod>(parts: &[(&[T], &[u32])], whole: &mut [T]) {
     let mut rest = whole;
     for (rows, _) in parts {
@@ -130,8 +129,8 @@ fn merge<T: Pod>(parts: &[(&[T], &[u32])], whole: &mut [T]) {
     }
 }
 
-/// In the order of the probe stream, by counting: `ends` has a place for every position, and one
-/// more. Rows of one probe stay as their thread wrote them.
+/// Orders by a counting sort: `ends` has an entry for every position, and one more. Rows of one
+/// probe stay in the order of their thread.
 fn order<T: Pod>(parts: &[(&[T], &[u32])], ends: &mut [u32], whole: &mut [T]) {
     for (_, positions) in parts {
         for position in *positions {

@@ -1,5 +1,4 @@
-//! What every operator has in common (data, copies of it, outputs, an oracle), and what it needs of
-//! the machine that it runs on.
+//! Operators (data, copies, outputs, oracle), and the platform they run on.
 
 pub(crate) mod streams;
 
@@ -17,25 +16,25 @@ use workahead_walks::work_ahead::Preloadable;
 use crate::execution::Execution;
 use crate::run::RunResult;
 
-/// Bytes of an output batch: written, read by the next operator, and written again, it should stay
-/// in the second-level cache beside what the operator preloads there (Zhou et al., §4.2).
+/// Bytes of an output batch. It is written, read by the next operator, and written again, so it
+/// should fit the second-level cache with the operator's preloaded lines (Zhou et al., §4.2).
 const BATCH_BYTES: usize = 128 << 10;
 
 /// A machine that operators run on: this one, or a modelled one.
 ///
-/// An operator is written once, over any of them; the machine decides which threads take which
-/// rows, and what a walk's steps cost.
+/// An operator is written once for all platforms, which decide the distribution of rows to threads
+/// and the cost of a walk's steps.
 pub trait Platform: Sized + Send + Sync + 'static {
-    /// What tells two machines apart, where a run on one says nothing of the other.
+    /// Identity of a machine: results of one don't hold for another.
     type Machine: Clone + PartialEq + Send;
 
-    /// Which machine it is.
+    /// The machine.
     fn machine(&self) -> Self::Machine;
 
     /// Runs a walk: `start` gives each main thread its walk and its sink.
     ///
     /// # Errors
-    /// When threads can't be placed, or the technique can't be run there.
+    /// If threads can't be placed, or the platform doesn't support the technique.
     fn run<'o, W, T>(
         task: &Task<'_, Self>,
         isa: impl Isa,
@@ -47,11 +46,10 @@ pub trait Platform: Sized + Send + Sync + 'static {
         T: Send,
         Materialise<'o, T>: Sink<W::Hit>;
 
-    /// Runs a walk whose threads write all they find, `rows_out` rows altogether, then merges and
-    /// orders the outputs.
+    /// Runs a walk with whole outputs, `rows_out` rows altogether, then merges and orders them.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and where merging is not modelled.
+    /// As [`run`](Self::run), or if merging is not modelled.
     fn run_whole<W, T>(
         task: &Task<'_, Self>,
         isa: impl Isa,
@@ -63,14 +61,14 @@ pub trait Platform: Sized + Send + Sync + 'static {
         T: Pod + Send,
         for<'o> Materialise<'o, T>: Sink<W::Hit>;
 
-    /// Runs two operators side by side, row after row, until one has finished: how many rows each
-    /// has done by then.
+    /// Runs two operators side by side until one has finished; returns the rows that each has done
+    /// by then.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     fn race(&self, pair: &mut Pair<Self>) -> Result<[usize; 2], EngineError>;
 
-    /// Runs so many rows of two operators side by side, a thread each.
+    /// Runs `rows` of two operators side by side, a thread each.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -81,8 +79,8 @@ pub trait Platform: Sized + Send + Sync + 'static {
         rows: [usize; 2],
     ) -> Result<RunResult, EngineError>;
 
-    /// Whether a measure of two operators, one run after the other, is one of both.
-    fn is_of_both(measure: &str) -> bool;
+    /// Whether a measure of two operators, run one after the other, applies to both together.
+    fn applies_to_both(measure: &str) -> bool;
 }
 
 /// Two operators that run side by side.
@@ -103,25 +101,25 @@ pub fn side_by_side<M: Platform, R: Send>(
     })
 }
 
-/// An operator whose data is in place.
+/// An operator with its data.
 pub trait Operator<M: Platform>: Send {
-    /// Makes room for the copies of the data, and for the outputs, of so many threads.
+    /// Allocates the copies of the data and the outputs.
     fn prepare(&mut self, execution: &Execution, platform: &M) -> Result<(), EngineError>;
 
-    /// Rows that probe, in each copy.
+    /// Number of probing rows of each copy.
     fn probes(&self) -> usize;
 
-    /// What the first so many rows of one copy must give, by an oracle that shares no code with
-    /// the operator.
+    /// The answer of the first `rows` rows of one copy, by an oracle that shares no code with the
+    /// operator.
     fn answer(&self, rows: usize) -> Answer;
 
-    /// Bytes of the structure that is probed.
+    /// Bytes of the probed structure.
     fn table_bytes(&self) -> usize;
 
-    /// The lines that a probe must touch at random.
+    /// The lines that a probe accesses at random.
     fn touches(&self) -> Vec<Touch>;
 
-    /// The pages it all lies on.
+    /// Page size of all its memory.
     fn pages(&self) -> Pages;
 
     /// Whether independent threads share one amount of work, each with an operator of its own,
@@ -130,7 +128,7 @@ pub trait Operator<M: Platform>: Send {
         false
     }
 
-    /// Runs some of the rows.
+    /// Runs a part of the rows.
     fn run(
         &mut self,
         execution: &Execution,
@@ -139,10 +137,9 @@ pub trait Operator<M: Platform>: Send {
     ) -> Result<RunResult, EngineError>;
 }
 
-/// The data of an operator, as its own module describes it: all that [`Made`] does not do alike
-/// for everyone.
+/// The operator-specific part of an operator; [`PreparedOperator`] has the common part.
 pub(crate) trait Data: Send + Sized {
-    /// What a thread of the independent kind has for itself.
+    /// The data of an independent thread.
     type Copy: Send + Sync;
     /// A row of the output.
     type Out: Zeroable + Copy + Send + Sync;
@@ -151,11 +148,11 @@ pub(crate) trait Data: Send + Sized {
     fn probes(&self) -> usize;
     fn answer(&self, rows: usize) -> Answer;
     fn table_bytes(copy: &Self::Copy) -> usize;
-    /// With `hits` rows found for each that probes.
+    /// Accessed lines, with `hits` result rows per probing row.
     fn touches(&self, copy: &Self::Copy, hits: f64) -> Vec<Touch>;
     fn pages(&self) -> Pages;
 
-    /// Rows of an output; a batch that stays in cache unless the operator needs more.
+    /// Rows of an output; by default a batch that stays in cache.
     fn output_rows(&self) -> usize {
         BATCH_BYTES / size_of::<Self::Out>()
     }
@@ -168,18 +165,18 @@ pub(crate) trait Data: Send + Sized {
     ) -> Result<RunResult, EngineError>;
 }
 
-/// What is to be run, and on which machine.
+/// Rows of a run, with its execution and machine.
 pub struct Task<'t, M> {
     /// Technique and threads.
     pub execution: &'t Execution,
     /// The machine.
     pub platform: &'t M,
-    /// The rows that probe.
+    /// The probing rows.
     pub rows: Range<usize>,
 }
 
 impl<M: Platform> Task<'_, M> {
-    /// Runs a walk, of which each thread gets its own from `walk_of`, the result going to batches.
+    /// Runs a walk, one per thread from `walk_of`, with results in batches.
     ///
     /// # Errors
     /// As [`Platform::run`].
@@ -198,21 +195,21 @@ impl<M: Platform> Task<'_, M> {
     }
 }
 
-/// Data in place.
-pub(crate) struct Made<D: Data> {
+/// An operator with its data, copies and outputs.
+pub(crate) struct PreparedOperator<D: Data> {
     data: D,
     copies: Vec<D::Copy>,
     outputs: Vec<PageBuffer<D::Out>>,
-    /// What was last asked of the oracle: the same for every run of a block.
+    /// The oracle's last answer: the same for every run of a block.
     last_answer: Cell<Option<(usize, Answer)>>,
 }
 
-impl<D: Data> Made<D> {
+impl<D: Data> PreparedOperator<D> {
     pub(crate) fn of(data: D) -> Self {
         Self { data, copies: Vec::new(), outputs: Vec::new(), last_answer: Cell::new(None) }
     }
 
-    fn answered(&self, rows: usize) -> Answer {
+    fn oracle_answer(&self, rows: usize) -> Answer {
         match self.last_answer.get() {
             Some((asked, answer)) if asked == rows => answer,
             _ => {
@@ -224,7 +221,7 @@ impl<D: Data> Made<D> {
     }
 }
 
-impl<M: Platform, D: Data> Operator<M> for Made<D> {
+impl<M: Platform, D: Data> Operator<M> for PreparedOperator<D> {
     fn prepare(&mut self, execution: &Execution, _: &M) -> Result<(), EngineError> {
         while self.copies.len() < execution.threads.copies() {
             self.copies.push(self.data.copy()?);
@@ -241,7 +238,7 @@ impl<M: Platform, D: Data> Operator<M> for Made<D> {
     }
 
     fn answer(&self, rows: usize) -> Answer {
-        self.answered(rows)
+        self.oracle_answer(rows)
     }
 
     fn table_bytes(&self) -> usize {
@@ -251,7 +248,7 @@ impl<M: Platform, D: Data> Operator<M> for Made<D> {
     fn touches(&self) -> Vec<Touch> {
         let Some(copy) = self.copies.first() else { return Vec::new() };
         let probes = self.data.probes();
-        self.data.touches(copy, self.answered(probes).rows as f64 / probes as f64)
+        self.data.touches(copy, self.oracle_answer(probes).rows as f64 / probes as f64)
     }
 
     fn pages(&self) -> Pages {
@@ -265,18 +262,18 @@ impl<M: Platform, D: Data> Operator<M> for Made<D> {
         rows: Range<usize>,
     ) -> Result<RunResult, EngineError> {
         let Self { data, copies, outputs, .. } = self;
-        // Another cell may have needed more.
+        // Another cell may have needed larger outputs.
         let copies = &copies[..execution.threads.copies()];
         data.run(copies, outputs, Task { execution, platform, rows })
     }
 }
 
-/// Cache lines touched at random in one structure.
+/// Cache lines of one structure accessed at random.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Touch {
     /// Size of the structure.
     pub bytes: usize,
-    /// Lines of it that a probe touches, on average.
+    /// Lines that a probe accesses, on average.
     pub lines: f64,
 }
 
@@ -285,7 +282,7 @@ impl Touch {
         Self { bytes, lines }
     }
 
-    /// The same of a share of all probes.
+    /// Scaled by a share of all probes.
     pub(crate) fn weighted(self, share: f64) -> Self {
         Self { lines: self.lines * share, ..self }
     }

@@ -1,10 +1,10 @@
-//! What an equi-join must give, found without any of the code under test: both sides sorted, then
-//! merged.
+//! The expected answer of an equi-join, by code independent of the code under test: both sides
+//! sorted, then merged.
 
 use workahead_study::engine::Answer;
 use workahead_walks::materialise::pair_checksum;
 
-/// The answer of each probe record: its matches counted and summed.
+/// The answer of each probe record: number and checksum of its matches.
 pub(crate) struct Oracle(Vec<Answer>);
 
 impl Oracle {
@@ -28,7 +28,7 @@ impl Oracle {
         Self(answers)
     }
 
-    /// The answer of a stream of probes, each a probe record by its position.
+    /// The answer of a stream of probes, given by positions of probe records.
     pub(crate) fn of(&self, stream: impl Iterator<Item = u32>) -> Answer {
         let mut answer = Answer::default();
         for record in stream {
@@ -38,7 +38,7 @@ impl Oracle {
     }
 }
 
-/// An answer of one pair.
+/// The answer of one pair.
 pub(crate) fn one(left: u32, right: u32) -> Answer {
     Answer { rows: 1, checksum: pair_checksum(left, right) }
 }
@@ -49,7 +49,7 @@ pub fn add(sum: &mut Answer, other: Answer) {
     sum.checksum = sum.checksum.wrapping_add(other.checksum);
 }
 
-/// The same answer so many times.
+/// The answer repeated `copies` times.
 #[must_use]
 pub fn times(answer: Answer, copies: usize) -> Answer {
     let copies = copies as u64;

@@ -1,4 +1,4 @@
-//! The data of one cell in place, for the runs of its block.
+//! The prepared data of one cell, for the runs of its block.
 
 use workahead_study::engine::{EngineError, Stop};
 
@@ -7,7 +7,7 @@ use crate::operator::{Operator, Platform};
 use crate::oracle;
 use crate::run::RunResult;
 
-/// An operator with the description `S` that its data was made by; none at first.
+/// An operator with the description `S` of its data; none at first.
 pub struct Prepared<S, M>(Option<(S, Box<dyn Operator<M>>)>);
 
 impl<S, M> Default for Prepared<S, M> {
@@ -17,10 +17,10 @@ impl<S, M> Default for Prepared<S, M> {
 }
 
 impl<S: PartialEq, M: Platform> Prepared<S, M> {
-    /// The operator of a description: the one that is there, or made now.
+    /// The operator of a description, built if it is not the current one.
     ///
     /// # Errors
-    /// When it can't be made, or someone asked to stop.
+    /// If it can't be built, or the user stopped.
     pub fn make(
         &mut self,
         shape: S,
@@ -31,7 +31,7 @@ impl<S: PartialEq, M: Platform> Prepared<S, M> {
             return Err(EngineError::Stopped);
         }
         if self.0.as_ref().is_none_or(|(made, _)| *made != shape) {
-            // The old data goes first: both together may not fit.
+            // The old data is dropped first: both together may not fit.
             self.0 = None;
             let operator = make(&shape)?;
             self.0 = Some((shape, operator));
@@ -39,10 +39,10 @@ impl<S: PartialEq, M: Platform> Prepared<S, M> {
         self.current()
     }
 
-    /// The operator that is there.
+    /// The current operator.
     ///
     /// # Errors
-    /// When none was made.
+    /// If there is none.
     pub fn current(&mut self) -> Result<&mut dyn Operator<M>, EngineError> {
         match &mut self.0 {
             Some((_, operator)) => Ok(operator.as_mut()),
@@ -53,7 +53,7 @@ impl<S: PartialEq, M: Platform> Prepared<S, M> {
     /// The operator of this description.
     ///
     /// # Errors
-    /// When another one was made last, or none.
+    /// If the current one is another, or there is none.
     pub fn of(&mut self, shape: &S) -> Result<&mut dyn Operator<M>, EngineError> {
         match &mut self.0 {
             Some((made, operator)) if made == shape => Ok(operator.as_mut()),
@@ -67,11 +67,11 @@ impl<S: PartialEq, M: Platform> Prepared<S, M> {
     }
 }
 
-/// Refuses a run of all rows whose answer is not the oracle's.
+/// Checks the answer of a run of all rows against the oracle's.
 ///
 /// # Errors
-/// When it isn't.
-pub fn checked<M: Platform>(
+/// If they differ.
+pub fn check_answer<M: Platform>(
     operator: &dyn Operator<M>,
     execution: &Execution,
     result: RunResult,

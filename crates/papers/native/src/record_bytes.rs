@@ -1,10 +1,10 @@
-//! How large the records of a row store are: the paper varied it and showed 64 bytes (Zhou et al.,
-//! VLDB 2005, §6.2 and appendix A.1).
+//! Size of the records of a row store: the paper varied it and showed 64 bytes (Zhou et al., VLDB
+//! 2005, §6.2 and appendix A.1).
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_study::engine::EngineError;
 
-/// Size of a record, one of those that are compiled.
+/// Supported sizes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordBytes {
     B32,
@@ -21,7 +21,7 @@ const SIZES: [(&str, RecordBytes); 4] = [
 ];
 
 impl RecordBytes {
-    /// Reads `record_bytes`; the paper's 64 unless it says.
+    /// Reads `record_bytes`; default: the paper's 64.
     pub(crate) fn read(config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
         config.choice("record_bytes", RecordBytes::B64, &SIZES)
     }

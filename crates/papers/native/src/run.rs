@@ -1,4 +1,4 @@
-//! What a run of an operator gave, before its answer is checked.
+//! The result of a run, before its answer is checked.
 
 use workahead_study::engine::Answer;
 
@@ -11,16 +11,16 @@ pub struct RunResult {
     pub wall_s: f64,
     /// Processor time of all threads.
     pub cpu_s: f64,
-    /// Rows that were probed.
+    /// Probed rows.
     pub probed: usize,
-    /// The answer over all of them.
+    /// Their answer.
     pub answer: Answer,
-    /// Anything else that was measured, by name with its unit.
+    /// Further measures, by name with the unit.
     pub measures: Vec<(&'static str, f64)>,
 }
 
 impl RunResult {
-    /// This, and after it another.
+    /// The result of this run followed by another.
     #[must_use]
     pub fn then(mut self, after: Self) -> Self {
         let share = after.probed as f64 / (self.probed + after.probed).max(1) as f64;
@@ -30,7 +30,7 @@ impl RunResult {
         oracle::add(&mut self.answer, after.answer);
         for (name, value) in after.measures {
             match self.measures.iter_mut().find(|measure| measure.0 == name) {
-                // Of each row: of the mean row.
+                // Measures per row become those of the mean row.
                 Some((_, mean)) if name.contains("_per_tuple") => *mean += share * (value - *mean),
                 Some((_, sum)) => *sum += value,
                 None => self.measures.push((name, value)),

@@ -1,4 +1,4 @@
-//! Which operator a cell is about, and which data.
+//! Operator and data of a cell.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_study::engine::EngineError;
@@ -10,7 +10,7 @@ use crate::size::Footprint;
 use crate::tree::Descent;
 use crate::{bucket, columnar, hash_join, heterogeneous, join_index, tree};
 
-/// The operators that any machine runs.
+/// Operators that run on any machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Chained hash join.
@@ -27,7 +27,7 @@ pub enum Kind {
     Heterogeneous,
 }
 
-/// By the names that studies use.
+/// Names in studies.
 pub const OPERATORS: [(&str, Kind); 6] = [
     ("hash_join", Kind::HashJoin),
     ("csb_tree", Kind::Tree),
@@ -40,9 +40,9 @@ pub const OPERATORS: [(&str, Kind); 6] = [
 const RESULTS: [(&str, Results); 2] = [("batches", Results::Batches), ("whole", Results::Whole)];
 
 const REFERENCES: [(&str, References); 2] =
-    [("together", References::Together), ("apart", References::Apart)];
+    [("together", References::Together), ("apart", References::Split)];
 
-/// Which data a cell is about.
+/// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape(Data);
 
@@ -56,10 +56,10 @@ enum Data {
     Heterogeneous(heterogeneous::Shape),
 }
 
-/// Refuses a cell that does not say which operator it is about.
+/// Rejects a cell without an operator.
 ///
 /// # Errors
-/// When `operator` is missing.
+/// If `operator` is missing.
 pub fn has_operator(config: &CellConfiguration<'_>) -> Result<(), EngineError> {
     match config.has("operator") {
         true => Ok(()),
@@ -70,11 +70,11 @@ pub fn has_operator(config: &CellConfiguration<'_>) -> Result<(), EngineError> {
 }
 
 impl Shape {
-    /// Reads the data of a cell and how it is run; sizes by name are beside caches of some
+    /// Reads the data and the execution of a cell; sizes by name refer to the caches of a
     /// footprint.
     ///
     /// # Errors
-    /// When a value is unknown, out of bounds or missing.
+    /// If a value is unknown, out of bounds or missing.
     pub fn read(
         kind: Kind,
         config: &CellConfiguration<'_>,
@@ -104,12 +104,12 @@ impl Shape {
             }
             Kind::Columnar | Kind::Bucket => {}
         }
-        // Read where there is a model to have them.
+        // Read by the platform that has cache models.
         config.has(CACHES);
         Ok((Self(data), execution))
     }
 
-    /// Memory at the peak.
+    /// Peak memory.
     #[must_use]
     pub fn bytes(&self, execution: &Execution) -> u64 {
         let copies = execution.threads.copies();
@@ -127,10 +127,10 @@ impl Shape {
         }
     }
 
-    /// Makes the data.
+    /// Builds the data.
     ///
     /// # Errors
-    /// When there is not the memory, or a table can't be as asked.
+    /// If memory is insufficient, or a table is impossible.
     pub fn make<M: Platform>(&self) -> Result<Box<dyn Operator<M>>, EngineError> {
         match &self.0 {
             Data::HashJoin(shape) => shape.make(),

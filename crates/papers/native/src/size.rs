@@ -1,4 +1,4 @@
-//! How large an operator's data is, in rows or beside this machine's caches.
+//! Size of an operator's data, in rows or relative to this machine's caches.
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_machine::limits::Limits;
@@ -6,24 +6,24 @@ use workahead_machine::machine::Machine;
 use workahead_machine::pages::Pages;
 use workahead_study::engine::EngineError;
 
-/// Rows that a table may have: positions are counted in 32 bits.
+/// Most rows of a table: positions have 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize - 1;
 
-/// Probes of a run at least, so that it lasts long against starting a thread.
+/// Fewest probes of a run, so that it is long compared with starting a thread.
 const PROBES_MIN: usize = 1 << 20;
 
-/// The caches that a size is named after.
+/// The cache sizes to which named sizes refer.
 #[derive(Debug, Clone, Copy)]
 pub struct Footprint {
-    /// Of the second-level cache.
+    /// Size of the second-level cache.
     pub l2_bytes: usize,
-    /// Of the last-level cache.
+    /// Size of the last-level cache.
     pub llc_bytes: usize,
 }
 
 impl Footprint {
-    /// What was measured, or else what the system says; usual sizes where it says nothing. Measured
-    /// sizes are better: a virtual machine reports the size of a cache that others use too.
+    /// Measured sizes, else those reported by the system, else usual ones. Measured sizes are
+    /// better: a virtual machine reports the size of a cache that others use too.
     #[must_use]
     pub fn of(machine: &Machine, limits: Option<&Limits>) -> Self {
         let said = |level| machine.cache_bytes(level).map(|bytes| bytes as usize);
@@ -32,8 +32,8 @@ impl Footprint {
         Self { l2_bytes: l2_bytes.unwrap_or(1 << 20), llc_bytes: llc_bytes.unwrap_or(32 << 20) }
     }
 
-    /// Bytes of a size by name. Out of cache is eight caches, and no more than memory can hold a
-    /// few of.
+    /// Bytes of a named size. Out of cache is eight times the last-level cache, limited so that
+    /// memory holds a few of them.
     fn bytes(&self, size: Size) -> usize {
         const OUT_OF_CACHE_MAX: usize = 1 << 30;
         match size {
@@ -44,7 +44,7 @@ impl Footprint {
     }
 }
 
-/// A size by name.
+/// A named size.
 #[derive(Debug, Clone, Copy)]
 enum Size {
     InCache,
@@ -55,8 +55,8 @@ enum Size {
 const SIZES: [(&str, Size); 3] =
     [("in-cache", Size::InCache), ("knee", Size::Knee), ("out-of-cache", Size::OutOfCache)];
 
-/// Reads `rows`, or `size` by name: half the second-level cache, the last-level cache, eight times
-/// that, of what the probes touch at random.
+/// Reads `rows`, or `size` by name: randomly accessed data of half the second-level cache, the
+/// last-level cache, or eight times that.
 pub(crate) fn rows(
     config: &CellConfiguration<'_>,
     footprint: &Footprint,
@@ -77,7 +77,7 @@ pub(crate) fn rows(
     }
 }
 
-/// Reads `probe_rows`: as many as the table has rows, and a million at least, unless it says.
+/// Reads `probe_rows`; default: as many as the table has rows, and a million at least.
 pub(crate) fn probe_rows(
     config: &CellConfiguration<'_>,
     rows: usize,

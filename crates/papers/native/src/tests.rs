@@ -1,4 +1,4 @@
-//! Every operator under every technique, small, against the oracle.
+//! Every operator with every technique, on little data, against the oracle.
 
 use workahead_counters::instrumented::Tool;
 use workahead_study::engine::{Engine, EngineContext, EngineError, Sample, Stop};
@@ -8,7 +8,7 @@ use workahead_study::spec::Spec;
 
 use crate::engine::Native;
 
-/// Runs every cell of a study once; the labels of those that were run.
+/// Runs every cell of a study once; returns labels and samples.
 fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
     let mut engine = Native::default();
     let spec = Spec::parse("test", text).map_err(|error| error.to_string())?;
@@ -219,7 +219,7 @@ fn what_is_misspelt_is_refused_with_the_nearest_name() {
             "",
             "has a helper",
         ),
-        ("operator = \"csb_tree\", rows = 20_000_000", "", "cannot be told apart"),
+        ("operator = \"csb_tree\", rows = 20_000_000", "", "not distinguishable"),
         ("operator = \"hash_join\", rows = 10, size = \"knee\"", "", "leave one out"),
     ] {
         let message = run(&study(workload, axes)).expect_err(workload);

@@ -14,15 +14,15 @@ use workahead_walks::tree::{
 };
 use workahead_workloads::keys;
 
-use crate::operator::{Data, Made, Operator, Platform, Task, Touch, streams};
+use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, streams};
 use crate::oracle;
 use crate::run::RunResult;
 use crate::size::{self, Footprint};
 
-/// Keys that are different whole numbers in 32 bits of floating point.
+/// Most keys distinguishable as whole numbers in 32-bit floating point.
 pub(crate) const KEYS_MAX: usize = 1 << f32::MANTISSA_DIGITS;
 
-/// Bytes that the probes touch at random, per key: the outer record, and its share of the nodes.
+/// Bytes accessed at random per key: the outer record, and its share of the nodes.
 const KEY_BYTES: usize = 64 + 13;
 
 /// The data of a cell.
@@ -43,11 +43,11 @@ enum NodeSize {
     B128,
 }
 
-/// How a lookup goes down: not part of the data.
+/// Descent of a look-up: not part of the data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Descent {
     simd: bool,
-    /// Bytes of upper levels walked at once.
+    /// Bytes of upper levels walked in one step.
     at_once_bytes: usize,
 }
 
@@ -75,7 +75,7 @@ impl Shape {
         Self::of(config, rows, size::probe_rows(config, rows)?)
     }
 
-    /// With sizes that were read already.
+    /// The data for given sizes.
     pub(crate) fn of(
         config: &CellConfiguration<'_>,
         rows: usize,
@@ -85,7 +85,7 @@ impl Shape {
             return Err(EngineError::setting(
                 "rows",
                 format!(
-                    "{rows} keys cannot be told apart in 32 bits of floating point: \
+                    "{rows} keys are not distinguishable in 32 bits of floating point: \
                  use at most {KEYS_MAX}"
                 ),
             ));
@@ -104,7 +104,7 @@ impl Shape {
     pub(crate) fn bytes(&self, copies: usize) -> u64 {
         let stream = if self.clustered { self.probe_rows * 8 } else { self.probe_rows * 4 };
         let outer = if self.clustered { 0 } else { self.rows * 64 };
-        // Leaves of 128 bytes hold ten pairs, of 64 bytes five; and what is above them.
+        // Leaves of 128 bytes hold ten pairs, of 64 bytes five; plus the levels above.
         let tree = self.rows * 15;
         let shared = self.rows * 16 + self.probe_rows * 4;
         ((stream + outer + tree) * copies + shared) as u64
@@ -119,13 +119,17 @@ impl Shape {
         let stream = streams::rids(self.rows, self.probe_rows, self.clustered, self.seed);
         let columns = Columns { shape: *self, rid_of, outer_keys, stream };
         Ok(match self.node {
-            NodeSize::B64 => Box::new(Made::of(Index::<Node64> { columns, node: PhantomData })),
-            NodeSize::B128 => Box::new(Made::of(Index::<Node128> { columns, node: PhantomData })),
+            NodeSize::B64 => {
+                Box::new(PreparedOperator::of(Index::<Node64> { columns, node: PhantomData }))
+            }
+            NodeSize::B128 => {
+                Box::new(PreparedOperator::of(Index::<Node128> { columns, node: PhantomData }))
+            }
         })
     }
 }
 
-/// What the copies are made of: the keys of the index are 1, 2, …
+/// The data from which copies are made: the keys of the index are 1, 2, …
 struct Columns {
     shape: Shape,
     /// The RID of each key of the index.
@@ -140,7 +144,7 @@ struct Index<N> {
     node: PhantomData<N>,
 }
 
-/// One copy.
+/// One copy of the data.
 struct Sides<N> {
     tree: Tree<N>,
     /// Clustered probes.
@@ -208,7 +212,7 @@ impl<N: Node> Data for Index<N> {
     }
 
     fn answer(&self, rows: usize) -> Answer {
-        // Every key is there once, so the match of an outer record is known without a search.
+        // Keys are unique, so the match of an outer record is known without a search.
         let Columns { rid_of, outer_keys, stream, .. } = &self.columns;
         let mut answer = Answer::default();
         for &rid in &stream[..rows] {
@@ -223,7 +227,7 @@ impl<N: Node> Data for Index<N> {
     }
 
     fn touches(&self, sides: &Sides<N>, _: f64) -> Vec<Touch> {
-        // A level is a structure of its own: the upper ones are small and stay near.
+        // Each level is a structure of its own: the upper ones are small and stay cached.
         let level =
             |level: &Level| Touch::random(level.nodes * N::BYTES, (N::BYTES / LINE_BYTES) as f64);
         let mut touches: Vec<_> = sides.tree.levels().iter().map(level).collect();

@@ -1,4 +1,4 @@
-//! The threads that run a cell: pinned, started together, timed, their results counted.
+//! The threads of a cell: pinned, started together, timed, their results summed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,32 +25,32 @@ use crate::operator::{Pair, Platform, Task, side_by_side};
 use crate::run::RunResult;
 use crate::{merge, oracle};
 
-/// Rows between two looks at the other operator of a race.
-const ROWS_A_LOOK: usize = 64 << 10;
+/// Rows between two checks of the other operator in a race.
+const ROWS_PER_CHECK: usize = 64 << 10;
 
-/// CPUs, in the order in which threads get them.
+/// CPUs in the order of their assignment to threads.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerGroup {
     cpus: Vec<usize>,
     allowed: CpuSet,
 }
 
-/// One main thread's part.
-pub(crate) struct Part {
+/// The result of one main thread.
+pub(crate) struct ThreadResult {
     pub(crate) answer: Answer,
     pub(crate) probed: usize,
     pub(crate) served: Option<Served>,
 }
 
 impl WorkerGroup {
-    /// The CPUs this process may use, best first.
+    /// The CPUs allowed to this process, best first.
     pub(crate) fn of(machine: &Machine) -> Result<Self, EngineError> {
         let allowed = machine.allowed_cpus().clone();
         let cpus = machine.cpus_for(allowed.len()).map_err(EngineError::failed)?;
         Ok(Self { cpus, allowed })
     }
 
-    /// The same CPUs, handed out from the `first` one on.
+    /// The same CPUs from the `first` one on.
     pub(crate) fn from(&self, first: usize) -> Self {
         let mut group = self.clone();
         let len = group.cpus.len();
@@ -63,7 +63,7 @@ impl WorkerGroup {
         pin::to(self.cpus[0], &self.allowed).map_err(EngineError::failed)
     }
 
-    /// Where the helper of a main thread runs: on the CPUs that come after those of the mains.
+    /// Placement of a main thread's helper: on the CPUs after those of the main threads.
     pub(crate) fn placement(&self, main: usize, mains: usize) -> Placement<'_> {
         Placement {
             helper_cpu: self.cpus[(mains + main) % self.cpus.len()],
@@ -71,7 +71,7 @@ impl WorkerGroup {
         }
     }
 
-    /// The CPUs of main threads and of helpers. A CPU that has both tells nothing of either.
+    /// The CPUs of main threads and of helpers. Counts of a CPU with both can't be attributed.
     pub(crate) fn roles(&self, execution: &Execution) -> Roles {
         let mains = execution.threads.mains();
         let number = |thread: usize| u32::try_from(self.cpus[thread % self.cpus.len()]).ok();
@@ -82,12 +82,12 @@ impl WorkerGroup {
         Roles { main: &main - &both, helper: &helper - &both }
     }
 
-    /// Runs every main thread's part over its shares of the rows.
+    /// Runs all main threads over their shares of the rows.
     pub(crate) fn parts(
         &self,
         threads: Threads,
         rows: Range<usize>,
-        part: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> Result<Part, EngineError> + Sync,
+        part: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> Result<ThreadResult, EngineError> + Sync,
     ) -> Result<RunResult, EngineError> {
         let all = Rows::range(rows.start as Row..rows.end as Row);
         let mut whole = std::iter::once(all);
@@ -97,7 +97,7 @@ impl WorkerGroup {
             let part = part(0, &mut whole);
             return sum([(part, start.elapsed())]);
         }
-        // More threads than CPUs take turns on them.
+        // More threads than CPUs take turns.
         let cpus: Vec<usize> = self.cpus.iter().copied().cycle().take(threads.mains()).collect();
         let ran = match threads {
             Threads::Bi { threads, split } => {
@@ -114,7 +114,7 @@ impl WorkerGroup {
 }
 
 impl Platform for WorkerGroup {
-    /// There is one.
+    /// There is only this machine.
     type Machine = ();
 
     fn machine(&self) {}
@@ -137,7 +137,7 @@ impl Platform for WorkerGroup {
             let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
             let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;
             let answer = Answer { rows: sink.written() as u64, checksum: sink.checksum() };
-            Ok(Part { answer, probed, served })
+            Ok(ThreadResult { answer, probed, served })
         })
     }
 
@@ -162,7 +162,7 @@ impl Platform for WorkerGroup {
             let (group, rows) = (self.from(place), operator.probes());
             let mut done = 0;
             while done < rows && !stop.load(Ordering::Relaxed) {
-                let next = rows.min(done + ROWS_A_LOOK);
+                let next = rows.min(done + ROWS_PER_CHECK);
                 operator.run(&execution, &group, done..next)?;
                 done = next;
             }
@@ -189,13 +189,13 @@ impl Platform for WorkerGroup {
         Ok(RunResult { wall_s, ..first?.then(second?) })
     }
 
-    fn is_of_both(_: &str) -> bool {
+    fn applies_to_both(_: &str) -> bool {
         true
     }
 }
 
 impl Task<'_, WorkerGroup> {
-    /// A main thread's rows, share by share: how many, and what its helper did.
+    /// Runs a main thread's rows, share by share; returns their number, and the work of its helper.
     pub(crate) fn drive<W: Preloadable + Clone + Send>(
         &self,
         isa: impl Isa,
@@ -216,9 +216,9 @@ impl Task<'_, WorkerGroup> {
     }
 }
 
-/// All threads: the slowest one's time, everyone's processor time.
+/// The sum over threads, with the wall time of the slowest.
 fn sum(
-    parts: impl IntoIterator<Item = (Result<Part, EngineError>, Elapsed)>,
+    parts: impl IntoIterator<Item = (Result<ThreadResult, EngineError>, Elapsed)>,
 ) -> Result<RunResult, EngineError> {
     let mut sum = RunResult::default();
     let (mut entries, mut waits, mut helper_cpu_s, mut helped) = (0, 0, 0.0, false);

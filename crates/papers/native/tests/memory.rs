@@ -1,4 +1,4 @@
-//! What a cell says it needs, before anything is made, against what the process then grows by.
+//! Compares a cell's memory estimate with the growth of the process.
 
 #[path = "../../../execute/walks/tests/resident/mod.rs"]
 mod resident;
@@ -9,15 +9,15 @@ use workahead_study::engine::{Engine, Stop};
 use workahead_study::plan::Plan;
 use workahead_study::spec::Spec;
 
-/// What the estimate adds for stacks, output batches and the like; half of it has to do here, so
-/// that it does not hide what was forgotten.
-const BESIDE_BYTES: usize = 64 << 20;
+/// Allowance of the estimate for stacks, output batches and the like; half of it has to suffice
+/// here, so that it does not hide omissions.
+const OVERHEAD_BYTES: usize = 64 << 20;
 
-/// One cell of each; a study's cells with different data are alone in memory in the same way.
+/// One cell of each kind; cells with different data replace each other in memory, as in a study.
 const CELLS: [(&str, &str); 6] = [
     ("hash join", r#"operator = "hash_join", rows = 500_000"#),
     ("long records", r#"operator = "hash_join", rows = 300_000, record_bytes = 256"#),
-    // Probes are what is many here, and they have to be counted too.
+    // Many probes, which also have to be counted.
     ("hash join, many probes", r#"operator = "hash_join", rows = 10_000, probe_rows = 8_000_000"#),
     ("tree", r#"operator = "csb_tree", rows = 1_000_000"#),
     (
@@ -27,7 +27,7 @@ const CELLS: [(&str, &str); 6] = [
     ("bucket", r#"operator = "bucket", rows = 500_000, load_percent = 10"#),
 ];
 
-/// One test: in a process of its own, one cell after the other.
+/// A single test, so that one cell runs at a time.
 #[test]
 fn cells_need_what_they_say() {
     for (name, workload) in CELLS {
@@ -45,10 +45,10 @@ fn cells_need_what_they_say() {
             engine.run(cell, &stop).unwrap()
         });
         let grown = growth.peak_bytes.unwrap_or(growth.stays_bytes);
-        let told = format!("{name}: {} MiB said, {} MiB grown", needed >> 20, grown >> 20);
-        println!("{told}, {growth:?}");
-        assert!(grown <= needed - BESIDE_BYTES / 2, "{told}: too little");
-        // Memory that is asked for and not used keeps a study from machines that could run it.
-        assert!(needed - BESIDE_BYTES <= grown / 2 * 3, "{told}: too much");
+        let report = format!("{name}: {} MiB estimated, {} MiB grown", needed >> 20, grown >> 20);
+        println!("{report}, {growth:?}");
+        assert!(grown <= needed - OVERHEAD_BYTES / 2, "{report}: too little");
+        // An excessive estimate would exclude machines that could run the study.
+        assert!(needed - OVERHEAD_BYTES <= grown / 2 * 3, "{report}: too much");
     }
 }

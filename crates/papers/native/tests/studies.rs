@@ -1,5 +1,5 @@
-//! Every study of this engine that comes with the command, each of its cells run once on little
-//! data: what it names exists, and every answer is the oracle's.
+//! Runs each cell of every embedded study of this engine once on little data: its settings are
+//! valid, and every answer is the oracle's.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 use workahead_study::worker_process::{Command, Request};
 
-/// The same cell over little data: which data it is about stays, how much of it does not.
+/// A cell over little data: its kind stays, its size does not.
 fn little(mut cell: Cell) -> Cell {
     let mut set = |key: &str, rows| {
         cell.settings.insert(key.to_owned(), Setting::Integer(rows));
@@ -33,7 +33,7 @@ fn little(mut cell: Cell) -> Cell {
     cell
 }
 
-/// What runs one cell alone: this program, told to run [`one_cell_alone`] and no other test.
+/// The command that runs one cell: this program, with only [`one_cell_alone`] selected.
 fn command() -> Command {
     let program = std::env::current_exe().unwrap();
     let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
@@ -42,8 +42,8 @@ fn command() -> Command {
 
 const ALONE: &str = "one_cell_alone";
 
-/// The other test starts it below valgrind, with a request on its standard input. Without one, or
-/// beside other tests, there is nothing to do.
+/// Started by the other test under valgrind, with a request on standard input. Without a request,
+/// or with other tests, it does nothing.
 #[test]
 fn one_cell_alone() {
     let mut text = Vec::new();
@@ -82,7 +82,7 @@ fn every_cell_of_every_study_runs() {
             ..plan.engine_context()
         };
         let mut engine = engines.open(&spec.engine, &context).unwrap();
-        // Those that differ in size only are then the same.
+        // Cells that differ in size only are then the same.
         let mut seen = HashSet::new();
         for cell in plan.cells {
             let need = engine.check(&cell);
@@ -94,8 +94,8 @@ fn every_cell_of_every_study_runs() {
             if plan.instrumented.is_some() {
                 // Checked above; the same work by another model.
                 cell.settings.remove(CACHES);
-                // So is the rest of a study that this large program is started for: it takes ten
-                // seconds below valgrind before it does anything.
+                // So is the rest of a study that needs this large program: it takes ten seconds
+                // under valgrind to start.
                 if !seen.is_empty() {
                     continue;
                 }

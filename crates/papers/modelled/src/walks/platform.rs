@@ -184,7 +184,7 @@ impl Platform for ModelPlatform {
     }
 
     /// Shares of two times can't be attributed to either operator.
-    fn is_of_both(measure: &str) -> bool {
+    fn applies_to_both(measure: &str) -> bool {
         measure.contains("_per_tuple") || measure.starts_with("helper")
     }
 }

@@ -3,9 +3,9 @@
 use workahead_study::engine::EngineError;
 use workahead_workloads::keys::{self, Pick, Probes, UniqueKeys};
 
-/// Row ids of `len` probes over `records` records: in memory order, or in random order, every
-/// record as often as any other. Small tables are gone through many times, in another order each
-/// time, so that a run lasts long enough to be timed.
+/// Row ids of `len` probes over `records` records: in memory order or random order, every record
+/// equally often. Small tables are repeated many times, in a new order each time, so that a run is
+/// long enough to be timed.
 pub(crate) fn rids(records: usize, len: usize, clustered: bool, seed: u64) -> Vec<u32> {
     let records = records as u32;
     if clustered {

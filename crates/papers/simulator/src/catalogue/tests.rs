@@ -19,8 +19,8 @@ fn overridden(reference: &str, change: &str) -> String {
 /// A42: each loads, each figure has an origin, and each variant is a valid machine.
 #[test]
 fn every_machine_and_variant_can_be_run() {
-    let seeds = ["core2quad", "e3-1240", "p4-ht-2m", "p4-ht-512k", "ppro-quad"];
-    assert!(seeds.iter().all(|seed| names().any(|name| name == *seed)));
+    let of_papers = ["core2quad", "e3-1240", "p4-ht-2m", "p4-ht-512k", "ppro-quad"];
+    assert!(of_papers.iter().all(|seed| names().any(|name| name == *seed)));
     for Embedded { name, .. } in all() {
         let preset = machine(name);
         assert_eq!(preset.name, *name);

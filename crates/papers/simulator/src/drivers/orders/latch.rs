@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   load the word ── free? ──► store it ── … work … ── store it      acquiring or releasing
-//!        ▲             └ held: pause, a few times; then another            latch writes its line
+//!        ▲             └ held: pause, a few times; then another            it writes its line
 //!        └────────────────────── client has the CPU
 //! ```
 
