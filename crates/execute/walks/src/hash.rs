@@ -2,7 +2,7 @@
 //!
 //! Fibonacci hashing (Knuth, TAOCP 3, §6.4): one multiplication, no dependence on the table's size,
 //! and the bits worth using are the high ones. Consecutive keys spread evenly; an adversary is not
-//! resisted, as none of the seeds' tables does.
+//! resisted, as none of the papers' tables does.
 
 /// Hashes a 32-bit key to 32 bits; use the high ones.
 #[inline(always)]

@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::walk::{Row, Sink, Walk};
 use crate::work_ahead::Preloadable;
 
-/// A record of the outer table: 64 bytes, as the seeds' rows.
+/// A record of the outer table: 64 bytes, as the papers' rows.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub struct Keyed {

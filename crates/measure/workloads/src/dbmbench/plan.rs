@@ -1,6 +1,6 @@
 //! Whose plan: the engine's own, or the seed's, which some engines must be talked into.
 //!
-//! The seed's plans (Hassanein et al. 2008, figures 1 and 2, from PostgreSQL 8.1): µTPC-C bitmap
+//! The paper's plans (Hassanein et al. 2008, figures 1 and 2, from PostgreSQL 8.1): µTPC-C bitmap
 //! index scan, bitmap heap scan, aggregate; µSS file scan, sort, duplicate elimination; µNJ file
 //! scan of T1, index scan of T2 inside a nested loop, average. What each engine needs for that was
 //! tried on PostgreSQL 15 and MariaDB 10.11. DuckDB and DataFusion have neither an index scan that
