@@ -1,4 +1,4 @@
-//! The engines of this command: those of every crate that has some.
+//! The engines of this command, from all crates that have engines.
 
 use workahead_study::engine::EngineRegistry;
 

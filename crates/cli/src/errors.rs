@@ -1,7 +1,7 @@
-//! How the command fails: one line on standard error, and a status that says whose fault it was.
+//! Failures of the command: one line on standard error, and an exit status.
 //!
-//! 0 done, 1 failed (the world: a file, the memory), 2 wrong use (the command line). The causes of
-//! an error are joined by `: ` so that a line can be searched for in a log; no backtrace.
+//! 0 done, 1 failed (a file, the memory), 2 wrong use (the command line). The causes of an error
+//! are joined by `: ` so that a line can be searched for in a log; no backtrace.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -75,11 +75,11 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Help and version as they are; anything else that clap says as one line, status 2.
+/// Prints help and version as they are, and clap's errors as one line with status 2.
 pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed pipe is the only way this fails, and then nobody is listening.
+            // Fails only when standard output is closed.
             let _ = error.print();
             ExitCode::SUCCESS
         }
@@ -94,13 +94,13 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Clap's message up to its usage block, on one line: the fault, then its tips.
+/// Clap's message up to its usage block, on one line: the error, then its tips.
 fn usage_line(rendered: &str) -> String {
-    let said = rendered.lines().take_while(|line| {
+    let lines = rendered.lines().take_while(|line| {
         !line.starts_with("Usage:") && !line.starts_with("For more information")
     });
     let mut line = String::new();
-    for part in said.map(str::trim).filter(|part| !part.is_empty()) {
+    for part in lines.map(str::trim).filter(|part| !part.is_empty()) {
         if part.starts_with("tip:") {
             line.push_str("; ");
         } else if !line.is_empty() {
@@ -113,7 +113,7 @@ fn usage_line(rendered: &str) -> String {
 }
 
 fn print_line(line: &str) {
-    // If standard error is closed too there is nowhere left to say so.
+    // Standard error may be closed too.
     let _ = writeln!(io::stderr(), "error: {line}");
 }
 
@@ -123,7 +123,7 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn causes_are_joined_and_said_once() {
+    fn causes_are_joined_without_repetition() {
         let error =
             Err::<(), _>(anyhow::anyhow!("no such\n  file")).context("can't read a.parquet");
         assert_eq!(chain(&error.unwrap_err()), "can't read a.parquet: no such file");

@@ -1,9 +1,9 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the command to stop, the second stops it.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal requests the command to stop, the second stops it.
 //!
-//! Long commands look at the flag between pieces of work, remove what they have not finished, and
-//! return [`Interrupted`]. Nothing is ever under its final name before it is complete, so even the
-//! second one, which leaves at once, loses only files with a temporary name; settings of the
-//! machine are put back before it leaves.
+//! Long commands check the flag between pieces of work, remove unfinished files, and return
+//! [`Interrupted`]. A file gets its final name only when it is complete, so even the second signal,
+//! which exits at once, leaves only files with temporary names; it restores the machine's settings
+//! first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::settings;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// A stop was requested.
 #[derive(Debug, Clone, Copy)]
@@ -25,14 +25,14 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Starts listening. Returns the flag to look at between pieces of work.
+/// Starts listening. Returns the flag to check between pieces of work.
 pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
+        if STOP_REQUESTED.swap(true, Ordering::Relaxed) {
             settings::restore_before_exit();
             std::process::exit(1);
         }
     })
     .context("can't listen for Ctrl-C")?;
-    Ok(&ASKED)
+    Ok(&STOP_REQUESTED)
 }

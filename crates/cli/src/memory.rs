@@ -1,4 +1,4 @@
-//! How much memory a command may use, and where it puts what does not fit.
+//! The memory limit and the spill directory of a command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ pub(crate) struct Memory {
     /// Memory limit: 300MB, 2GiB, …; what does not fit is spilled to files
     #[arg(long, value_name = "SIZE", value_parser = memory_bytes)]
     memory_limit: Option<usize>,
-    /// Directory for spill files (unlinked when created) [default: the system's temporary]
+    /// Directory for spill files (unlinked when created) [default: the system's temporary one]
     #[arg(long, value_name = "DIR", requires = "memory_limit")]
     spill_dir: Option<PathBuf>,
 }
 
-/// Memory of a command, and its directory if the memory is limited.
+/// The memory of a command, and its spill directory if the memory is limited.
 pub(crate) struct Budget {
     pub(crate) pool: Arc<Pool>,
     pub(crate) directory: Option<Arc<SpillDirectory>>,
 }
 
 impl Memory {
-    /// The limit and the directory, for a session that makes its own pool of them.
+    /// The limit and the directory, for a session with a pool of its own.
     #[cfg(feature = "sql")]
     pub(crate) fn into_parts(self) -> (Option<usize>, Option<PathBuf>) {
         if self.memory_limit.is_some() {
@@ -38,8 +38,7 @@ impl Memory {
         let Some(limit) = self.memory_limit else {
             return Ok(Budget { pool: Pool::unlimited(), directory: None });
         };
-        // Before there are threads. Where it has no such setting, the process holds more than it
-        // uses.
+        // Before threads are started. Without this setting the process holds more than it uses.
         allocator::give_back_what_is_freed();
         let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
         let directory = Some(SpillDirectory::new(directory, None)?);

@@ -1,4 +1,4 @@
-//! Where results go: standard output, for people or for programs.
+//! Results on standard output, as text or as JSON.
 //!
 //! `println!` panics when the reader has gone (`| head`); these functions return
 //! [`ReaderGone`](crate::errors::ReaderGone) instead, which ends the command quietly.
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use crate::errors::ReaderGone;
 
-/// Prints text for people, ending with one newline.
+/// Prints text, ending with one newline.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     bytes(text.trim_end_matches('\n').as_bytes())?;
     bytes(b"\n")
 }
 
-/// Prints one value as indented JSON, for programs.
+/// Prints one value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     text(&serde_json::to_string_pretty(value).context("can't write the result as JSON")?)
 }

@@ -1,5 +1,5 @@
-//! Progress, on standard error and only on a terminal: one line, redrawn in place, that fits 60
-//! columns. What is longer is cut at the terminal's edge.
+//! Progress, on standard error and only on a terminal: one line, redrawn in place, for 60 columns.
+//! Longer lines are cut at the terminal's edge.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -7,15 +7,15 @@ use std::io::IsTerminal;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use workahead_machine::limits::Progress;
 
-/// A line of a bar and what is said beside it. `{to_go}` is the time to go.
+/// The style of a bar and its text. `{to_go}` is the remaining time.
 fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).expect("our templates are valid");
     style.progress_chars("=> ").with_key("to_go", to_go)
 }
 
-/// Of what has not begun the bar's own `{eta}` says "0s".
+/// The bar's own `{eta}` is "0s" before the start.
 fn to_go(state: &ProgressState, out: &mut dyn Write) {
-    // A bar that cannot be drawn is no reason to stop.
+    // A bar that can't be drawn is not an error.
     let _ = match state.eta() {
         eta if eta.is_zero() && !state.is_finished() => write!(out, "time to go unknown"),
         eta => write!(out, "{:#} to go", HumanDuration(eta)),
@@ -29,13 +29,13 @@ pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style(&template))
 }
 
-/// A count of pieces of work whose number nobody knows yet.
+/// A count of pieces of work whose total is unknown.
 pub(crate) fn count(unit: &str) -> ProgressBar {
     let template = format!("[{{elapsed}}] {{human_pos}} {unit}  {{wide_msg}}");
     ProgressBar::no_length().with_style(style(&template))
 }
 
-/// A bar over the samples of a study; hidden where nobody looks.
+/// A bar over the samples of a study; hidden without a terminal.
 pub(crate) fn samples(total: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -47,7 +47,7 @@ pub(crate) fn samples(total: u64) -> ProgressBar {
 /// Steps of the bar of a measurement.
 const MEASURING_STEPS: f64 = 1000.0;
 
-/// A bar for the measurement of the machine's limits; hidden where nobody looks.
+/// A bar for the measurement of the machine's limits; hidden without a terminal.
 pub(crate) fn measuring(what: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -56,7 +56,7 @@ pub(crate) fn measuring(what: &'static str) -> ProgressBar {
     bar.with_style(style("[{bar:16}] {wide_msg}"))
 }
 
-/// Shows on a bar how far the measurement is.
+/// Shows the progress of the measurement on a bar.
 pub(crate) fn on(bar: &ProgressBar) -> impl FnMut(Progress<'_>) {
     |at| {
         bar.set_position((at.done * MEASURING_STEPS) as u64);

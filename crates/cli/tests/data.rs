@@ -34,7 +34,7 @@ fn orders_and_lineitem_join_to_lineitems_rows() {
     let rows: usize =
         process::read(&place.path("out.parquet")).iter().map(|batch| batch.num_rows()).sum();
     assert_eq!(rows, 6005);
-    // Again over what is there, for people, to a reader that leaves at once.
+    // Again into the same directory, printed as text.
     let again = place.run(&tpch(&["--scale", "0.001", "--table", "region"]));
     assert!(text(&again.stdout).contains("5 rows"), "{}", text(&again.stdout));
     assert_eq!(names(&place.path("tpch")).len(), 3);
@@ -73,7 +73,7 @@ fn unwritable_directories_are_one_line() {
 fn an_interrupted_table_leaves_nothing() {
     let place = Place::new();
     let child = place.start(&tpch(&["--scale", "100", "--table", "lineitem"]));
-    wait_until("the draft", || {
+    wait_until("the temporary file", || {
         place.path("tpch").is_dir() && !names(&place.path("tpch")).is_empty()
     });
     interrupt(&child);

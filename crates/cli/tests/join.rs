@@ -17,7 +17,7 @@ fn join<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&JOIN[..], &["--on", "id=ref"], more].concat()
 }
 
-/// Left: 5,000 ids, some twice. Right: 20,000 references, some null, some to nothing.
+/// Left: 5,000 ids, some twice. Right: 20,000 references, some null, some without a match.
 fn two_files() -> (Place, Vec<(i64, i64)>) {
     let place = Place::new();
     let ids: Vec<i64> = (0..5000).map(|row| if row % 10 == 9 { row - 1 } else { row }).collect();
@@ -36,7 +36,7 @@ fn two_files() -> (Place, Vec<(i64, i64)>) {
     (place, pairs)
 }
 
-/// Row numbers of both sides, after checking what stands beside them.
+/// Row numbers of both sides, after a check of the other columns.
 fn joined(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
     let mut pairs = Vec::new();
     for batch in batches {
@@ -111,7 +111,7 @@ fn one_name_serves_both_keys_and_clashes_get_the_suffix() {
 }
 
 #[test]
-fn empty_sides_give_an_empty_result() {
+fn an_empty_side_gives_an_empty_result() {
     let (place, _) = two_files();
     write(&place.path("none.parquet"), &keyed("ref", Arc::new(Int64Array::from(vec![0; 0]))), 10);
     for (left, right, on) in [("left", "none", "id=ref"), ("none", "left", "ref=id")] {
@@ -135,7 +135,7 @@ fn wrong_files_are_one_line_and_leave_nothing() {
     fs::write(place.path("damaged.parquet"), damaged).unwrap();
     let before = place.names();
     for (file, says) in [
-        ("missing.parquet", "there is no file missing.parquet"),
+        ("missing.parquet", "no such file missing.parquet"),
         ("directory", "directory is a directory: name a Parquet file"),
         ("text.parquet", "text.parquet is not a Parquet file, or it is damaged"),
         ("empty.parquet", "empty.parquet is not a Parquet file, or it is damaged"),
@@ -181,7 +181,7 @@ fn wrong_use_is_status_2_and_one_line() {
 }
 
 #[test]
-fn unwritable_outputs_are_known_before_any_work() {
+fn unwritable_outputs_fail_before_any_work() {
     let (place, _) = two_files();
     fs::create_dir(place.path("directory")).unwrap();
     for (out, says) in [
@@ -198,7 +198,7 @@ fn unwritable_outputs_are_known_before_any_work() {
 }
 
 #[test]
-fn many_threads_are_no_more_than_there_is_work_for() {
+fn more_threads_than_work_is_not_an_error() {
     let (place, expected) = two_files();
     assert_eq!(place.json(&join(&["--threads", "4096"]))["rows"], expected.len());
 }
@@ -225,7 +225,7 @@ fn flipped_bytes_never_panic() {
 }
 
 #[test]
-fn an_interrupted_join_leaves_what_was_there() {
+fn an_interrupted_join_leaves_the_old_file() {
     let place = Place::new();
     // Every row meets every row: 900 million.
     let same: ArrayRef = Arc::new(Int64Array::from(vec![7; 30_000]));
@@ -233,8 +233,8 @@ fn an_interrupted_join_leaves_what_was_there() {
     write(&place.path("right.parquet"), &keyed("ref", same), 30_000);
     fs::write(place.path("out.parquet"), "old").unwrap();
     let child = place.start(&join(&["--out", "out.parquet"]));
-    let is_draft = |name: &String| name.ends_with(".workahead-tmp");
-    wait_until("the draft", || place.names().iter().any(is_draft));
+    let is_temporary = |name: &String| name.ends_with(".workahead-tmp");
+    wait_until("the temporary file", || place.names().iter().any(is_temporary));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
@@ -323,7 +323,7 @@ fn every_type_on_keys_of_several_kinds() {
     }
 }
 
-/// Enough rows that a few megabytes do not hold them: keys that repeat, and one that is hot.
+/// More rows than fit into a few megabytes: keys that repeat, and a hot one.
 fn two_large_files() -> Place {
     let place = Place::new();
     let ids = (0..120_000_i64).map(|row| if row % 4 == 0 { 5 } else { row * 7 % 90_001 });
@@ -339,7 +339,7 @@ fn two_large_files() -> Place {
 }
 
 #[test]
-fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
+fn limited_memory_gives_the_same_rows_from_unlinked_files() {
     let place = two_large_files();
     fs::create_dir(place.path("spill")).unwrap();
     let sorted = |file: &str| {
@@ -377,7 +377,7 @@ fn limited_memory_gives_the_same_rows_from_files_without_a_name() {
 }
 
 #[test]
-fn memory_that_can_not_do_is_one_line() {
+fn a_memory_limit_that_is_too_small_is_one_line() {
     let place = two_large_files();
     let before = place.names();
     for (with, status, says) in [

@@ -1,4 +1,4 @@
-//! `workahead join` with filters, other formats, `--explain`, and what can go wrong on the way.
+//! `workahead join` with filters, other formats, `--explain`, and failures during the join.
 
 mod process;
 
@@ -51,7 +51,7 @@ fn numbers(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn filters_decide_what_is_a_match() {
+fn filters_decide_what_matches() {
     let place = two_files();
     place.json(&join(&["--out", "out.parquet"]));
     let all = numbers(&read(&place.path("out.parquet")));
@@ -128,7 +128,7 @@ fn files_of_every_format_give_the_same_rows() {
 }
 
 #[test]
-fn explain_says_what_would_be_done_and_does_nothing() {
+fn explain_prints_the_plan_without_running_it() {
     let place = two_files();
     let before = place.names();
     let limited = ["--memory-limit", "64KiB", "--threads", "1", "--filter", "left.number > 1"];
@@ -137,10 +137,10 @@ fn explain_says_what_would_be_done_and_does_nothing() {
     assert_eq!((&said["build_side"], &said["build_rows"]), (&"left".into(), &1000.into()));
     assert_eq!((&said["will_spill"], &said["filter"]), (&true.into(), &"left.number > 1".into()));
     assert!(said["keys"].as_str().unwrap().contains("64-bit word"), "{said}");
-    let told = text(&place.run(&explain).stdout);
+    let printed = text(&place.run(&explain).stdout);
     let build = "build     left, 1,000 rows: fewer rows than the right side's 3,000\n";
     for part in ["not run", build, "will spill", "number_right Int64"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     arrow_csv::Writer::new(File::create(place.path("left.csv")).unwrap())
         .write(&sides()[0])
@@ -160,7 +160,7 @@ fn write_column(place: &Place, name: &str, of: impl Fn(i64) -> i64) {
 }
 
 #[test]
-fn explain_foresees_the_design_that_is_taken() {
+fn explain_predicts_the_design() {
     let place = Place::new();
     write_column(&place, "close.parquet", |row| 5000 - row * 2);
     write_column(&place, "apart.parquet", |row| row << 40);
@@ -175,17 +175,17 @@ fn explain_foresees_the_design_that_is_taken() {
     ] {
         let files = ["join", "--left", left, "--right", "right.parquet", "--build-side", "left"];
         let words = [&files[..], &["--on", "id"], more].concat();
-        let (foreseen, came) =
+        let (predicted, actual) =
             (place.json(&[&words[..], &["--explain"]].concat()), place.json(&words));
-        assert_eq!((&foreseen["design"], &came["design"]), (&design.into(), &design.into()));
-        assert!(foreseen["design_why"].as_str().unwrap().contains(why), "{foreseen}");
-        let told = text(&place.run(&[&words[..], &["--explain"]].concat()).stdout);
-        assert!(told.contains(&format!("\n  design    {design}: ")), "{told}");
+        assert_eq!((&predicted["design"], &actual["design"]), (&design.into(), &design.into()));
+        assert!(predicted["design_why"].as_str().unwrap().contains(why), "{predicted}");
+        let printed = text(&place.run(&[&words[..], &["--explain"]].concat()).stdout);
+        assert!(printed.contains(&format!("\n  design    {design}: ")), "{printed}");
     }
 }
 
 #[test]
-fn what_can_not_be_is_one_line_and_leaves_nothing() {
+fn errors_are_one_line_and_leave_no_file() {
     let place = two_files();
     fs::write(place.path("ragged.csv"), "id,a\n1,2\n3\n").unwrap();
     let late: String = (0..150_000).map(|row| format!("{row}\n")).collect();
@@ -215,7 +215,7 @@ fn what_can_not_be_is_one_line_and_leaves_nothing() {
     assert_eq!(place.names(), before);
 }
 
-/// Many rows of one key on both sides: more than anybody waits for.
+/// Many rows of one key on both sides: the join takes longer than any test.
 fn endless() -> Place {
     let place = Place::new();
     let same: ArrayRef = Arc::new(Int64Array::from(vec![7; 60_000]));
@@ -230,10 +230,10 @@ fn a_spilling_join_that_is_stopped_leaves_no_file() {
         let place = endless();
         fs::create_dir(place.path("spill")).unwrap();
         let limit = ["--memory-limit", "8MB", "--spill-dir", "spill", "--out", "out.csv"];
-        // Two threads that read batches of 30,000 rows are too many for this limit, and say so.
+        // Two threads that read batches of 30,000 rows need more memory than this limit.
         let child = place.start(&join(&[&limit[..], &["--threads", "1"]].concat()));
-        let is_draft = |name: &String| name.ends_with(".workahead-tmp");
-        wait_until("the draft", || place.names().iter().any(is_draft));
+        let is_temporary = |name: &String| name.ends_with(".workahead-tmp");
+        wait_until("the temporary file", || place.names().iter().any(is_temporary));
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
         assert_eq!(text(&output.stderr), "error: interrupted\n", "{name}");
@@ -243,10 +243,10 @@ fn a_spilling_join_that_is_stopped_leaves_no_file() {
     }
 }
 
-/// A file system of a few megabytes, where one can be made.
-struct Tiny(std::path::PathBuf);
+/// A file system of one megabyte, where one can be mounted.
+struct SmallFileSystem(std::path::PathBuf);
 
-impl Tiny {
+impl SmallFileSystem {
     fn mounted(path: std::path::PathBuf) -> Option<Self> {
         fs::create_dir(&path).unwrap();
         let mut mount = std::process::Command::new("mount");
@@ -256,7 +256,7 @@ impl Tiny {
     }
 }
 
-impl Drop for Tiny {
+impl Drop for SmallFileSystem {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg(&self.0).status();
     }
@@ -268,7 +268,7 @@ fn a_full_disk_is_one_line() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..400_000).map(|row| row * 7919)));
     write(&place.path("left.parquet"), &keyed("id", ids.clone()), 50_000);
     write(&place.path("right.parquet"), &keyed("id", ids), 50_000);
-    let Some(tiny) = Tiny::mounted(place.path("tiny")) else {
+    let Some(tiny) = SmallFileSystem::mounted(place.path("tiny")) else {
         eprintln!("skipped: a small file system can't be mounted here (not root?)");
         return;
     };

@@ -1,5 +1,4 @@
-//! `workahead limits` as a process: the shape of its JSON, what it keeps and finds, bad input.
-//! No test looks at how fast anything was.
+//! `workahead limits` as a process: its JSON, the kept result, bad input. No test depends on speed.
 
 mod process;
 
@@ -21,7 +20,7 @@ fn limits(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// Keeps limits that claim to be this machine's, so that nothing needs to be measured.
+/// Saves limits for this machine, so that none need to be measured.
 fn keep(place: &Place) -> Limits {
     let machine = Machine::here();
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -36,7 +35,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn json_has_its_keys_and_a_quick_look_is_not_kept() {
+fn json_has_its_keys_and_a_quick_result_is_not_kept() {
     let place = Place::new();
     let output = limits(&place, &["--quick", "--json"]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
@@ -84,7 +83,7 @@ fn json_has_its_keys_and_a_quick_look_is_not_kept() {
 }
 
 #[test]
-fn what_is_kept_is_printed_without_measuring() {
+fn a_kept_result_is_printed_without_measuring() {
     let place = Place::new();
     let kept = keep(&place);
     let output = limits(&place, &["--json"]).output().unwrap();
@@ -101,7 +100,7 @@ fn what_is_kept_is_printed_without_measuring() {
 }
 
 #[test]
-fn a_join_is_held_against_what_is_kept() {
+fn a_join_is_compared_with_the_kept_limits() {
     let place = Place::new();
     let ids =
         |step: i64| Arc::new(Int64Array::from_iter_values((0..20_000).map(|i| i * step % 20_000)));
@@ -168,7 +167,7 @@ fn an_interrupted_measurement_keeps_nothing() {
 }
 
 #[test]
-fn a_quick_look_can_not_refresh() {
+fn quick_and_fresh_exclude_each_other() {
     let said = Place::new().fails(&["limits", "--quick", "--fresh"], 2);
     assert!(said.contains("leave out"), "{said}");
 }

@@ -1,5 +1,5 @@
 //! `workahead machine` as a process, on described machines: JSON and text for known machines, one
-//! line for a root that is not there. `WORKAHEAD_BLESS=1 cargo test` rewrites the expected files.
+//! line for a missing root. `WORKAHEAD_BLESS=1 cargo test` rewrites the expected files.
 
 #[path = "../../machine/tests/fixture/mod.rs"]
 mod fixture;
@@ -42,7 +42,7 @@ fn json_of_a_virtual_machine_that_hides_everything() {
 }
 
 #[test]
-fn text_for_people() {
+fn text_of_machines() {
     for name in [
         "two-socket-smt-server",
         "hybrid-laptop",
@@ -64,7 +64,7 @@ fn this_machine_describes_itself() {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_one_line_and_status_1() {
+fn a_missing_root_is_one_line_and_status_1() {
     let output = workahead(&["machine", "--root", "/no/such/machine"]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8(output.stderr).expect("text");

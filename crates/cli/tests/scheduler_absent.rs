@@ -6,7 +6,7 @@ mod process;
 use process::Place;
 
 #[test]
-fn a_build_without_the_scheduler_says_how_to_get_one() {
+fn a_build_without_the_scheduler_names_the_feature() {
     let place = Place::new();
     for words in [&["scheduler", "run", "bonus=5ms"][..], &["scheduler"]] {
         let said = place.fails(words, 2);

@@ -44,7 +44,7 @@ fn a_workload_runs_on_a_machine() {
     let sequential = run(&[]);
     assert_eq!(sequential, run(&[]));
     assert_eq!((&sequential["tier"], &sequential["tuples"]), (&"E".into(), &5000.into()));
-    let cycles = |told: &serde_json::Value| told["measures"]["cycles_per_tuple"].as_f64().unwrap();
+    let cycles = |run: &serde_json::Value| run["measures"]["cycles_per_tuple"].as_f64().unwrap();
     let helped = run(&["--set", "technique=work-ahead"]);
     assert_eq!(helped["rows"], sequential["rows"]);
     assert!(cycles(&helped) < cycles(&sequential));
@@ -53,7 +53,7 @@ fn a_workload_runs_on_a_machine() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn wrong_use_is_one_line() {
     let place = Place::new();
     let on =
         |more: &[&str]| place.fails(&[&["simulate", "--machine", "p4-ht-512k"], more].concat(), 2);
@@ -72,7 +72,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(place.fails(&words, 2).contains("line 2"));
 }
 
-/// Rows of what `simulate` prints, each as its words; and the same run for programs.
+/// The output of `simulate` as text, and the measures of the same run as JSON.
 fn shown(place: &Place, words: &[&str]) -> (String, serde_json::Value) {
     let words = [&["simulate", "--machine"], words].concat();
     let output = place.run(&words);
@@ -80,7 +80,7 @@ fn shown(place: &Place, words: &[&str]) -> (String, serde_json::Value) {
     (text(&output.stdout).to_owned(), place.json(&words)["measures"].clone())
 }
 
-/// The figures of the first row that begins so, below the header that begins so.
+/// The figures of the first row with this prefix, below the header with this prefix.
 fn row(shown: &str, header: &str, name: &str) -> Vec<String> {
     let mut lines = shown.lines().map(str::trim).skip_while(|line| !line.starts_with(header));
     let found = lines.find_map(|line| line.strip_prefix(name));
@@ -104,33 +104,33 @@ const HELPED: [&str; 9] = [
     "technique=work-ahead",
 ];
 
-/// Zhou's miss split and Keeton's account of cycles say what the figures for programs say.
+/// Zhou's split of misses and Keeton's breakdown of cycles have the figures of the JSON.
 #[test]
 fn a_walks_tables_are_its_figures() {
     let place = Place::new();
     let (shown, measures) = shown(&place, &HELPED);
     let of = |name: &str| measures[name].as_f64().unwrap();
     assert!(shown.lines().next().unwrap().contains("modelled (tier E"), "{shown}");
-    let (asked, missed) = (of("l1d_load_misses_per_tuple"), of("l2_load_misses_per_tuple"));
+    let (accesses, missed) = (of("l1d_load_misses_per_tuple"), of("l2_load_misses_per_tuple"));
     let helper = of("l2_load_misses_per_tuple_helper");
     let said = row(&shown, "misses, each probe", "L2, loads");
     let percent = |part: f64| format!("{:.1}", 100.0 * part);
     let main = of("l2_load_misses_per_tuple_main");
-    let [asked, missed, ratio, main, part] = [
-        printed(asked),
+    let [accesses, missed, ratio, main, part] = [
+        printed(accesses),
         printed(missed),
-        percent(missed / asked),
+        percent(missed / accesses),
         printed(main),
         percent(helper / missed),
     ];
-    assert_eq!(said, [asked, missed, ratio, main, printed(helper), part]);
+    assert_eq!(said, [accesses, missed, ratio, main, printed(helper), part]);
     let all = row(&shown, "cycles, each instruction", "all ");
     let hidden = of("non_overlapped_cpi") - of("cpi");
     assert_eq!(
         all,
         [printed(of("cpi")), "100.0".into(), printed(of("non_overlapped_cpi")), printed(hidden)]
     );
-    // What is shown above is not repeated.
+    // Figures of other tables are not repeated.
     let (_, rest) = shown.split_once("modelled  ").unwrap();
     assert!(!rest.contains("l2 load misses") && rest.contains("helper waits"), "{shown}");
 }
@@ -181,7 +181,7 @@ fn a_workloads_tables_are_its_figures() {
     let sum: f64 = measured.sum();
     assert!((sum - value("cpi")).abs() < 0.01, "{sum} of {}:\n{four}", value("cpi"));
 
-    // Coherence is of several: one CPU's states are among the rest.
+    // Coherence needs several CPUs: the states of a single one are among the other figures.
     let (one, _) = of("ppro-quad/1p-1m", &["--set", "cpus=1"]);
     assert!(!one.contains("last cache, state before") && one.contains("state load m"), "{one}");
 }

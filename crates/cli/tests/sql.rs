@@ -1,4 +1,4 @@
-//! `workahead sql` as a process: answers, forms, bad input, interruption.
+//! `workahead sql` as a process: rows, formats, bad input, interruption.
 #![cfg(feature = "sql")]
 
 mod process;
@@ -60,7 +60,7 @@ fn ours_and_stock_give_the_same_rows() {
 }
 
 #[test]
-fn rows_come_in_every_form() {
+fn rows_are_written_in_every_format() {
     let place = two_files();
     let query = "select l.number as n, l.text from l join r on l.id = r.ref where r.number = 1";
     let shown = |more: &[&str]| {
@@ -74,9 +74,9 @@ fn rows_come_in_every_form() {
     for (file, holds) in
         [("a.csv", "n,text\n7,row 7\n"), ("a.json", "{\"n\":7,\"text\":\"row 7\"}\n")]
     {
-        assert!(shown(&["--out", file]).contains(file), "what was written is said");
+        assert!(shown(&["--out", file]).contains(file), "the written file is named");
         assert_eq!(fs::read_to_string(place.path(file)).unwrap(), holds);
-        // What was written can be read again.
+        // The written file can be read again.
         let table = format!("a={file}");
         let facts = place.json(&["sql", "select n from a", "--table", &table]);
         assert_eq!(facts["statements"][0]["rows"], 1);
@@ -86,7 +86,7 @@ fn rows_come_in_every_form() {
 }
 
 #[test]
-fn plans_and_several_statements_are_sql_too() {
+fn explain_and_several_statements() {
     let place = two_files();
     let shown = |query: &str, more: &[&str]| {
         let output = place.run(&sql(query, more));
@@ -100,15 +100,15 @@ fn plans_and_several_statements_are_sql_too() {
     let two = "set workahead.design = 'buckets'; explain analyze select * from l join r on \
                l.id = r.ref";
     assert!(shown(two, &[]).contains("design=buckets"));
-    let told = shown(&explain, &["--set", "workahead.design=buckets"]);
-    assert!(told.contains("design=buckets"), "{told}");
+    let plan = shown(&explain, &["--set", "workahead.design=buckets"]);
+    assert!(plan.contains("design=buckets"), "{plan}");
     fs::write(place.path("two.sql"), two).unwrap();
     let facts = place.json(&[&["sql", "-f", "two.sql"][..], &TABLES].concat());
     assert_eq!(facts["statements"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
-fn what_does_not_fit_is_spilled_and_too_little_is_an_error() {
+fn a_join_spills_under_a_limit_and_a_smaller_limit_is_an_error() {
     let place = two_files();
     fs::create_dir(place.path("spill")).unwrap();
     let join = "set datafusion.execution.batch_size = 512; \
@@ -201,7 +201,7 @@ fn an_interrupted_query_leaves_nothing_behind() {
     // Hundreds of millions of pairs as text: longer than it takes to interrupt.
     let query = "select l.id, r.ref, l.text from l join r on l.id % 2 = r.ref % 2";
     let mut child = place.start(&sql(query, &["--out", "out.csv", "--threads", "2"]));
-    wait_until("the file to be begun", || {
+    wait_until("the temporary file", || {
         place.names().iter().any(|name| name.contains("workahead-tmp"))
     });
     interrupt(&child);

@@ -6,7 +6,7 @@ mod process;
 use process::Place;
 
 #[test]
-fn a_build_without_sql_says_how_to_get_one() {
+fn a_build_without_sql_names_the_feature() {
     let place = Place::new();
     for words in [&["sql", "select 1"][..], &["sql", "--tpch", "all", "--data", "."], &["sql"]] {
         let said = place.fails(words, 2);

@@ -1,4 +1,4 @@
-//! The command line itself: help, completions, the manual, a reader that goes away.
+//! The command line itself: help, completions, the manual, a closed output.
 
 mod process;
 
@@ -56,7 +56,7 @@ fn unknown_commands_are_one_line() {
 }
 
 #[test]
-fn completions_know_the_options() {
+fn completions_include_the_options() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish"] {
         let output = place.run(&["completions", shell]);
@@ -82,9 +82,9 @@ fn the_manual_has_a_page_for_every_command() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_output_is_not_a_failure() {
     let place = Place::new();
-    // More than a pipe holds would be needed to meet the closed end for certain: close it first.
+    // Closed at once, since output that fits into the pipe would not meet the closed end.
     let mut child = place.start(&["completions", "zsh"]);
     drop(child.stdout.take());
     let mut said = String::new();

@@ -1,15 +1,15 @@
-//! `workahead cluster`: a scheduler and executors, which join with Workahead, as processes.
+//! `workahead cluster`: a scheduler, and executors with Workahead's joins, as processes.
 //!
 //! ```text
-//! workahead cluster ──► workahead cluster scheduler      its address, on a line, when it listens
-//!                  └──► workahead cluster executor …     its name, on a line, when it is known
+//! workahead cluster ──► workahead cluster scheduler      prints its address when it listens
+//!                  └──► workahead cluster executor …     prints its name when it is registered
 //! ```
 //!
-//! The two below are commands of their own, for clusters of several machines.
+//! Scheduler and executor are also commands of their own, for clusters of several machines.
 
-mod parts;
-mod server;
-mod small;
+mod child_process;
+mod local;
+mod processes;
 
 use std::process::ExitCode;
 
@@ -23,35 +23,35 @@ Examples:
   workahead cluster --executors 2 --slots 4 --memory-limit 8GB --spill-dir /scratch
   workahead sql --cluster df://127.0.0.1:PORT --tpch all --data tpch
 
-On several machines, whose files have the same paths:
+On several machines, with the same file paths on each:
   workahead cluster scheduler --listen 10.0.0.1:50050
   workahead cluster executor --scheduler df://10.0.0.1:50050 --listen 10.0.0.2
 
-Nothing asks who is there: keep all ports on a network of your own.";
+There is no authentication: keep all ports on a private network.";
 
 /// The arguments of `workahead cluster`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Option<Part>,
+    process: Option<Process>,
     #[command(flatten)]
-    small: small::SmallArgs,
+    local: local::LocalArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Part {
-    /// The process that plans queries and places their tasks, alone
-    Scheduler(parts::SchedulerArgs),
-    /// A process that runs tasks, alone
-    Executor(parts::ExecutorArgs),
+enum Process {
+    /// Start only the scheduler, which plans queries and places their tasks
+    Scheduler(processes::SchedulerArgs),
+    /// Start only an executor, which runs tasks
+    Executor(processes::ExecutorArgs),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args.part {
-        None => small::run(&args.small),
-        Some(Part::Scheduler(args)) => parts::scheduler(&args),
-        Some(Part::Executor(args)) => parts::executor(args),
+    match args.process {
+        None => local::run(&args.local),
+        Some(Process::Scheduler(args)) => processes::scheduler(&args),
+        Some(Process::Executor(args)) => processes::executor(args),
     }
     .map(|()| ExitCode::SUCCESS)
     .map_err(|error| match error.downcast_ref::<ClusterError>() {

@@ -1,12 +1,12 @@
-//! `workahead cluster` in a build without Ballista: says how to get one with it.
+//! `workahead cluster` in a build without Ballista: explains how to build it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::errors::WrongUse;
 
-pub(super) const HOW: &str = "this workahead was built without clusters: build one with them by \
-    cargo build --release --package workahead-cli --features cluster";
+pub(super) const BUILD_HINT: &str = "this workahead was built without clusters: build one with \
+    them by cargo build --release --package workahead-cli --features cluster";
 
 const EXAMPLE: &str = "\
 This workahead was built without clusters, because Ballista takes long to build. To have them:
@@ -15,7 +15,7 @@ This workahead was built without clusters, because Ballista takes long to build.
 Example, with such a build:
   workahead cluster --executors 2";
 
-/// The arguments of `workahead cluster`: whatever they are.
+/// The arguments of `workahead cluster`: any.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
@@ -24,5 +24,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    Err(WrongUse::error(HOW))
+    Err(WrongUse::error(BUILD_HINT))
 }

@@ -13,17 +13,17 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    set: Set,
+    dataset: Dataset,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Set {
+enum Dataset {
     /// The eight tables of TPC-H, identical to those of its generator
     Tpch(tpch::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args.set {
-        Set::Tpch(args) => tpch::run(args),
+    match args.dataset {
+        Dataset::Tpch(args) => tpch::run(args),
     }
 }

@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! build file ──row groups, all threads──► BuildSide ──► JoinTable
-//! probe file ──row groups──► a Prober a thread ──► counted, or encoded into --out
+//! probe file ──row groups──► a Prober per thread ──► counted, or encoded into --out
 //! ```
 //!
 //! Without `--out` only the key columns are read and rows are counted. Both sides are streamed:
-//! memory is the build side, its table, and a row group of output a thread; with `--memory-limit`
-//! no more than that, the rest of both sides in files.
+//! memory holds the build side, its table, and a row group of output per thread; with
+//! `--memory-limit` at most that much, and the rest of both sides is spilled.
 
+mod execution;
 mod explain;
 mod filter;
 mod format;
 mod input;
-mod limit;
-mod outcome;
 mod output;
-mod probing;
+mod probe_worker;
+mod random_line_limit;
 mod report;
 mod sides;
 mod units;
@@ -32,12 +32,12 @@ use crate::errors::WrongUse;
 use crate::interrupt;
 use crate::memory::Memory;
 use crate::threads::Threads;
-use explain::Explained;
+use execution::Execution;
+use explain::Explanation;
 use format::Format;
 use input::Input;
-use limit::Bounds;
-use outcome::Outcome;
-use sides::{Asked, Sides};
+use random_line_limit::MachineLimits;
+use sides::{BuildSideArgument, Sides};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,66 +48,65 @@ Examples:
   workahead join --left a.parquet --right b.parquet --on id --out ab.parquet --memory-limit 300MB
   workahead join --left a.csv --right b.arrow --on id --filter 'left.day <= right.day' --explain
 
-Files are Parquet, CSV (with a line of names), Arrow IPC files or streams: by their endings, or as
---left-format, --right-format and --out-format say. All are streamed.
+Files are Parquet, CSV (with a header line), Arrow IPC files or streams: by their extensions, or by
+--left-format, --right-format and --out-format. All are streamed.
 
---filter takes pairs with equal keys that also meet a condition in SQL: columns (left.NAME or
-right.NAME where both sides have one), constants, comparisons, AND OR NOT, + - * / %, IS NULL,
-BETWEEN, IN, LIKE, CAST. It decides what is a match, as ON does in SQL: an outer join still shows
-the rows that have none.
+--filter adds a condition in SQL to the equality of keys: columns (left.NAME or right.NAME where
+both sides have one), constants, comparisons, AND OR NOT, + - * / %, IS NULL, BETWEEN, IN, LIKE,
+CAST. Like ON in SQL it decides what matches: an outer join also returns the rows without a match.
 
-Keys are of any type that can be compared: numbers, texts, dates, decimals, lists, and any number of
+Keys are of any type that can be compared (numbers, text, dates, decimals, lists), any number of
 them. Numbers of different width match by value; other types must be the same on both sides. A float
 key matches by its bits: NaN equals itself, 0.0 does not equal -0.0.
 Without --out the rows are only counted, and only the key columns are read.
 
-Times are wall time, except that those of parallel phases are thread seconds divided by threads:
-  read    decoding Parquet            probe   looking keys up
-  build   hashing the build side      gather  putting output columns together
+Times are wall time; those of parallel phases are thread seconds divided by threads:
+  read    decoding input files        probe   looking up keys
+  build   hashing the build side      gather  assembling output columns
   write   encoding --out
 
 Lookups that touch cache lines at random are compared with the machine's limit of random lines per
 second, as kept by `workahead limits`; without it, with a sample taken after the join (a fraction of
-a second), or not at all if the table is large. Where keys lie in the order of the table, the bytes
-of the table that were read per second are shown instead.";
+a second), or not at all if the table is large. If keys are in the order of the table, the bytes of
+the table that were read per second are shown instead.";
 
 /// The arguments of `workahead join`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The left file: its columns come first
+    /// The left file, whose columns come first in the result
     #[arg(long, value_name = "FILE")]
     left: PathBuf,
     /// The right file
     #[arg(long, value_name = "FILE")]
     right: PathBuf,
-    /// What the left file is, whatever its name ends in
+    /// Format of the left file [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_enum)]
     left_format: Option<Format>,
-    /// What the right file is
+    /// Format of the right file [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_enum)]
     right_format: Option<Format>,
-    /// Key columns that must be equal; one name if they are called the same; again for more keys
+    /// Key columns that must be equal, or their common name; repeat for several keys
     #[arg(long, value_name = "LEFT=RIGHT", required = true)]
     on: Vec<String>,
-    /// Which rows: inner, left, right, full, left-semi, right-semi, left-anti, right-anti,
-    /// left-mark or right-mark
+    /// Join type: inner, left, right, full, left-semi, right-semi, left-anti, right-anti, left-mark
+    /// or right-mark
     #[arg(long = "type", value_name = "TYPE", default_value_t = JoinType::Inner)]
     join_type: JoinType,
-    /// Let null keys match each other
+    /// Null keys match each other
     #[arg(long)]
     null_equal: bool,
-    /// Only pairs that meet this condition too: left.price < right.limit AND name LIKE 'a%'
+    /// Further condition on matches: left.price < right.limit AND name LIKE 'a%'
     #[arg(long, value_name = "EXPR")]
     filter: Option<String>,
     /// Only these columns of the result, in this order
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     select: Vec<String>,
-    /// The side that goes into the table; auto takes the one with fewer rows
-    #[arg(long, value_name = "SIDE", value_enum, default_value_t = Asked::Auto)]
-    build_side: Asked,
-    /// How keys are kept: auto, buckets, dense (a place for every integer of their range), bloom (a
-    /// filter before buckets)
+    /// The build side; auto takes the side with fewer rows
+    #[arg(long, value_name = "SIDE", value_enum, default_value_t = BuildSideArgument::Auto)]
+    build_side: BuildSideArgument,
+    /// Table layout: auto, buckets, dense (an entry for every integer of the keys' range), bloom
+    /// (buckets behind a Bloom filter)
     #[arg(long, value_name = "NAME", default_value_t = TableLayout::Auto)]
     design: TableLayout,
     #[command(flatten)]
@@ -117,13 +116,13 @@ pub(crate) struct Args {
     /// Write the joined rows to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What to write, whatever its name ends in
+    /// Format of --out [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_enum, requires = "out")]
     out_format: Option<Format>,
-    /// Say what would be done and why, and do nothing
+    /// Print the plan of the join and the reasons for it, without running it
     #[arg(long)]
     explain: bool,
-    /// What right columns get whose name the left side has
+    /// Suffix for right-side columns whose names also exist on the left
     #[arg(long, value_name = "TEXT", default_value = "_right")]
     suffix: String,
     /// Print JSON for programs
@@ -133,12 +132,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let on = args.on.iter().map(|on| keys(on)).collect::<anyhow::Result<Vec<_>>>()?;
-    let threads = args.threads.chosen();
+    let threads = args.threads.count();
     let interrupted = interrupt::listen()?;
     let budget = args.memory.budget()?;
     let start = Instant::now();
     let (left, right) = args.inputs(&on)?;
-    let bounds = Bounds::here();
+    let limits = MachineLimits::here();
     let sides = Sides::choose(args.build_side, &left, &right);
     let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, args.join_type)
         .map_err(wrong_use)?
@@ -146,21 +145,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
         .with_table_layout(args.design)
-        .with_caches(Caches::of(&bounds.machine, bounds.limits.as_ref()))
+        .with_caches(Caches::of(&limits.machine, limits.kept.as_ref()))
         .with_memory(budget.pool.clone())
         .with_probers(threads.get());
     if let Some(directory) = &budget.directory {
         join = join.with_spill(directory.clone());
     }
     if let Some(text) = &args.filter {
-        let filter = filter::compiled(text, &left.schema(), &right.schema())?;
+        let filter = filter::compile(text, &left.schema(), &right.schema())?;
         join = join.with_filter(filter).map_err(wrong_use)?;
     }
     if !args.select.is_empty() && args.out.is_some() {
-        let columns = selected(&args.select, &join.schema())?;
+        let columns = positions(&args.select, &join.schema())?;
         join = join.with_projection(columns).map_err(wrong_use)?;
     }
-    let outcome = Outcome {
+    let execution = Execution {
         threads,
         out: args.out,
         out_format: args.out_format,
@@ -169,28 +168,28 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         design: args.design,
         sides,
         start,
-        bounds: &bounds,
+        limits: &limits,
         budget,
     };
-    let (build, probe) = match outcome.sides.build {
+    let (build, probe) = match execution.sides.build {
         Side::Left => (&left, &right),
         Side::Right => (&right, &left),
     };
     if args.explain {
-        let keys: Vec<&str> = match outcome.sides.build {
+        let keys: Vec<&str> = match execution.sides.build {
             Side::Left => on.iter().map(|on| on.0).collect(),
             Side::Right => on.iter().map(|on| on.1).collect(),
         };
-        Explained::new(&outcome, &join, (build, &keys), probe).print(args.json)?;
+        Explanation::new(&execution, &join, (build, &keys), probe).print(args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let facts = outcome.joined(&join, build, probe, interrupted)?;
-    report::print(&facts, args.json)?;
+    let report = execution.run(&join, build, probe, interrupted)?;
+    report::print(&report, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Args {
-    /// Both files, of which only what is needed is read.
+    /// Opens both files; only the needed columns are read.
     fn inputs(&self, on: &[(&str, &str)]) -> anyhow::Result<(Input, Input)> {
         let mut left = Input::open(&self.left, self.left_format)?;
         let mut right = Input::open(&self.right, self.right_format)?;
@@ -203,7 +202,7 @@ impl Args {
             let mut kept: [Vec<&str>; 2] =
                 [on.iter().map(|on| on.0).collect(), on.iter().map(|on| on.1).collect()];
             if let Some(text) = &self.filter {
-                for (side, column) in filter::compiled(text, &left_schema, &right_schema)?.columns {
+                for (side, column) in filter::compile(text, &left_schema, &right_schema)?.columns {
                     match side {
                         Side::Left => kept[0].push(left_schema.field(column).name()),
                         Side::Right => kept[1].push(right_schema.field(column).name()),
@@ -227,14 +226,14 @@ fn keys(on: &str) -> anyhow::Result<(&str, &str)> {
     let (left, right) = on.split_once('=').unwrap_or((on, on));
     if left.is_empty() || right.is_empty() || right.contains('=') {
         return Err(WrongUse::error(format!(
-            "--on {on:?} names no pair of columns: write --on LEFT=RIGHT"
+            "--on {on:?} is not a pair of columns: write --on LEFT=RIGHT"
         )));
     }
     Ok((left, right))
 }
 
-/// Where the wanted columns are in the result.
-fn selected(wanted: &[String], result: &Schema) -> anyhow::Result<Vec<usize>> {
+/// The positions of the wanted columns in the result.
+fn positions(wanted: &[String], result: &Schema) -> anyhow::Result<Vec<usize>> {
     let position = |name: &String| {
         result.index_of(name).map_err(|_| {
             let known: Vec<_> = result.fields().iter().map(|field| field.name().as_str()).collect();
@@ -245,7 +244,7 @@ fn selected(wanted: &[String], result: &Schema) -> anyhow::Result<Vec<usize>> {
     wanted.iter().map(position).collect()
 }
 
-/// A key of the wrong type is the command line's fault.
+/// A key of the wrong type is wrong use of the command line.
 fn wrong_use(error: JoinError) -> anyhow::Error {
     WrongUse::error(error.to_string())
 }

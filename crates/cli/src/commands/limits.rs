@@ -1,4 +1,4 @@
-//! `workahead limits`: what this machine can do, measured.
+//! `workahead limits`: the measured limits of this machine's memory.
 
 mod render;
 
@@ -12,11 +12,11 @@ use crate::{interrupt, output, progress};
 
 const HELP: &str = "\
 Examples:
-  workahead limits            measured once, then kept for this machine
-  workahead limits --fresh    measured again
-  workahead limits --json     for programs
+  workahead limits            measure once, then read the kept result
+  workahead limits --fresh    measure again
+  workahead limits --json     print JSON for programs
 
-Measures, and never looks up by CPU model: the latency of dependent loads; the highest rate of
+Measures, without tables of CPU models: the latency of dependent loads; the highest rate of
 independent random cache lines, which bounds lookups in a large table; sequential bandwidth; the
 pause instruction; whether two CPUs share a core; the sizes of L2 and of the usable part of the
 last-level cache. Takes about 30 seconds and at most a quarter of the memory. The result is cached
@@ -54,26 +54,26 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The limits and the file they came from; no file for a quick measurement.
-struct Known {
+struct KnownLimits {
     limits: Limits,
     origin: Option<Origin>,
 }
 
-fn known(args: &Args, machine: &Machine) -> anyhow::Result<Known> {
+fn known(args: &Args, machine: &Machine) -> anyhow::Result<KnownLimits> {
     let store = Store::of_user();
     let kept = store.load(machine).filter(|_| !args.quick && !args.fresh);
     if let (Some(limits), Some(path)) = (kept, store.path(machine)) {
-        return Ok(Known { limits, origin: Some(Origin::Saved(path)) });
+        return Ok(KnownLimits { limits, origin: Some(Origin::Saved(path)) });
     }
     let stop = interrupt::listen()?;
     let bar = progress::measuring("measuring");
     let mut progress = progress::on(&bar);
     let known = if args.quick {
         let limits = Limits::measure(machine, Budget::quick(machine), &mut progress, stop);
-        limits.map(|limits| Known { limits, origin: None })
+        limits.map(|limits| KnownLimits { limits, origin: None })
     } else {
         let found = Limits::measure_and_save(machine, &store, &mut progress, stop);
-        found.map(|Found { limits, origin }| Known { limits, origin: Some(origin) })
+        found.map(|Found { limits, origin }| KnownLimits { limits, origin: Some(origin) })
     };
     bar.finish_and_clear();
     Ok(known?)

@@ -1,4 +1,4 @@
-//! `workahead machine`: what this computer is.
+//! `workahead machine`: a description of this computer.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::json(&machine)?;
     } else {
-        // Another root is another machine: nothing was measured there.
+        // Another root is another machine, without measurements.
         let is_this = args.root.is_none();
         let limits = is_this.then(|| Store::of_user().load(&machine)).flatten();
         let probed = limits.as_ref().map(|limits| &limits.siblings);
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 const UNKNOWN: &str = "unknown";
 
-/// Lines of a label and what is known under it.
+/// Lines of a label and its values.
 fn description(machine: &Machine, probed: Option<&Siblings>, evidence: &Evidence) -> String {
     let lines = [
         ("Processor", vec![processor(machine)]),
@@ -130,7 +130,7 @@ fn layout(machine: &Machine) -> String {
     text
 }
 
-/// What the system says; under it what the probe saw, where one has been made.
+/// SMT as reported by the system; below it as probed, if it was.
 fn smt(machine: &Machine, probed: Option<&Siblings>) -> Vec<String> {
     let seen = Seen::of(machine, probed);
     let by_probe = match (seen.source, seen.cpus) {
@@ -144,8 +144,8 @@ fn smt(machine: &Machine, probed: Option<&Siblings>) -> Vec<String> {
         Smt::On | Smt::Off => smt_by_system(machine),
     };
     vec![
-        format!("{by_system} (says the system)"),
-        format!("{by_probe} (measured by `workahead limits`: this counts)"),
+        format!("{by_system} (reported by the system)"),
+        format!("{by_probe} (measured by `workahead limits`: preferred)"),
     ]
 }
 
@@ -165,7 +165,7 @@ fn smt_by_system(machine: &Machine) -> String {
     }
 }
 
-/// One line per sort of cache: how many there are of it.
+/// A line for each kind of cache, with their number.
 fn caches(machine: &Machine) -> Vec<String> {
     let mut sorts: BTreeMap<_, usize> = BTreeMap::new();
     for cache in &machine.caches {

@@ -1,4 +1,4 @@
-//! `workahead man`: the manual, as man(1) reads it.
+//! `workahead man`: the manual pages, in the format of man(1).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,8 +28,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.out {
         Some(folder) => {
             std::fs::create_dir_all(&folder)
-                .with_context(|| format!("{} can't be made", folder.display()))?;
-            keep(&command, &folder)?;
+                .with_context(|| format!("can't make {}", folder.display()))?;
+            write_pages(&command, &folder)?;
         }
         None => output::bytes(&page(&command)?)?,
     }
@@ -42,13 +42,15 @@ fn page(command: &clap::Command) -> anyhow::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A page of the command, and of those below it that help shows.
-fn keep(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
-    // Built, a command below another has both names: `workahead-study-run`.
+/// Writes pages of a command and its visible subcommands.
+fn write_pages(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
+    // A built subcommand has its parents' names too: `workahead-study-run`.
     let name = command.get_display_name().unwrap_or(command.get_name());
     let path = folder.join(name).with_extension("1");
     std::fs::write(&path, page(command)?)
-        .with_context(|| format!("{} can't be written", path.display()))?;
+        .with_context(|| format!("can't write {}", path.display()))?;
     let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
-    shown.filter(|below| below.get_name() != "help").try_for_each(|below| keep(below, folder))
+    shown
+        .filter(|below| below.get_name() != "help")
+        .try_for_each(|below| write_pages(below, folder))
 }

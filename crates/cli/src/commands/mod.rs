@@ -28,7 +28,7 @@ mod study;
 
 use std::process::ExitCode;
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Show this computer: topology, caches, siblings, pages, counters
@@ -60,7 +60,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command; the status is for success of a kind, errors choose their own.
+    /// Runs the command. The status is that of a success; errors have their own.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Machine(args) => machine::run(args),

@@ -1,11 +1,11 @@
-//! `workahead scheduler` in a build without the scheduler: says how to get one with it.
+//! `workahead scheduler` in a build without the scheduler: explains how to build it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::errors::WrongUse;
 
-const HOW: &str = "this workahead was built without the scheduler: build one with it by \
+const BUILD_HINT: &str = "this workahead was built without the scheduler: build one with it by \
     cargo build --release --package workahead-cli --features scheduler";
 
 const EXAMPLE: &str = "\
@@ -25,5 +25,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    Err(WrongUse::error(HOW))
+    Err(WrongUse::error(BUILD_HINT))
 }

@@ -1,6 +1,6 @@
 //! `workahead simulate`: a workload on a modelled machine.
 
-mod shapes;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -21,15 +21,15 @@ use crate::{engines, interrupt, output};
 const HELP: &str = "\
 Examples:
   workahead simulate                                    list the modelled machines
-  workahead simulate --machine ppro-quad --describe     every parameter of one, with its source
+  workahead simulate --machine ppro-quad --describe     its parameters, with their sources
   workahead simulate --machine p4-ht-512k --workload hash_join --set technique=work-ahead
   workahead simulate --machine p4-ht-512k/ht-off --workload csb_tree --set rows=1000000
   workahead simulate --machine p4-ht-512k --change cache.L2.bytes=2097152 --workload hash_join
   workahead simulate --machine p4-ht-2m --workload utpcc --set clients=4 --set siblings=off
   workahead study run zhou/modelled_hash_join           a study on modelled machines
 
-Settings are those of a study with `engine = \"modelled\"`. Of walks: technique, threads, rows,
-probe_rows, probes, set_size, siblings, placement; of workloads those of docs/models.md. Nothing is
+Settings are those of a study with `engine = \"modelled\"`: for walks technique, threads, rows,
+probe_rows, probes, set_size, siblings, placement; for workloads see docs/models.md. Nothing is
 measured: every figure is modelled (tier E), and the same on every computer.";
 
 #[derive(Debug, clap::Args)]
@@ -38,9 +38,8 @@ pub(crate) struct Args {
     /// A modelled machine (variants after a slash), or the path of its file
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// What to run: an operator, hash_join, csb_tree, join_index, columnar, bucket or
-    /// heterogeneous; or a database workload, utpcc, uss, unj, order-entry, sysbench-memory or
-    /// sysbench-oltp
+    /// An operator: hash_join, csb_tree, join_index, columnar, bucket or heterogeneous; or a
+    /// database workload: utpcc, uss, unj, order-entry, sysbench-memory or sysbench-oltp
     #[arg(long, value_name = "WORKLOAD", requires = "machine")]
     workload: Option<String>,
     /// A setting of the workload; may be given several times
@@ -74,8 +73,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         _ if args.describe => describe(&preset, args.json)?,
         _ => {
             return Err(WrongUse::error(format!(
-                "what is {name} to do? Add `--workload hash_join`, or `--describe` to see its \
-                 figures"
+                "no workload for {name}: add `--workload hash_join`, or `--describe` to see its \
+                 parameters"
             )));
         }
     }
@@ -88,7 +87,7 @@ fn wrong(error: impl std::fmt::Display) -> anyhow::Error {
 
 /// A machine in a list.
 #[derive(Serialize)]
-struct Listed {
+struct MachineEntry {
     name: String,
     title: String,
     cpus: u32,
@@ -99,7 +98,7 @@ fn list(json: bool) -> anyhow::Result<()> {
     let mut machines = Vec::new();
     for name in catalogue::names() {
         let preset = Preset::named(name)?;
-        machines.push(Listed {
+        machines.push(MachineEntry {
             name: name.to_owned(),
             cpus: preset.cpus(),
             variants: preset.variant.keys().cloned().collect(),
@@ -109,8 +108,8 @@ fn list(json: bool) -> anyhow::Result<()> {
     if json {
         return output::json(&machines);
     }
-    let mut table = summary::table(&["machine", "CPUs", "variants", "what it is"]);
-    for Listed { name, title, cpus, variants } in machines {
+    let mut table = summary::table(&["machine", "CPUs", "variants", "description"]);
+    for MachineEntry { name, title, cpus, variants } in machines {
         table.add_row([name, cpus.to_string(), variants.join(", "), title]);
     }
     output::text(&table.to_string())
@@ -118,42 +117,42 @@ fn list(json: bool) -> anyhow::Result<()> {
 
 /// The parameters of a machine.
 #[derive(Serialize)]
-struct Described {
+struct MachineParameters {
     machine: String,
     title: String,
-    figures: Vec<FigureTold>,
+    figures: Vec<Parameter>,
 }
 
 #[derive(Serialize)]
-struct FigureTold {
+struct Parameter {
     path: String,
     value: String,
     origin: String,
 }
 
 fn describe(preset: &Preset, json: bool) -> anyhow::Result<()> {
-    let figure = |Figure { path, value, origin }| FigureTold { path, value, origin };
-    let described = Described {
+    let figure = |Figure { path, value, origin }| Parameter { path, value, origin };
+    let parameters = MachineParameters {
         machine: preset.name.clone(),
         title: preset.title.clone(),
         figures: preset.described().into_iter().map(figure).collect(),
     };
     if json {
-        return output::json(&described);
+        return output::json(&parameters);
     }
-    let mut table = summary::table(&["figure", "value", "where it is from"]);
-    for FigureTold { path, value, origin } in described.figures {
+    let mut table = summary::table(&["parameter", "value", "source"]);
+    for Parameter { path, value, origin } in parameters.figures {
         table.add_row([path, value, origin]);
     }
-    output::text(&format!("{}: {}\n\n{table}", described.machine, described.title))
+    output::text(&format!("{}: {}\n\n{table}", parameters.machine, parameters.title))
 }
 
 /// The outcome of a run.
 #[derive(Serialize)]
-struct Modelled {
+struct ModelledRun {
     machine: String,
     tier: &'static str,
-    /// What an engine's code would be, where it is not ours.
+    /// The code that the model stands for, if it is an engine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
     settings: BTreeMap<String, String>,
@@ -183,7 +182,7 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         | EngineError::Failed(_) => wrong(error),
         error => error.into(),
     })?;
-    let outcome = Modelled {
+    let outcome = ModelledRun {
         machine: preset.name.clone(),
         tier: "E",
         code: modelled::description(workload).map(|known| known.code),
@@ -213,7 +212,7 @@ fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, E
 /// Settings as the study's engine reads them: a small run unless set otherwise.
 fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let mut settings = Settings::new();
-    // A walk over tables of ours, or a workload that has sizes of its own.
+    // A walk, whose tables are sized here, or a workload with its own sizes.
     let kind = if modelled::description(workload).is_some() { "workload" } else { "operator" };
     if kind == "operator" {
         for (key, value) in [("rows", 200_000), ("probe_rows", 100_000)] {
@@ -227,7 +226,7 @@ fn settings(args: &Args, workload: &str) -> anyhow::Result<Settings> {
     let changes = args.change.iter().map(|change| (change, "model."));
     for (words, beginning) in args.set.iter().map(|set| (set, "")).chain(changes) {
         let Some((key, value)) = words.split_once('=') else {
-            return Err(WrongUse::error(format!("`{words}` sets nothing: write KEY=VALUE")));
+            return Err(WrongUse::error(format!("`{words}` is not a setting: write KEY=VALUE")));
         };
         settings.insert(format!("{beginning}{}", key.trim()), setting(value.trim()));
     }
@@ -243,7 +242,7 @@ fn setting(value: &str) -> Setting {
     }
 }
 
-fn text(outcome: &Modelled) -> String {
+fn text(outcome: &ModelledRun) -> String {
     let words =
         outcome.settings.get("workload").and_then(|workload| modelled::description(workload));
     let (noun, checked) =
@@ -252,7 +251,7 @@ fn text(outcome: &Modelled) -> String {
         Some(_) => (format!("{noun} a second"), outcome.mtuples_per_s * 1e6),
         None => ("million probes a second".to_owned(), outcome.mtuples_per_s),
     };
-    let tables = shapes::tables(&outcome.measures, "probe", rate);
+    let tables = tables::all(&outcome.measures, "probe", rate);
     let settings: Vec<String> =
         outcome.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let code = outcome.code.map(|code| format!("\ncode: {code}")).unwrap_or_default();

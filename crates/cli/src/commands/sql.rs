@@ -1,17 +1,17 @@
-//! `workahead sql`: statements over files, with Workahead's joins in DataFusion or without them.
+//! `workahead sql`: SQL over files in DataFusion, with Workahead's joins or DataFusion's own.
 //!
 //! ```text
 //! --table, --data ──► tables ─┐
-//! QUERY, --file, --tpch ──► statements ──► one after the other ──► rows: shown, or into --out
-//!                                                          └─────► facts
+//! QUERY, --file, --tpch ──► statements ──► one after the other ──► rows: printed, or to --out
+//!                                                          └─────► report
 //! ```
 
-mod facts;
 #[cfg(feature = "cluster")]
 mod remote;
 #[cfg(not(feature = "cluster"))]
 #[path = "sql/remote_absent.rs"]
 mod remote;
+mod report;
 mod rows;
 mod tasks;
 
@@ -31,7 +31,7 @@ use crate::memory::Memory;
 use crate::threads::Threads;
 use remote::Remote;
 use rows::FormatName;
-use tasks::{Tasks, Which};
+use tasks::{Tasks, TpchQueries};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,14 +43,14 @@ Examples:
   workahead sql --tpch 9 --data tpch --stock      the same by DataFusion's own joins
   workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      by `workahead cluster`
 
-Tables are Parquet, CSV with a line of names, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
-the end of the file's name, or a directory of Parquet files. SET workahead.design = 'buckets',
-say, changes how keys are kept, and SET workahead.build_side = 'measured' lets each join find out
-which side is the smaller one;
-SET datafusion.… whatever DataFusion lets be set; --set NAME=VALUE does the same from outside.
-With --json the facts are printed, and rows go into --out or are only counted.";
+Tables are Parquet, CSV with a header line, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
+the file's extension, or a directory of Parquet files.
+SET workahead.design = 'buckets' changes the layout of join tables; SET workahead.build_side =
+'measured' selects the smaller side at run time; SET datafusion.… changes DataFusion's own options.
+--set NAME=VALUE does the same on the command line.
+With --json a report is printed, and rows go to --out or are only counted.";
 
-/// Who waits longer gives no limit.
+/// The longest time limit.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The arguments of `workahead sql`.
@@ -60,22 +60,22 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     group = ArgGroup::new("what").required(true).args(["query", "file", "tpch"]),
 )]
 pub(crate) struct Args {
-    /// What to run; several statements with semicolons between them
+    /// Statements to run, separated by semicolons
     #[arg(value_name = "QUERY")]
     query: Option<String>,
-    /// The statements are in a file
+    /// Read the statements from a file
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// A query of TPC-H by its number, or all 22
     #[arg(long, value_name = "N|all", requires = "data")]
-    tpch: Option<Which>,
+    tpch: Option<TpchQueries>,
     /// TPC-H's tables, as `workahead data tpch` writes them
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// A file and what it is called in SQL; repeat for several
+    /// A table's name in SQL, and its file; repeat for several
     #[arg(long = "table", value_name = "NAME=FILE")]
     tables: Vec<String>,
-    /// An option for all statements, as SET has it: workahead.design=buckets; repeat for several
+    /// Set an option for all statements, like SET: workahead.design=buckets; repeat for several
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Leave the joins to DataFusion
@@ -85,28 +85,28 @@ pub(crate) struct Args {
     memory: Memory,
     #[command(flatten)]
     threads: Threads,
-    /// Have a cluster answer, by the line that `workahead cluster` prints; --threads is then how
-    /// many partitions plans have [default: one for each of its slots]
+    /// Run on the cluster at this URL, as `workahead cluster` prints it; --threads is then the
+    /// number of partitions of plans [default: one per slot]
     #[arg(long, value_name = "URL", conflicts_with_all = ["memory_limit", "spill_dir"])]
     cluster: Option<String>,
-    /// Give up statements that take longer than so many seconds
+    /// Cancel statements that take longer than this
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// How rows are written [default: as --out's name ends, or a table]
+    /// Format of the rows [default: by the extension of --out, or a table]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
     /// Write the rows (of the last statement) to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print facts as JSON for programs
+    /// Print a report as JSON for programs
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let goal = rows::Goal::of(args.format, args.out, args.json)?;
+    let destination = rows::Destination::of(args.format, args.out, args.json)?;
     let stop = interrupt::listen()?;
-    let (threads, given) = (args.threads.chosen(), args.threads.given());
+    let (threads, partitions) = (args.threads.count(), args.threads.option());
     let (memory_limit, spill_directory) = args.memory.into_parts();
     let options = Options {
         joiner: if args.stock { Joiner::Stock } else { Joiner::Ours },
@@ -115,7 +115,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         spill_directory,
     };
     let (remote, session) = match &args.cluster {
-        Some(url) => Remote::session(url, options.joiner, given)?,
+        Some(url) => Remote::session(url, options.joiner, partitions)?,
         None => (Remote::none(), Session::new(&options)?),
     };
     let session = session.with_timeout(args.timeout);
@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         (.., Some(which)) => Tasks::of_tpch(&session, which)?,
         _ => unreachable!("clap asks for one of them"),
     };
-    goal.check(&tasks)?;
+    destination.check(&tasks)?;
     for setting in &args.settings {
         let (name, value) = named("--set", setting, "VALUE")?;
         set(&session, name, value, stop)?;
@@ -142,24 +142,24 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         for table in Table::ALL {
             let path = data.join(format!("{table}.parquet"));
             session.register(table.name(), &path).with_context(|| {
-                format!("no TPC-H there: run workahead data tpch --out {}", data.display())
+                format!("no TPC-H tables: run workahead data tpch --out {}", data.display())
             })?;
         }
     }
-    let facts = tasks.run(&session, &remote, &goal, stop)?;
-    let by = facts::By { options: &options, cluster: args.cluster.as_deref() };
-    facts::print(&by, facts, args.json)?;
+    let report = tasks.run(&session, &remote, &destination, stop)?;
+    let info = report::SessionInfo { options: &options, cluster: args.cluster.as_deref() };
+    report::print(&info, report, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What stands on both sides of `=`.
+/// Splits an argument at `=`.
 fn named<'a>(option: &str, pair: &'a str, what: &str) -> anyhow::Result<(&'a str, &'a str)> {
-    let halves = pair.split_once('=').filter(|(name, is)| !name.is_empty() && !is.is_empty());
-    let wrong = || format!("{option} {pair:?} is no pair: write {option} NAME={what}");
+    let halves = pair.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    let wrong = || format!("{option} {pair:?} is not a pair: write {option} NAME={what}");
     halves.ok_or_else(|| WrongUse::error(wrong()))
 }
 
-/// `SET` of an option, whose name is taken as it stands.
+/// Sets an option, whose name is quoted.
 fn set(
     session: &Session,
     name: &str,
@@ -182,7 +182,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "give seconds, such as 30 or 0.5".to_owned())
 }
 
-/// Whose fault it was.
+/// The error, with the exit status that it leads to.
 fn failed(error: SessionError) -> anyhow::Error {
     match error {
         SessionError::Stopped => Interrupted.into(),

@@ -1,11 +1,11 @@
-//! `workahead sql` in a build without DataFusion: says how to get one with it.
+//! `workahead sql` in a build without DataFusion: explains how to build it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::errors::WrongUse;
 
-const HOW: &str = "this workahead was built without SQL: build one with it by \
+const BUILD_HINT: &str = "this workahead was built without SQL: build one with it by \
     cargo build --release --package workahead-cli --features sql";
 
 const EXAMPLE: &str = "\
@@ -24,5 +24,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    Err(WrongUse::error(HOW))
+    Err(WrongUse::error(BUILD_HINT))
 }

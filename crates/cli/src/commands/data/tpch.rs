@@ -1,4 +1,4 @@
-//! `workahead data tpch`: one Parquet file a table.
+//! `workahead data tpch`: one Parquet file per table.
 
 use std::fs;
 use std::num::NonZero;
@@ -64,16 +64,16 @@ struct TableReport {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let tpch = Tpch::new(args.scale).map_err(|error| WrongUse::error(error.to_string()))?;
-    let tables = chosen(&args.tables)?;
-    let threads = args.threads.chosen();
+    let tables = selection(&args.tables)?;
+    let threads = args.threads.count();
     let interrupted = interrupt::listen()?;
-    let directory = Directory::ready(&args.out)?;
+    let directory = Directory::create(&args.out)?;
     let start = Instant::now();
     let bar = progress::bar(tables.iter().map(|&table| tpch.rows(table)).sum(), "rows");
     let mut reports = Vec::new();
     for table in tables {
         bar.set_message(table.name());
-        reports.push(write(tpch, table, &args.out, threads, &Watcher { bar: &bar, interrupted })?);
+        reports.push(write(tpch, table, &args.out, threads, &Progress { bar: &bar, interrupted })?);
     }
     bar.finish_and_clear();
     directory.keep();
@@ -82,12 +82,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::json(&report)?
     } else {
-        output::text(&told(&report))?
+        output::text(&render(&report))?
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Table>> {
+fn selection(names: &[String]) -> anyhow::Result<Vec<Table>> {
     let parsed = names.iter().map(|name| name.parse::<Table>());
     let mut tables = parsed
         .collect::<Result<Vec<_>, _>>()
@@ -105,10 +105,10 @@ fn write(
     table: Table,
     directory: &Path,
     threads: NonZero<usize>,
-    watcher: &Watcher,
+    progress: &Progress,
 ) -> anyhow::Result<TableReport> {
     let path = directory.join(format!("{table}.parquet"));
-    match write_parquet(tpch, table, &path, threads, watcher) {
+    match write_parquet(tpch, table, &path, threads, progress) {
         Ok(written) => {
             let (rows, bytes) = (written.rows, written.bytes);
             Ok(TableReport { table: table.name(), path, rows, bytes })
@@ -120,7 +120,7 @@ fn write(
     }
 }
 
-fn told(report: &Report) -> String {
+fn render(report: &Report) -> String {
     let mut text = String::new();
     for table in &report.tables {
         let bytes = HumanBytes(table.bytes).to_string();
@@ -130,43 +130,43 @@ fn told(report: &Report) -> String {
     text + &format!("in {seconds:.1} s on {threads} threads")
 }
 
-/// The directory written to; one that we made is removed again if nothing came to be in it.
+/// The output directory; one that we created is removed again if it stays empty.
 struct Directory<'a> {
-    made: Option<&'a Path>,
+    created: Option<&'a Path>,
 }
 
 impl<'a> Directory<'a> {
-    fn ready(path: &'a Path) -> anyhow::Result<Self> {
+    fn create(path: &'a Path) -> anyhow::Result<Self> {
         if path.is_dir() {
-            return Ok(Self { made: None });
+            return Ok(Self { created: None });
         }
         if path.exists() {
             anyhow::bail!("{} is a file: name a directory with --out", path.display());
         }
         fs::create_dir_all(path).with_context(|| format!("can't make {}", path.display()))?;
-        Ok(Self { made: Some(path) })
+        Ok(Self { created: Some(path) })
     }
 
     fn keep(mut self) {
-        self.made = None;
+        self.created = None;
     }
 }
 
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
-        if let Some(path) = self.made {
-            // Fails when a table was completed, which is then kept.
+        if let Some(path) = self.created {
+            // Fails if it has a complete table, which is kept.
             let _ = fs::remove_dir(path);
         }
     }
 }
 
-struct Watcher<'a> {
+struct Progress<'a> {
     bar: &'a ProgressBar,
     interrupted: &'static AtomicBool,
 }
 
-impl Watch for Watcher<'_> {
+impl Watch for Progress<'_> {
     fn rows_done(&self, rows: u64) {
         self.bar.inc(rows);
     }

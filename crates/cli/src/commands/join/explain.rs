@@ -1,16 +1,16 @@
-//! `--explain`: what would be done and why, by what files say of themselves. No row is read.
+//! `--explain`: the plan of a join and its reasons, from the files' metadata. No row is read.
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use workahead_join::{BuildStatistics, HashJoin, Plan, TableLayout};
 
+use super::execution::Execution;
 use super::input::Input;
-use super::outcome::Outcome;
 use crate::output;
 
-/// A join that is not run.
+/// The plan of a join.
 #[derive(Debug, Serialize)]
-pub(crate) struct Explained {
+pub(crate) struct Explanation {
     #[serde(rename = "type")]
     join_type: &'static str,
     build_side: &'static str,
@@ -31,9 +31,9 @@ pub(crate) struct Explained {
     columns: Vec<String>,
 }
 
-impl Explained {
+impl Explanation {
     pub(crate) fn new(
-        outcome: &Outcome<'_>,
+        execution: &Execution<'_>,
         join: &HashJoin,
         (build, build_keys): (&Input, &[&str]),
         probe: &Input,
@@ -50,19 +50,19 @@ impl Explained {
             join.plan(&statistics);
         let (design, design_why) = match rows {
             Some(_) => (layout_choice.layout, layout_choice.why),
-            None => (outcome.design, later(outcome.design).to_owned()),
+            None => (execution.design, layout_of_unknown_rows(execution.design).to_owned()),
         };
-        let limit = outcome.budget.limit();
+        let limit = execution.budget.limit();
         let schema = join.schema();
         let columns = schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type()));
         Self {
-            join_type: outcome.join_type.name(),
-            build_side: outcome.sides.build.name(),
-            build_side_why: outcome.sides.why.clone(),
+            join_type: execution.join_type.name(),
+            build_side: execution.sides.build.name(),
+            build_side_why: execution.sides.why.clone(),
             build_rows: rows,
             probe_rows: probe.rows(),
             keys,
-            filter: outcome.filter.clone(),
+            filter: execution.filter.clone(),
             design: design.name(),
             design_why,
             table_bytes: rows.map(|_| table_bytes),
@@ -74,41 +74,41 @@ impl Explained {
                 None => Some(false),
                 Some(limit) => rows.map(|_| peak_bytes > limit),
             },
-            threads: outcome.threads.get(),
+            threads: execution.threads.get(),
             columns: columns.collect(),
         }
     }
 
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
-        if json { output::json(self) } else { output::text(&self.told()) }
+        if json { output::json(self) } else { output::text(&self.render()) }
     }
 
-    fn told(&self) -> String {
+    fn render(&self) -> String {
         let rows = |rows: Option<u64>| match rows {
             Some(rows) => format!("{} rows", HumanCount(rows)),
-            None => "as many rows as there are".to_owned(),
+            None => "unknown number of rows".to_owned(),
         };
         let bytes = |bytes: usize| HumanBytes(bytes as u64).to_string();
         let memory = match (self.peak_memory_bytes, self.memory_limit_bytes, self.will_spill) {
             (Some(peak), Some(limit), Some(true)) => {
-                format!("{} foreseen of {}: will spill", bytes(peak), bytes(limit))
+                format!("{} estimated of {}: will spill", bytes(peak), bytes(limit))
             }
             (Some(peak), Some(limit), _) => {
-                format!("{} foreseen of {}: should not spill", bytes(peak), bytes(limit))
+                format!("{} estimated of {}: should not spill", bytes(peak), bytes(limit))
             }
-            (None, Some(limit), _) => format!("spills if {} do not do", bytes(limit)),
-            (Some(peak), None, _) => format!("{} foreseen, unlimited", bytes(peak)),
+            (None, Some(limit), _) => format!("spills beyond {}", bytes(limit)),
+            (Some(peak), None, _) => format!("{} estimated, unlimited", bytes(peak)),
             (None, None, _) => "unlimited".to_owned(),
         };
         let table = match (self.table_bytes, &self.table_cache) {
             (Some(table), Some(cache)) => {
                 let payload = bytes(self.payload_bytes);
-                format!("{}, beside {payload} of rows; {cache}", bytes(table))
+                format!("{}, and {payload} of rows; {cache}", bytes(table))
             }
-            _ => "not known in front".to_owned(),
+            _ => "unknown before the join".to_owned(),
         };
         let filter = self.filter.as_ref().map_or(String::new(), |text| {
-            format!("\n  filter    {text}: evaluated on pairs whose keys are equal")
+            format!("\n  filter    {text}: evaluated on rows with equal keys")
         });
         format!(
             "{} join, not run\n  build     {}, {}: {}\n  probe     {}, {} thread{}\n  \
@@ -129,13 +129,13 @@ impl Explained {
     }
 }
 
-/// What is known of a table's design when not even its rows are.
-fn later(design: TableLayout) -> &'static str {
+/// The reason for a table's design when the number of rows is unknown.
+fn layout_of_unknown_rows(design: TableLayout) -> &'static str {
     match design {
         TableLayout::Auto => {
-            "decided when all keys are read: a place for each integer of their range if that is \
+            "decided when all keys are read: an entry for each integer of their range if that is \
              smaller than buckets"
         }
-        _ => "as asked, if the keys allow it",
+        _ => "as requested, if the keys allow it",
     }
 }

@@ -1,16 +1,16 @@
-//! `--filter EXPR`: a further condition on pairs whose keys are equal, in SQL.
+//! `--filter EXPR`: a further condition on rows with equal keys, in SQL.
 //!
 //! ```text
-//! text ──sqlparser──► syntax ──names, types──► Typed ──Arrow's kernels──► true, false or null
+//! text ──sqlparser──► syntax ──names, types──► TypedExpression ──kernels──► true, false or null
 //! ```
 //!
-//! What can't be is said before a row is read: a column that is not there, types that do not go
-//! together. As the `ON` clause of an outer join it decides what is a match, not what comes out.
+//! Unknown columns and types that do not fit are errors before a row is read. Like the `ON` clause
+//! of an outer join, the condition decides what matches, and not which rows are returned.
 
-mod evaluated;
-mod names;
+mod column_resolver;
+mod evaluation;
 mod syntax;
-mod typed;
+mod typed_expression;
 mod types;
 
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use arrow_schema::{ArrowError, DataType, Schema};
 use workahead_join::{Filter, ResidualPredicate};
 
 use crate::errors::WrongUse;
-use names::Names;
-use typed::Typed;
+use column_resolver::ColumnResolver;
+use typed_expression::TypedExpression;
 
-/// The filter that a text describes, of inputs with these columns.
-pub(crate) fn compiled(text: &str, left: &Schema, right: &Schema) -> anyhow::Result<Filter> {
+/// Compiles a filter over inputs with these columns.
+pub(crate) fn compile(text: &str, left: &Schema, right: &Schema) -> anyhow::Result<Filter> {
     let wrong = |why: String| WrongUse::error(format!("--filter {text:?}: {why}"));
-    let mut names = Names::new(left, right);
-    let syntax = syntax::parsed(text).map_err(wrong)?;
-    let condition = syntax::typed(&syntax, &mut names)
+    let mut names = ColumnResolver::new(left, right);
+    let syntax = syntax::parse(text).map_err(wrong)?;
+    let condition = syntax::resolve(&syntax, &mut names)
         .and_then(|typed| typed.of_type(&DataType::Boolean))
         .map_err(wrong)?;
     let (columns, fields) = names.used();
@@ -38,7 +38,7 @@ pub(crate) fn compiled(text: &str, left: &Schema, right: &Schema) -> anyhow::Res
 
 struct Condition {
     text: String,
-    condition: Typed,
+    condition: TypedExpression,
 }
 
 impl std::fmt::Debug for Condition {

@@ -1,15 +1,15 @@
-//! What files are written in, by their names' endings or as asked.
+//! File formats, by extension or by option.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A format of files.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Apache Parquet (.parquet, and whatever ends in no way listed here)
+    /// Apache Parquet (.parquet, and any extension not listed here)
     Parquet,
-    /// Comma-separated values with a line of names (.csv)
+    /// Comma-separated values with a header line (.csv)
     Csv,
     /// The same with tabs (.tsv)
     Tsv,
@@ -24,12 +24,12 @@ const ARROW_FILE: [u8; 6] = *b"ARROW1";
 
 impl Format {
     /// Of a file to be written.
-    pub(crate) fn of(path: &Path, asked: Option<Self>) -> Self {
-        if let Some(asked) = asked {
-            return asked;
+    pub(crate) fn of(path: &Path, option: Option<Self>) -> Self {
+        if let Some(format) = option {
+            return format;
         }
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        match &ending.to_ascii_lowercase()[..] {
+        let extension = path.extension().and_then(|name| name.to_str()).unwrap_or_default();
+        match &extension.to_ascii_lowercase()[..] {
             "csv" => Self::Csv,
             "tsv" => Self::Tsv,
             "arrow" | "feather" | "ipc" => Self::Arrow,
@@ -38,18 +38,18 @@ impl Format {
         }
     }
 
-    /// Of a file that is there: many streams are called `.arrow`.
-    pub(crate) fn of_input(path: &Path, asked: Option<Self>) -> Self {
-        let format = Self::of(path, asked);
-        let mut begins = [0; ARROW_FILE.len()];
-        let mut begun = || File::open(path).and_then(|mut file| file.read_exact(&mut begins));
-        if format == Self::Arrow && asked.is_none() && begun().is_ok() && begins != ARROW_FILE {
+    /// Of an existing file: many streams are called `.arrow`.
+    pub(crate) fn of_input(path: &Path, option: Option<Self>) -> Self {
+        let format = Self::of(path, option);
+        let mut start = [0; ARROW_FILE.len()];
+        let mut read = || File::open(path).and_then(|mut file| file.read_exact(&mut start));
+        if format == Self::Arrow && option.is_none() && read().is_ok() && start != ARROW_FILE {
             return Self::ArrowStream;
         }
         format
     }
 
-    /// For people, with its article.
+    /// Its name with an article.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Parquet => "a Parquet file",
@@ -60,7 +60,7 @@ impl Format {
         }
     }
 
-    /// Between values.
+    /// The separator of values.
     pub(crate) fn delimiter(self) -> u8 {
         if self == Self::Tsv { b'\t' } else { b',' }
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_tell_unless_it_is_said() {
+    fn extensions_decide_unless_the_option_is_given() {
         for (name, format) in [
             ("a.parquet", Format::Parquet),
             ("a.CSV", Format::Csv),

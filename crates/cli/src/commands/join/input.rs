@@ -1,7 +1,7 @@
-//! A file to be joined: its schema, and how much there is, before any row is read.
+//! An input file of the join: its schema and size, before any row is read.
 
 mod parquet;
-mod streamed;
+mod stream;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -11,13 +11,13 @@ use arrow_schema::SchemaRef;
 
 use self::parquet::ParquetInput;
 pub(crate) use self::parquet::Part;
-pub(crate) use self::streamed::Batches;
-use self::streamed::StreamedInput;
+pub(crate) use self::stream::Batches;
+use self::stream::StreamedInput;
 use super::format::Format;
 use super::units::Unit;
 use crate::errors::WrongUse;
 
-/// An open file, and the columns wanted of it.
+/// An open file, and the columns to read.
 pub(crate) struct Input {
     path: PathBuf,
     format: Format,
@@ -26,15 +26,15 @@ pub(crate) struct Input {
 }
 
 enum Kind {
-    /// Any part of it can be read by anybody.
+    /// Any thread may read any part.
     Parquet(ParquetInput),
-    /// From the front to the end.
+    /// Read from start to end.
     Streamed(StreamedInput),
 }
 
 impl Input {
-    pub(crate) fn open(path: &Path, asked: Option<Format>) -> anyhow::Result<Self> {
-        let format = Format::of_input(path, asked);
+    pub(crate) fn open(path: &Path, option: Option<Format>) -> anyhow::Result<Self> {
+        let format = Format::of_input(path, option);
         let file = open(path, format)?;
         let bytes = file.metadata().map_or(0, |file| file.len());
         let kind = match format {
@@ -45,7 +45,7 @@ impl Input {
         Ok(Self { path: path.to_owned(), format, bytes, kind })
     }
 
-    /// Refuses a key that is not there.
+    /// Refuses a key that is not a column.
     pub(crate) fn require(&self, column: &str, side: &str) -> anyhow::Result<()> {
         let schema = self.schema();
         let fields = schema.fields();
@@ -60,7 +60,7 @@ impl Input {
         )))
     }
 
-    /// Reads some columns and no other: in the file's order, each once.
+    /// Reads only these columns: in the file's order, each once.
     pub(crate) fn keep_only<'a>(&mut self, columns: impl Iterator<Item = &'a str>) {
         let schema = self.schema();
         let mut kept: Vec<_> = columns.filter_map(|name| schema.index_of(name).ok()).collect();
@@ -89,7 +89,7 @@ impl Input {
         self.bytes
     }
 
-    /// Bytes of all rows in memory, about.
+    /// Estimated bytes of all rows in memory.
     pub(crate) fn row_bytes(&self) -> u64 {
         match &self.kind {
             Kind::Parquet(input) => input.row_bytes(),
@@ -97,7 +97,7 @@ impl Input {
         }
     }
 
-    /// Rows, if the file says so in front.
+    /// Rows, if the metadata has their number.
     pub(crate) fn rows(&self) -> Option<u64> {
         match &self.kind {
             Kind::Parquet(input) => Some(input.rows()),
@@ -105,7 +105,7 @@ impl Input {
         }
     }
 
-    /// The highest value of a column of integers less the lowest, if the file says so in front.
+    /// The highest value of an integer column minus the lowest, if the metadata has them.
     pub(crate) fn span(&self, column: &str) -> Option<u64> {
         match &self.kind {
             Kind::Parquet(input) => input.span(column),
@@ -121,7 +121,7 @@ impl Input {
         }
     }
 
-    /// What reading takes in each thread, about.
+    /// Estimated memory of reading, for each thread.
     pub(crate) fn reading_bytes(&self) -> usize {
         match &self.kind {
             Kind::Parquet(input) => input.reading_bytes(),
@@ -136,14 +136,14 @@ impl Input {
         input.read(file, unit, batch_rows).map(Some).map_err(|error| self.damaged(error))
     }
 
-    /// Reads a file without row groups from its front.
+    /// Reads a file without row groups from start to end.
     pub(crate) fn read_all(&self, batch_rows: usize) -> anyhow::Result<Option<Batches>> {
         let Kind::Streamed(input) = &self.kind else { return Ok(None) };
         let file = open(&self.path, self.format)?;
         input.read(file, batch_rows).map(Some).map_err(|error| self.damaged(error))
     }
 
-    /// What a file that can't be decoded is called.
+    /// The error for a file that can't be decoded.
     pub(crate) fn damaged<E>(&self, error: E) -> anyhow::Error
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -158,7 +158,7 @@ fn open(path: &Path, format: Format) -> anyhow::Result<File> {
         anyhow::bail!("{shown} is a directory: name {}", format.name());
     }
     File::open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow::anyhow!("there is no file {shown}: check the path"),
+        ErrorKind::NotFound => anyhow::anyhow!("no such file {shown}: check the path"),
         _ => anyhow::Error::new(error).context(format!("can't open {shown}")),
     })
 }

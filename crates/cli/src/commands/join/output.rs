@@ -1,4 +1,4 @@
-//! The file of the result, shared by the threads: row groups that each encodes for itself, or one
+//! The output file, shared by the threads: row groups that each thread encodes for itself, or one
 //! stream of batches.
 
 use std::fs::File;
@@ -18,16 +18,16 @@ use super::format::Format;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Where rows go.
+/// An output file.
 pub(crate) enum Output {
     /// Parquet.
     RowGroups { encoders: RowGroupEncoders, file: Box<Mutex<RowGroupFile>> },
-    /// The others.
+    /// Other formats.
     Streamed(Box<Mutex<StreamedFile>>),
 }
 
 impl Output {
-    /// A file that will have its name when it is complete.
+    /// A file that gets its name when it is complete.
     pub(crate) fn create(path: &Path, format: Format, schema: SchemaRef) -> anyhow::Result<Self> {
         if format == Format::Parquet {
             let file = RowGroupFile::create(path, schema)?;
@@ -40,7 +40,7 @@ impl Output {
         Ok(Self::Streamed(Box::new(Mutex::new(file))))
     }
 
-    /// Ends the file; its bytes.
+    /// Completes the file, and returns its size in bytes.
     pub(crate) fn publish(self) -> anyhow::Result<u64> {
         match self {
             Self::RowGroups { file, .. } => {
@@ -61,7 +61,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct StreamedFile {
     writer: Writer,
     schema: SchemaRef,
-    draft: AtomicFile,
+    atomic: AtomicFile,
     path: PathBuf,
 }
 
@@ -73,9 +73,9 @@ enum Writer {
 
 impl StreamedFile {
     fn create(path: &Path, format: Format, schema: &Schema) -> anyhow::Result<Self> {
-        let draft = AtomicFile::create(path)?;
+        let atomic = AtomicFile::create(path)?;
         let failed = || format!("can't write {} as {}", path.display(), format.name());
-        let file = draft.file().try_clone().with_context(failed)?;
+        let file = atomic.file().try_clone().with_context(failed)?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         let schema = Arc::new(if format == Format::ArrowStream {
             schema.clone()
@@ -92,11 +92,11 @@ impl StreamedFile {
                 Writer::Csv(Box::new(csv.with_delimiter(format.delimiter()).build(file)))
             }
         };
-        let mut streamed = Self { writer, schema, draft, path: path.to_owned() };
+        let mut streamed = Self { writer, schema, atomic, path: path.to_owned() };
         if let Writer::Csv(_) = &streamed.writer {
-            // The names; and what CSV has no form for is known before any work is done.
+            // The header; a type that CSV does not support is an error before any work is done.
             let none = RecordBatch::new_empty(streamed.schema.clone());
-            streamed.put(&none).with_context(failed)?;
+            streamed.write_batch(&none).with_context(failed)?;
         }
         Ok(streamed)
     }
@@ -109,11 +109,11 @@ impl StreamedFile {
         let columns = columns.collect::<Result<_, _>>();
         let done = columns
             .and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns))
-            .and_then(|batch| self.put(&batch));
+            .and_then(|batch| self.write_batch(&batch));
         done.with_context(|| format!("can't write {}", self.path.display()))
     }
 
-    fn put(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+    fn write_batch(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         match &mut self.writer {
             Writer::Csv(writer) => writer.write(batch),
             Writer::Arrow(writer) => writer.write(batch),
@@ -122,7 +122,7 @@ impl StreamedFile {
     }
 
     fn publish(self) -> anyhow::Result<u64> {
-        let Self { writer, draft, path, .. } = self;
+        let Self { writer, atomic, path, .. } = self;
         let failed = || format!("can't write {}", path.display());
         let mut file = match writer {
             Writer::Csv(writer) => Ok(writer.into_inner()),
@@ -133,7 +133,7 @@ impl StreamedFile {
         file.flush().with_context(failed)?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error);
         let bytes = file.and_then(|file| file.metadata()).with_context(failed)?.len();
-        draft.publish()?;
+        atomic.publish()?;
         Ok(bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! What a join is worth knowing of, for people and for programs.
+//! The report of a join, as text and as JSON.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use workahead_join::{JoinTable, ProbeMetrics, TouchedLines};
 
+use super::execution::Execution;
 use super::input::Input;
-use super::limit::{Bounds, Limit, NOT_MEASURED, Source};
-use super::outcome::Outcome;
+use super::random_line_limit::{Limit, MachineLimits, NOT_MEASURED, Source};
 use crate::output;
 
-/// Where the time went.
+/// The times of the phases.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Phases {
     pub(crate) read: Duration,
@@ -23,12 +23,12 @@ pub(crate) struct Phases {
     pub(crate) spill: Duration,
 }
 
-/// The least share of lookups that touch lines at random for the random-line limit to be theirs.
-const RANDOM_LEAST: f64 = 0.5;
+/// The share of lookups at random lines from which they are compared with the random-line limit.
+const RANDOM_SHARE_MIN: f64 = 0.5;
 
-/// The facts of a join.
+/// The report.
 #[derive(Debug, Serialize)]
-pub(crate) struct Facts {
+pub(crate) struct Report {
     #[serde(rename = "type")]
     join_type: &'static str,
     rows: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Facts {
     matched_rows: u64,
     lookups_per_second: f64,
     limit: Option<Limit>,
-    /// Where lookups do not touch lines at random: the table's bytes that they touched.
+    /// Bytes of the table read per second, for lookups that do not touch lines at random.
     table_bytes_per_second: Option<f64>,
     #[serde(skip)]
     lines: TouchedLines,
@@ -71,9 +71,9 @@ pub(crate) struct Facts {
     out_bytes: Option<u64>,
 }
 
-impl Facts {
+impl Report {
     pub(crate) fn new(
-        outcome: Outcome<'_>,
+        execution: Execution<'_>,
         build: &Input,
         (table, metrics): (&JoinTable, ProbeMetrics),
         phases: Phases,
@@ -82,21 +82,21 @@ impl Facts {
         let choice = table.layout_choice().clone();
         let spilled = table.spill_metrics();
         Self {
-            join_type: outcome.join_type.name(),
+            join_type: execution.join_type.name(),
             rows: metrics.output_rows,
-            seconds: outcome.start.elapsed().as_secs_f64(),
+            seconds: execution.start.elapsed().as_secs_f64(),
             read_seconds: phases.read.as_secs_f64(),
             build_seconds: phases.build.as_secs_f64(),
             probe_seconds: phases.probe.as_secs_f64(),
             gather_seconds: phases.gather.as_secs_f64(),
             write_seconds: phases.write.as_secs_f64(),
             spill_seconds: phases.spill.as_secs_f64(),
-            threads: outcome.threads.get(),
+            threads: execution.threads.get(),
             design: choice.layout.name(),
             design_why: choice.why,
             sifted_rows: metrics.bloom_tested_rows,
-            build_side: outcome.sides.build.name(),
-            build_side_why: outcome.sides.why,
+            build_side: execution.sides.build.name(),
+            build_side_why: execution.sides.why,
             build_file: build.path().to_owned(),
             build_rows: table.input_rows() as u64,
             build_keys: table.keys(),
@@ -110,50 +110,55 @@ impl Facts {
             limit: None,
             table_bytes_per_second: None,
             lines: metrics.lines,
-            memory_limit_bytes: outcome.budget.limit(),
-            peak_memory_bytes: outcome.budget.pool.peak_bytes(),
+            memory_limit_bytes: execution.budget.limit(),
+            peak_memory_bytes: execution.budget.pool.most(),
             spilled_bytes: spilled.bytes,
             spilled_files: spilled.files,
             spilled_partitions: spilled.partitions,
             spill_levels: spilled.levels,
             spill_chunks: spilled.chunks,
-            out: outcome.out,
+            out: execution.out,
             out_bytes,
         }
     }
 
-    /// With the probe side's file, and the speed that `workers` threads reached together.
-    pub(crate) fn probed(mut self, probe: &Input, workers: usize, bounds: &Bounds) -> Self {
+    /// With the probe side's file, and the speed of all `workers` threads together.
+    pub(crate) fn with_probe(
+        mut self,
+        probe: &Input,
+        workers: usize,
+        limits: &MachineLimits,
+    ) -> Self {
         self.probe_file = probe.path().to_owned();
         if self.probe_seconds > 0.0 {
             self.lookups_per_second = self.probe_rows as f64 / self.probe_seconds;
             let time = Duration::from_secs_f64(self.probe_seconds);
             let random = self.lines.random_share();
             let reached = (self.lookups_per_second * random, time);
-            if random < RANDOM_LEAST {
+            if random < RANDOM_SHARE_MIN {
                 let bytes = self.lines.bytes_per_lookup();
                 self.table_bytes_per_second = Some(self.lookups_per_second * bytes);
             } else if self.memory_limit_bytes.is_none() {
-                // A sample takes as much memory as the table: there may be none.
-                self.limit = bounds.limit(self.table_bytes, workers, reached);
+                // A sample takes as much memory as the table.
+                self.limit = limits.limit(self.table_bytes, workers, reached);
             }
         }
         self
     }
 }
 
-/// Prints the facts.
-pub(crate) fn print(facts: &Facts, json: bool) -> anyhow::Result<()> {
-    if json { output::json(facts) } else { output::text(&told(facts)) }
+/// Prints it.
+pub(crate) fn print(report: &Report, json: bool) -> anyhow::Result<()> {
+    if json { output::json(report) } else { output::text(&render(report)) }
 }
 
-fn told(facts: &Facts) -> String {
-    let Facts { seconds, threads, design, design_why, build_side, build_side_why, .. } = facts;
-    let rows = HumanCount(facts.rows);
-    let (keys, build_rows) = (HumanCount(facts.build_keys as u64), HumanCount(facts.build_rows));
-    let table = HumanBytes(facts.table_bytes as u64);
-    let lookups = facts.lookups_per_second / 1e6;
-    let limit = match (&facts.limit, facts.table_bytes_per_second) {
+fn render(report: &Report) -> String {
+    let Report { seconds, threads, design, design_why, build_side, build_side_why, .. } = report;
+    let rows = HumanCount(report.rows);
+    let (keys, build_rows) = (HumanCount(report.build_keys as u64), HumanCount(report.build_rows));
+    let table = HumanBytes(report.table_bytes as u64);
+    let lookups = report.lookups_per_second / 1e6;
+    let limit = match (&report.limit, report.table_bytes_per_second) {
         (_, Some(bytes)) => {
             format!("keys in order: {}/s of the table", HumanBytes(bytes as u64))
         }
@@ -162,7 +167,8 @@ fn told(facts: &Facts) -> String {
             limit.fraction * 100.0,
             match limit.source {
                 Source::Kept => "",
-                Source::MeasuredNow => ", sampled now (run workahead limits to measure it well)",
+                Source::MeasuredNow =>
+                    ", sampled after the join (run workahead limits to measure it well)",
             }
         ),
         (None, None) => format!("random-line limit {NOT_MEASURED}"),
@@ -175,38 +181,38 @@ fn told(facts: &Facts) -> String {
          time      {}\n  \
          lookups   {lookups:.1} million per second; {limit}",
         if *threads == 1 { "" } else { "s" },
-        facts.table_cache,
-        times(facts),
+        report.table_cache,
+        times(report),
     );
-    if let Some(limit) = facts.memory_limit_bytes {
-        text += &format!("\n  memory    {}", memory(facts, limit));
+    if let Some(limit) = report.memory_limit_bytes {
+        text += &format!("\n  memory    {}", memory(report, limit));
     }
-    if let (Some(out), Some(bytes)) = (&facts.out, facts.out_bytes) {
+    if let (Some(out), Some(bytes)) = (&report.out, report.out_bytes) {
         text += &format!("\n  written   {}, {}", out.display(), HumanBytes(bytes));
     }
     text
 }
 
-fn memory(facts: &Facts, limit: usize) -> String {
-    let (most, limit) = (HumanBytes(facts.peak_memory_bytes as u64), HumanBytes(limit as u64));
-    let spilled = match facts.spilled_files {
+fn memory(report: &Report, limit: usize) -> String {
+    let (most, limit) = (HumanBytes(report.peak_memory_bytes as u64), HumanBytes(limit as u64));
+    let spilled = match report.spilled_files {
         0 => "nothing spilled".to_owned(),
-        files => format!("{} spilled to {files} files", HumanBytes(facts.spilled_bytes)),
+        files => format!("{} spilled to {files} files", HumanBytes(report.spilled_bytes)),
     };
     format!("{most} of {limit}, {spilled}")
 }
 
-fn times(facts: &Facts) -> String {
+fn times(report: &Report) -> String {
     let mut phases = vec![
-        ("read", facts.read_seconds),
-        ("build", facts.build_seconds),
-        ("probe", facts.probe_seconds),
+        ("read", report.read_seconds),
+        ("build", report.build_seconds),
+        ("probe", report.probe_seconds),
     ];
-    if facts.out.is_some() {
-        phases.extend([("gather", facts.gather_seconds), ("write", facts.write_seconds)]);
+    if report.out.is_some() {
+        phases.extend([("gather", report.gather_seconds), ("write", report.write_seconds)]);
     }
-    if facts.spilled_files > 0 {
-        phases.push(("spill", facts.spill_seconds));
+    if report.spilled_files > 0 {
+        phases.push(("spill", report.spill_seconds));
     }
     let shown = phases.into_iter().map(|(phase, seconds)| format!("{phase} {seconds:.3} s"));
     shown.collect::<Vec<_>>().join(", ")

@@ -1,5 +1,5 @@
-//! Parts of a file that threads take one after the other: row groups, or pieces of them. Of a file
-//! without row groups, the batches.
+//! Parts of a file that threads take in turn: row groups or pieces of them; for a file without row
+//! groups, batches.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::input::{Batches, Input, Part};
 use crate::interrupt::Interrupted;
 
-/// Fewest rows worth a part of its own: each opens the file and decodes its dictionaries anew.
+/// Rows of a part, at least: each part opens the file and decodes its dictionaries anew.
 const UNIT_ROWS_MIN: usize = 1 << 17;
 /// Parts wanted for each thread, so that the last ones finish together.
 const UNITS_PER_THREAD: usize = 4;
@@ -23,19 +23,19 @@ pub(crate) struct Unit {
     pub(crate) rows: Range<usize>,
 }
 
-/// A file's parts, handed out.
+/// The parts of a file, handed out one by one.
 pub(crate) struct Units<'a> {
     input: &'a Input,
     units: Vec<Unit>,
     next: AtomicUsize,
-    /// A file that is read from front to end, until that is reached.
+    /// The batches of a file without row groups, until its end.
     stream: Option<Mutex<Option<Batches>>>,
     threads: usize,
     batch_rows: usize,
     watch: Watch<'a>,
 }
 
-/// Who is told of progress, and may stop it.
+/// The progress bar, and the flag that stops the join.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
     pub(crate) bar: &'a ProgressBar,
@@ -62,12 +62,12 @@ impl<'a> Units<'a> {
         Ok(Self { input, units, next, stream, threads, batch_rows, watch })
     }
 
-    /// Threads that have something to do.
+    /// The number of threads that have work.
     pub(crate) fn threads(&self) -> usize {
         if self.stream.is_some() { self.threads } else { self.threads.min(self.units.len()).max(1) }
     }
 
-    /// Hands out no more.
+    /// Stops handing out parts.
     pub(crate) fn stop(&self) {
         self.next.store(self.units.len(), Ordering::Relaxed);
         if let Some(stream) = &self.stream {
@@ -91,7 +91,7 @@ impl<'a> Units<'a> {
     }
 }
 
-/// One thread's place in the file.
+/// One thread's position in the file.
 pub(crate) struct Cursor<'a> {
     units: &'a Units<'a>,
     reading: Option<Part>,
@@ -134,7 +134,7 @@ fn cut(row_groups: impl Iterator<Item = usize>, wanted: usize) -> Vec<Unit> {
     let unit_rows = rows.div_ceil(wanted.max(1)).max(UNIT_ROWS_MIN);
     let mut units = Vec::new();
     for (row_group, rows) in groups.into_iter().enumerate() {
-        // Equal parts: 130 thousand rows are not cut into 128 thousand and a rest.
+        // Equal parts: 130 thousand rows are not cut into 128 thousand and a remainder.
         let parts = (rows as f64 / unit_rows as f64).round().max(1.0) as usize;
         let bounds = |part: usize| rows * part / parts;
         let ranges = (0..parts).map(|part| bounds(part)..bounds(part + 1));

@@ -1,4 +1,4 @@
-//! The limits for people.
+//! The limits as text.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,11 +9,11 @@ use workahead_machine::limits::siblings::{Behaviour, Pair};
 use workahead_machine::limits::{Limits, Origin};
 use workahead_machine::pages::Pages;
 
-use super::Known;
+use super::KnownLimits;
 use crate::commands::machine::size;
 
-/// All parts, each a paragraph.
-pub(super) fn text(known: &Known, machine: &Machine) -> String {
+/// All paragraphs.
+pub(super) fn text(known: &KnownLimits, machine: &Machine) -> String {
     let limits = &known.limits;
     let parts = [
         heading(known),
@@ -21,14 +21,14 @@ pub(super) fn text(known: &Known, machine: &Machine) -> String {
         by_size(limits),
         bandwidth(limits),
         small(limits),
-        unshown(limits),
-        kept(known),
+        limitations(limits),
+        storage(known),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n\n")
 }
 
-fn heading(known: &Known) -> String {
+fn heading(known: &KnownLimits) -> String {
     let limits = &known.limits;
     let processor = limits.processor.as_deref().unwrap_or("unknown processor");
     let taken = UNIX_EPOCH + Duration::from_secs(limits.taken_unix_s);
@@ -36,7 +36,7 @@ fn heading(known: &Known) -> String {
         (Some(Origin::Saved(_)), Ok(age)) => format!("{} ago", HumanDuration(age)),
         _ => "now".to_owned(),
     };
-    let quick = if limits.quick { ", a rough look" } else { "" };
+    let quick = if limits.quick { ", a rough estimate" } else { "" };
     format!("{processor}, measured {when} in {:.0} s{quick}", limits.seconds)
 }
 
@@ -44,7 +44,7 @@ fn caches(limits: &Limits, machine: &Machine) -> String {
     let or_unknown = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), size);
     let line = |label: &str, found: Option<usize>, reported: Option<u64>| {
         let found = or_unknown(found.map(|bytes| bytes as u64));
-        format!("  {label:<12}{found:>9}   the system says {}", or_unknown(reported))
+        format!("  {label:<12}{found:>9}   reported by the system: {}", or_unknown(reported))
     };
     let last = machine.caches.iter().filter(|cache| cache.holds_data()).map(|cache| cache.level);
     let llc = last.max().and_then(|level| machine.cache_bytes(level));
@@ -56,7 +56,7 @@ fn caches(limits: &Limits, machine: &Machine) -> String {
     .join("\n")
 }
 
-/// Latency, and the best of the three ways to get lines, by footprint.
+/// Latency, and the best of the three methods of random lines, by footprint.
 fn by_size(limits: &Limits) -> String {
     let counts: BTreeSet<usize> = limits.lines.iter().map(|point| point.threads).collect();
     // Wide machines have more counts than a line has room for.
@@ -125,7 +125,7 @@ fn bandwidth(limits: &Limits) -> String {
 fn small(limits: &Limits) -> String {
     let mut lines = vec![format!("Pause       {:.1} ns", limits.pause_ns())];
     let pairs = &limits.siblings.pairs;
-    // Of a large machine only what is not as expected.
+    // On a large machine only the unexpected pairs.
     let shown = |pair: &&Pair| pairs.len() <= 3 || pair.behaviour() != Behaviour::TwoCores;
     for (i, pair) in pairs.iter().filter(shown).enumerate() {
         let label = if i == 0 { "Siblings" } else { "" };
@@ -133,13 +133,15 @@ fn small(limits: &Limits) -> String {
     }
     if pairs.len() > 3 {
         let label = if lines.len() == 1 { "Siblings" } else { "" };
-        lines
-            .push(format!("{label:<12}{} pairs of CPUs probed; others are two cores", pairs.len()));
+        lines.push(format!(
+            "{label:<12}{} pairs of CPUs probed; all others are two cores",
+            pairs.len()
+        ));
     }
     lines.join("\n")
 }
 
-/// `CPUs 0 and 1 are two cores: together 99 % of what they do alone; the system says the same`.
+/// `CPUs 0 and 1 are two cores: together 99 % of their separate speed; the system agrees`.
 fn pair_text(pair: &Pair) -> String {
     let (one, other) = pair.cpus;
     let behaviour = match pair.behaviour() {
@@ -147,35 +149,35 @@ fn pair_text(pair: &Pair) -> String {
         Behaviour::TwoCores => "are two cores",
         Behaviour::Unclear => "may or may not share a core",
     };
-    let ratio = pair.throughput_ratio.map_or("too busy to tell".to_owned(), |ratio| {
-        format!("together {:.0} % of what they do alone", ratio * 100.0)
+    let ratio = pair.throughput_ratio.map_or("too busy to measure".to_owned(), |ratio| {
+        format!("together {:.0} % of their separate speed", ratio * 100.0)
     });
     let system = match pair.reported {
-        _ if pair.is_disagreement() => "; the system says otherwise",
-        Some(_) if pair.behaviour() != Behaviour::Unclear => "; the system says the same",
-        Some(true) => "; the system says they do",
-        Some(false) => "; the system says they don't",
-        None => "; the system does not say",
+        _ if pair.is_disagreement() => "; the system disagrees",
+        Some(_) if pair.behaviour() != Behaviour::Unclear => "; the system agrees",
+        Some(true) => "; the system reports that they do",
+        Some(false) => "; the system reports that they don't",
+        None => "; the system reports nothing",
     };
     format!("CPUs {one} and {other} {behaviour}: {ratio}{system}")
 }
 
-fn unshown(limits: &Limits) -> String {
+fn limitations(limits: &Limits) -> String {
     let lines = limits.limitations.iter().map(|words| format!("\n  {words}"));
     match limits.limitations.is_empty() {
         true => String::new(),
-        false => format!("Not shown{}", lines.collect::<String>()),
+        false => format!("Limitations{}", lines.collect::<String>()),
     }
 }
 
-fn kept(known: &Known) -> String {
+fn storage(known: &KnownLimits) -> String {
     match &known.origin {
         Some(Origin::Saved(path)) => {
             format!("kept in {}; --fresh measures again", path.display())
         }
         Some(Origin::Measured(path)) => format!("kept in {}", path.display()),
         Some(Origin::NotKept(error)) => format!("not kept: {error}"),
-        None => "not kept: leave out --quick to measure well and keep it".to_owned(),
+        None => "not kept: leave out --quick for an exact result that is kept".to_owned(),
     }
 }
 

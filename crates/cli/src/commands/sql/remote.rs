@@ -1,4 +1,4 @@
-//! `--cluster`: statements that a cluster's executors answer.
+//! `--cluster`: statements that run on a cluster.
 
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
@@ -9,11 +9,11 @@ use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, State
 use super::failed;
 use crate::errors::WrongUse;
 
-/// Who answers: a cluster, or nobody but this process.
+/// The cluster that runs the statements; none if this process does.
 pub(crate) struct Remote(Option<Client>);
 
 impl Remote {
-    /// This process answers.
+    /// Statements run in this process.
     pub(crate) fn none() -> Self {
         Self(None)
     }
@@ -30,17 +30,17 @@ impl Remote {
         Ok((Self(Some(client)), session))
     }
 
-    /// Runs a statement, whose answer is watched over.
+    /// Runs a statement, and watches the cluster's executors meanwhile.
     pub(crate) fn run(
         &self,
         session: &Session,
         statement: &Statement,
         stop: &'static AtomicBool,
-    ) -> anyhow::Result<(Answer, Watched)> {
-        let counted = self.0.as_ref().map(Client::count).transpose()?;
+    ) -> anyhow::Result<(Answer, Watch)> {
+        let count = self.0.as_ref().map(Client::count).transpose()?;
         let answer = session.run(statement, stop).map_err(failed)?;
-        let watch = counted.map(|counted| counted.watch(&answer)).transpose()?;
-        Ok((answer, Watched(watch)))
+        let watch = count.map(|count| count.watch(&answer)).transpose()?;
+        Ok((answer, Watch(watch)))
     }
 
     /// The joins of an answer that was read to its end.
@@ -51,10 +51,10 @@ impl Remote {
         })
     }
 
-    /// What to say of an answer that breaks off; its cluster need not go on.
+    /// The error of an answer that failed; cancels it in the cluster.
     pub(crate) fn failed(&self, error: SessionError, answer: &Answer) -> anyhow::Error {
         let Some(client) = &self.0 else { return failed(error) };
-        // Where it is over already there is nothing to cancel, and why is told below.
+        // Fails if the query is over already; the error is explained below.
         let _ = client.cancel(answer);
         if matches!(error, SessionError::Stopped | SessionError::TooLong { .. }) {
             return failed(error);
@@ -66,11 +66,11 @@ impl Remote {
     }
 }
 
-/// An answer that is watched over while this lives.
-pub(crate) struct Watched(Option<ExecutorWatch>);
+/// Watches the executors of an answer until it is dropped.
+pub(crate) struct Watch(Option<ExecutorWatch>);
 
-impl Watched {
-    /// Whether the same statement may do better: what failed was the cluster.
+impl Watch {
+    /// Whether the cluster failed and not the statement, which can then be run again.
     pub(crate) fn lost_an_executor(&self, error: &SessionError) -> bool {
         match (error, &self.0) {
             (SessionError::Abandoned, _) => true,

@@ -1,4 +1,4 @@
-//! `--cluster` in a build without Ballista: says how to get one with it.
+//! `--cluster` in a build without Ballista: explains how to build it.
 
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, Statement};
 
 use super::failed;
-use crate::commands::cluster::HOW;
+use crate::commands::cluster::BUILD_HINT;
 use crate::errors::WrongUse;
 
-/// Nobody but this process answers.
+/// Statements run in this process.
 pub(crate) struct Remote;
 
 impl Remote {
@@ -22,7 +22,7 @@ impl Remote {
         _joiner: Joiner,
         _partitions: Option<NonZero<usize>>,
     ) -> anyhow::Result<(Self, Session)> {
-        Err(WrongUse::error(HOW))
+        Err(WrongUse::error(BUILD_HINT))
     }
 
     pub(crate) fn run(
@@ -30,8 +30,8 @@ impl Remote {
         session: &Session,
         statement: &Statement,
         stop: &'static AtomicBool,
-    ) -> anyhow::Result<(Answer, Watched)> {
-        Ok((session.run(statement, stop).map_err(failed)?, Watched))
+    ) -> anyhow::Result<(Answer, Watch)> {
+        Ok((session.run(statement, stop).map_err(failed)?, Watch))
     }
 
     pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
@@ -43,10 +43,10 @@ impl Remote {
     }
 }
 
-/// Nothing is.
-pub(crate) struct Watched;
+/// Nothing to watch.
+pub(crate) struct Watch;
 
-impl Watched {
+impl Watch {
     pub(crate) fn lost_an_executor(&self, _error: &SessionError) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Where a statement's rows go: to standard output, into a file, or nowhere.
+//! The destination of a statement's rows: standard output, a file, or none.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -36,24 +36,24 @@ impl FormatName {
     }
 }
 
-/// Which statement it is.
+/// The position of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// One of a benchmark.
+pub(crate) enum Position {
+    /// A query of a benchmark.
     OfSuite,
     Earlier,
     Last,
 }
 
-/// What is to become of rows.
-pub(crate) enum Goal {
-    Counted,
-    Shown(Format),
+/// The destination of rows.
+pub(crate) enum Destination {
+    Count,
+    Stdout(Format),
     File(PathBuf, Format),
 }
 
-impl Goal {
-    /// As the command line has it.
+impl Destination {
+    /// The destination that the arguments name.
     pub(crate) fn of(
         format: Option<FormatName>,
         out: Option<PathBuf>,
@@ -66,67 +66,69 @@ impl Goal {
                 Ok(Self::File(out, format))
             }
             (None, Some(FormatName::Parquet)) => {
-                Err(WrongUse::error("Parquet goes into a file: name it with --out"))
+                Err(WrongUse::error("Parquet is written to a file: name it with --out"))
             }
             (None, Some(_)) if json => Err(WrongUse::error(
-                "--json prints facts: name a file for the rows with --out, or leave --format out",
+                "--json prints no rows: name a file for them with --out, or leave out --format",
             )),
-            (None, _) if json => Ok(Self::Counted),
-            (None, format) => Ok(Self::Shown(format.unwrap_or(FormatName::Table).format())),
+            (None, _) if json => Ok(Self::Count),
+            (None, format) => Ok(Self::Stdout(format.unwrap_or(FormatName::Table).format())),
         }
     }
 
-    /// Whether the statements can end there.
+    /// Checks that the statements' rows can go there.
     pub(crate) fn check(&self, tasks: &Tasks) -> anyhow::Result<()> {
         match self {
             Self::File(..) if tasks.is_suite() => {
-                Err(WrongUse::error("one file does not take all queries: choose one by its number"))
+                Err(WrongUse::error("--out takes the rows of one query: choose one by its number"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Takes the rows of one statement; the file only those of the last.
-    pub(crate) fn sink(&self, answer: &Answer, turn: Turn) -> anyhow::Result<Sink> {
+    /// A sink for the rows of one statement; the file gets only those of the last.
+    pub(crate) fn sink(&self, answer: &Answer, position: Position) -> anyhow::Result<Sink> {
         let has_columns = !answer.schema().fields().is_empty();
         Ok(match self {
-            Self::Shown(format) if has_columns && turn != Turn::OfSuite => {
-                let pipe = Pipe::default();
-                let writer = RowWriter::new(*format, answer.schema(), pipe.clone())?;
-                Sink::Shown(writer, pipe)
+            Self::Stdout(format) if has_columns && position != Position::OfSuite => {
+                let buffer = StdoutBuffer::default();
+                let writer = RowWriter::new(*format, answer.schema(), buffer.clone())?;
+                Sink::Stdout(writer, buffer)
             }
-            Self::File(path, format) if turn == Turn::Last => Sink::file(path, *format, answer)?,
-            _ => Sink::Counted(0),
+            Self::File(path, format) if position == Position::Last => {
+                Sink::file(path, *format, answer)?
+            }
+            _ => Sink::Count(0),
         })
     }
 }
 
 fn by_name(path: &Path) -> anyhow::Result<Format> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    match ending.as_str() {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    match extension.as_str() {
         "csv" => Ok(Format::Csv),
         "json" | "ndjson" | "jsonl" => Ok(Format::Json),
         "parquet" => Ok(Format::Parquet),
         "txt" => Ok(Format::Table),
         _ => Err(WrongUse::error(format!(
-            "{} says not what it should hold: call it .csv, .json, .parquet or .txt, or add --format",
+            "unknown output format of {}: use .csv, .json, .parquet or .txt, or add --format",
             path.display()
         ))),
     }
 }
 
-/// Bytes on their way to standard output, which tells when its reader has gone.
+/// Bytes for standard output, which detects that its reader has gone.
 #[derive(Clone, Default)]
-pub(crate) struct Pipe(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct StdoutBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Pipe {
+impl StdoutBuffer {
     fn drain(&self) -> anyhow::Result<()> {
         let bytes = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if bytes.is_empty() { Ok(()) } else { output::bytes(&bytes) }
     }
 }
 
-impl Write for Pipe {
+impl Write for StdoutBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
@@ -135,10 +137,10 @@ impl Write for Pipe {
     }
 }
 
-/// The file that rows are written to; it gets its name from whoever holds it too.
-pub(crate) struct Shared(Arc<AtomicFile>);
+/// The output file, shared with the [`Sink`] that publishes it.
+pub(crate) struct SharedFile(Arc<AtomicFile>);
 
-impl Write for Shared {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (&*self.0).write(bytes)
     }
@@ -147,28 +149,28 @@ impl Write for Shared {
     }
 }
 
-/// Takes rows.
+/// A sink of rows.
 pub(crate) enum Sink {
-    Counted(u64),
-    Shown(RowWriter<Pipe>, Pipe),
-    File { writer: RowWriter<BufWriter<Shared>>, draft: Arc<AtomicFile>, path: PathBuf },
+    Count(u64),
+    Stdout(RowWriter<StdoutBuffer>, StdoutBuffer),
+    File { writer: RowWriter<BufWriter<SharedFile>>, file: Arc<AtomicFile>, path: PathBuf },
 }
 
 impl Sink {
     fn file(path: &Path, format: Format, answer: &Answer) -> anyhow::Result<Self> {
-        let draft = Arc::new(AtomicFile::create(path)?);
-        let to = BufWriter::new(Shared(Arc::clone(&draft)));
+        let file = Arc::new(AtomicFile::create(path)?);
+        let to = BufWriter::new(SharedFile(Arc::clone(&file)));
         let writer = RowWriter::new(format, answer.schema(), to)
             .with_context(|| format!("can't write {}", path.display()))?;
-        Ok(Self::File { writer, draft, path: path.to_owned() })
+        Ok(Self::File { writer, file, path: path.to_owned() })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
         match self {
-            Self::Counted(rows) => *rows += batch.num_rows() as u64,
-            Self::Shown(writer, pipe) => {
+            Self::Count(rows) => *rows += batch.num_rows() as u64,
+            Self::Stdout(writer, buffer) => {
                 writer.write(batch)?;
-                pipe.drain()?;
+                buffer.drain()?;
             }
             Self::File { writer, path, .. } => {
                 writer.write(batch).with_context(|| format!("can't write {}", path.display()))?
@@ -177,26 +179,26 @@ impl Sink {
         Ok(())
     }
 
-    /// Whether somebody has seen some of the rows, which can't be taken back.
-    pub(crate) fn is_seen(&self) -> bool {
-        matches!(self, Self::Shown(writer, _) if writer.rows() > 0)
+    /// Whether some of the rows were printed, so that the statement can't be restarted.
+    pub(crate) fn has_printed(&self) -> bool {
+        matches!(self, Self::Stdout(writer, _) if writer.rows() > 0)
     }
 
-    /// Rows taken, and the file they are in.
+    /// Completes the output; returns the number of rows, and the file and its bytes.
     pub(crate) fn finish(self) -> anyhow::Result<(u64, Option<(PathBuf, u64)>)> {
         match self {
-            Self::Counted(rows) => Ok((rows, None)),
-            Self::Shown(writer, pipe) => {
+            Self::Count(rows) => Ok((rows, None)),
+            Self::Stdout(writer, buffer) => {
                 let rows = writer.rows();
                 writer.finish()?;
-                pipe.drain()?;
+                buffer.drain()?;
                 Ok((rows, None))
             }
-            Self::File { writer, draft, path } => {
+            Self::File { writer, file, path } => {
                 let rows = writer.rows();
                 writer.finish().with_context(|| format!("can't write {}", path.display()))?;
-                let draft = Arc::into_inner(draft).context("the file is still written to")?;
-                draft.publish()?;
+                let file = Arc::into_inner(file).context("the file is still in use")?;
+                file.publish()?;
                 let bytes = fs::metadata(&path).map_or(0, |found| found.len());
                 Ok((rows, Some((path, bytes))))
             }

@@ -1,4 +1,4 @@
-//! The statements, and running them one after the other.
+//! The statements, run one after the other.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,20 +9,20 @@ use anyhow::Context;
 use workahead_sql::session::{Joins, Session, Statement};
 use workahead_workloads::tpch::{QUERIES, query};
 
-use super::facts::Facts;
 use super::failed;
 use super::remote::Remote;
-use super::rows::{Goal, Turn};
+use super::report::StatementReport;
+use super::rows::{Destination, Position};
 use crate::errors::WrongUse;
 
 /// `--tpch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum TpchQueries {
     One(usize),
     All,
 }
 
-impl FromStr for Which {
+impl FromStr for TpchQueries {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -35,10 +35,10 @@ impl FromStr for Which {
     }
 }
 
-/// What to run.
+/// The statements to run.
 pub(crate) struct Tasks {
     statements: Vec<Task>,
-    /// Queries of a benchmark, of which rows are no more than counted when they are many.
+    /// All queries of a benchmark, whose rows are only counted.
     suite: bool,
 }
 
@@ -48,21 +48,21 @@ struct Task {
 }
 
 impl Tasks {
-    /// Of SQL.
+    /// The statements of a SQL text.
     pub(crate) fn of_text(session: &Session, text: &str) -> anyhow::Result<Self> {
         let statements = session.statements(text).map_err(failed)?;
         if statements.is_empty() {
-            return Err(WrongUse::error("there is no statement to run"));
+            return Err(WrongUse::error("no statement to run"));
         }
         let plain = |statement| Task { name: None, statement };
         Ok(Self { statements: statements.into_iter().map(plain).collect(), suite: false })
     }
 
-    /// Of the benchmark.
-    pub(crate) fn of_tpch(session: &Session, which: Which) -> anyhow::Result<Self> {
+    /// Queries of the benchmark.
+    pub(crate) fn of_tpch(session: &Session, which: TpchQueries) -> anyhow::Result<Self> {
         let numbers = match which {
-            Which::One(number) => number..=number,
-            Which::All => 1..=QUERIES,
+            TpchQueries::One(number) => number..=number,
+            TpchQueries::All => 1..=QUERIES,
         };
         let mut statements = Vec::new();
         for number in numbers {
@@ -71,7 +71,7 @@ impl Tasks {
                 statements.push(Task { name: Some(format!("q{number}")), statement });
             }
         }
-        Ok(Self { statements, suite: which == Which::All })
+        Ok(Self { statements, suite: which == TpchQueries::All })
     }
 
     /// Whether rows are only counted.
@@ -79,49 +79,50 @@ impl Tasks {
         self.suite
     }
 
-    /// Runs them, rows going where they should.
+    /// Runs them, and writes rows to the destination.
     pub(crate) fn run(
         self,
         session: &Session,
         remote: &Remote,
-        goal: &Goal,
+        destination: &Destination,
         stop: &'static AtomicBool,
-    ) -> anyhow::Result<Vec<Facts>> {
+    ) -> anyhow::Result<Vec<StatementReport>> {
         let last = self.statements.len() - 1;
         let mut all = Vec::new();
         for (at, Task { name, statement }) in self.statements.into_iter().enumerate() {
-            let turn = match at == last {
-                _ if self.suite => Turn::OfSuite,
-                true => Turn::Last,
-                false => Turn::Earlier,
+            let position = match at == last {
+                _ if self.suite => Position::OfSuite,
+                true => Position::Last,
+                false => Position::Earlier,
             };
             let context = name.clone();
-            let done = || -> anyhow::Result<Facts> {
-                let run = Run { session, remote, goal, stop };
-                let Done { rows, out, seconds, joins, runs } = run.done(&statement, turn)?;
-                Ok(Facts { name, rows, seconds, joins, out, runs })
+            let report = || -> anyhow::Result<StatementReport> {
+                let run = Run { session, remote, destination, stop };
+                let Completed { rows, out, seconds, joins, runs } =
+                    run.complete(&statement, position)?;
+                Ok(StatementReport { name, rows, seconds, joins, out, runs })
             };
             all.push(match context {
-                Some(name) => done().context(name)?,
-                None => done()?,
+                Some(name) => report().context(name)?,
+                None => report()?,
             });
         }
         Ok(all)
     }
 }
 
-/// More executors than this are not lost by chance.
+/// More lost executors than this are not a coincidence.
 const RUNS_MAX: usize = 3;
 
-/// What a statement is run with.
+/// The environment of a statement.
 struct Run<'a> {
     session: &'a Session,
     remote: &'a Remote,
-    goal: &'a Goal,
+    destination: &'a Destination,
     stop: &'static AtomicBool,
 }
 
-struct Done {
+struct Completed {
     rows: u64,
     out: Option<(PathBuf, u64)>,
     seconds: f64,
@@ -130,31 +131,31 @@ struct Done {
 }
 
 impl Run<'_> {
-    /// Reads a statement's rows; from their start, should an executor be lost on the way.
-    fn done(&self, statement: &Statement, turn: Turn) -> anyhow::Result<Done> {
+    /// Runs a statement and writes its rows; restarts it if an executor is lost.
+    fn complete(&self, statement: &Statement, position: Position) -> anyhow::Result<Completed> {
         let start = Instant::now();
         let mut runs = 0;
         loop {
             runs += 1;
-            let (mut answer, watched) = self.remote.run(self.session, statement, self.stop)?;
-            let mut sink = self.goal.sink(&answer, turn)?;
-            let broken = loop {
+            let (mut answer, watch) = self.remote.run(self.session, statement, self.stop)?;
+            let mut sink = self.destination.sink(&answer, position)?;
+            let failure = loop {
                 match answer.next_batch() {
                     Ok(Some(batch)) => sink.write(&batch)?,
                     Ok(None) => break None,
                     Err(error) => break Some(error),
                 }
             };
-            let Some(error) = broken else {
+            let Some(error) = failure else {
                 let (rows, out) = sink.finish()?;
                 let seconds = start.elapsed().as_secs_f64();
                 let joins = self.remote.joins(&answer)?;
-                return Ok(Done { rows, out, seconds, joins, runs });
+                return Ok(Completed { rows, out, seconds, joins, runs });
             };
-            let again = !sink.is_seen() && watched.lost_an_executor(&error);
-            let says = self.remote.failed(error, &answer);
+            let again = !sink.has_printed() && watch.lost_an_executor(&error);
+            let failure = self.remote.failed(error, &answer);
             if !again || runs == RUNS_MAX {
-                return Err(says);
+                return Err(failure);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Filters against what SQL says they mean.
+//! Filters have the meaning of SQL.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ fn right() -> RecordBatch {
     ])
 }
 
-/// Row by row, beside each other.
-fn answers(text: &str) -> Result<Vec<Option<bool>>, String> {
+/// The results of a filter for three pairs of rows.
+fn results(text: &str) -> Result<Vec<Option<bool>>, String> {
     let (left, right) = (left(), right());
-    let filter = compiled(text, &left.schema(), &right.schema()).map_err(|e| e.to_string())?;
+    let filter = compile(text, &left.schema(), &right.schema()).map_err(|e| e.to_string())?;
     let columns = filter.columns.iter().map(|(side, column)| match side {
         Side::Left => left.column(*column).clone(),
         Side::Right => right.column(*column).clone(),
@@ -52,7 +52,7 @@ fn answers(text: &str) -> Result<Vec<Option<bool>>, String> {
 }
 
 #[test]
-fn expressions_mean_what_sql_says() {
+fn expressions_have_the_meaning_of_sql() {
     let (t, f, n) = (Some(true), Some(false), None);
     for (text, expected) in [
         ("left.id = right.id", [t, f, n]),
@@ -87,12 +87,12 @@ fn expressions_mean_what_sql_says() {
         ("right.id > 18446744073709551614", [f, t, f]),
         ("\"left\".\"id\" = 1", [t, f, n]),
     ] {
-        assert_eq!(answers(text), Ok(expected.to_vec()), "{text}");
+        assert_eq!(results(text), Ok(expected.to_vec()), "{text}");
     }
 }
 
 #[test]
-fn what_can_not_be_is_one_line() {
+fn errors_are_one_line() {
     for (text, says) in [
         ("id = 1", "both sides have a column \"id\": write left.id or right.id"),
         (
@@ -100,27 +100,27 @@ fn what_can_not_be_is_one_line() {
             "no column \"nothing\": choose from id, small, price, word, day of the left",
         ),
         ("left.share = 1", "the left side has no column \"share\": choose from id, small"),
-        ("other.id = 1", "other.id is of no side"),
+        ("other.id = 1", "unknown side \"other\""),
         ("word = 1", "can't be compared: cast one of them"),
         ("word + 1 > 2", "can't be calculated with"),
-        ("left.id", "Int64 is given where Boolean is wanted"),
-        ("left.id AND true", "Int64 is given where Boolean is wanted"),
+        ("left.id", "expected Boolean, found Int64"),
+        ("left.id AND true", "expected Boolean, found Int64"),
         ("left.id LIKE 'a'", "can't be compared"),
         ("day > 'yesterday'", "yesterday"),
-        ("left.id = 1 1", "it should end before 1"),
+        ("left.id = 1 1", "unexpected 1 after the expression"),
         ("left.id =", "Expected"),
-        ("count(*) > 1", "count(*) is not known here"),
-        ("left.id = (SELECT 1)", "is not known here"),
-        ("CAST(word AS GEOMETRY) = 1", "not known here"),
+        ("count(*) > 1", "count(*) is not supported"),
+        ("left.id = (SELECT 1)", "is not supported"),
+        ("CAST(word AS GEOMETRY) = 1", "not supported"),
         ("CAST(left.id AS DECIMAL(99, 2)) = 1", "a decimal has 1 to 38 digits"),
         ("left.id = ?", "the constant ? is not known here"),
         ("", "Expected"),
         (&"(".repeat(5000), "recursion"),
     ] {
-        let said = answers(text).expect_err(text);
-        assert!(said.contains(says) && !said.contains('\n'), "{text}: {said}");
+        let error = results(text).expect_err(text);
+        assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");
     }
-    // Only the rows say so.
-    assert!(answers("left.id / 0 = 1").unwrap_err().contains("Divide by zero"));
-    assert!(answers("CAST(text AS INT) = 1").unwrap_err().contains("abc"));
+    // Errors of rows.
+    assert!(results("left.id / 0 = 1").unwrap_err().contains("Divide by zero"));
+    assert!(results("CAST(text AS INT) = 1").unwrap_err().contains("abc"));
 }

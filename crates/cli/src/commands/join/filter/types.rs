@@ -1,4 +1,4 @@
-//! Which type two values have in common, and what types are called in SQL.
+//! Common types of two values, and the types of SQL in Arrow.
 
 use arrow_schema::{DataType, TimeUnit};
 use sqlparser::ast::{self, ExactNumberInfo};
@@ -71,7 +71,7 @@ fn number(a: &DataType, b: &DataType) -> DataType {
 }
 
 /// The type to calculate in: narrow integers would overflow.
-pub(super) fn calculated(a: &DataType, b: &DataType) -> Option<DataType> {
+pub(super) fn arithmetic(a: &DataType, b: &DataType) -> Option<DataType> {
     let common = common(a, b)?;
     Some(match common {
         DataType::Int8 | DataType::Int16 | DataType::Int32 => DataType::Int64,
@@ -95,7 +95,7 @@ pub(super) fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// What a type of SQL is in Arrow.
+/// A type of SQL in Arrow.
 pub(super) fn named(sql: &ast::DataType) -> Result<DataType, String> {
     use ast::DataType as Sql;
     Ok(match sql {
@@ -119,7 +119,7 @@ pub(super) fn named(sql: &ast::DataType) -> Result<DataType, String> {
         Sql::Timestamp(_, ast::TimezoneInfo::None) => {
             DataType::Timestamp(TimeUnit::Microsecond, None)
         }
-        other => return Err(format!("the type {other} is not known here")),
+        other => return Err(format!("the type {other} is not supported")),
     })
 }
 
@@ -132,6 +132,8 @@ fn decimal(digits: &ExactNumberInfo) -> Result<DataType, String> {
     let fits = (1..=u64::from(DECIMAL128_DIGITS)).contains(&digits);
     match i8::try_from(scale).ok().filter(|scale| fits && (0..=digits as i8).contains(scale)) {
         Some(scale) => Ok(DataType::Decimal128(digits as u8, scale)),
-        None => Err(format!("a decimal has 1 to {DECIMAL128_DIGITS} digits, its scale no more")),
+        None => Err(format!(
+            "a decimal has 1 to {DECIMAL128_DIGITS} digits, and its scale at most as many"
+        )),
     }
 }

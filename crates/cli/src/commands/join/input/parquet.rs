@@ -16,13 +16,13 @@ use parquet::file::statistics::Statistics;
 
 use crate::commands::join::units::Unit;
 
-/// What a page of a column holds, as most writers make them.
+/// The size of a column's page in most files.
 const PAGE_BYTES: usize = 1 << 20;
 
 /// The batches of a part.
 pub(crate) type Part = ParquetRecordBatchReader;
 
-/// The metadata, and the columns wanted.
+/// The metadata, and the columns to read.
 pub(super) struct ParquetInput {
     metadata: ArrowReaderMetadata,
     /// Columns to read; all if none are named.
@@ -31,7 +31,7 @@ pub(super) struct ParquetInput {
 
 impl ParquetInput {
     pub(super) fn open(file: &File) -> anyhow::Result<Self> {
-        // Where pages lie: a part of a row group is then found without decoding what is before it.
+        // With the page index, a part of a row group is found without decoding the pages before it.
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
         Ok(Self { metadata: ArrowReaderMetadata::load(file, options)?, columns: None })
     }
@@ -62,7 +62,7 @@ impl ParquetInput {
         groups.map(|group| group.num_rows().max(0) as usize).collect()
     }
 
-    /// The chunks of the columns wanted, with their columns.
+    /// The chunks of the columns to read, with their columns.
     fn chunks(&self) -> impl Iterator<Item = (usize, &ColumnChunkMetaData)> {
         let wanted = |leaf: usize| match &self.columns {
             Some(columns) => {
@@ -76,8 +76,7 @@ impl ParquetInput {
         chunks.filter(move |(leaf, _)| wanted(*leaf))
     }
 
-    /// The highest value of a column of integers less the lowest, by the statistics of all row
-    /// groups.
+    /// The highest value of an integer column minus the lowest, by the row groups' statistics.
     pub(super) fn span(&self, column: &str) -> Option<u64> {
         let (root, field) = self.metadata.schema().column_with_name(column)?;
         let parquet = self.metadata.parquet_schema();
@@ -99,7 +98,7 @@ impl ParquetInput {
         self.chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64).sum()
     }
 
-    /// Of each column a page as it is in the file, and as it is not.
+    /// A compressed and an uncompressed page of each column.
     pub(super) fn reading_bytes(&self) -> usize {
         let mut largest = HashMap::<usize, usize>::new();
         for (leaf, chunk) in self.chunks() {
@@ -138,7 +137,7 @@ impl ParquetInput {
 fn bounds(statistics: &Statistics, data_type: &DataType) -> Option<(i128, i128)> {
     let unsigned = data_type.is_unsigned_integer();
     let (least, most) = match statistics {
-        // Unsigned values are in signed ones, bit by bit.
+        // Unsigned values are stored as signed ones with the same bits.
         Statistics::Int32(of) if unsigned => {
             let [least, most] = [of.min_opt()?, of.max_opt()?].map(|bound| *bound as u32);
             (i128::from(least), i128::from(most))

@@ -1,5 +1,5 @@
-//! Studies on private servers as processes: what a kill, an interruption or a dead server leaves,
-//! and that the run goes on from there.
+//! Studies on private servers as processes: a kill, an interruption or a dead server, and resuming
+//! the run after it.
 
 mod process;
 
@@ -12,11 +12,11 @@ use process::{Place, signal, text, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Cells of milliseconds; the server is started anew between the first two and the last two.
+/// Cells of milliseconds; the server is restarted between the first two and the last two.
 fn study(engine: &str) -> String {
     format!(
         r#"title = "Tiny"
-question = "Does it go on?"
+question = "Does it resume?"
 engine = "{engine}"
 seed = 7
 [workload]
@@ -38,7 +38,7 @@ workload.queries = 100000000
     )
 }
 
-/// A place to run in, and one for servers, which may run as a user of their own.
+/// A working directory, and one for servers, which may run as another user.
 fn tiny(engine: &str) -> (Place, TempDir) {
     let place = Place::new();
     fs::write(place.path("tiny.toml"), study(engine)).unwrap();
@@ -54,12 +54,12 @@ fn start(place: &Place, data: &TempDir, words: &[&str]) -> Child {
 
 fn samples(place: &Place) -> Vec<String> {
     let log = fs::read_to_string(place.path("out/observations.jsonl")).unwrap_or_default();
-    // A line is whole when the next one may begin.
+    // The last line may be incomplete.
     let whole = log.rfind('\n').map_or("", |end| &log[..end]);
     whole.lines().map(ToOwned::to_owned).collect()
 }
 
-/// Processes that have a directory among their words.
+/// Processes with a directory among their arguments.
 fn processes(of: &Path) -> Vec<u32> {
     let of = of.to_str().unwrap();
     let numbers = fs::read_dir("/proc").unwrap().flatten();
@@ -75,7 +75,7 @@ fn processes(of: &Path) -> Vec<u32> {
 const RUN: [&str; 5] = ["study", "run", "tiny.toml", "--out", "out"];
 const RESUME: [&str; 3] = ["study", "resume", "out"];
 
-/// Killed after each of its samples, it goes on to exactly all of them.
+/// A run that is killed after each sample is resumed to exactly all samples.
 fn survives_kills(engine: &str) {
     let (place, data) = tiny(engine);
     let mut kills = 0;
@@ -91,7 +91,7 @@ fn survives_kills(engine: &str) {
         child.wait().unwrap();
         kills += 1;
         assert!(samples(&place).len() < 4, "killed too late to test anything");
-        assert!(!processes(data.path()).is_empty(), "nobody was there to stop the server");
+        assert!(!processes(data.path()).is_empty(), "no server is running");
     }
     let output = start(&place, &data, &RESUME).wait_with_output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -139,7 +139,7 @@ fn titles(data: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn an_interruption_in_the_middle_of_a_cell_stops_the_server_and_says_how_to_go_on() {
+fn an_interruption_within_a_cell_stops_the_server_and_names_the_command_to_resume() {
     let (place, data) = tiny("postgres");
     let child = busy(&place, &data);
     signal(&child, "INT");

@@ -1,4 +1,4 @@
-//! CSV and Arrow IPC: read from the front to the end by whoever wants the next batch.
+//! CSV and Arrow IPC: read from start to end, each batch by any thread.
 
 use std::fs::File;
 use std::io::{BufReader, Seek};
@@ -11,15 +11,15 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::commands::join::format::Format;
 
-/// Rows by which the types of a CSV file's columns are guessed.
-const GUESSED_ROWS: usize = 100_000;
-/// What decoding takes beside the batches.
-const READ_BYTES: usize = 256 << 10;
+/// Rows from which the types of a CSV file's columns are inferred.
+const INFERENCE_ROWS: usize = 100_000;
+/// Memory of decoding without the batches.
+const DECODER_BYTES: usize = 256 << 10;
 
-/// Batches, from whichever thread asks.
+/// Batches, for any thread.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// The schema, and the columns wanted.
+/// The schema, and the columns to read.
 pub(super) struct StreamedInput {
     format: Format,
     schema: SchemaRef,
@@ -34,7 +34,7 @@ impl StreamedInput {
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let csv = CsvFormat::default().with_header(true);
                 let csv = csv.with_delimiter(format.delimiter());
-                Arc::new(csv.infer_schema(&mut file, Some(GUESSED_ROWS))?.0)
+                Arc::new(csv.infer_schema(&mut file, Some(INFERENCE_ROWS))?.0)
             }
         };
         file.rewind()?;
@@ -57,16 +57,16 @@ impl StreamedInput {
     }
 
     pub(super) fn reading_bytes(&self) -> usize {
-        READ_BYTES
+        DECODER_BYTES
     }
 
-    /// The batches: those of a CSV file of so many rows, of the others as they were written, cut.
+    /// The batches, of at most `batch_rows` rows.
     pub(super) fn read(&self, file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
         let columns = self.columns.clone();
         let file = BufReader::new(file);
         Ok(match self.format {
-            Format::Arrow => cut(FileReader::try_new(file, columns)?, batch_rows),
-            Format::ArrowStream => cut(StreamReader::try_new(file, columns)?, batch_rows),
+            Format::Arrow => slice(FileReader::try_new(file, columns)?, batch_rows),
+            Format::ArrowStream => slice(StreamReader::try_new(file, columns)?, batch_rows),
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let reader = ReaderBuilder::new(self.schema.clone())
                     .with_header(true)
@@ -82,22 +82,22 @@ impl StreamedInput {
     }
 }
 
-/// Batches of at most so many rows.
-fn cut(
+/// Slices batches to at most `batch_rows` rows.
+fn slice(
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     batch_rows: usize,
 ) -> Batches {
-    Box::new(Cut { batches, rest: None, batch_rows })
+    Box::new(BatchSlicer { batches, rest: None, batch_rows })
 }
 
-struct Cut<B> {
+struct BatchSlicer<B> {
     batches: B,
-    /// Of the batch before.
+    /// The rest of the previous batch.
     rest: Option<RecordBatch>,
     batch_rows: usize,
 }
 
-impl<B: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Cut<B> {
+impl<B: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for BatchSlicer<B> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,4 +1,4 @@
-//! One thread of the probe: reads parts of the file, counts the joined rows or encodes them.
+//! One thread of the probe: reads parts of the file, and counts or encodes the joined rows.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use super::units::{Cursor, Watch};
 /// Rows of an output row group: as in the files that `workahead data` makes.
 const ROW_GROUP_ROWS: u64 = 1 << 19;
 
-/// One thread's source and destination.
-pub(crate) struct Probing<'a> {
+/// One thread's input and output.
+pub(crate) struct ProbeWorker<'a> {
     cursor: Cursor<'a>,
     output: Option<&'a Output>,
-    /// Bytes at which a row group is complete, if it has not the usual rows before.
+    /// Bytes at which a row group is complete, if it does not reach the usual rows first.
     group_bytes: usize,
     watch: Watch<'a>,
     group: Option<RowGroupEncoder>,
@@ -25,7 +25,7 @@ pub(crate) struct Probing<'a> {
     pub(crate) write_time: Duration,
 }
 
-impl<'a> Probing<'a> {
+impl<'a> ProbeWorker<'a> {
     pub(crate) fn new(
         cursor: Cursor<'a>,
         output: Option<&'a Output>,
@@ -36,7 +36,7 @@ impl<'a> Probing<'a> {
         Self { cursor, output, group_bytes, watch, group: None, read_time, write_time }
     }
 
-    /// Appends what is encoded so far.
+    /// Appends the encoded row group to the file.
     fn flush(&mut self) -> anyhow::Result<()> {
         let (Some(Output::RowGroups { file, .. }), Some(group)) = (self.output, self.group.take())
         else {
@@ -50,7 +50,7 @@ impl<'a> Probing<'a> {
     }
 }
 
-impl Worker for Probing<'_> {
+impl Worker for ProbeWorker<'_> {
     type Error = anyhow::Error;
 
     fn next_batch(&mut self) -> anyhow::Result<Option<RecordBatch>> {

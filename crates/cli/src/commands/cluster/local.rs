@@ -1,4 +1,4 @@
-//! A whole cluster on this machine's loopback, of one command.
+//! A whole cluster on this machine's loopback interface, started by one command.
 
 use std::net::Ipv4Addr;
 use std::num::NonZero;
@@ -9,28 +9,28 @@ use anyhow::{Context, bail};
 use workahead_cluster::{Address, Client};
 use workahead_machine::{CpuSet, pin};
 
-use super::parts::{DeadAfter, cpus, usual_memory};
-use super::server::Server;
+use super::child_process::ChildProcess;
+use super::processes::{DeadAfter, cpus, default_memory_limit};
 use crate::errors::WrongUse;
 use crate::memory::Memory;
 use crate::{interrupt, output};
 
-/// How often it is looked whether all are still there.
-const LOOK: Duration = Duration::from_millis(50);
+/// The interval at which the processes are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The arguments of the whole cluster.
+/// The arguments of a local cluster.
 #[derive(Debug, clap::Args)]
-pub(crate) struct SmallArgs {
-    /// Executors, a process each
+pub(crate) struct LocalArgs {
+    /// Number of executors, each a process
     #[arg(long, value_name = "N", default_value = "2")]
     executors: NonZero<u16>,
-    /// Tasks at a time in each [default: this process's CPUs, divided among them]
+    /// Concurrent tasks of each executor [default: an equal share of this process's CPUs]
     #[arg(long, value_name = "N")]
     slots: Option<NonZero<u16>>,
-    /// The scheduler's port [default: one that is free]
+    /// Port of the scheduler [default: any free one]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Give each executor its share of these CPUs, and no other: 0-3
+    /// Divide these CPUs among the executors, which run on no others: 0-3
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     cpus: Option<CpuSet>,
     #[command(flatten)]
@@ -39,15 +39,15 @@ pub(crate) struct SmallArgs {
     dead_after: DeadAfter,
 }
 
-/// Starts it, prints where it is, and stays until it is asked to leave.
-pub(crate) fn run(args: &SmallArgs) -> anyhow::Result<()> {
+/// Starts it, prints its address, and runs until it is interrupted.
+pub(crate) fn run(args: &LocalArgs) -> anyhow::Result<()> {
     let executors: usize = args.executors.get().into();
     let allowed = pin::affinity()?;
     let shares = shares(args.cpus.as_ref(), &allowed, executors)?;
     let (limit, directory) = args.memory.clone().into_parts();
     let limit = match limit {
         Some(limit) => limit,
-        None => usual_memory()? / executors,
+        None => default_memory_limit()? / executors,
     };
     let stop = interrupt::listen()?;
     let directory = directory.unwrap_or_else(std::env::temp_dir);
@@ -56,8 +56,8 @@ pub(crate) fn run(args: &SmallArgs) -> anyhow::Result<()> {
     let listen = format!("{}:{}", Ipv4Addr::LOCALHOST, args.port.unwrap_or(0));
     let dead_after = args.dead_after.seconds().to_string();
     let words = ["scheduler", "--listen", &listen, "--dead-after", &dead_after];
-    let mut scheduler = Server::start("scheduler".into(), &words.map(str::to_owned))?;
-    let address: Address = scheduler.up(stop)?.parse()?;
+    let mut scheduler = ChildProcess::start("scheduler".into(), &words.map(str::to_owned))?;
+    let address: Address = scheduler.ready(stop)?.parse()?;
     let slots = args.slots.map_or_else(|| allowed.len().div_ceil(executors), |n| n.get().into());
     let mut words: Vec<String> = ["executor", "--scheduler", &address.to_string()]
         .iter()
@@ -70,42 +70,44 @@ pub(crate) fn run(args: &SmallArgs) -> anyhow::Result<()> {
     for (number, cpus) in (1..=executors).zip(&shares) {
         let mut words = words.clone();
         words.extend(cpus.iter().flat_map(|cpus| ["--cpus".to_owned(), cpus.to_string()]));
-        started.push(Server::start(format!("executor {number}"), &words)?);
+        started.push(ChildProcess::start(format!("executor {number}"), &words)?);
     }
-    let mut known = Vec::new();
-    for mut server in started {
-        let id = server.up(stop)?;
-        known.push(Executor { server, id });
+    let mut executors = Vec::new();
+    for mut process in started {
+        let id = process.ready(stop)?;
+        executors.push(Executor { process, id });
     }
     output::text(&address.to_string())?;
-    for Executor { server, .. } in &known {
-        eprintln!("{} is process {}", server.name, server.id());
+    for Executor { process, .. } in &executors {
+        eprintln!("{} is process {}", process.name, process.id());
     }
-    let ended = watch(&mut scheduler, &mut known, &Client::new(address), stop);
-    known.iter_mut().for_each(|executor| executor.server.dismiss());
+    let ended = watch(&mut scheduler, &mut executors, &Client::new(address), stop);
+    executors.iter_mut().for_each(|executor| executor.process.request_exit());
     ended
 }
 
-/// An executor that the scheduler knows by this name.
+/// An executor, with its name in the scheduler.
 struct Executor {
-    server: Server,
+    process: ChildProcess,
     id: String,
 }
 
-/// The CPUs of each executor, if they are to have their own.
+/// The CPUs of each executor, with `--cpus`.
 fn shares(
     cpus: Option<&CpuSet>,
     allowed: &CpuSet,
     executors: usize,
 ) -> anyhow::Result<Vec<Option<CpuSet>>> {
     let Some(cpus) = cpus else { return Ok(vec![None; executors]) };
-    if let Some(stray) = cpus.iter().find(|&cpu| !allowed.contains(cpu)) {
-        return Err(WrongUse::error(format!("CPU {stray} is not among those allowed: {allowed}")));
+    if let Some(cpu) = cpus.iter().find(|&cpu| !allowed.contains(cpu)) {
+        return Err(WrongUse::error(format!(
+            "CPU {cpu} is not allowed here: choose from {allowed}"
+        )));
     }
     let cpus: Vec<usize> = cpus.iter().collect();
     if !cpus.len().is_multiple_of(executors) {
         return Err(WrongUse::error(format!(
-            "{} CPUs can't be divided among {executors} executors: give as many to each",
+            "{} CPUs can't be divided equally among {executors} executors: give a multiple",
             cpus.len()
         )));
     }
@@ -113,30 +115,30 @@ fn shares(
     Ok(shares.map(|share| Some(share.iter().copied().collect())).collect())
 }
 
-/// Returns when asked to leave; fails when there is no cluster any more.
+/// Returns when it is interrupted; fails when the scheduler or all executors have ended.
 fn watch(
-    scheduler: &mut Server,
+    scheduler: &mut ChildProcess,
     executors: &mut Vec<Executor>,
     client: &Client,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     while !stop.load(Ordering::Relaxed) {
-        if let Some(status) = scheduler.ended() {
+        if let Some(status) = scheduler.exit_status() {
             bail!("the scheduler ended: {status}; start the cluster again");
         }
         executors.retain_mut(|executor| {
-            let Some(status) = executor.server.ended() else { return true };
-            eprintln!("{} ended: {status}; its tasks go to the others", executor.server.name);
-            // It finds out by itself after a while; queries need not wait for that.
+            let Some(status) = executor.process.exit_status() else { return true };
+            eprintln!("{} ended: {status}; its tasks go to the others", executor.process.name);
+            // Queries need not wait until the scheduler notices it.
             if let Err(error) = client.executor_lost(&executor.id, &status.to_string()) {
-                eprintln!("the scheduler was not told of it: {error}");
+                eprintln!("can't report it to the scheduler: {error}");
             }
             false
         });
         if executors.is_empty() {
             bail!("no executor is left; start the cluster again");
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(CHECK_INTERVAL);
     }
     Ok(())
 }

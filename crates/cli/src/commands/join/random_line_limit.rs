@@ -1,8 +1,8 @@
-//! How near the lookups came to what the machine's memory can do.
+//! The lookups' speed compared with the random-line limit of the machine's memory.
 //!
-//! From the limits that `workahead limits` has kept. Where there are none, the one point that is
-//! needed is measured if that takes a fraction of a second: for a table that is not too large, and
-//! lookups that took long enough to be compared with anything.
+//! The limits are those that `workahead limits` has kept. Without them, the one needed point is
+//! measured if that takes a fraction of a second: for a table that is not too large, and lookups
+//! that took long enough to be compared.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use workahead_machine::limits::lines::{self, Method};
 use workahead_machine::limits::{Limits, Store};
 use workahead_machine::pages::Pages;
 
-/// The machine, and its limits if they are kept.
-pub(crate) struct Bounds {
+/// The machine, and its kept limits.
+pub(crate) struct MachineLimits {
     pub(crate) machine: Machine,
-    pub(crate) limits: Option<Limits>,
+    pub(crate) kept: Option<Limits>,
 }
 
-/// The machine's limit beside what was reached.
+/// The machine's limit, and the share of it that was reached.
 #[derive(Debug, Serialize)]
 pub(crate) struct Limit {
     /// Independent random cache lines per second, on as many threads, over a footprint as large as
     /// the table.
     random_lines_per_second: f64,
-    /// The lookups per second that touch lines at random, as a share of it: one line each.
+    /// Lookups per second that touch lines at random, as a share of the limit: one line each.
     pub(crate) fraction: f64,
-    /// Where it is from.
+    /// The source of the limit.
     pub(crate) source: Source,
 }
 
-/// Where the limit is from.
+/// The source of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Source {
@@ -40,26 +40,26 @@ pub(crate) enum Source {
     MeasuredNow,
 }
 
-/// What is said when the limit is not known.
+/// The text for an unknown limit.
 pub(crate) const NOT_MEASURED: &str = "not measured: run workahead limits";
 
 /// A larger table takes too long to touch (up to seconds per GiB in a virtual machine).
-const TABLE_MAX_BYTES: usize = 256 << 20;
-/// Shorter lookups say nothing about speed, and would wait longer for the limit.
-const PROBE_LEAST: Duration = Duration::from_millis(100);
+const TABLE_BYTES_MAX: usize = 256 << 20;
+/// Shorter lookups give no reliable speed, and measuring the limit would take longer.
+const PROBE_TIME_MIN: Duration = Duration::from_millis(100);
 /// One sample of each of the three methods.
 const SAMPLE: Duration = Duration::from_millis(25);
 
-impl Bounds {
+impl MachineLimits {
     /// This machine's.
     pub(crate) fn here() -> Self {
         let machine = Machine::here();
-        let limits = Store::of_user().load(&machine);
-        Self { machine, limits }
+        let kept = Store::of_user().load(&machine);
+        Self { machine, kept }
     }
 
-    /// The limit for a table of so many bytes that so many threads probed, reaching so many
-    /// lookups per second in so much time.
+    /// The limit for a table of this size and number of probing threads, which reached this number
+    /// of lookups per second in this time.
     pub(crate) fn limit(
         &self,
         table_bytes: usize,
@@ -68,12 +68,12 @@ impl Bounds {
     ) -> Option<Limit> {
         // More threads than CPUs take turns.
         let threads = threads.min(self.machine.allowed_cpus().len()).max(1);
-        let kept = self.limits.as_ref();
+        let kept = self.kept.as_ref();
         let kept = kept.and_then(|limits| limits.lines_per_s(table_bytes, threads, Pages::Huge));
         let (per_s, source) = match kept {
             Some(per_s) => (per_s, Source::Kept),
-            None if table_bytes <= TABLE_MAX_BYTES && time >= PROBE_LEAST => {
-                (measured(table_bytes, threads)?, Source::MeasuredNow)
+            None if table_bytes <= TABLE_BYTES_MAX && time >= PROBE_TIME_MIN => {
+                (measure(table_bytes, threads)?, Source::MeasuredNow)
             }
             None => return None,
         };
@@ -82,9 +82,9 @@ impl Bounds {
     }
 }
 
-/// The best of the three methods at one point; `None` when memory or CPUs can't be had, which is no
-/// reason to lose the join.
-fn measured(bytes: usize, threads: usize) -> Option<f64> {
+/// The best of the three methods at one point; `None` if memory or CPUs are unavailable, which is
+/// not an error of the join.
+fn measure(bytes: usize, threads: usize) -> Option<f64> {
     let rate = |method| lines::measure(bytes, threads, Pages::Huge, method, SAMPLE).ok();
     Method::ALL.into_iter().filter_map(rate).reduce(f64::max)
 }

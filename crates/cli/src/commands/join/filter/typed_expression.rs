@@ -1,4 +1,4 @@
-//! Expressions whose types are known, and made to fit each other.
+//! Expressions with types, cast to fit each other.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::types;
 
 /// An expression and its type.
 #[derive(Debug, Clone)]
-pub(super) struct Typed {
+pub(super) struct TypedExpression {
     pub(super) node: Node,
     pub(super) data_type: DataType,
 }
@@ -22,19 +22,19 @@ pub(super) enum Node {
     /// An array of one value.
     Literal(ArrayRef),
     Cast {
-        of: Box<Typed>,
+        of: Box<TypedExpression>,
         fails: bool,
     },
     Two {
         operator: Operator,
-        of: Box<[Typed; 2]>,
+        of: Box<[TypedExpression; 2]>,
     },
-    Not(Box<Typed>),
-    Negative(Box<Typed>),
-    IsNull(Box<Typed>),
+    Not(Box<TypedExpression>),
+    Negative(Box<TypedExpression>),
+    IsNull(Box<TypedExpression>),
 }
 
-/// What two values make.
+/// An operator on two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -70,12 +70,12 @@ impl Operator {
     }
 }
 
-/// Values that can't be cast are errors, or nulls.
+/// Values that can't be cast are errors if `fails`, otherwise nulls.
 fn options(fails: bool) -> CastOptions<'static> {
     CastOptions { safe: !fails, ..CastOptions::default() }
 }
 
-impl Typed {
+impl TypedExpression {
     pub(super) fn column(at: usize, data_type: DataType) -> Self {
         Self { node: Node::Column(at), data_type }
     }
@@ -100,13 +100,13 @@ impl Typed {
 
     pub(super) fn negative(of: Self) -> Result<Self, String> {
         let shown = of.data_type.to_string();
-        let wanted = types::calculated(&of.data_type, &of.data_type);
-        let of = of.of_type(&wanted.ok_or_else(|| format!("{shown} has no negative"))?)?;
+        let wanted = types::arithmetic(&of.data_type, &of.data_type);
+        let of = of.of_type(&wanted.ok_or_else(|| format!("{shown} can't be negated"))?)?;
         let data_type = of.data_type.clone();
-        Self { node: Node::Negative(Box::new(of)), data_type }.proven()
+        Self { node: Node::Negative(Box::new(of)), data_type }.with_kernel_type()
     }
 
-    /// A cast that was asked for.
+    /// An explicit cast.
     pub(super) fn cast(self, to: DataType, fails: bool) -> Result<Self, String> {
         if self.data_type == to {
             return Ok(self);
@@ -121,42 +121,46 @@ impl Typed {
         Ok(Self { node: Node::Cast { of: Box::new(self), fails }, data_type: to })
     }
 
-    /// As a type that it has, or that a null, a dictionary or a text constant can be.
+    /// The expression in a type that it has, or to which nulls, dictionaries or texts convert.
     pub(super) fn of_type(self, wanted: &DataType) -> Result<Self, String> {
         let common = types::common(&self.data_type, wanted);
         if common.as_ref() != Some(wanted) {
-            return Err(format!("{} is given where {wanted} is wanted", self.data_type));
+            return Err(format!("expected {wanted}, found {}", self.data_type));
         }
         self.cast(wanted.clone(), true)
     }
 
-    /// Two values with what makes one of them.
+    /// An operator on two expressions.
     pub(super) fn two(operator: Operator, left: Self, right: Self) -> Result<Self, String> {
-        let [left, right] = fitted(operator, left, right)?;
+        let [left, right] = fit(operator, left, right)?;
         let of = Box::new([left, right]);
-        Self { node: Node::Two { operator, of }, data_type: DataType::Boolean }.proven()
+        Self { node: Node::Two { operator, of }, data_type: DataType::Boolean }.with_kernel_type()
     }
 
-    /// With the type that Arrow's own kernel gives to no rows at all, if it takes these types.
-    fn proven(self) -> Result<Self, String> {
-        let none = self.node.on_nothing().map_err(|error| error.to_string())?;
+    /// With the result type of Arrow's kernel, found by running it on empty arrays.
+    fn with_kernel_type(self) -> Result<Self, String> {
+        let none = self.node.on_empty().map_err(|error| error.to_string())?;
         Ok(Self { data_type: none.data_type().clone(), ..self })
     }
 
-    /// Whether each pair is wanted.
+    /// True, false or null for each pair.
     pub(super) fn truth(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
         let value = self.value(pairs)?;
-        super::evaluated::truths(&value, pairs.num_rows())
+        super::evaluation::truths(&value, pairs.num_rows())
     }
 
-    /// No value of its type.
-    pub(super) fn nothing(&self) -> ArrayRef {
+    /// An empty array of its type.
+    pub(super) fn empty(&self) -> ArrayRef {
         new_empty_array(&self.data_type)
     }
 }
 
-/// Two values in types that the operator takes.
-fn fitted(operator: Operator, left: Typed, right: Typed) -> Result<[Typed; 2], String> {
+/// Casts two values to types that the operator takes.
+fn fit(
+    operator: Operator,
+    left: TypedExpression,
+    right: TypedExpression,
+) -> Result<[TypedExpression; 2], String> {
     let (a, b) = (left.data_type.clone(), right.data_type.clone());
     let both = |wanted: &DataType| {
         Ok([left.clone().cast(wanted.clone(), true)?, right.clone().cast(wanted.clone(), true)?])
@@ -168,14 +172,15 @@ fn fitted(operator: Operator, left: Typed, right: Typed) -> Result<[Typed; 2], S
         if types::plain(&a).is_temporal() || types::plain(&b).is_temporal() {
             return Ok([left, right]);
         }
-        let Some(wanted) = types::calculated(&a, &b) else {
-            return Err(format!("{a} and {b} can't be calculated with: cast them to numbers"));
+        let Some(wanted) = types::arithmetic(&a, &b) else {
+            return Err(format!("no arithmetic on {a} and {b}: cast them to numbers"));
         };
         return both(&wanted);
     }
-    // A constant text is what it is compared with: '2024-01-31' is a date.
-    let constant =
-        |side: &Typed| matches!(side.node, Node::Literal(_)) && types::is_text(&side.data_type);
+    // A text constant takes the type it is compared with: '2024-01-31' is a date.
+    let constant = |side: &TypedExpression| {
+        matches!(side.node, Node::Literal(_)) && types::is_text(&side.data_type)
+    };
     let texts = operator.is_like();
     if !texts && constant(&right) && types::plain(&a).is_temporal() {
         return both(types::plain(&a));

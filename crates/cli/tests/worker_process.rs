@@ -1,4 +1,5 @@
-//! `workahead study inside`, as studies start it: a request on standard input, a reply of a line.
+//! `workahead study inside`, the worker process of studies: a request on standard input, a reply
+//! of one line.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,7 +26,7 @@ fn request(engine: &str, cell: Cell, runs: u64) -> Vec<u8> {
     Request { engine, cell, home, limits: None, runs }.to_json()
 }
 
-fn inside(input: &[u8]) -> Output {
+fn worker(input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_workahead"))
         .args(["study", "inside"])
         .stdin(Stdio::piped())
@@ -38,13 +39,13 @@ fn inside(input: &[u8]) -> Output {
 }
 
 fn reply(input: &[u8]) -> Reply {
-    let output = inside(input);
+    let output = worker(input);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Reply::find(&String::from_utf8(output.stdout).unwrap()).unwrap()
 }
 
 #[test]
-fn a_cell_is_run_as_often_as_asked_and_its_answer_is_the_oracles() {
+fn a_cell_is_run_the_requested_number_of_times_with_the_oracles_answer() {
     let expected = {
         let mut native = workahead_native::engine::Native::default();
         native.prepare(&cell(2000), &Stop::new()).unwrap();
@@ -58,7 +59,7 @@ fn a_cell_is_run_as_often_as_asked_and_its_answer_is_the_oracles() {
 }
 
 #[test]
-fn what_it_cannot_do_is_said_in_a_line() {
+fn errors_are_one_line() {
     let mut unknown = cell(10);
     unknown.settings.insert("rowz".to_owned(), Setting::Integer(1));
     for (input, status, word) in [
@@ -66,7 +67,7 @@ fn what_it_cannot_do_is_said_in_a_line() {
         (request("postgres", cell(10), 1), 1, "unknown engine `postgres`"),
         (request("native", unknown, 1), 1, "`rowz`"),
     ] {
-        let output = inside(&input);
+        let output = worker(&input);
         let line = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(status), "{line}");
         assert!(line.contains(word) && line.trim_end().lines().count() == 1, "{line}");
@@ -75,7 +76,7 @@ fn what_it_cannot_do_is_said_in_a_line() {
 }
 
 #[test]
-fn help_does_not_name_it() {
+fn help_does_not_list_it() {
     let help = Command::new(env!("CARGO_BIN_EXE_workahead")).args(["study", "--help"]).output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
     assert!(help.contains("compare") && !help.contains("inside"), "{help}");

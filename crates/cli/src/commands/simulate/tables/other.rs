@@ -1,20 +1,19 @@
-//! Figures that no other table showed: those that each logical CPU has, side by side, and single
-//! ones.
+//! Figures of no other table: those of each logical CPU side by side, and single ones.
 
 use std::collections::BTreeMap;
 
 use comfy_table::Table;
 
-use super::{Said, figure, figure_if, new};
+use super::{Measures, figure, figure_if, new};
 
-/// Logical CPUs that fit beside each other on a screen of 100 columns.
+/// Logical CPUs that fit into 100 columns.
 const CPUS_MAX: usize = 8;
 
 /// Figures of logical CPUs; then `first`, and all others.
-pub(super) fn tables(said: &Said<'_>, first: (String, f64)) -> [Option<Table>; 2] {
-    let of_cpus = of_cpus(said);
-    let shown = said.shown.borrow();
-    let rest = said.measures.iter().filter(|(name, _)| !shown.contains(*name));
+pub(super) fn tables(measures: &Measures<'_>, first: (String, f64)) -> [Option<Table>; 2] {
+    let of_cpus = of_cpus(measures);
+    let used = measures.used.borrow();
+    let rest = measures.all.iter().filter(|(name, _)| !used.contains(*name));
     let rest = rest.map(|(name, value)| (name.replace('_', " "), *value));
     let mut table = new("modelled", &["figure"]);
     for (name, value) in std::iter::once(first).chain(rest) {
@@ -23,10 +22,10 @@ pub(super) fn tables(said: &Said<'_>, first: (String, f64)) -> [Option<Table>; 2
     [of_cpus, Some(table)]
 }
 
-fn of_cpus(said: &Said<'_>) -> Option<Table> {
-    let shown = said.shown.borrow().clone();
+fn of_cpus(measures: &Measures<'_>) -> Option<Table> {
+    let used = measures.used.borrow().clone();
     let mut rows: BTreeMap<String, BTreeMap<usize, &str>> = BTreeMap::new();
-    for name in said.measures.keys().filter(|name| !shown.contains(*name)) {
+    for name in measures.all.keys().filter(|name| !used.contains(*name)) {
         if let Some((row, cpu)) = cpu_of(name) {
             rows.entry(row).or_default().insert(cpu, name);
         }
@@ -39,7 +38,8 @@ fn of_cpus(said: &Said<'_>) -> Option<Table> {
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut table = new("each logical CPU", &header);
     for (row, names) in rows {
-        let figures = (0..cpus).map(|cpu| figure_if(names.get(&cpu).and_then(|at| said.tell(at))));
+        let figures =
+            (0..cpus).map(|cpu| figure_if(names.get(&cpu).and_then(|at| measures.use_figure(at))));
         table.add_row(std::iter::once(row).chain(figures));
     }
     Some(table)

@@ -9,7 +9,7 @@ use arrow_ord::cmp;
 use arrow_schema::ArrowError;
 use arrow_string::like;
 
-use super::typed::{Node, Operator, Typed, cast_value};
+use super::typed_expression::{Node, Operator, TypedExpression, cast_value};
 
 /// A value for each pair, or one for all of them.
 pub(super) struct Value {
@@ -23,22 +23,22 @@ impl Datum for Value {
     }
 }
 
-impl Typed {
+impl TypedExpression {
     pub(super) fn value(&self, pairs: &RecordBatch) -> Result<Value, ArrowError> {
         self.node.value(self, &|of| of.value(pairs), &|column| pairs.column(column).clone())
     }
 }
 
 impl Node {
-    /// What no values at all make.
-    pub(super) fn on_nothing(&self) -> Result<ArrayRef, ArrowError> {
+    /// The result for empty arrays.
+    pub(super) fn on_empty(&self) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Two { operator, of } => {
                 let [left, right] =
-                    [&of[0], &of[1]].map(|side| Value { array: side.nothing(), single: false });
+                    [&of[0], &of[1]].map(|side| Value { array: side.empty(), single: false });
                 operator.apply(&left, &right)
             }
-            Self::Negative(of) => numeric::neg(&of.nothing()),
+            Self::Negative(of) => numeric::neg(&of.empty()),
             Self::Column(_) | Self::Literal(_) | Self::Cast { .. } => {
                 unreachable!("their types are known")
             }
@@ -48,8 +48,8 @@ impl Node {
 
     fn value(
         &self,
-        typed: &Typed,
-        value_of: &dyn Fn(&Typed) -> Result<Value, ArrowError>,
+        typed: &TypedExpression,
+        value_of: &dyn Fn(&TypedExpression) -> Result<Value, ArrowError>,
         column: &dyn Fn(usize) -> ArrayRef,
     ) -> Result<Value, ArrowError> {
         match self {
@@ -118,7 +118,7 @@ impl Operator {
     }
 }
 
-/// True, false or null for each of so many pairs.
+/// True, false or null for each of `rows` pairs.
 pub(super) fn truths(value: &Value, rows: usize) -> Result<BooleanArray, ArrowError> {
     let truths = value.array.as_boolean();
     if !value.single {

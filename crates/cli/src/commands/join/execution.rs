@@ -1,4 +1,4 @@
-//! Runs the join: reads and builds, probes, writes, and keeps what each took.
+//! Execution of the join: reading, build, probe and output, with their times.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -11,30 +11,30 @@ use workahead_join::{HashJoin, JoinError, JoinTable, JoinType, TableLayout, limi
 
 use super::format::Format;
 use super::input::Input;
-use super::limit::Bounds;
 use super::output::Output;
-use super::probing::Probing;
-use super::report::{Facts, Phases};
+use super::probe_worker::ProbeWorker;
+use super::random_line_limit::MachineLimits;
+use super::report::{Phases, Report};
 use super::sides::Sides;
 use super::units::{Units, Watch};
 use crate::memory::Budget;
 use crate::progress;
 
-/// Rows read at a time into the table: few batches to join up later.
+/// Rows of a batch of the build side: few batches to concatenate later.
 const BUILD_BATCH_ROWS: usize = 1 << 16;
 
-/// A thread's row group of the output is such a share of limited memory, but not less than so many
-/// bytes.
+/// A thread's row group of the output is this fraction of the memory limit (1/24), at least 64 KiB.
 const GROUP_SHARE: usize = 24;
 const GROUP_BYTES_MIN: usize = 64 << 10;
-/// And such a share is what the allocator holds beside what is asked of it: the process is to stay
-/// within half as much again as the limit.
+/// This fraction (1/5) is left to the allocator's overhead: the process is to stay within 1.5 times
+/// the limit.
 const HEAP_SHARE: usize = 5;
-/// Of a small limit that and reading may take no more than such a share, or nothing would be left.
-const BESIDE_SHARE: usize = 4;
+/// Overhead and reading together take at most this fraction (1/4), or a small limit would leave
+/// nothing for the join.
+const OVERHEAD_SHARE: usize = 4;
 
-/// What is fixed before the join runs.
-pub(crate) struct Outcome<'a> {
+/// The parameters of a join.
+pub(crate) struct Execution<'a> {
     pub(crate) threads: NonZero<usize>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) out_format: Option<Format>,
@@ -43,20 +43,20 @@ pub(crate) struct Outcome<'a> {
     pub(crate) design: TableLayout,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
-    pub(crate) bounds: &'a Bounds,
+    pub(crate) limits: &'a MachineLimits,
     pub(crate) budget: Budget,
 }
 
-impl Outcome<'_> {
-    /// Joins, and says what came of it.
-    pub(crate) fn joined(
+impl Execution<'_> {
+    /// Runs the join and reports on it.
+    pub(crate) fn run(
         self,
         join: &HashJoin,
         build: &Input,
         probe: &Input,
         interrupted: &'static AtomicBool,
-    ) -> anyhow::Result<Facts> {
-        // First of all: a name that can't be written is known before any work is done.
+    ) -> anyhow::Result<Report> {
+        // First, so that a file that can't be written is an error before any work is done.
         let out = self.out.as_deref();
         let create = |path| Output::create(path, Format::of(path, self.out_format), join.schema());
         let output = out.map(create).transpose()?;
@@ -67,8 +67,8 @@ impl Outcome<'_> {
             Some(limit) => {
                 let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
                 let reading = build.reading_bytes().max(probe.reading_bytes());
-                let beside = self.threads.get() * reading + limit / HEAP_SHARE;
-                self.threads.get() * buffers + beside.min(limit / BESIDE_SHARE)
+                let overhead = self.threads.get() * reading + limit / HEAP_SHARE;
+                self.threads.get() * buffers + overhead.min(limit / OVERHEAD_SHARE)
             }
             None => 0,
         };
@@ -85,11 +85,11 @@ impl Outcome<'_> {
         let units = Units::new(probe, self.threads.get(), join.probe_batch_rows(), watch)?;
         let workers = units.threads();
         let group_bytes = self.group_bytes();
-        let probing = |_| Probing::new(units.cursor(), output.as_ref(), group_bytes, watch);
-        let crew = (0..workers).map(probing);
-        let (crew, metrics) = workahead_join::run(&table, crew.collect())?;
+        let worker = |_| ProbeWorker::new(units.cursor(), output.as_ref(), group_bytes, watch);
+        let group = (0..workers).map(worker);
+        let (group, metrics) = workahead_join::run(&table, group.collect())?;
         let shared = |time: Duration| time / workers as u32;
-        for worker in crew {
+        for worker in group {
             phases.read += shared(worker.read_time);
             phases.write += shared(worker.write_time);
         }
@@ -102,11 +102,11 @@ impl Outcome<'_> {
         let out_bytes = output.map(Output::publish).transpose()?;
         phases.write += publishing.elapsed();
         bar.finish_and_clear();
-        let bounds = self.bounds;
-        let facts = Facts::new(self, build, (&table, metrics), phases, out_bytes);
-        // Its memory makes room for that of the limit's sample.
+        let limits = self.limits;
+        let report = Report::new(self, build, (&table, metrics), phases, out_bytes);
+        // Frees memory for the sample of the limit.
         drop(table);
-        Ok(facts.probed(probe, workers, bounds))
+        Ok(report.with_probe(probe, workers, limits))
     }
 
     /// Bytes at which a row group of the output is complete.
@@ -117,7 +117,7 @@ impl Outcome<'_> {
 
     /// Reads a file by all threads into the build side.
     fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
-        // Probers are foreseen to get batches as long.
+        // The memory estimate assumes batches of this length.
         let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited_batch_rows);
         let units = Units::new(input, self.threads.get(), batch_rows, watch)?;
         let side = Mutex::new(join.build());

@@ -3,28 +3,28 @@
 use arrow_schema::{DataType, FieldRef, Schema};
 use workahead_join::Side;
 
-/// The columns of both sides, and those of them that were asked for.
-pub(super) struct Names<'a> {
+/// The columns of both sides, and those that the filter uses.
+pub(super) struct ColumnResolver<'a> {
     left: &'a Schema,
     right: &'a Schema,
     used: Vec<(Side, usize)>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ColumnResolver<'a> {
     pub(super) fn new(left: &'a Schema, right: &'a Schema) -> Self {
         Self { left, right, used: Vec::new() }
     }
 
-    /// A column by its name alone: where it is among those used, and its type.
-    pub(super) fn anywhere(&mut self, name: &str) -> Result<(usize, DataType), String> {
+    /// A column by its name alone: its position among those used, and its type.
+    pub(super) fn unqualified(&mut self, name: &str) -> Result<(usize, DataType), String> {
         match (self.left.index_of(name), self.right.index_of(name)) {
             (Ok(_), Ok(_)) => {
                 Err(format!("both sides have a column {name:?}: write left.{name} or right.{name}"))
             }
-            (Ok(column), Err(_)) => Ok(self.take(Side::Left, column)),
-            (Err(_), Ok(column)) => Ok(self.take(Side::Right, column)),
+            (Ok(column), Err(_)) => Ok(self.add(Side::Left, column)),
+            (Err(_), Ok(column)) => Ok(self.add(Side::Right, column)),
             (Err(_), Err(_)) => Err(format!(
-                "there is no column {name:?}: choose from {} of the left, {} of the right",
+                "no column {name:?}: choose from {} of the left, {} of the right",
                 known(self.left),
                 known(self.right)
             )),
@@ -32,20 +32,24 @@ impl<'a> Names<'a> {
     }
 
     /// A column of a side.
-    pub(super) fn of(&mut self, side: &str, name: &str) -> Result<(usize, DataType), String> {
+    pub(super) fn qualified(
+        &mut self,
+        side: &str,
+        name: &str,
+    ) -> Result<(usize, DataType), String> {
         let (side, schema) = match &side.to_ascii_lowercase()[..] {
             "left" => (Side::Left, self.left),
             "right" => (Side::Right, self.right),
-            _ => return Err(format!("{side}.{name} is of no side: write left.{name} or right.…")),
+            _ => return Err(format!("unknown side {side:?}: write left.{name} or right.{name}")),
         };
         let column = schema.index_of(name).map_err(|_| {
             let (side, known) = (side.name(), known(schema));
             format!("the {side} side has no column {name:?}: choose from {known}")
         })?;
-        Ok(self.take(side, column))
+        Ok(self.add(side, column))
     }
 
-    fn take(&mut self, side: Side, column: usize) -> (usize, DataType) {
+    fn add(&mut self, side: Side, column: usize) -> (usize, DataType) {
         let at = self.used.iter().position(|used| *used == (side, column));
         let at = at.unwrap_or_else(|| {
             self.used.push((side, column));
@@ -61,7 +65,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The columns that were asked for.
+    /// The columns that the filter uses.
     pub(super) fn used(self) -> (Vec<(Side, usize)>, Vec<FieldRef>) {
         let fields = self.used.iter().map(|(side, column)| self.field(*side, *column).clone());
         let fields = fields.collect();

@@ -1,4 +1,4 @@
-//! A process of the cluster, from the side of the one that started it.
+//! A child process of `workahead cluster`.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -11,37 +11,37 @@ use anyhow::{Context, bail};
 
 use crate::interrupt::Interrupted;
 
-/// A process that has not come up by then never will.
-const START: Duration = Duration::from_secs(60);
-/// One that was asked to leave removes its files; then it is ended.
-const LEAVE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+/// The most time to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// The most time to remove its files and exit; then it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A process, which leaves with this.
-pub(crate) struct Server {
+/// A child process, which exits when this is dropped.
+pub(crate) struct ChildProcess {
     pub(crate) name: String,
     child: Child,
-    /// Closed, it tells the process to leave.
+    /// The process exits when this is closed.
     input: Option<ChildStdin>,
     lines: mpsc::Receiver<String>,
-    errors: Arc<Errors>,
+    errors: Arc<ErrorOutput>,
 }
 
-/// What a process said on standard error: kept until it is up, passed on from then.
+/// The standard error of a process: kept until the process is ready, then passed on.
 #[derive(Default)]
-struct Errors {
-    up: AtomicBool,
+struct ErrorOutput {
+    ready: AtomicBool,
     last: Mutex<String>,
 }
 
-impl Server {
-    /// Starts `workahead cluster` with these words.
+impl ChildProcess {
+    /// Starts `workahead cluster` with these arguments.
     pub(crate) fn start(name: String, words: &[String]) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("can't find workahead itself")?;
         let mut command = Command::new(program);
         command.arg("cluster").args(words).arg("--with-parent");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for the one that started them all, which lets them leave in order.
+        // Ctrl-C reaches only the parent, which stops its children in order.
         command.process_group(0);
         let mut child = command.spawn().with_context(|| format!("can't start the {name}"))?;
         let input = child.stdin.take();
@@ -52,84 +52,83 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let errors = Arc::new(Errors::default());
-        let said = BufReader::new(child.stderr.take().context("no standard error")?);
-        let (keeper, whose) = (Arc::clone(&errors), name.clone());
+        let errors = Arc::new(ErrorOutput::default());
+        let stderr = BufReader::new(child.stderr.take().context("no standard error")?);
+        let (output, process) = (Arc::clone(&errors), name.clone());
         std::thread::spawn(move || {
-            said.lines().map_while(Result::ok).for_each(|line| keeper.take(&whose, line));
+            stderr.lines().map_while(Result::ok).for_each(|line| output.add(&process, line));
         });
         Ok(Self { name, child, input, lines, errors })
     }
 
-    /// Its first line, which it prints when it is up.
-    pub(crate) fn up(&mut self, stop: &AtomicBool) -> anyhow::Result<String> {
-        let end = Instant::now() + START;
+    /// Waits until it is ready, and returns its first line.
+    pub(crate) fn ready(&mut self, stop: &AtomicBool) -> anyhow::Result<String> {
+        let end = Instant::now() + START_TIMEOUT;
         loop {
-            match self.lines.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(CHECK_INTERVAL) {
                 Ok(line) => {
-                    self.errors.up.store(true, Ordering::Relaxed);
+                    self.errors.ready.store(true, Ordering::Relaxed);
                     return Ok(line);
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     let status = self.child.wait().context("can't wait for a process")?;
-                    let said = self.errors.last();
-                    let said = said.strip_prefix("error: ").unwrap_or(&said);
-                    match said {
-                        "" => bail!("the {} did not come up: {status}", self.name),
-                        said => bail!("the {} did not come up: {said}", self.name),
+                    let error = self.errors.last();
+                    match error.strip_prefix("error: ").unwrap_or(&error) {
+                        "" => bail!("the {} did not start: {status}", self.name),
+                        error => bail!("the {} did not start: {error}", self.name),
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
                     return Err(Interrupted.into());
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) if Instant::now() >= end => {
-                    bail!("the {} did not come up within {START:?}", self.name)
+                    bail!("the {} did not start within {START_TIMEOUT:?}", self.name)
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    /// How it ended, if it did.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+    /// Its exit status, if it has ended.
+    pub(crate) fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Its process.
+    /// Its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks it to leave, without waiting.
-    pub(crate) fn dismiss(&mut self) {
+    /// Requests it to exit, without waiting.
+    pub(crate) fn request_exit(&mut self) {
         self.input = None;
     }
 }
 
-impl Drop for Server {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.dismiss();
-        let end = Instant::now() + LEAVE;
-        while self.ended().is_none() {
+        self.request_exit();
+        let end = Instant::now() + EXIT_TIMEOUT;
+        while self.exit_status().is_none() {
             if Instant::now() >= end {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
     }
 }
 
-impl Errors {
-    fn take(&self, whose: &str, line: String) {
-        if self.up.load(Ordering::Relaxed) {
-            eprintln!("{whose}: {line}");
+impl ErrorOutput {
+    fn add(&self, process: &str, line: String) {
+        if self.ready.load(Ordering::Relaxed) {
+            eprintln!("{process}: {line}");
         }
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
-    /// The last line, for which the process, which has ended, has had its time.
+    /// The last line of a process that has ended: waits a moment for it.
     fn last(&self) -> String {
         let end = Instant::now() + Duration::from_secs(1);
         loop {
@@ -137,7 +136,7 @@ impl Errors {
             if !line.is_empty() || Instant::now() >= end {
                 return line;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of statements that were run.
+//! The report of the statements, as text and as JSON.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use workahead_sql::session::{Joiner, Joins, Options};
 
 use crate::output;
 
-/// Of one statement.
-pub(crate) struct Facts {
+/// The report of one statement.
+pub(crate) struct StatementReport {
     pub(crate) name: Option<String>,
     pub(crate) rows: u64,
     pub(crate) seconds: f64,
     pub(crate) joins: Joins,
-    /// The file, and its bytes.
+    /// The output file, and its bytes.
     pub(crate) out: Option<(PathBuf, u64)>,
-    /// How often it was begun: more than once when a cluster lost an executor.
+    /// How often it was started: more than once if a cluster lost an executor.
     pub(crate) runs: usize,
 }
 
-/// Who ran them.
-pub(crate) struct By<'a> {
+/// The session of the statements.
+pub(crate) struct SessionInfo<'a> {
     pub(crate) options: &'a Options,
-    /// The cluster that did, if one did.
+    /// The URL of the cluster, if one ran them.
     pub(crate) cluster: Option<&'a str>,
 }
 
@@ -32,18 +32,22 @@ pub(crate) struct By<'a> {
 struct Report<'a> {
     joiner: &'static str,
     cluster: Option<&'a str>,
-    /// Of this process: what a cluster's executors have is theirs.
+    /// Threads of this process; none for a cluster.
     threads: Option<usize>,
     memory_limit_bytes: Option<usize>,
     seconds: f64,
     statements: Vec<Value>,
 }
 
-/// For programs all of it on standard output; for people a line each on standard error, where rows
-/// are on standard output.
-pub(crate) fn print(by: &By<'_>, all: Vec<Facts>, json: bool) -> anyhow::Result<()> {
-    let By { options, cluster } = *by;
-    let seconds = all.iter().map(|facts| facts.seconds).sum();
+/// Prints JSON on standard output; or a line for each statement, on standard error if rows are on
+/// standard output.
+pub(crate) fn print(
+    session: &SessionInfo<'_>,
+    all: Vec<StatementReport>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let SessionInfo { options, cluster } = *session;
+    let seconds = all.iter().map(|report| report.seconds).sum();
     if json {
         return output::json(&Report {
             joiner: match options.joiner {
@@ -54,11 +58,11 @@ pub(crate) fn print(by: &By<'_>, all: Vec<Facts>, json: bool) -> anyhow::Result<
             threads: cluster.is_none().then_some(options.threads.get()),
             memory_limit_bytes: options.memory_limit,
             seconds,
-            statements: all.iter().map(Facts::json).collect(),
+            statements: all.iter().map(StatementReport::json).collect(),
         });
     }
-    let shown = all.last().is_some_and(|last| last.out.is_none()) && all.len() == 1;
-    let mut lines: Vec<String> = all.iter().map(Facts::line).collect();
+    let rows_are_printed = all.last().is_some_and(|last| last.out.is_none()) && all.len() == 1;
+    let mut lines: Vec<String> = all.iter().map(StatementReport::line).collect();
     if all.len() > 1 {
         let by = match cluster {
             Some(url) => format!("by {url}"),
@@ -67,14 +71,14 @@ pub(crate) fn print(by: &By<'_>, all: Vec<Facts>, json: bool) -> anyhow::Result<
         lines.push(format!("{} statements in {seconds:.3} s, {by}", all.len()));
     }
     let text = lines.join("\n");
-    if shown {
+    if rows_are_printed {
         eprintln!("{text}");
         return Ok(());
     }
     output::text(&text)
 }
 
-impl Facts {
+impl StatementReport {
     fn json(&self) -> Value {
         let Joins { ours, stock, spilled, spill_files, spilled_bytes } = self.joins;
         json!({
@@ -107,7 +111,7 @@ impl Facts {
             line += &format!(", {} spilled {bytes} to {} files", joins.spilled, joins.spill_files);
         }
         if self.runs > 1 {
-            line += &format!(", begun {} times, for executors were lost", self.runs);
+            line += &format!(", started {} times because executors were lost", self.runs);
         }
         if let Some((path, bytes)) = &self.out {
             line += &format!("; written {}, {}", path.display(), HumanBytes(*bytes));

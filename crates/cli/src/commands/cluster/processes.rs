@@ -20,15 +20,15 @@ const EXECUTOR_EXAMPLE: &str = "Example:\n  workahead cluster executor \
     --scheduler df://10.0.0.1:50050 --listen 10.0.0.2 --slots 8 \\\n      \
     --memory-limit 24GB --spill-dir /scratch";
 
-/// Heartbeats that may be lost before an executor is taken for dead.
+/// Heartbeats that may be lost before an executor is considered dead.
 const HEARTBEATS: u64 = 5;
-/// The share of the memory that limits leave to operators; batches on their way are not counted.
-const SHARE: f64 = 0.7;
+/// The share of the allowed memory for operators; exchanged batches are not charged.
+const MEMORY_SHARE: f64 = 0.7;
 
-/// When an executor that does not say anything is given up.
+/// The time after which a silent executor is considered dead.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct DeadAfter {
-    /// Seconds without a word after which an executor is dead, and its tasks are others'
+    /// Seconds without a heartbeat after which an executor's tasks are given to others
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     dead_after: NonZero<u16>,
 }
@@ -42,15 +42,15 @@ impl DeadAfter {
 #[derive(Debug, clap::Args)]
 #[command(after_help = SCHEDULER_EXAMPLE)]
 pub(crate) struct SchedulerArgs {
-    /// What it listens on; port 0 for one that is free
+    /// Address to listen on; port 0 for any free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:50050")]
     listen: SocketAddr,
-    /// How others reach it [default: the IP it listens on]
+    /// Host name by which others reach it [default: the IP it listens on]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
     #[command(flatten)]
     dead_after: DeadAfter,
-    /// Leave when standard input ends: whoever started it is gone then
+    /// Exit when standard input ends, which means that the parent process has ended
     #[arg(long, hide = true)]
     with_parent: bool,
 }
@@ -58,26 +58,26 @@ pub(crate) struct SchedulerArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXECUTOR_EXAMPLE)]
 pub(crate) struct ExecutorArgs {
-    /// Its scheduler, as that one printed it
+    /// URL of the scheduler, as it printed it
     #[arg(long, value_name = "URL")]
     scheduler: String,
-    /// What it listens on, two ports that are free
+    /// Address to listen on, at two free ports
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     listen: IpAddr,
-    /// How others reach it [default: the IP it listens on]
+    /// Host name by which others reach it [default: the IP it listens on]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
-    /// Tasks at a time [default: one for every CPU this process may use]
+    /// Concurrent tasks [default: one for every CPU this process may use]
     #[arg(long, value_name = "N")]
     slots: Option<NonZero<u16>>,
-    /// Stay on these CPUs: 0-3,8
+    /// Run only on these CPUs: 0-3,8
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     cpus: Option<CpuSet>,
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
     dead_after: DeadAfter,
-    /// Leave when standard input ends: whoever started it is gone then
+    /// Exit when standard input ends, which means that the parent process has ended
     #[arg(long, hide = true)]
     with_parent: bool,
 }
@@ -87,30 +87,30 @@ pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
     text.parse().map_err(|error: workahead_machine::Error| error.to_string())
 }
 
-/// Bytes for operators when nobody said how many.
-pub(crate) fn usual_memory() -> anyhow::Result<usize> {
-    let there = Machine::here().memory.allowed_bytes;
-    let there = there.context("can't tell how much memory there is: give --memory-limit")?;
-    Ok((there as f64 * SHARE) as usize)
+/// Bytes for operators without `--memory-limit`.
+pub(crate) fn default_memory_limit() -> anyhow::Result<usize> {
+    let allowed = Machine::here().memory.allowed_bytes;
+    let allowed = allowed.context("the size of the memory is unknown: give --memory-limit")?;
+    Ok((allowed as f64 * MEMORY_SHARE) as usize)
 }
 
 pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<()> {
     if args.with_parent {
-        leave_with_parent(None);
+        exit_with_parent(None);
     }
     let options = SchedulerOptions {
         listen: args.listen,
         host: host(args.host.as_deref(), args.listen.ip())?,
         dead_after: Duration::from_secs(args.dead_after.seconds()),
     };
-    workahead_cluster::scheduler(&options, |address| say(&address.to_string()))?;
+    workahead_cluster::scheduler(&options, |address| print_line(&address.to_string()))?;
     Ok(())
 }
 
 pub(crate) fn executor(args: ExecutorArgs) -> anyhow::Result<()> {
     let scheduler: Address = args.scheduler.parse()?;
     let host = host(args.host.as_deref(), args.listen)?;
-    // Before there are threads, which are born where this one is.
+    // Before threads are started: they inherit the affinity.
     let allowed = pin::affinity()?;
     let _pinned = args.cpus.as_ref().map(|cpus| pin::among(cpus, &allowed)).transpose()?;
     let (limit, directory) = args.memory.into_parts();
@@ -118,7 +118,7 @@ pub(crate) fn executor(args: ExecutorArgs) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("workahead-executor-").tempdir_in(&directory);
     let folder = folder.with_context(|| format!("can't write to {}", directory.display()))?;
     if args.with_parent {
-        leave_with_parent(Some(folder.path().to_owned()));
+        exit_with_parent(Some(folder.path().to_owned()));
     }
     let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let options = ExecutorOptions {
@@ -126,11 +126,11 @@ pub(crate) fn executor(args: ExecutorArgs) -> anyhow::Result<()> {
         listen: args.listen,
         host,
         slots: args.slots.map_or_else(available, NonZero::from),
-        memory_limit: limit.map_or_else(usual_memory, Ok)?,
+        memory_limit: limit.map_or_else(default_memory_limit, Ok)?,
         directory: folder.path().to_owned(),
         heartbeat: Duration::from_secs((args.dead_after.seconds() / HEARTBEATS).max(1)),
     };
-    workahead_cluster::executor(&options, say)?;
+    workahead_cluster::executor(&options, print_line)?;
     Ok(())
 }
 
@@ -138,27 +138,27 @@ fn host(given: Option<&str>, listen: IpAddr) -> anyhow::Result<String> {
     match (given, listen) {
         (Some(host), _) => Ok(host.to_owned()),
         (None, ip) if ip.is_unspecified() => Err(WrongUse::error(format!(
-            "{ip} is every address of this machine and nobody's to reach it by: add --host"
+            "{ip} stands for all addresses of this machine, and others can't reach it: add --host"
         ))),
         (None, IpAddr::V6(ip)) => Ok(format!("[{ip}]")),
         (None, ip) => Ok(ip.to_string()),
     }
 }
 
-/// A line for whoever waits for it; one that went away is no reason to stop serving.
-fn say(line: &str) {
+/// Prints a line; a closed standard output does not stop the process.
+fn print_line(line: &str) {
     let _ = output::text(line);
 }
 
-/// Ends this process once its standard input does, and removes its files: the other end is held by
-/// the process that started it, and is closed by the system however that one ends.
-fn leave_with_parent(folder: Option<PathBuf>) {
+/// Exits once standard input ends, and removes this process's files. The parent holds the other
+/// end, which the system closes however the parent ends.
+fn exit_with_parent(folder: Option<PathBuf>) {
     std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = std::io::stdin().lock().read_to_end(&mut rest);
         if let Some(folder) = folder {
             let _ = std::fs::remove_dir_all(&folder);
-            // The last one takes the folder of all.
+            // The last executor removes the common folder.
             let _ = folder.parent().map(std::fs::remove_dir);
         }
         std::process::exit(0);
