@@ -3,7 +3,7 @@
 //! ```text
 //! HashJoin ──build()──► BuildSide ──push batch…──► finish ──► JoinTable   (immutable, shared)
 //!                                                                │ one Prober a thread
-//! probe batches ──► Prober::probe ──► next_output … ──► end ──► FinalPhase (build rows without a match)
+//! probe batches ──► Prober::probe ──► next_output … ──► end ──► FinalPhase (unmatched build rows)
 //! ```
 //!
 //! The keys go into a table of cache lines ([`workahead_walks::bucket`]); the payload stays in

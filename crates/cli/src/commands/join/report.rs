@@ -111,7 +111,7 @@ impl Report {
             table_bytes_per_second: None,
             lines: metrics.lines,
             memory_limit_bytes: execution.budget.limit(),
-            peak_memory_bytes: execution.budget.pool.most(),
+            peak_memory_bytes: execution.budget.pool.peak_bytes(),
             spilled_bytes: spilled.bytes,
             spilled_files: spilled.files,
             spilled_partitions: spilled.partitions,
