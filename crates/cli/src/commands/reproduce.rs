@@ -128,7 +128,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::from(interrupt::listen()?);
     for id in studies(paper, &args)? {
         ran.push(one::study(id, &args, &out, &here, &stop)?);
-        if stop.asked() {
+        if stop.is_requested() {
             let again = render::command(&args, &out);
             bail!("interrupted, everything measured is kept: `{again}` continues");
         }

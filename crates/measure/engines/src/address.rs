@@ -1,4 +1,4 @@
-//! Where a server listens, and as whom to come.
+//! The address of a database: place, user, password, name.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 pub struct Address {
     /// Where it listens.
     pub place: Place,
-    /// Who comes.
+    /// The user to log in as.
     pub user: String,
-    /// What the server may ask for.
+    /// The password, where the server requests one.
     pub password: Option<String>,
-    /// What is opened.
+    /// The database.
     pub database: String,
     /// Settings of every session: names and values.
     pub settings: Vec<(String, String)>,

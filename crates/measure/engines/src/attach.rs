@@ -1,5 +1,5 @@
 //! A server that already runs, by its URL. Nothing of it is started, stopped or set; and nothing is
-//! written unless that was asked for.
+//! written without permission.
 //!
 //! ```text
 //! postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE
@@ -23,12 +23,12 @@ use crate::server::{Error, own_name};
 use crate::{mariadb, postgres};
 use url::Url;
 
-/// What may be done to a server that is not ours.
+/// What clients may do on a server that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading.
     ReadOnly,
-    /// Everything its user may do.
+    /// Reading and writing.
     Write,
 }
 
@@ -42,10 +42,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// Where a URL leads.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// When it is no such URL. The password is never in the error.
+    /// When it is not such a URL. The password is never in the error.
     pub fn parse(text: &str, access: Access) -> Result<Target, Error> {
         let mut url = Url::parse(text).map_err(Error::Url)?;
         let dialect = match url.scheme.as_str() {
@@ -53,7 +53,7 @@ impl Target {
             "mysql" | "mariadb" => Dialect::MariaDb,
             other => {
                 return Err(Error::Url(format!(
-                    "no server is known by `{other}://`: write postgres:// or mysql://"
+                    "unknown scheme `{other}://`: write postgres:// or mysql://"
                 )));
             }
         };
@@ -72,7 +72,7 @@ impl Target {
         }
     }
 
-    /// The same with a password, where the URL gave none.
+    /// With a password, where the URL has none.
     #[must_use]
     pub fn or_password(mut self, password: Option<String>) -> Target {
         let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self;
@@ -83,7 +83,7 @@ impl Target {
     /// Connects.
     ///
     /// # Errors
-    /// When nothing answers, or the server does not let its user in.
+    /// When nothing answers, or the server rejects the user.
     pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
         fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
             Box::new(connection)
@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// Adds to a refusal what can be done about it.
+/// Adds the remedy to a refusal.
 fn advise(error: SessionError, address: &Address) -> SessionError {
     let place = &address.place;
     match error {
@@ -108,8 +108,8 @@ fn advise(error: SessionError, address: &Address) -> SessionError {
             if says.contains("no encryption") || says.contains("(error 3159)") =>
         {
             SessionError::Failed(format!(
-                "the server at {place} wants TLS, which is not spoken here: let `{}` in without, \
-                 or come through its socket",
+                "the server at {place} wants TLS, which is not supported: let `{}` in without, \
+                 or connect through its socket",
                 address.user
             ))
         }
@@ -124,21 +124,21 @@ impl Connector for Target {
     }
 }
 
-/// Words of the dialects for one thing.
-struct Words {
+/// Names in URLs that differ between the dialects.
+struct UrlDialect {
     port: u16,
-    /// What gives a socket among the parameters.
+    /// The parameter that names a socket.
     socket: &'static str,
     /// The socket's name in the directory that is given, when that is a directory.
     socket_name: Option<fn(u16) -> String>,
-    /// Where packages put it.
+    /// Where packages put the socket.
     usual: &'static str,
-    /// What has the say over TLS, and which of its values do without.
+    /// The parameter for TLS, and its values that do without.
     tls: (&'static str, &'static [&'static str]),
     read_only: (&'static str, &'static str),
 }
 
-const POSTGRES: Words = Words {
+const POSTGRES: UrlDialect = UrlDialect {
     port: postgres::PORT,
     socket: "host",
     socket_name: Some(postgres::socket_name),
@@ -147,7 +147,7 @@ const POSTGRES: Words = Words {
     read_only: ("default_transaction_read_only", "on"),
 };
 
-const MARIADB: Words = Words {
+const MARIADB: UrlDialect = UrlDialect {
     port: mariadb::PORT,
     socket: "socket",
     socket_name: None,
@@ -163,13 +163,13 @@ fn address(url: &mut Url, dialect: Dialect, access: Access) -> Result<Address, S
         url.take(tls).filter(|mode| !without.contains(&mode.to_ascii_lowercase().as_str()));
     if let Some(mode) = tls_mode {
         return Err(format!(
-            "`{tls}={mode}` wants TLS, which is not spoken here: leave it out, or come through the \
+            "`{tls}={mode}` wants TLS, which is not supported: leave it out, or connect through the \
              server's socket"
         ));
     }
     let place = place(url, &words)?;
     if let Some((name, _)) = url.parameters.first() {
-        return Err(format!("`{name}` in the URL is not known: leave it out"));
+        return Err(format!("unknown parameter `{name}` in the URL: leave it out"));
     }
     let user =
         url.user.take().filter(|user| !user.is_empty()).or_else(own_name).ok_or_else(|| {
@@ -189,7 +189,7 @@ fn address(url: &mut Url, dialect: Dialect, access: Access) -> Result<Address, S
 }
 
 /// The host, or the socket that a parameter names; the usual ones when neither is given.
-fn place(url: &mut Url, words: &Words) -> Result<Place, String> {
+fn place(url: &mut Url, words: &UrlDialect) -> Result<Place, String> {
     let parameter = words.socket;
     let port = url.port.unwrap_or(words.port);
     let Some(path) = url.take(parameter) else {
@@ -201,7 +201,7 @@ fn place(url: &mut Url, words: &Words) -> Result<Place, String> {
         });
     };
     if !path.starts_with('/') {
-        return Err(format!("`{parameter}={path}` is no path: begin it with a slash"));
+        return Err(format!("`{parameter}={path}` is not a path: begin it with a slash"));
     }
     let path = PathBuf::from(path);
     // The name has the port in it, and may be given with the directory or without.

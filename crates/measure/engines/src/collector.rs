@@ -44,23 +44,23 @@ pub struct Collector {
     own: Option<Own>,
     /// Where each cell's rotation goes on.
     next: BTreeMap<String, u64>,
-    /// What profiles can be by here, and why not by the rest of what was asked for.
+    /// The events that profiles are by, and the reasons for requested ones that are unavailable.
     by: Vec<By>,
     not_by: Vec<String>,
     /// How many samples of each cell have a profile.
     profiled: BTreeMap<String, usize>,
-    /// What misses cost here, once the machine's limits are known.
+    /// Penalties of misses here, once the machine's limits are known.
     penalties: Option<Penalties>,
 }
 
 /// The collection of one sample, while it runs.
-pub(crate) struct Collecting {
+pub(crate) struct RunningCollection {
     counts: Option<counter::Running>,
     profile: Option<profile::Running>,
     lacks: Vec<String>,
 }
 
-/// What of a study's wishes a cell is to have.
+/// The part of a study's collection that applies to a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of them.
@@ -70,7 +70,7 @@ pub(crate) enum Part {
     Counters,
     /// Its function profile only.
     Profile,
-    /// Nothing: to measure the cost of collecting.
+    /// Nothing: to measure the cost of collection.
     Nothing,
 }
 
@@ -103,23 +103,23 @@ pub(crate) struct CollectionScope<'a> {
     pub(crate) target: CollectionTarget,
     /// The CPUs that they run on.
     pub(crate) cpus: &'a CpuSet,
-    /// What of the study's wishes.
+    /// The part of the study's collection.
     pub(crate) part: Part,
 }
 
-/// Whose processes are collection.
+/// The processes to collect from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CollectionTarget {
     /// A server that we started, by its first process: it may be put into a group.
     Ours(u32),
-    /// One that was there before, or this process itself.
+    /// A server that already ran, or this process itself.
     Theirs(u32),
-    /// Out of sight.
+    /// Not visible from here, as on another machine.
     Unseen,
 }
 
 impl Collector {
-    /// For an engine that is opened; none where its context asks for nothing to be collection.
+    /// For an engine that is opened; `None` where its study collects nothing.
     #[must_use]
     pub fn of(context: &EngineContext, privileges: &[Privilege]) -> Option<Self> {
         let limits = context.limits.as_ref();
@@ -127,7 +127,7 @@ impl Collector {
         Some(Self::new(options, privileges, limits))
     }
 
-    /// Finds out what of a study's wishes can be collected on this machine.
+    /// Finds out which counters and profiles this machine has.
     fn new(options: &CollectionOptions, privileges: &[Privilege], limits: Option<&Limits>) -> Self {
         let machine = Machine::here();
         let counter = (!options.counters.is_empty()).then(|| {
@@ -153,18 +153,18 @@ impl Collector {
         }
     }
 
-    /// Begins to collect. What can't be collected is said with the sample and ends nothing.
-    pub(crate) fn begin(&mut self, scope: &CollectionScope<'_>) -> Collecting {
+    /// Begins to collect. Reasons for what can't be collected go into the sample.
+    pub(crate) fn begin(&mut self, scope: &CollectionScope<'_>) -> RunningCollection {
         let CollectionScope { cell, window_s, target, cpus, part } = *scope;
-        let mut collecting = Collecting { counts: None, profile: None, lacks: Vec::new() };
+        let mut collection = RunningCollection { counts: None, profile: None, lacks: Vec::new() };
         if part == Part::Nothing {
-            return collecting;
+            return collection;
         }
         let (CollectionTarget::Ours(pid) | CollectionTarget::Theirs(pid)) = target else {
-            collecting
+            collection
                 .lacks
-                .push("the server is out of sight: nothing of it can be counted".into());
-            return collecting;
+                .push("the server is not visible from here: its counters are unavailable".into());
+            return collection;
         };
         let counter = self.counter.clone().filter(|_| part.counts());
         if let Some(counter) = counter {
@@ -173,7 +173,7 @@ impl Collector {
                 None => counter,
             };
             let first = self.next.get(cell).copied().unwrap_or_default();
-            // Where no processor counts, perf would take more time than it could explain.
+            // Without hardware counters perf would cost more time than it explains.
             let accounting = ProcessAccounting::default();
             let running = match counter.by_process_accounting(&accounting) {
                 Some(counter) => {
@@ -184,31 +184,31 @@ impl Collector {
             match running {
                 Ok(running) => {
                     running.begun();
-                    collecting.counts = Some(running);
+                    collection.counts = Some(running);
                 }
-                Err(error) => collecting.lacks.push(format!("no thread to count on: {error}")),
+                Err(error) => collection.lacks.push(format!("no thread to count on: {error}")),
             }
         }
         if self.options.profile_hz > 0 && part.samples() {
-            collecting.lacks.extend(self.not_by.iter().cloned());
+            collection.lacks.extend(self.not_by.iter().cloned());
             let by = self.turn(cell);
             let options =
                 Options { by, frequency_hz: self.options.profile_hz, ..Options::default() };
             match Sampler::begin(&ProfileTarget::Trees(vec![pid]), &options) {
-                Ok(running) => collecting.profile = Some(running),
-                Err(error) => collecting.lacks.push(format!("no function profile: {error}")),
+                Ok(running) => collection.profile = Some(running),
+                Err(error) => collection.lacks.push(format!("no function profile: {error}")),
             }
         }
-        collecting
+        collection
     }
 
-    /// What the next profile of a cell is by.
+    /// The event of the next profile of a cell.
     fn turn(&self, cell: &str) -> By {
         let turn = self.profiled.get(cell).copied().unwrap_or_default();
         self.by[turn % self.by.len()].clone()
     }
 
-    /// Puts what was seen into a sample, figures by name among its measures.
+    /// Puts a collection into a sample, and its metrics among the measures.
     pub fn keep(&mut self, cell: &str, collection: Collection, sample: &mut Sample) {
         if collection.profile.is_some() {
             *self.profiled.entry(cell.to_owned()).or_default() += 1;
@@ -224,7 +224,7 @@ impl Collector {
         sample.collection = Some(Box::new(collection));
     }
 
-    /// What the CPI would be if nothing overlapped, by name (Keeton et al. 1998, figure 8).
+    /// The CPI as if nothing overlapped, by name (Keeton et al. 1998, figure 8).
     fn non_overlapped(&self, counts: &Stream, metrics: &Metrics) -> Vec<(String, f64)> {
         let table = counts.header.table.as_deref().and_then(|name| Table::named(name).ok());
         let Some((penalties, table)) = self.penalties.zip(table) else { return Vec::new() };
@@ -249,7 +249,7 @@ impl Collector {
         }
     }
 
-    /// The control group with all of a server of ours in it.
+    /// A control group with all processes of a server of ours.
     fn group_of(&mut self, target: CollectionTarget) -> Option<PathBuf> {
         let CollectionTarget::Ours(pid) = target else { return None };
         let root = Sysroot::live();
@@ -264,8 +264,8 @@ impl Collector {
     }
 }
 
-/// What can be sampled by on this machine, time where nothing else is left; and a line for each
-/// reason why something can't be had.
+/// The events that this machine can sample by, time if all others are unavailable; and a line for
+/// each reason why one is unavailable.
 fn profiles_by(wanted: &[ProfileEvent], machine: &Machine) -> (Vec<By>, Vec<String>) {
     let mut by = Vec::new();
     let mut not_by: Vec<(String, Vec<&str>)> = Vec::new();
@@ -292,8 +292,8 @@ fn profiles_by(wanted: &[ProfileEvent], machine: &Machine) -> (Vec<By>, Vec<Stri
     (by, not_by.into_iter().map(line).collect())
 }
 
-impl Collecting {
-    /// Ends it.
+impl RunningCollection {
+    /// Stops collecting.
     pub(crate) fn end(self) -> Collection {
         Collection {
             counts: self.counts.map(counter::Running::end),
@@ -304,7 +304,7 @@ impl Collecting {
     }
 }
 
-/// Collects from this process while `run` runs, where anything is to be collected.
+/// Collects from this process while `run` runs, if there is a collector.
 pub fn around<T>(
     collector: &mut Option<Collector>,
     cell: &str,
@@ -317,8 +317,8 @@ pub fn around<T>(
             CollectionScope { cell, window_s: None, target: own, cpus: &cpus, part: Part::All };
         collector.begin(&scope)
     };
-    let collecting = collector.as_mut().map(begin);
-    (run(), collecting.map(Collecting::end))
+    let collection = collector.as_mut().map(begin);
+    (run(), collection.map(RunningCollection::end))
 }
 
 /// Instructions of all CPUs for each tuple, user and kernel together where both were counted.

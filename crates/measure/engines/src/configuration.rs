@@ -1,4 +1,4 @@
-//! The settings of a cell, read one by one; what was never asked for is a misspelling.
+//! The settings of a cell, read one by one; a setting that is never read is a misspelling.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,19 +10,19 @@ use workahead_study::cell::Cell;
 use workahead_study::engine::EngineError;
 use workahead_study::setting::Setting;
 
-/// What the runner adds to a cell's settings.
+/// The setting that the runner adds to cells.
 const OF_THE_RUNNER: &str = "case";
 
 /// A cell being read.
 pub struct CellConfiguration<'c> {
     cell: &'c Cell,
     known: RefCell<Vec<&'static str>>,
-    /// Beginnings of names, the rest of which is free.
+    /// Prefixes of names whose rest is free.
     beginnings: RefCell<Vec<&'static str>>,
 }
 
 impl<'c> CellConfiguration<'c> {
-    /// Of which nothing is read yet.
+    /// A cell of which no setting is read yet.
     #[must_use]
     pub fn new(cell: &'c Cell) -> Self {
         let known = RefCell::new(vec![OF_THE_RUNNER]);
@@ -35,13 +35,13 @@ impl<'c> CellConfiguration<'c> {
         self.cell.seed
     }
 
-    /// Whether the cell says anything about it.
+    /// Whether the cell has the setting.
     pub fn has(&self, key: &'static str) -> bool {
         self.known.borrow_mut().push(key);
         self.cell.get(key).is_some()
     }
 
-    /// The value in words, read as `T`; `usual` when the cell says nothing.
+    /// The value parsed as `T`; `usual` when the cell has none.
     ///
     /// # Errors
     /// When it can't be read.
@@ -59,7 +59,7 @@ impl<'c> CellConfiguration<'c> {
     /// A whole number within bounds.
     ///
     /// # Errors
-    /// When it is none, or out of bounds.
+    /// When it is not a number, or out of bounds.
     pub fn number(
         &self,
         key: &'static str,
@@ -78,7 +78,7 @@ impl<'c> CellConfiguration<'c> {
     /// A number within bounds, whole or not.
     ///
     /// # Errors
-    /// When it is none, or out of bounds.
+    /// When it is not a number, or out of bounds.
     pub fn real(
         &self,
         key: &'static str,
@@ -97,7 +97,7 @@ impl<'c> CellConfiguration<'c> {
     /// One of a few words.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// When it is another word.
     pub fn choice<T: Copy>(
         &self,
         key: &'static str,
@@ -114,7 +114,7 @@ impl<'c> CellConfiguration<'c> {
         }
     }
 
-    /// All settings whose names begin so, by the rest of their names.
+    /// All settings with this prefix, by the rest of their names.
     pub fn beginning(&self, beginning: &'static str) -> BTreeMap<String, String> {
         self.beginnings.borrow_mut().push(beginning);
         let rest = |(name, value): (&String, &Setting)| {
@@ -123,7 +123,7 @@ impl<'c> CellConfiguration<'c> {
         self.cell.settings.iter().filter_map(rest).collect()
     }
 
-    /// Refuses what was never asked for.
+    /// Refuses settings that were never read.
     ///
     /// # Errors
     /// When the cell has such a setting.

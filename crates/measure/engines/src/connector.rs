@@ -1,5 +1,5 @@
-//! How a database is entered, whatever it is: doors that clients come in by, and what a connection
-//! can do beside what workloads ask of it.
+//! Connections to databases: how clients open them, and what they offer beyond the sessions of
+//! workloads.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use workahead_workloads::session::{Session, SessionError};
 use crate::server::Explain;
 
 /// Gives all rows of a table to a sink.
-pub type Pour<'a> = &'a mut dyn FnMut(RowSink<'_>) -> Result<(), SessionError>;
+pub type RowSource<'a> = &'a mut dyn FnMut(RowSink<'_>) -> Result<(), SessionError>;
 
-/// A connection: a session, and what is done around the measured part.
+/// A connection: a session, and the operations around the measured part.
 pub trait Connection: Session {
-    /// The database's version, as it says it.
+    /// The database's version, in its own words.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -23,14 +23,15 @@ pub trait Connection: Session {
     /// The plan of a statement without values.
     ///
     /// # Errors
-    /// What the database says about the statement.
+    /// The database's error for the statement.
     fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError>;
 
-    /// Fills a table that was made just now, in the fastest way there is; how many rows came.
+    /// Fills a new table in the fastest way the database has. Returns the number of rows.
     ///
     /// # Errors
-    /// What the database says about a row, or what the pouring itself says.
-    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError>;
+    /// The database's error for a row, or the error of the rows' source.
+    fn fill_table(&mut self, table: &Table, row_source: RowSource<'_>)
+    -> Result<u64, SessionError>;
 
     /// Gathers the planner's statistics of a table.
     ///
@@ -38,21 +39,21 @@ pub trait Connection: Session {
     /// See [`SessionError`].
     fn analyse_table(&mut self, table: &str) -> Result<(), SessionError>;
 
-    /// What ends the statement that this connection runs, from another thread.
+    /// Cancels this connection's statement from another thread.
     fn cancel(&self) -> Cancel;
 }
 
 impl dyn Connection + '_ {
-    /// As workloads see it.
+    /// As a session of workloads.
     pub fn session(&mut self) -> &mut dyn Session {
         self
     }
 }
 
-/// Ends a connection's statement, whichever that is by then.
+/// Cancels the statement that a connection runs at that moment.
 pub type Cancel = Arc<dyn Fn() + Send + Sync>;
 
-/// Where clients come in.
+/// Opens connections to a database.
 pub trait Connector: Send + Sync {
     /// Opens one connection.
     ///

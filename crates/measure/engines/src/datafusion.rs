@@ -1,8 +1,8 @@
 //! DataFusion, in this process: its sessions as those of workloads.
 //!
-//! It has no server, no transactions and no values in statements: a text is kept, values are
-//! written into it, and what changes rows changes them at once. Tables are Parquet files, or are in
-//! memory where they began without rows, as those that answers are stored in.
+//! It has no server, no transactions and no values in statements: values are written into a kept
+//! text, and changes of rows take effect at once. Tables are Parquet files, or are in memory where
+//! they began without rows, as those that answers are stored in.
 
 mod columns;
 mod literal;
@@ -19,10 +19,10 @@ use workahead_workloads::session::{
     Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
-use crate::connector::{self, Cancel, Connector, Pour};
+use crate::connector::{self, Cancel, Connector, RowSource};
 use crate::error_context;
 use crate::server::Explain;
-use row::Place;
+use row::BatchRow;
 pub(crate) use store::THREADS;
 pub use store::{Store, open};
 
@@ -34,15 +34,15 @@ pub struct Database {
     store: Store,
 }
 
-/// A connection. What it sets, it sets for all.
+/// A connection. Its settings apply to all connections.
 pub struct Connection {
     database: Database,
     texts: Vec<String>,
-    /// The session wants a flag that outlives everything; each connection leaves a byte behind.
+    /// The session needs a static flag: each connection leaks a byte.
     stop: &'static AtomicBool,
 }
 
-/// A refusal as a session's.
+/// A refusal as a session's error.
 pub(crate) fn refused(refusal: Refusal) -> SessionError {
     let says = refusal.to_string();
     SessionError::Failed(says.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -57,8 +57,8 @@ impl Connection {
         }
     }
 
-    /// Runs a text of any number of statements; how many rows there were.
-    fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+    /// Runs a text of any number of statements. Returns the number of rows.
+    fn query_text(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
         self.stop.store(false, Ordering::Relaxed);
         let mut rows = 0;
         let engine = &self.database.engine;
@@ -66,7 +66,7 @@ impl Connection {
             let mut answer = engine.run(&statement, self.stop).map_err(refused)?;
             while let Some(batch) = answer.next_batch().map_err(refused)? {
                 for at in 0..batch.num_rows() {
-                    row(Row::new(&Place { batch: &batch, row: at }))?;
+                    row(Row::new(&BatchRow { batch: &batch, row: at }))?;
                 }
                 rows += batch.num_rows() as u64;
             }
@@ -74,14 +74,14 @@ impl Connection {
         Ok(rows)
     }
 
-    /// The texts of a column of what a text gives.
+    /// The texts of a column of the result of a text.
     fn texts(&mut self, text: &str, column: usize) -> Result<Vec<String>, SessionError> {
         let mut all = Vec::new();
-        let asked = self.ask(text, &mut |row| {
+        let result = self.query_text(text, &mut |row| {
             all.push(row.text(column)?.to_owned());
             Ok(())
         });
-        asked.map(|_| all).map_err(|error| error_context::on(text, error))
+        result.map(|_| all).map_err(|error| error_context::on(text, error))
     }
 }
 
@@ -91,7 +91,7 @@ impl Session for Connection {
     }
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
-        let ran = self.ask(text, &mut |_| Ok(()));
+        let ran = self.query_text(text, &mut |_| Ok(()));
         ran.map(drop).map_err(|error| error_context::on(text, error))
     }
 
@@ -112,7 +112,7 @@ impl Session for Connection {
         let text = self.texts.get(statement.0 as usize);
         let text = text.ok_or_else(|| error_context::unprepared(statement))?;
         let text = literal::filled(text, values)?;
-        let rows = self.ask(&text, row).map_err(|error| error_context::on(&text, error))?;
+        let rows = self.query_text(&text, row).map_err(|error| error_context::on(&text, error))?;
         Ok(Counts { rows, changed: 0 })
     }
 
@@ -139,7 +139,7 @@ impl Session for Connection {
     }
 
     fn rollback(&mut self) -> Result<(), SessionError> {
-        Err(SessionError::Failed("DataFusion takes nothing back".to_owned()))
+        Err(SessionError::Failed("DataFusion has no rollback".to_owned()))
     }
 }
 
@@ -149,18 +149,22 @@ impl connector::Connection for Connection {
     }
 
     fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
-        let asked = match how {
+        let explain = match how {
             Explain::Planned => "explain format indent",
             Explain::Run => "explain analyze",
         };
         // Kinds of plans, the logical ones first.
-        let plans = self.texts(&format!("{asked} {text}"), 1)?;
+        let plans = self.texts(&format!("{explain} {text}"), 1)?;
         let none = || SessionError::Failed(format!("there is no plan of `{text}`"));
         let text = plans.into_iter().next_back().ok_or_else(none)?;
         Ok(PlanText::new(Planner::Datafusion, text))
     }
 
-    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+    fn fill_table(
+        &mut self,
+        table: &Table,
+        row_source: RowSource<'_>,
+    ) -> Result<u64, SessionError> {
         let engine = Arc::clone(&self.database.engine);
         let schema = {
             let text = format!("select * from {}", table.name);
@@ -168,7 +172,7 @@ impl connector::Connection for Connection {
             let Some(statement) = statements.first() else { unreachable!("one was written") };
             engine.run(statement, self.stop).map_err(refused)?.schema()
         };
-        let rows = self.database.store.write(table, &schema, pour)?;
+        let rows = self.database.store.write(table, &schema, row_source)?;
         if rows > 0 {
             self.run(&format!("drop table {}", table.name))?;
             self.database.store.register(&engine, &table.name)?;
@@ -176,7 +180,7 @@ impl connector::Connection for Connection {
         Ok(rows)
     }
 
-    /// Parquet files have their own.
+    /// Parquet files have statistics of their own.
     fn analyse_table(&mut self, _table: &str) -> Result<(), SessionError> {
         Ok(())
     }

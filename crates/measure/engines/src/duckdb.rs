@@ -1,8 +1,7 @@
 //! DuckDB, in this process: its connections as sessions of workloads.
 //!
 //! There is no server and no other process: a client's thread works on its own query together with
-//! the threads that the database keeps, so that CPU seconds of engine and clients can't be told
-//! apart.
+//! the threads that the database keeps, so that CPU seconds of engine and clients are one figure.
 
 mod row;
 #[cfg(test)]
@@ -17,10 +16,10 @@ use workahead_workloads::session::{
     Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value,
 };
 
-use crate::connector::{self, Cancel, Connector, Pour};
+use crate::connector::{self, Cancel, Connector, RowSource};
 use crate::error_context;
 use crate::server::Explain;
-use row::{Place, given};
+use row::{ChunkRow, cell};
 
 /// A connection.
 pub struct Connection {
@@ -28,7 +27,7 @@ pub struct Connection {
     texts: Vec<String>,
 }
 
-/// A refusal as a session's.
+/// An error as a session's.
 pub(crate) fn refused(error: Error) -> SessionError {
     match error {
         Error::Refused { why: Why::Conflict, says } => SessionError::Retry(says),
@@ -48,7 +47,7 @@ impl Connection {
         Ok(Connection { connection, texts: Vec::new() })
     }
 
-    /// The first row of what a text gives, as text; nulls are empty.
+    /// The first row of the result of a text, as text; nulls are empty.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -70,21 +69,21 @@ impl Connection {
     /// The plan of a statement without values, as JSON.
     ///
     /// # Errors
-    /// What DuckDB says about the statement.
+    /// DuckDB's error for the statement.
     fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
-        let asked = match how {
+        let explain = match how {
             Explain::Planned => "explain (format json)",
             Explain::Run => "explain (analyze, format json)",
         };
         // A kind of plan, and the plan.
-        let row = self.first_row(&format!("{asked} {text}"))?;
+        let row = self.first_row(&format!("{explain} {text}"))?;
         let plan = row.into_iter().nth(1);
         plan.ok_or_else(|| SessionError::Failed(format!("there is no plan of `{text}`")))
     }
 
-    fn append(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+    fn append(&mut self, table: &Table, row_source: RowSource<'_>) -> Result<u64, SessionError> {
         let mut appender = self.connection.append(&table.name).map_err(refused)?;
-        pour(&mut |values| appender.row(values.iter().map(given)).map_err(refused))?;
+        row_source(&mut |values| appender.row(values.iter().map(cell)).map_err(refused))?;
         appender.finish().map_err(refused)
     }
 }
@@ -113,13 +112,13 @@ impl Session for Connection {
     ) -> Result<Counts, SessionError> {
         let Self { connection, texts } = self;
         let text = texts.get(statement.0 as usize).map_or("", String::as_str);
-        let cells: Vec<Cell<'_>> = values.iter().map(given).collect();
+        let cells: Vec<Cell<'_>> = values.iter().map(cell).collect();
         let answered = connection.execute(TheirId(statement.0), &cells);
         let mut answer = answered.map_err(|error| error_context::on(text, refused(error)))?;
         let mut counts = Counts { rows: 0, changed: answer.changed() };
         while let Some(chunk) = answer.next_chunk() {
             for at in 0..chunk.rows() {
-                row(Row::new(&Place { chunk: &chunk, row: at }))?;
+                row(Row::new(&ChunkRow { chunk: &chunk, row: at }))?;
             }
             counts.rows += chunk.rows() as u64;
         }
@@ -149,12 +148,16 @@ impl connector::Connection for Connection {
     }
 
     /// All of it or nothing.
-    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+    fn fill_table(
+        &mut self,
+        table: &Table,
+        row_source: RowSource<'_>,
+    ) -> Result<u64, SessionError> {
         self.begin()?;
-        match self.append(table, pour) {
+        match self.append(table, row_source) {
             Ok(rows) => self.commit().map(|()| rows),
             Err(error) => {
-                // The error that led here says more than a second one could.
+                // The first error says more than one of the rollback.
                 let _ = self.rollback();
                 Err(error)
             }

@@ -1,11 +1,11 @@
-//! A statement that fails is named in its error, so that whoever reads it knows where to look.
+//! Names the statement in the error of one that fails.
 
 use workahead_workloads::session::{SessionError, StatementId};
 
-/// As much of a statement as an error shows.
+/// Characters of a statement that an error shows.
 const SHOWN_CHARS: usize = 160;
 
-/// Names the statement, on one line, in an error that is its fault.
+/// Names the statement, on one line, in an error that it caused.
 pub(crate) fn on(text: &str, error: SessionError) -> SessionError {
     match error {
         SessionError::Failed(says) => SessionError::Failed(named(&says, text)),
@@ -14,7 +14,7 @@ pub(crate) fn on(text: &str, error: SessionError) -> SessionError {
     }
 }
 
-/// What a statement is told that another connection prepared, or none.
+/// The error for a statement that this connection did not prepare.
 pub(crate) fn unprepared(statement: StatementId) -> SessionError {
     SessionError::Failed(format!("statement {} was not prepared on this connection", statement.0))
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_the_statements_fault_names_it() {
+    fn only_errors_of_the_statement_name_it() {
         let failed = on("select\n  1/0", SessionError::Failed("division by zero".to_owned()));
         assert_eq!(failed.to_string(), "division by zero, in: select 1/0");
         let retry = SessionError::Retry("deadlock".to_owned());

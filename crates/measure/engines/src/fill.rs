@@ -1,5 +1,5 @@
 //! A workload's tables, made and filled in a database, each step timed: loading, making indexes and
-//! gathering statistics are no part of what is measured later, and are reported apart.
+//! gathering statistics are not part of later measurements, and are reported separately.
 
 use std::time::Instant;
 
@@ -10,14 +10,14 @@ use workahead_workloads::session::SessionError;
 use crate::connector::{Connection, Connector};
 use crate::server::Error;
 
-/// What filling a database took.
+/// Rows and times of filling a database.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Filled {
+pub struct FillTimes {
     /// Rows of all tables.
     pub rows: u64,
     /// Making the tables, and their rows.
     pub rows_s: f64,
-    /// Indexes and constraints, and what the workload sets up beside its tables.
+    /// Indexes and constraints, and other set-up of the workload.
     pub finish_s: f64,
     /// The planner's statistics; in PostgreSQL also the visibility map, which plans depend on.
     pub statistics_s: f64,
@@ -26,23 +26,23 @@ pub struct Filled {
 /// Makes and fills the tables of a workload in an empty database.
 ///
 /// # Errors
-/// What the server says about a statement or a row; [`Error::Stopped`] between two rows.
+/// The server's error for a statement or a row; [`Error::Stopped`] between two rows.
 pub fn fill(
     connector: &dyn Connector,
     workload: &dyn Workload,
     stop: &Stop,
-) -> Result<Filled, Error> {
+) -> Result<FillTimes, Error> {
     let name = workload.name();
     let wrong = |doing: &str, source| Error::session(&format!("{doing} of {name}"), source);
     let mut connection =
         connector.open().map_err(|error| wrong("connect for the tables", error))?;
     let dialect = connection.session().dialect();
     let tables = workload.tables(dialect).map_err(|error| wrong("have the tables", error))?;
-    let mut filled = Filled::default();
+    let mut filled = FillTimes::default();
     for (index, table) in tables.iter().enumerate() {
         let begun = Instant::now();
         let rows = rows(connection.as_mut(), table, workload, index, stop);
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(Error::Stopped);
         }
         filled.rows += rows.map_err(|error| wrong(&format!("fill `{}`", table.name), error))?;
@@ -75,7 +75,7 @@ fn rows(
     stop: &Stop,
 ) -> Result<u64, SessionError> {
     connection.session().run(&table.create)?;
-    let go_on = || match stop.asked() {
+    let go_on = || match stop.is_requested() {
         true => Err(SessionError::Failed("stopped".to_owned())),
         false => Ok(()),
     };

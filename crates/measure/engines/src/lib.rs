@@ -1,17 +1,17 @@
-//! What a study runs on: databases, behind the one trait of `workahead-study`.
+//! Engines of studies: databases, behind the trait `Engine` of `workahead-study`.
 //!
 //! - `sysbench`: its memory program, run in this process.
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
-//! - `connector`: how a database is entered, whatever it is.
+//! - `connector`: connections to databases.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
 //!
-//! What an engine of another crate needs is public, too:
+//! Public for engines of other crates:
 //!
-//! - `configuration`: reads the settings of a cell, and refuses those that nobody reads.
+//! - `configuration`: reads the settings of a cell, and refuses those that are never read.
 //! - `collector`: counters and function profiles of a sample.
-//! - `valgrind`: cells that are counted by a model, evidence tier D.
+//! - `valgrind`: cells counted by a model, evidence tier D.
 //! - `scheduler`: an engine whose runs are scheduled as the study says.
 
 #![forbid(unsafe_code)]
@@ -42,7 +42,7 @@ use served::Served;
 use sysbench::Sysbench;
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
-/// Adds the engines to those of a program.
+/// Registers the engines.
 pub fn register(registry: &mut EngineRegistry) {
     for entry in [
         EngineEntry {
@@ -99,10 +99,10 @@ fn scheduled(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineErr
     Ok(Box::new(WithScheduler(Box::new(engine))))
 }
 
-/// The engine of a name on a server that already runs.
+/// An engine by name, on a server that already runs.
 ///
 /// # Errors
-/// When it is another product, nobody answers there, or its user is not let in.
+/// When it is another product, nothing answers, or the server rejects the user.
 pub fn attached(
     name: &str,
     target: Target,

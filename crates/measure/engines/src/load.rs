@@ -7,13 +7,13 @@
 //!
 //! Closed by default: a client sends its next transaction when the last has been answered, after
 //! the workload's own pauses. With a rate it is open: transactions have intended starts, evenly
-//! spaced over all clients, and latency counts from those; what a stalled server kept waiting is
-//! in the histogram without any correction made up afterwards (G. Tene, "How NOT to Measure
-//! Latency", 2015). The pauses of a workload are then left out: the rate decides.
+//! spaced over all clients, and latency counts from those; waiting for a stalled server is in the
+//! histogram without later correction (G. Tene, "How NOT to Measure Latency", 2015). The pauses of
+//! a workload are then left out: the rate decides.
 //!
 //! A transaction that was given up in favour of another is tried again at once, with the same
-//! input; its latency has all attempts, and attempts are counted apart. The clients' own CPU time
-//! is counted, because a client that is short of it measures itself.
+//! input; its latency has all attempts, and attempts are counted separately. The clients' own CPU
+//! time is counted, because clients short of CPU time measure themselves.
 
 mod client;
 mod gate;
@@ -22,7 +22,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use tally::{Driven, End, Kind};
+pub use tally::{End, Kind, LoadResult};
 
 use std::time::{Duration, Instant};
 
@@ -35,31 +35,31 @@ use crate::connector::Connector;
 use client::Runner;
 use gate::{Gate, Phase};
 
-/// What is to be done to a server.
+/// A load on a server.
 #[derive(Clone)]
 pub struct Load<'a> {
-    /// What its clients do.
+    /// The transactions of its clients.
     pub workload: &'a dyn Workload,
-    /// Where they come in.
+    /// Opens their connections.
     pub connector: &'a dyn Connector,
-    /// How many they are.
+    /// Number of clients.
     pub clients: u32,
-    /// Transactions a second of all clients together; as many as they can when not given.
+    /// Transactions a second of all clients together; as fast as they can when not given.
     pub rate: Option<f64>,
-    /// How long they work before anything is counted.
+    /// How long they run before counting starts.
     pub warmup: Duration,
-    /// How long or how much they work after that.
+    /// How long or how much they run after that.
     pub until: Until,
     /// The CPUs of the clients; those of this process when not given.
     pub cpus: Option<CpuSet>,
 }
 
-/// The end of a load. What has begun is finished and counted.
+/// The end of a load. Transactions in progress are finished and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// No transaction begins after this time.
     Time(Duration),
-    /// So many transactions, shared evenly among the clients.
+    /// This number of transactions, shared evenly among the clients.
     Count(u64),
 }
 
@@ -72,13 +72,13 @@ pub enum Edge {
     End,
 }
 
-/// Why a load gave no result.
+/// Why a load has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It makes no sense.
+    /// Its parameters contradict each other.
     #[error("{0}")]
     Wrong(String),
-    /// A client did not get in, or could not prepare its statements.
+    /// A client could not connect or prepare its statements.
     #[error("client {client} could not begin: {source}")]
     Begin {
         /// Its number.
@@ -86,7 +86,7 @@ pub enum LoadError {
         /// What the server said.
         source: SessionError,
     },
-    /// A transaction failed, and would again.
+    /// A transaction failed, and retrying would not help.
     #[error("client {client}, {kind}: {source}")]
     Failed {
         /// Its number.
@@ -112,20 +112,20 @@ impl From<LoadError> for EngineError {
     }
 }
 
-/// How often the conductor looks for a request to stop.
+/// How often the conductor checks for a request to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Clients in short transactions leave by themselves; after this their statements are cancelled,
 /// and again as often, in case they had just begun another.
 const CANCEL_EVERY: Duration = Duration::from_millis(200);
 
 impl Load<'_> {
-    /// Does it. `edge` is called twice, while all clients wait: counters are read there. A server
-    /// that dies, or a request to stop, ends it early, with what was done so far; some clients may
-    /// then still be on their way out at the second call.
+    /// Runs the load. `edge` is called twice, while all clients wait: counters are read there. A
+    /// server that dies, or a request to stop, ends it early, with what was done so far; some
+    /// clients may still be leaving at the second call.
     ///
     /// # Errors
     /// When a client can't begin, or a statement fails.
-    pub fn drive(&self, stop: &Stop, edge: &mut dyn FnMut(Edge)) -> Result<Driven, LoadError> {
+    pub fn drive(&self, stop: &Stop, edge: &mut dyn FnMut(Edge)) -> Result<LoadResult, LoadError> {
         self.check()?;
         let gate = Gate::new(self.clients);
         let runners = std::thread::scope(|scope| {
@@ -151,7 +151,7 @@ impl Load<'_> {
                 .collect::<Vec<_>>()
         });
         let end = gate.end()?;
-        Ok(Driven::merge(&self.workload.kinds(), runners, end))
+        Ok(LoadResult::merge(&self.workload.kinds(), runners, end))
     }
 
     fn check(&self) -> Result<(), LoadError> {
@@ -169,7 +169,7 @@ impl Load<'_> {
 
     /// Leads the clients from part to part.
     fn conduct(&self, started: usize, gate: &Gate, stop: &Stop, edge: &mut dyn FnMut(Edge)) {
-        let all_there = || gate.gather(started, LOOK_EVERY, || stop.asked());
+        let all_there = || gate.gather(started, LOOK_EVERY, || stop.is_requested());
         let goes_on = all_there() && {
             gate.open(Phase::Warming(Instant::now() + self.warmup));
             all_there()

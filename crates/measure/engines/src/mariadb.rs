@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A template is a copy of the whole data directory of a stopped server: InnoDB has no other way to
-//! give a database back as it was that leaves its pages where they were.
+//! restore a database with its pages in their places.
 
 mod answer;
 mod bulk;
@@ -52,7 +52,7 @@ const PRODUCT: Product = Product {
 
 /// The name of its socket.
 pub const SOCKET: &str = "mariadb.sock";
-/// The port that a server has when nothing else is said.
+/// The default port.
 pub const PORT: u16 = 3306;
 /// The superuser of a private server.
 pub const USER: &str = "root";
@@ -117,7 +117,7 @@ impl Server {
         self.process.is_running()
     }
 
-    /// Why it ended by itself, with the last lines of its log.
+    /// The error of a server that ended by itself, with the last lines of its log.
     pub fn last_words(&mut self) -> Error {
         self.process.last_words()
     }
@@ -127,18 +127,17 @@ impl Server {
         self.process.stop();
     }
 
-    /// Kills it at once: nothing is written any more, and the next start recovers what was
-    /// acknowledged.
+    /// Kills it at once, without another write; the next start recovers acknowledged transactions.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Where its superuser finds a database; an empty name opens none.
+    /// The address of a database for its superuser; an empty name opens none.
     pub fn address(&self, database: &str) -> Address {
         address(&self.home, database)
     }
 
-    /// A database of it, as clients find it.
+    /// A database of it as a target of clients.
     pub fn target(&self, database: &str) -> Target {
         Target::MariaDb(self.address(database))
     }
@@ -165,8 +164,8 @@ impl Server {
         create().map_err(|error| Error::session("create a database", error))
     }
 
-    /// Keeps all its data, as it is now, under a name, in place of what had that name; it is
-    /// restarted. How long that took.
+    /// Keeps a copy of all its data under a name, replacing an older one; the server is restarted.
+    /// Returns the time taken.
     ///
     /// # Errors
     /// When there is no room, or it does not start again.
@@ -187,16 +186,16 @@ impl Server {
     /// Whether data was kept under a name.
     ///
     /// # Errors
-    /// When nothing can have that name.
+    /// When the name is invalid.
     pub fn keeps(&self, template: &str) -> Result<bool, Error> {
         Ok(self.template(template)?.exists())
     }
 
-    /// Gives it back the data that was kept under a name; it is restarted, its clients are cut off.
-    /// How long that took.
+    /// Restores the data that was kept under a name; the server is restarted, its clients are
+    /// disconnected. Returns the time taken.
     ///
     /// # Errors
-    /// When nothing was kept, there is no room, or it does not start again.
+    /// When there is no such copy, no room, or the server does not start again.
     pub fn restore(
         &mut self,
         template: &str,
@@ -234,8 +233,8 @@ fn address(home: &Home, database: &str) -> Address {
     }
 }
 
-/// Makes the server's data under another name first: a directory that was left half made is not
-/// taken for data.
+/// Makes the server's data under another name first, so that a half-made directory is not taken for
+/// data.
 fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> {
     let data = home.data();
     if data.exists() {
@@ -289,7 +288,7 @@ fn probe(address: &Address) -> Probe {
     }
 }
 
-/// What a private server has whatever is asked for: no port, its socket, its log as we read it.
+/// Settings of every private server: no port, its socket, its log as we read it.
 fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
     check(given, PRODUCT.name)?;
     let path = |path: PathBuf| path.display().to_string();
@@ -316,12 +315,12 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
     Ok(format!("[mariadbd]\n{}", all.iter().map(line).collect::<String>()))
 }
 
-/// A name as SQL has it in quotes.
+/// A name as a quoted SQL identifier.
 pub fn identifier(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text as SQL has it in quotes, under the server's usual `sql_mode`.
+/// A text as an SQL literal, under the server's default `sql_mode`.
 pub fn literal(text: &str) -> String {
     quoted(text, true)
 }

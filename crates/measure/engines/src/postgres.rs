@@ -16,13 +16,13 @@ mod copy;
 mod explain;
 mod login;
 mod refusal;
-mod single;
+mod single_backend;
 mod statement;
 mod wire;
 
 pub use connection::{Canceller, Connection};
 pub use copy::Copy;
-pub(crate) use single::Alone;
+pub(crate) use single_backend::SingleBackend;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ const PRODUCT: Product = Product {
     fast: Signal::INT,
 };
 
-/// The port that a server has when nothing else is said.
+/// The default port.
 pub const PORT: u16 = 5432;
 
 /// The name of its socket, which has the port in it.
@@ -68,7 +68,7 @@ pub fn socket_name(port: u16) -> String {
 
 /// The superuser of a private server.
 pub const USER: &str = "workahead";
-/// The database that is always there, and that nothing is put into.
+/// The database that always exists and stays empty.
 const MAINTENANCE: &str = "postgres";
 
 /// A private server; dropping it stops it.
@@ -142,7 +142,7 @@ impl Server {
         self.process.is_running()
     }
 
-    /// Why it ended by itself, with the last lines of its log.
+    /// The error of a server that ended by itself, with the last lines of its log.
     pub fn last_words(&mut self) -> Error {
         self.process.last_words()
     }
@@ -152,18 +152,18 @@ impl Server {
         self.process.stop();
     }
 
-    /// Kills all its processes at once: nothing is written any more, and the next start recovers
-    /// what was acknowledged.
+    /// Kills all its processes at once, without another write; the next start recovers acknowledged
+    /// transactions.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Where its superuser finds a database.
+    /// The address of a database for its superuser.
     pub fn address(&self, database: &str) -> Address {
         address(&self.home, self.port, database)
     }
 
-    /// A database of it, as clients find it.
+    /// A database of it as a target of clients.
     pub fn target(&self, database: &str) -> Target {
         Target::Postgres(self.address(database))
     }
@@ -184,8 +184,8 @@ impl Server {
         self.replace(name, "template0").map_err(|error| Error::session("create a database", error))
     }
 
-    /// Makes `name` a copy of the database `template`, in place of one of the same name; how long
-    /// that took. Clients of either are cut off.
+    /// Makes `name` a copy of the database `template`, replacing one of the same name. Returns the
+    /// time taken. Clients of either are disconnected.
     ///
     /// # Errors
     /// When the server refuses.
@@ -216,7 +216,8 @@ impl Server {
 /// A private server listens at no port, unless its settings say so; one names its socket anyway.
 fn port(settings: &Settings) -> Result<u16, Error> {
     let Some(port) = settings.get("port") else { return Ok(PORT) };
-    let says = || Error::Setting(format!("`port = {port}` is no port: give a number up to 65535"));
+    let says =
+        || Error::Setting(format!("`port = {port}` is not a port: give a number up to 65535"));
     port.parse().ok().filter(|port| *port != 0).ok_or_else(says)
 }
 
@@ -230,7 +231,7 @@ fn address(home: &Home, port: u16, database: &str) -> Address {
     }
 }
 
-/// Makes the server's data under another name first: a directory that `initdb` left half made is
+/// Makes the server's data under another name first, so that a directory half made by `initdb` is
 /// not taken for data.
 fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> {
     let data = home.data();
@@ -249,8 +250,7 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
 }
 
-/// A postmaster that was killed leaves others behind, which end when they notice; until then the
-/// next one refuses to start, and says this.
+/// The message of a postmaster that finds processes of a killed one, which end once they notice.
 const STILL_THERE: &str = "pre-existing shared memory block";
 /// They notice within a second, or when the statement they run ends.
 const STILL_THERE_LIMIT: Duration = Duration::from_secs(30);
@@ -294,7 +294,7 @@ fn probe(address: &Address) -> Probe {
     }
 }
 
-/// What a private server has whatever is asked for: no port, its socket, its log as we read it.
+/// Settings of every private server: no port, its socket, its log as we read it.
 fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
     let mut all: BTreeMap<&str, String> = BTreeMap::from([
         ("listen_addresses", String::new()),
@@ -312,12 +312,12 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
     Ok(all.iter().map(line).collect())
 }
 
-/// A name as SQL has it in quotes.
+/// A name as a quoted SQL identifier.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text as SQL has it in quotes.
+/// A text as an SQL literal.
 pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

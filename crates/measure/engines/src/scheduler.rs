@@ -1,9 +1,9 @@
-//! An engine whose runs are scheduled by whom the study names: `scheduler` as an axis.
+//! An engine under the scheduler that the study names: `scheduler` as an axis.
 //!
 //! ```text
 //!   cell ─┬─ scheduler = default ─► counted ──┐
 //!         ├─ scheduler = itas ────► attached ─┴─► the engine's run ─► its sample, and the shares
-//!         └─ anything else ──────► the engine's own affair
+//!         └─ anything else ──────► passed to the engine
 //! ```
 //!
 //! # Settings
@@ -12,9 +12,9 @@
 //! | `scheduler` | `default`, the kernel's own; `itas`, attached before each run and gone after it |
 //! | `scheduler.NAME` | what `workahead scheduler run` takes: `bonus`, `limit`, `key`, `roles`, … |
 //!
-//! With `itas` the whole machine is scheduled by it, clients and everybody else too. Where the
-//! kernel can't, its cells are left out by name, and `default` counts nothing. Counting looks at
-//! every CPU at each switch: `scheduler.survey = 0` counts less.
+//! `itas` schedules the whole machine, clients and all other processes too. Without kernel support
+//! its cells are left out by name, and `default` counts nothing. Counting checks every CPU at each
+//! switch: `scheduler.survey = 0` counts less.
 
 #[cfg(feature = "scheduler")]
 mod kernel;
@@ -31,23 +31,23 @@ use workahead_study::engine::{Engine, EngineError, Need, Reason, Sample, Stop};
 
 const KEY: &str = "scheduler";
 
-/// What goes to the scheduler: the rest of the name is its setting's.
+/// Prefix of the scheduler's settings.
 const OF_THE_SCHEDULER: &str = "scheduler.";
 
-/// An engine, and who schedules its runs.
+/// An engine under a scheduler.
 pub struct WithScheduler(pub Box<dyn Engine>);
 
-/// Who is to schedule.
+/// The scheduler of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wish {
-    /// The kernel's own goes on, and is counted.
+struct SchedulerChoice {
+    /// The kernel's own scheduler, observed.
     by_default: bool,
     settings: Settings,
     roles: Option<Roles>,
 }
 
-/// What a cell wishes, and what is left of it for the engine.
-fn read(cell: &Cell) -> Result<(Option<Wish>, Cell), EngineError> {
+/// The scheduler of a cell, and the rest of the cell for the engine.
+fn read(cell: &Cell) -> Result<(Option<SchedulerChoice>, Cell), EngineError> {
     let by_default = match cell.text(KEY) {
         Some("default") => true,
         Some("itas") => false,
@@ -62,7 +62,7 @@ fn read(cell: &Cell) -> Result<(Option<Wish>, Cell), EngineError> {
     let counting = Settings { survey: true, ..Settings::default() };
     let (settings, roles) = changed(counting, words.iter().map(String::as_str))
         .map_err(|error| EngineError::setting(KEY, error))?;
-    Ok((Some(Wish { by_default, settings, roles }), rest))
+    Ok((Some(SchedulerChoice { by_default, settings, roles }), rest))
 }
 
 impl Engine for WithScheduler {
@@ -79,9 +79,9 @@ impl Engine for WithScheduler {
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
-        let (wish, rest) = read(cell)?;
+        let (choice, rest) = read(cell)?;
         let mut need = self.0.check(&rest)?;
-        if wish.is_some_and(|wish| !wish.by_default) {
+        if choice.is_some_and(|choice| !choice.by_default) {
             need.impossible = need.impossible.or_else(|| kernel::lacks().map(Reason::from));
         }
         Ok(need)
@@ -92,9 +92,9 @@ impl Engine for WithScheduler {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let (wish, rest) = read(cell)?;
-        let Some(wish) = wish else { return self.0.run(&rest, stop) };
-        let over = kernel::begin(&wish)?;
+        let (choice, rest) = read(cell)?;
+        let Some(choice) = choice else { return self.0.run(&rest, stop) };
+        let over = kernel::begin(&choice)?;
         let mut sample = self.0.run(&rest, stop)?;
         sample.measures.extend(over.end()?);
         Ok(sample)

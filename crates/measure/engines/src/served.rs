@@ -1,10 +1,10 @@
 //! Databases that are served: a private server, a workload's data in it, clients beside it.
 //!
 //! ```text
-//! Cell ─► Asked ─► Running (settings, CPUs) ─► server, started anew only when they change
-//!              ├─► Work ─► data, loaded once and copied ─► brought back before every repetition
-//!              └─► Load (clients, how many, how fast) ─► Driven ─┐
-//!                  what the server's processes used ─────────────┴─► Sample
+//! Cell ─► Configuration ─► ServerConfiguration (settings, CPUs) ─► server, restarted on changes
+//!              ├─► Work ─► data, loaded once and copied ─► restored before every repetition
+//!              └─► Load (clients, number, rate) ─► LoadResult ────┐
+//!                          CPU time of the server's processes ────┴─► Sample
 //! ```
 //!
 //! Times are those of the clients; CPU seconds are those of the server's processes only, the
@@ -16,7 +16,7 @@
 //! | `workload` | `dbmbench`, `order-entry`, `sysbench-oltp`, `tpch`, `sql` |
 //! | `clients` | connections at work at the same time; or `ramp`: as many as saturate it |
 //! | `queries`, or `seconds` | how much is run, all clients together; a time where above 0 |
-//! | `warmup_s` | how long clients work before anything is counted (0) |
+//! | `warmup_s` | how long clients run before counting starts (0) |
 //! | `queries_each` | the same for each client, where above 0 |
 //! | `rate` | transactions to start in a second, all clients together |
 //! | `parallel` | processes that may work on one query |
@@ -26,8 +26,9 @@
 //! | `cpus`, `placement` | how many CPUs the server has, in which order they are taken |
 //! | `loops`, `loop_bytes` | loops beside, on the server's CPUs: how many or `per-cpu`; 1 MiB each |
 //! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
-//! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and goes on |
-//! | `watched` | `all` that the study asks for; `counters`, `profile`, `nothing`: to see the cost |
+//! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and continues
+//! |
+//! | `watched` | `all` that the study collects; `counters`, `profile`, `nothing`: to see the cost |
 //! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
 //! | `server.NAME` | the server's own setting of that name |
 //!
@@ -39,7 +40,7 @@
 //!
 //! Of `order-entry`: `warehouses`, `mix` (`weights`, `deck`), `pauses` (`none`, `as-people`),
 //! `isolation` (`repeatable-read`, `read-committed`, `serializable`), `items`, `customers`,
-//! `scale_to_bound` (the most warehouses; `warehouses` is where it begins).
+//! `scale_to_bound` (the most warehouses, beginning with `warehouses`).
 //!
 //! Of `sysbench-oltp`: `form` (`1.0`, `0.4`), `script` (`read-write`, `read-only`, `point-select`),
 //! `tables`, `rows`, `distribution` (`special`, `uniform`, `gaussian`).
@@ -59,7 +60,7 @@ mod datafusion;
 mod duckdb;
 mod files;
 mod instrumented;
-mod loaded;
+mod load_times;
 mod mariadb;
 mod postgres;
 mod private;
@@ -91,9 +92,9 @@ use workahead_workloads::client::Workload;
 use background::Background;
 use configuration::Configuration;
 use crash::Restart;
-use database::{Database, Running, Seat};
+use database::{Database, ProcessScope, ServerConfiguration};
 use private::Private;
-use sample::{Beside, CellCollector};
+use sample::{CellCollector, RunContext};
 use work::Work;
 
 use crate::attach::{Access, Target};
@@ -101,7 +102,7 @@ use crate::collector::{Collector, Part};
 use crate::server::Explain;
 use crate::valgrind::{ValgrindRunner, no_model};
 
-/// What a server takes beside its data: processes, caches of its own.
+/// Memory of a server beside its data: processes, caches of its own.
 const SERVER_BYTES: u64 = 512 << 20;
 
 /// The engine, for one product.
@@ -110,18 +111,18 @@ pub struct Served {
     machine: Machine,
     home: PathBuf,
     controls: Option<Controls>,
-    /// The workload in the database, and whose data it is.
+    /// The workload in the database, and its data.
     open: Option<(Work, Arc<dyn Workload>)>,
     data: Option<String>,
-    /// Numbers that were found by trying, by cell.
+    /// Numbers found by trials, by cell.
     found: BTreeMap<String, u32>,
     /// Plans that were run for their operators' times, by cell: once is enough.
     explained: BTreeMap<String, PlanText>,
     /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
-    /// What cells are run below, where a study asks for it.
+    /// Runs cells below valgrind, where a study is instrumented.
     valgrind: Option<ValgrindRunner>,
-    /// What runs a cell of it alone.
+    /// The command of a worker process.
     command: Option<Command>,
 }
 
@@ -153,7 +154,7 @@ impl Served {
     /// A database of a server that already runs.
     ///
     /// # Errors
-    /// When nobody answers, or the server does not let its user in.
+    /// When nothing answers, or the server rejects the user.
     pub fn attached(
         target: Target,
         access: Access,
@@ -212,7 +213,7 @@ impl Served {
         }
     }
 
-    /// The CPUs that the server leaves; none where it leaves none.
+    /// The CPUs that the server does not use; `None` if it uses all.
     fn client_cpus(&self, config: &Configuration) -> Option<CpuSet> {
         let servers = self.cpus(config).ok().flatten()?;
         let all = self.machine.allowed_cpus();
@@ -220,16 +221,16 @@ impl Served {
         (!left.is_empty()).then_some(left)
     }
 
-    fn running(&self, config: &Configuration) -> Result<Running, EngineError> {
+    fn running(&self, config: &Configuration) -> Result<ServerConfiguration, EngineError> {
         let cpus = self.cpus(config).map_err(|Cannot(why)| EngineError::failed(why))?;
         let parallel = self.database.parallel(config.parallel).map_err(EngineError::failed)?;
         let pages = self.database.pages(config.pages).map_err(EngineError::failed)?;
         let mut settings: BTreeMap<_, _> = parallel.into_iter().chain(pages).collect();
         settings.extend(config.server.clone());
-        Ok(Running { settings, cpus, policy: config.policy })
+        Ok(ServerConfiguration { settings, cpus, policy: config.policy })
     }
 
-    /// Why this machine or product can't do a cell at all.
+    /// Why this machine or product can't run a cell.
     fn impossible(&self, config: &Configuration, protocol: Protocol) -> Option<Reason> {
         let root = Sysroot::live();
         let smt = match config.smt {
@@ -243,14 +244,14 @@ impl Served {
             Ok(running) => running,
             Err(error) => return Some(Reason::new(error)),
         };
-        if self.database.seat() == Seat::Within && config.policy != Policy::Other {
+        if self.database.scope() == ProcessScope::Within && config.policy != Policy::Other {
             return Some("a database in this process is scheduled as all of it is".into());
         }
         let unkillable = config.kill_at.and(self.database.unkillable()).map(Reason::from);
         unkillable.or_else(|| self.database.impossible(&running, protocol))
     }
 
-    /// What this machine can't show of a cell that is run all the same.
+    /// The limitation of a cell that runs on this machine all the same.
     fn limitation(&self, config: &Configuration) -> Option<Reason> {
         let unseen = self.database.limitation();
         if unseen.is_some() {
@@ -263,7 +264,7 @@ impl Served {
         })
     }
 
-    /// Brings the siblings to where the cell wants them.
+    /// Switches siblings on or off as the cell requires.
     fn switch(&mut self, config: &Configuration) -> Result<(), EngineError> {
         let failed = |Cannot(why)| EngineError::failed(why);
         if config.smt != SmtAxis::OffHotplug && self.controls.is_none() {
@@ -281,8 +282,8 @@ impl Served {
         Ok(())
     }
 
-    /// Keeps a plan that was run, or gives one the run of the same plan: the sample of a warm-up is
-    /// nobody's.
+    /// Keeps a plan with its run, or adds a kept run to the same plan: samples of warm-ups are
+    /// dropped.
     fn with_run(&mut self, cell: String, plan: &mut PlanText) {
         if plan.run.is_some() {
             self.explained.insert(cell, plan.clone());
@@ -304,7 +305,7 @@ impl Served {
         Ok(workload)
     }
 
-    /// Brings the data to where a repetition starts from.
+    /// Restores the data that a repetition starts from.
     fn bring_back(&mut self, config: &Configuration, stop: &Stop) -> Result<(), EngineError> {
         let workload = self.workload(&config.work)?;
         let data = config.work.data();
@@ -315,9 +316,9 @@ impl Served {
             reset => {
                 self.data = None;
                 if let Some(filled) = self.database.restore(&data, workload.as_ref(), stop)? {
-                    loaded::keep(&self.home, &data, &filled)?;
+                    load_times::keep(&self.home, &data, &filled)?;
                 }
-                // What can't be reset changes it, and is nothing for the next to begin with.
+                // Data that can't be reset is of no use to the next repetition.
                 let Some(texts) = reset else { return Ok(()) };
                 self.data = Some(data);
                 self.say(&texts)
@@ -343,9 +344,9 @@ impl Served {
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let running = self.running(config)?;
-        let clients = match self.database.seat() {
-            // Its clients' threads are what works.
-            Seat::Within => running.cpus.clone(),
+        let clients = match self.database.scope() {
+            // The clients' threads run the queries.
+            ProcessScope::Within => running.cpus.clone(),
             _ => self.client_cpus(config),
         };
         let loops = Background::new(config.loops, config.loop_bytes, running.cpus.clone());
@@ -358,17 +359,17 @@ impl Served {
                 cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
             },
         );
-        let beside = Beside { clients, loops, stop, collector };
+        let context = RunContext { clients, loops, stop, collector };
         let database = self.database.as_mut();
         let mut sample = match config.crash() {
-            None => sample::of(database, config, workload, beside)?,
+            None => sample::of(database, config, workload, context)?,
             Some(crash) => {
                 let restart = Restart { home: &self.home, running: &running };
-                crash.of(database, config, workload, restart, beside)?
+                crash.of(database, config, workload, restart, context)?
             }
         };
         sample.measures.insert("clients".to_owned(), config.clients as f64);
-        let loading = loaded::measures(&self.home, &config.work.data()).into_iter();
+        let loading = load_times::measures(&self.home, &config.work.data()).into_iter();
         sample.measures.extend(loading.map(|(name, value)| (name.to_owned(), value)));
         Ok(sample)
     }
@@ -399,7 +400,7 @@ impl Engine for Served {
         self.database.version()?;
         Ok(Need {
             memory_bytes: 2 * config.data_bytes() + SERVER_BYTES,
-            // Clients and their CPUs are of no account to a model.
+            // Clients and their CPUs do not matter to a model.
             limitation: self.valgrind.is_none().then(|| self.limitation(&config)).flatten(),
             impossible: self.impossible(&config, cell.protocol),
         })
@@ -417,7 +418,7 @@ impl Engine for Served {
         if restore == Before::Always {
             self.data = None;
         }
-        let config = self.tried(config, stop)?;
+        let config = self.with_found_numbers(config, stop)?;
         self.bring_back(&config, stop)?;
         match start {
             Start::Warm => Ok(()),
@@ -426,7 +427,7 @@ impl Engine for Served {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let mut config = self.tried(Configuration::read(cell)?, stop)?;
+        let mut config = self.with_found_numbers(Configuration::read(cell)?, stop)?;
         let name = format!("{config:?}");
         if self.explained.contains_key(&name) {
             config.explain = Explain::Planned;
@@ -455,13 +456,13 @@ impl Engine for Served {
     fn finish(&mut self) -> Result<(), EngineError> {
         self.database.stop();
         self.data = None;
-        // Dropping them puts back what was changed.
+        // Dropping them restores the machine's settings.
         self.controls = None;
         Ok(())
     }
 }
 
-/// Whether a server says that its session may only read: PostgreSQL's words, then MariaDB's.
+/// Whether an error is that of a read-only session: PostgreSQL's words, then MariaDB's.
 fn refuses_writes(says: &str) -> bool {
     says.contains("read-only transaction") || says.contains("READ ONLY transaction")
 }

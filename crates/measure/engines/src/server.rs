@@ -1,11 +1,11 @@
 //! Private servers: a process of our own that serves one directory, and nothing of the user's.
 //!
 //! ```text
-//! DIRECTORY/lock        held while a run uses it; says whose it is
-//! DIRECTORY/settings    the server's only settings file, written anew at every start
-//! DIRECTORY/log         everything it ever said; the last lines are in our errors
-//! DIRECTORY/pid         the process, so that the next run can stop what a killed run left
-//! DIRECTORY/data        the server's own, mode 700, as is DIRECTORY/run with its socket
+//! DIRECTORY/lock        held while a run uses it; names the product DIRECTORY/settings    the
+//! server's only settings file, written anew at every start DIRECTORY/log         everything it
+//! ever printed; the last lines are in our errors DIRECTORY/pid         the process, so that the
+//! next run can stop the server of a killed run DIRECTORY/data        the server's own, mode 700,
+//! as is DIRECTORY/run with its socket
 //! ```
 //!
 //! No port is opened: the socket lies in a directory that nobody else may enter. Its path has to

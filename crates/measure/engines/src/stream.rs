@@ -1,7 +1,7 @@
 //! The bytes of a connection to a server, over a socket of the file system or of a host, blocking.
 //!
-//! One write for all that is to be said, and as few reads as the answer has pieces: what a client
-//! costs beside its system calls is what a measurement must not see.
+//! One write per request, and one read per piece of the answer: the client's own cost must stay out
+//! of measurements.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -16,7 +16,7 @@ use workahead_workloads::session::SessionError;
 
 use crate::address::Place;
 
-/// How long a server may take to answer a stranger.
+/// How long a server may take to answer during login.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Room for the answers of short statements; longer pieces make it grow.
 const ROOM_BYTES: usize = 32 << 10;
@@ -24,9 +24,9 @@ const ROOM_BYTES: usize = 32 << 10;
 /// How long an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// While a client logs in, silence is an answer.
+    /// During login, with a time limit.
     Short,
-    /// Statements take their time.
+    /// For statements, without a limit.
     Endless,
 }
 
@@ -51,12 +51,12 @@ pub(crate) struct Stream {
     socket: Socket,
     patience: Patience,
     incoming: Vec<u8>,
-    /// What has come and was not taken.
+    /// Received bytes that were not taken.
     unread: Range<usize>,
 }
 
 impl Stream {
-    /// Connects; the first answers are waited for shortly.
+    /// Connects, with short patience for the login.
     ///
     /// # Errors
     /// [`SessionError::Gone`] when nothing answers.
@@ -75,12 +75,12 @@ impl Stream {
         })
     }
 
-    /// Waits from now on as long as this.
+    /// Sets how long answers are waited for.
     pub(crate) fn set_patience(&mut self, patience: Patience) {
         self.patience = patience;
     }
 
-    /// Whether it never leaves the machine.
+    /// Whether the other side is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.socket, Socket::Unix(_))
     }
@@ -94,7 +94,7 @@ impl Stream {
         sent.map_err(|error| gone(&error))
     }
 
-    /// What has come and was not taken: at least `bytes` of it.
+    /// At least `bytes` of received bytes, without taking them.
     pub(crate) fn peek(&mut self, bytes: usize) -> Result<&[u8], SessionError> {
         while self.unread.len() < bytes {
             self.read(bytes)?;
@@ -142,10 +142,10 @@ impl Stream {
 
     /// Waits until there is something to read; false when a signal came first.
     ///
-    /// A blocking read of a socket of the file system is woken by more than what it waits for: when
-    /// the other side takes what was sent to it, there is room to write again, and the sleeper is
-    /// told (Linux, `unix_write_space`). It looks, and sleeps again: two switches of threads for
-    /// every statement, before the server has begun with it. `poll` sleeps through them.
+    /// A blocking read of a Unix socket also wakes when the other side reads what was sent, as
+    /// there is room to write again (Linux, `unix_write_space`), and sleeps again: two switches of
+    /// threads for every statement, before the server has begun with it. `poll` sleeps through
+    /// them.
     fn wait(&self) -> Result<bool, SessionError> {
         let limit = match (self.patience, &self.socket) {
             (Patience::Short, _) => Some(ANSWER_LIMIT),
@@ -157,7 +157,7 @@ impl Stream {
         match poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], limit.as_ref()) {
             Ok(0) => {
                 let limit_s = ANSWER_LIMIT.as_secs();
-                Err(SessionError::Gone(format!("it says nothing for {limit_s} s")))
+                Err(SessionError::Gone(format!("no answer for {limit_s} s")))
             }
             Ok(_) => Ok(true),
             Err(Errno::INTR) => Ok(false),

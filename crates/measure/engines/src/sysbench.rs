@@ -35,7 +35,7 @@ const THREAD_BYTES: u64 = 64 << 10;
 const THREADS_MAX: usize = 4096;
 /// Largest block: past any cache, within a small machine's memory.
 const BLOCK_BYTES_MAX: usize = 4 << 30;
-/// 256 MiB by default: a cell is to take a second, not sysbench's minute.
+/// 256 MiB by default: a cell should take a second, not sysbench's minute.
 const TOTAL_BYTES: usize = 256 << 20;
 
 /// The name that studies use.
@@ -49,7 +49,7 @@ pub struct Sysbench {
 }
 
 impl Sysbench {
-    /// Opens it.
+    /// Opens the engine.
     ///
     /// # Errors
     /// When its cells are to be instrumented.
@@ -114,7 +114,7 @@ fn sample(options: &Options, ran: &Ran) -> Sample {
         wall_s: ran.wall_s,
         cpu_s: Some(cpu_s),
         tuples: passes,
-        // Who made how many passes is chance in 0.4; how many there were is not.
+        // In 0.4 the share of each thread is random; the sum is not.
         answer: Answer { rows: passes, checksum: ran.checksum },
         measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         ..Sample::default()
@@ -146,7 +146,7 @@ impl Engine for Sysbench {
         let (ran, collection) =
             collector::around(&mut self.collector, &name, || memory::run(&options, stop.flag()));
         let ran = ran.map_err(EngineError::failed)?;
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         let mut sample = sample(&options, &ran);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_would_not_take_is_refused_before_it_runs() {
+    fn wrong_options_are_refused_before_it_runs() {
         for (settings, says) in [
             ([("block_bytes", 24.into())], "a power of two from 8 on"),
             ([("total_bytes", 8.into())], "not a block for each thread"),
@@ -216,7 +216,7 @@ mod tests {
             assert!(error.contains(says), "{error}");
         }
         let stop = Stop::new();
-        stop.ask();
+        stop.request();
         let stopped = Sysbench::default().run(&cell(&[("block_bytes", 4096.into())]), &stop);
         assert!(matches!(stopped, Err(EngineError::Stopped)));
     }

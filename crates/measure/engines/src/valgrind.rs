@@ -3,12 +3,12 @@
 //! ```text
 //! warm:  start, data, once, n times ─► counts ─┐
 //!        start, data, once ─────────► counts ─┴ minus ─► measures, functions
-//! cold:  without the time that goes first
+//! cold: without the first run
 //! ```
 //!
-//! So start and end of the program are left out, and in a warm run what a first time takes for
-//! catalogs and buffers. What is run so often is the engine's to say ([`CountedProgram`]): a
-//! statement of one backend, or a cell in a worker process of ours ([`WorkerProgram`]).
+//! So start and end of the program are left out, and in a warm run the first filling of catalogs
+//! and buffers. The engine chooses the program ([`CountedProgram`]): a statement of a single
+//! backend, or a cell in a worker process ([`WorkerProgram`]).
 
 use std::time::Instant;
 
@@ -20,15 +20,15 @@ use workahead_study::instrument::Instrumentation;
 use workahead_study::protocol::{Protocol, Start};
 use workahead_study::worker_process::{Command, Reply, Request};
 
-/// A program that does its work so many times, then ends.
+/// A program that repeats its work, then ends.
 pub trait CountedProgram {
-    /// The program; with 0 it starts and ends.
+    /// The program with `times` repetitions; with 0 it starts and ends.
     fn program(&self, times: u64) -> Program;
 
-    /// Whether what it wrote is right.
+    /// Checks its output.
     ///
     /// # Errors
-    /// When it isn't.
+    /// When the output is wrong.
     fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError>;
 }
 
@@ -38,21 +38,21 @@ pub struct ValgrindRunner {
     with: Instrumentation,
 }
 
-/// How a cell is run there.
+/// How a cell is run below valgrind.
 #[derive(Debug, Clone, Copy)]
 pub struct ValgrindOptions<'a> {
     /// The cell's caches; the method's when not given.
     pub caches: Option<&'a str>,
-    /// Whether a time that is not counted goes first.
+    /// Whether an uncounted repetition goes first.
     pub start: Start,
-    /// How often it is counted.
+    /// Number of counted repetitions.
     pub runs: u64,
-    /// What one time handles.
+    /// Tuples of one repetition.
     pub tuples: u64,
 }
 
 impl ValgrindRunner {
-    /// What a study asks for.
+    /// The runner of an instrumented study.
     ///
     /// # Errors
     /// When there is no valgrind.
@@ -60,13 +60,13 @@ impl ValgrindRunner {
         Ok(Self { valgrind: Valgrind::find().map_err(failed)?, with: with.clone() })
     }
 
-    /// How much its counts can prove.
+    /// The evidence tier of its counts.
     #[must_use]
     pub fn tier() -> (EvidenceTier, String) {
         (TIER, LABEL.to_owned())
     }
 
-    /// What counts a cell with these caches.
+    /// The tool that counts a cell with these caches.
     ///
     /// # Errors
     /// When they can't be modelled.
@@ -106,7 +106,8 @@ impl ValgrindRunner {
             let wall_s = begun.elapsed().as_secs_f64();
             match all.minus(&baseline) {
                 Ok(counted) => break (counted, wall_s),
-                // A database may tidy its files up when it is opened, once: both are counted anew.
+                // A database may clean its files up once when it is opened: both runs are counted
+                // again.
                 Err(_) if tries < TRIES => tries += 1,
                 Err(error) => return Err(failed(error)),
             }
@@ -120,7 +121,7 @@ impl ValgrindRunner {
         let functions = counted.largest_functions();
         let collection = Collection { functions, ..Collection::default() };
         Ok(Sample {
-            // Valgrind's time, no speed of the engine's.
+            // Valgrind's time, not the engine's.
             wall_s,
             tuples,
             measures,
@@ -130,10 +131,10 @@ impl ValgrindRunner {
     }
 }
 
-/// How often a run and the one that is taken from it are counted before they are given up.
+/// How often a pair of runs is counted before it is given up.
 const TRIES: u32 = 3;
 
-/// Totals, for each of what is handled.
+/// Totals, per tuple.
 const PER_TUPLE: [(&str, &str); 5] = [
     ("instructions_per_tuple", "instructions"),
     ("data_references_per_tuple", "data_references"),
@@ -150,10 +151,10 @@ pub struct WorkerProgram {
 }
 
 impl WorkerProgram {
-    /// What the command is to do, as often as is counted; every run has to give this answer.
+    /// A command with its request; every run must give this answer.
     #[must_use]
     pub fn new(command: &Command, mut request: Request, expected: Answer) -> Self {
-        // Servers and buffers are new in it anyhow.
+        // Its servers and buffers are new anyway.
         request.cell.protocol = Protocol::default();
         Self { command: command.clone(), request, expected }
     }
@@ -168,7 +169,7 @@ impl CountedProgram for WorkerProgram {
 
     fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
         let Some(reply) = Reply::find(&String::from_utf8_lossy(output)) else {
-            let said = errors.lines().last().unwrap_or("it says nothing");
+            let said = errors.lines().last().unwrap_or("it printed nothing");
             return Err(EngineError::failed(format!(
                 "{} gave no answer below valgrind: {said}",
                 self.command.program.display()
@@ -188,7 +189,7 @@ impl CountedProgram for WorkerProgram {
     }
 }
 
-/// Why an engine can't be instrumented that does not know what to run.
+/// The error of an engine without a command for worker processes.
 #[must_use]
 pub fn no_command(engine: &str) -> EngineError {
     EngineError::refused(format!(
@@ -197,7 +198,7 @@ pub fn no_command(engine: &str) -> EngineError {
     ))
 }
 
-/// Why a cell can't name caches where nothing counts by them.
+/// The error of a cell with `caches` where no model counts.
 #[must_use]
 pub fn no_model() -> EngineError {
     let says = "setting `caches` is of a model: give the method `instrumented` too";
@@ -207,7 +208,7 @@ pub fn no_model() -> EngineError {
 fn failed(error: Error) -> EngineError {
     match error {
         Error::Stopped => EngineError::Stopped,
-        // What a program said last may have lines of its own.
+        // The last output of a program may have several lines.
         other => EngineError::failed(other.to_string().replace('\n', "; ")),
     }
 }
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_is_asked_for_as_many_runs_as_are_counted() {
+    fn the_request_has_the_number_of_counted_runs() {
         let program = inside(Answer::default()).program(3);
         let request = Request::parse(&program.input).unwrap();
         assert_eq!((request.runs, request.cell.protocol), (3, Protocol::default()));

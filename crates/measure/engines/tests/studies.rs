@@ -1,5 +1,5 @@
 //! Every study of these engines that comes with the command, each of its cells run once on little
-//! data: what it names exists, and every answer is the oracle's.
+//! data: its names exist, and every answer is the oracle's.
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
@@ -30,7 +30,7 @@ fn few(mut cell: Cell) -> Cell {
     if cell.get("scale").is_some() {
         cell.settings.insert("scale".to_owned(), Setting::Number(0.01));
     }
-    // One query stands for all others: each of them is tried where answers are compared.
+    // One query stands for all others: each of them is run where answers are compared.
     if workload == "tpch" && cell.integer("query").is_some() {
         cell.settings.insert("query".to_owned(), Setting::Integer(6));
     }
@@ -42,11 +42,11 @@ fn few(mut cell: Cell) -> Cell {
     }
     let clients = cell.integer("clients").unwrap_or(1).min(8);
     cell.settings.insert("clients".to_owned(), Setting::Integer(clients));
-    // What happens in the middle of a time needs one; all else is counted.
+    // Crashes need a time; all other cells are counted.
     let seconds = if cell.get("kill_at").is_some() { 1.0 } else { 0.0 };
     cell.settings.insert("seconds".to_owned(), Setting::Number(seconds));
     cell.settings.remove("warmup_s");
-    // As many warehouses as the rate asks for would be many.
+    // The rate would require many warehouses.
     cell.settings.remove("scale_to_bound");
     cell
 }
@@ -63,7 +63,7 @@ fn brief(mut cell: Cell) -> Cell {
     cell
 }
 
-/// What runs one cell alone: this program, told to run [`one_cell_alone`] and no other test.
+/// The command of a worker process: this program, running only the test [`one_cell_alone`].
 fn command() -> Command {
     let program = std::env::current_exe().unwrap();
     let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];

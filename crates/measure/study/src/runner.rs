@@ -203,7 +203,7 @@ impl Running<'_> {
     }
 
     fn visit(&mut self, cell: &Cell) -> Result<Sample, EngineError> {
-        if self.stop.asked() {
+        if self.stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         self.engine.prepare(cell, self.stop)?;

@@ -114,7 +114,7 @@ impl Engine for Mock {
         let mut answer = Answer { rows, checksum: cell.block as u64 };
         match self.trouble {
             Trouble::Stop(at) if at == this => {
-                stop.ask();
+                stop.request();
                 return Err(EngineError::Stopped);
             }
             Trouble::Fail(at) if at == this => {

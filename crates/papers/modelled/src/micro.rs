@@ -151,7 +151,7 @@ impl Workload for Micro {
     ) -> Result<Sample, EngineError> {
         let Settings { options, bench, servers } = self.read(config, model)?;
         let rows: Vec<[u32; 3]> = bench.t1_rows().collect();
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         let t2_rows = bench.options().t2_rows;

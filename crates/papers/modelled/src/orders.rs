@@ -136,7 +136,7 @@ impl Workload for OrderEntry {
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let RunSettings { preset, options } = RunSettings::read(config, machine)?;
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         let mut processor = Processor::new(&preset).map_err(EngineError::failed)?;

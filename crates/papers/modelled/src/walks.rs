@@ -76,7 +76,7 @@ impl Walks {
     pub(crate) fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let (shape, execution, platform) = read(cell)?;
         let operator = self.prepared.of(&shape)?;
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         let rows = operator.probes();

@@ -197,7 +197,7 @@ impl Engine for Native {
         let (data, execution) = self.read(cell)?;
         let group = WorkerGroup::of(&self.machine)?;
         let operator = self.prepared.of(&data)?;
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         if let Some(valgrind) = self.valgrind.take() {

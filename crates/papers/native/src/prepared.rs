@@ -27,7 +27,7 @@ impl<S: PartialEq, M: Platform> Prepared<S, M> {
         make: impl FnOnce(&S) -> Result<Box<dyn Operator<M>>, EngineError>,
         stop: &Stop,
     ) -> Result<&mut dyn Operator<M>, EngineError> {
-        if stop.asked() {
+        if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         if self.0.as_ref().is_none_or(|(made, _)| *made != shape) {

@@ -58,7 +58,7 @@ impl Watch<'_> {
         let Some(left_s) = self.pace.left_s() else { return };
         let needed_s = self.begun.elapsed().as_secs_f64() + left_s;
         if left_s > 0.0 && needed_s > most.as_secs_f64() {
-            stop.ask();
+            stop.request();
             self.exceeded = Some(format!(
                 "by its samples it takes {} and --max-duration allows {}",
                 summary::duration(needed_s),

@@ -84,7 +84,7 @@ pub(crate) const USER_TIME: f64 = 0.78;
 /// How much of the time somebody runs.
 const BUSY: f64 = 0.97;
 
-/// Each so manieth opening loses its counters to somebody else for a while.
+/// Every nth opening loses its counters to another program for a while.
 const DISTURBED: usize = 157;
 
 const SLOT_S: f64 = 1.0;

@@ -3,49 +3,49 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     /// Transactions a second.
     pub(crate) per_s: f64,
     /// CPU seconds of the client for a transaction.
     pub(crate) cpu_s: f64,
 }
 
-/// A program and what it is to do.
+/// A packaged client and its arguments.
 pub(crate) struct Packaged<'a> {
     pub(crate) name: String,
     pub(crate) program: PathBuf,
-    /// Its words, given clients and seconds.
-    pub(crate) words: Box<dyn Fn(u32, u64) -> Vec<String> + 'a>,
-    /// The count of transactions and their rate in what it prints.
+    /// Its arguments, for clients and seconds.
+    pub(crate) arguments: Box<dyn Fn(u32, u64) -> Vec<String> + 'a>,
+    /// Reads the count of transactions and their rate from its output.
     pub(crate) read: fn(&str) -> Option<(f64, f64)>,
 }
 
 impl Packaged<'_> {
-    pub(crate) fn run(&self, clients: u32, seconds: u64) -> Ran {
+    pub(crate) fn run(&self, clients: u32, seconds: u64) -> RunResult {
         let before = children_cpu_s();
-        let said = said_by(&self.program, &(self.words)(clients, seconds));
+        let output = output_of(&self.program, &(self.arguments)(clients, seconds));
         let cpu_s = children_cpu_s() - before;
         let (count, per_s) =
-            (self.read)(&said).unwrap_or_else(|| panic!("{} said:\n{said}", self.name));
-        Ran { per_s, cpu_s: cpu_s / count }
+            (self.read)(&output).unwrap_or_else(|| panic!("{} output:\n{output}", self.name));
+        RunResult { per_s, cpu_s: cpu_s / count }
     }
 }
 
-/// Runs a program to its end; what it printed.
-pub(crate) fn said_by(program: &PathBuf, words: &[String]) -> String {
+/// The output of a program.
+pub(crate) fn output_of(program: &PathBuf, arguments: &[String]) -> String {
     let mut command = Command::new(program);
-    let output = command.args(words).stdin(Stdio::null()).output();
+    let output = command.args(arguments).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", program.display());
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The first number behind these words.
-pub(crate) fn number_after(said: &str, words: &str) -> Option<f64> {
-    let rest = said[said.find(words)? + words.len()..].trim_start();
+/// The first number after `label`.
+pub(crate) fn number_after(output: &str, arguments: &str) -> Option<f64> {
+    let rest = output[output.find(arguments)? + arguments.len()..].trim_start();
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
     rest[..end].parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What `pgbench -S` does: one account by its number, drawn uniformly.
+//! The transaction of `pgbench -S`: one account by its number, drawn uniformly.
 
 use workahead_workloads::client::{
     Client, Condition, Done, Moment, Next, RowSink, Table, Workload,

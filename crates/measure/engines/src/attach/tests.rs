@@ -53,13 +53,13 @@ fn urls_lead_to_servers() {
 }
 
 #[test]
-fn who_is_not_named_comes_under_the_name_of_who_runs_this() {
+fn the_default_user_is_the_one_of_this_process() {
     let target = parse("postgres:///s?host=/run").unwrap();
     assert_eq!(Some(target.address().user.as_str()), own_name().as_deref());
 }
 
 #[test]
-fn nothing_is_written_unless_asked_for() {
+fn sessions_are_read_only_by_default() {
     for (text, name) in
         [("postgres://a@h/s", "default_transaction_read_only"), ("mysql://a@h/s", "tx_read_only")]
     {
@@ -72,15 +72,15 @@ fn nothing_is_written_unless_asked_for() {
 fn wrong_urls_are_refused_in_one_line_without_the_password() {
     for (text, says) in [
         ("localhost", "begins with postgres:// or mysql://"),
-        ("oracle://ada:secret@h/s", "no server is known by `oracle://`"),
-        ("postgres://ada:secret@h:99999/s", "`99999` is no port"),
-        ("postgres://ada:secret@h:0/s", "`0` is no port"),
+        ("oracle://ada:secret@h/s", "unknown scheme `oracle://`"),
+        ("postgres://ada:secret@h:99999/s", "`99999` is not a port"),
+        ("postgres://ada:secret@h:0/s", "`0` is not a port"),
         ("postgres://ada:secret@h", "names no database"),
         ("postgres://ada:secret@h/s?sslmode=require", "wants TLS"),
         ("mysql://ada:secret@h/s?ssl-mode=REQUIRED", "wants TLS"),
-        ("postgres://ada:secret@h/s?colour=red", "`colour` in the URL is not known"),
+        ("postgres://ada:secret@h/s?colour=red", "unknown parameter `colour`"),
         ("postgres://ada:secret%4@h/s", "two digits of base 16"),
-        ("mysql://ada:secret@h/s?socket=run", "`socket=run` is no path"),
+        ("mysql://ada:secret@h/s?socket=run", "`socket=run` is not a path"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.contains(says), "{text}: {error}");

@@ -1,6 +1,6 @@
 //! URLs of servers: `scheme://user:password@host:port/path?name=value&…` (RFC 3986).
 
-/// Its parts, with `%41` and the like turned into what they stand for.
+/// Its parts, with `%41` and the like decoded.
 #[derive(Default)]
 pub(super) struct Url {
     pub(super) scheme: String,
@@ -13,7 +13,7 @@ pub(super) struct Url {
 }
 
 impl Url {
-    /// Takes it apart. Errors show the part that is wrong; never a password.
+    /// Parses it. Errors show the wrong part; never a password.
     pub(super) fn parse(text: &str) -> Result<Url, String> {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err("a server's URL begins with postgres:// or mysql://".to_owned());
@@ -40,7 +40,7 @@ impl Url {
         Ok(url)
     }
 
-    /// A parameter, which then is known.
+    /// Removes and returns a parameter.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.parameters.iter().position(|(given, _)| given == name)?;
         Some(self.parameters.remove(at).1)
@@ -57,7 +57,7 @@ impl Url {
             None => None,
             Some(port) => match port.parse() {
                 Ok(port) if port != 0 => Some(port),
-                _ => return Err(format!("`{port}` is no port: give a number up to 65535")),
+                _ => return Err(format!("`{port}` is not a port: give a number up to 65535")),
             },
         };
         Ok(())
@@ -67,7 +67,8 @@ impl Url {
 fn decode(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
-    let wrong = || "a `%` in a URL is followed by two digits of base 16: write `%25` for it itself";
+    let wrong =
+        || "a `%` in a URL is followed by two digits of base 16: write `%25` for a percent sign";
     while let Some(byte) = rest.next() {
         if byte != b'%' {
             bytes.push(byte);

@@ -1,5 +1,5 @@
-//! What a cell's part of a study's wishes brings. Software events and samples by time are there on
-//! every machine that allows them; where they are forbidden, the sample says so.
+//! The parts of a collection. Every machine that allows it has software events and samples by time;
+//! where they are forbidden, the sample says so.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn every_part_has_a_name_of_its_own() {
 }
 
 #[test]
-fn a_cell_has_the_part_that_it_asks_for() {
+fn a_cell_has_the_part_that_it_names() {
     let both = options(&["system"], 99);
     for (name, part) in Part::NAMED {
         let Collection { counts, profile, lacks, .. } = collect(&both, part, own());
@@ -55,28 +55,28 @@ fn a_cell_has_the_part_that_it_asks_for() {
             "{name}: {lacks:?}"
         );
         if name == "nothing" {
-            assert!(lacks.is_empty(), "what was not asked for is not missing: {lacks:?}");
+            assert!(lacks.is_empty(), "what was not requested is not missing: {lacks:?}");
         }
     }
 }
 
 #[test]
-fn what_no_study_asks_for_is_not_watched() {
+fn only_requested_parts_are_collected() {
     let Collection { counts, profile, lacks, .. } = collect(&options(&[], 0), Part::All, own());
     assert!(counts.is_none() && profile.is_none() && lacks.is_empty());
     let counted = collect(&options(&["system"], 0), Part::All, own());
     assert!(counted.counts.is_some() && counted.profile.is_none());
-    // Its part of a wish for counters only is none.
+    // The profile of a study with counters only is nothing.
     let nothing = collect(&options(&["system"], 0), Part::Profile, own());
     assert!(nothing.counts.is_none() && nothing.profile.is_none() && nothing.lacks.is_empty());
 }
 
 #[test]
-fn who_is_out_of_sight_is_said() {
+fn an_invisible_server_is_named() {
     let both = options(&["system"], 99);
     let unseen = collect(&both, Part::All, CollectionTarget::Unseen);
     assert!(unseen.counts.is_none() && unseen.profile.is_none());
-    assert!(unseen.lacks[0].contains("out of sight"), "{:?}", unseen.lacks);
+    assert!(unseen.lacks[0].contains("not visible"), "{:?}", unseen.lacks);
     assert!(collect(&both, Part::Nothing, CollectionTarget::Unseen).lacks.is_empty());
 }
 

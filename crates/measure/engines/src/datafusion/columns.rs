@@ -31,7 +31,7 @@ enum Column {
 }
 
 impl Columns {
-    /// None yet, of the types of a table.
+    /// Empty columns with the types of a table.
     pub(super) fn new(schema: &SchemaRef) -> Result<Self, SessionError> {
         let columns = schema.fields().iter().map(|field| {
             Column::new(field.data_type()).ok_or_else(|| {
@@ -58,7 +58,7 @@ impl Columns {
         Ok(())
     }
 
-    /// What was gathered, and none from then on.
+    /// Takes the gathered rows, and starts again with none.
     pub(super) fn take(&mut self) -> Result<RecordBatch, SessionError> {
         let columns = self.columns.iter_mut().map(Column::finish).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), columns)

@@ -11,12 +11,12 @@ use arrow_schema::{DataType, TimeUnit};
 use workahead_workloads::session::{Columns, Date, Decimal, SessionError, Timestamp, Value};
 
 /// A row of a batch.
-pub(super) struct Place<'b> {
+pub(super) struct BatchRow<'b> {
     pub(super) batch: &'b RecordBatch,
     pub(super) row: usize,
 }
 
-impl Columns for Place<'_> {
+impl Columns for BatchRow<'_> {
     fn count(&self) -> usize {
         self.batch.num_columns()
     }
@@ -71,7 +71,7 @@ fn value(column: &dyn Array, row: usize) -> Option<Value<'_>> {
     })
 }
 
-/// Exact where it fits 64 bits, as near as it can be had elsewhere.
+/// Exact where it fits 64 bits, the nearest number elsewhere.
 fn decimal(units: i128, scale: i8) -> Value<'static> {
     match (i64::try_from(units), u8::try_from(scale)) {
         (Ok(units), Ok(scale)) if scale <= 18 => Value::Decimal(Decimal::new(units, scale)),

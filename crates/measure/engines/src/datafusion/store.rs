@@ -1,5 +1,5 @@
-//! A directory of tables: a Parquet file for each that has rows, and the statement that makes it
-//! for each that began without.
+//! A directory of tables: a Parquet file for each table with rows, and the `create` statement of
+//! each that began without.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use workahead_workloads::session::{Session as _, SessionError};
 
 use super::columns::Columns;
 use super::{Connection, Database, refused};
-use crate::connector::Pour;
+use crate::connector::RowSource;
 
 /// Rows gathered before they are written: a batch of DataFusion's.
 const BATCH_ROWS: u64 = 8192;
@@ -25,7 +25,7 @@ const BATCH_ROWS: u64 = 8192;
 /// table of a hundred megabytes would be read by one.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// Settings that are ours: who joins, and how many threads there are.
+/// Settings of ours: whose joins, and how many threads.
 const JOINS: &str = "joins";
 pub(crate) const THREADS: &str = "threads";
 
@@ -38,20 +38,22 @@ pub struct Store {
 /// Opens a directory of tables, which may be empty. The threads start here.
 ///
 /// # Errors
-/// When a setting is none, or a file can't be read.
+/// When a setting is unknown, or a file can't be read.
 pub fn open(
     directory: &Path,
     settings: &BTreeMap<String, String>,
 ) -> Result<Database, SessionError> {
     let failed = |says: String| SessionError::Failed(says);
     let threads = settings.get(THREADS).map_or(Ok(NonZero::<usize>::MIN), |text| {
-        text.parse().map_err(|_| failed(format!("`{text}` is no number of threads")))
+        text.parse().map_err(|_| failed(format!("`{text}` is not a number of threads")))
     })?;
     let joiner = match settings.get(JOINS).map(String::as_str) {
         None | Some("stock") => Joiner::Stock,
         Some("workahead") => Joiner::Ours,
         Some(other) => {
-            return Err(failed(format!("nobody joins as `{other}`: choose stock or workahead")));
+            return Err(failed(format!(
+                "unknown join implementation `{other}`: choose stock or workahead"
+            )));
         }
     };
     let engine = Engine::new(&Options { joiner, threads, ..Options::default() });
@@ -99,16 +101,16 @@ impl Store {
         engine.register(table, &self.file(table)).map_err(refused)
     }
 
-    /// Writes a table's rows; how many there were. Without any, only how the table is made.
+    /// Writes a table's rows, or only its definition if there are none. Returns the number of rows.
     pub(super) fn write(
         &self,
         table: &Table,
         schema: &SchemaRef,
-        pour: Pour<'_>,
+        row_source: RowSource<'_>,
     ) -> Result<u64, SessionError> {
         fs::create_dir_all(&self.directory).map_err(|error| self.failed("make", &error))?;
         let half = self.directory.join(format!("{}.workahead-tmp", table.name));
-        let rows = self.write_to(&half, schema, pour)?;
+        let rows = self.write_to(&half, schema, row_source)?;
         let failed = |error| self.failed("write into", &error);
         match rows {
             0 => {
@@ -125,7 +127,7 @@ impl Store {
         &self,
         path: &Path,
         schema: &SchemaRef,
-        pour: Pour<'_>,
+        row_source: RowSource<'_>,
     ) -> Result<u64, SessionError> {
         let failed = |error: &dyn std::fmt::Display| self.failed("write into", error);
         let file = File::create(path).map_err(|error| failed(&error))?;
@@ -136,7 +138,7 @@ impl Store {
         let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties));
         let mut writer = writer.map_err(|error| failed(&error))?;
         let (mut columns, mut rows) = (Columns::new(schema)?, 0);
-        pour(&mut |row| {
+        row_source(&mut |row| {
             columns.push(row)?;
             rows += 1;
             match rows % BATCH_ROWS {

@@ -3,8 +3,8 @@
 use workahead_duckdb::{Cell, Chunk};
 use workahead_workloads::session::{Columns, Date, Decimal, SessionError, Timestamp, Value};
 
-/// A value as DuckDB is given it.
-pub(super) fn given<'a>(value: &Value<'a>) -> Cell<'a> {
+/// A value as DuckDB takes it.
+pub(super) fn cell<'a>(value: &Value<'a>) -> Cell<'a> {
     match *value {
         Value::Null => Cell::Null,
         Value::Int(int) => Cell::Int(int),
@@ -17,12 +17,12 @@ pub(super) fn given<'a>(value: &Value<'a>) -> Cell<'a> {
 }
 
 /// A row of a chunk.
-pub(super) struct Place<'c> {
+pub(super) struct ChunkRow<'c> {
     pub(super) chunk: &'c Chunk,
     pub(super) row: usize,
 }
 
-impl Columns for Place<'_> {
+impl Columns for ChunkRow<'_> {
     fn count(&self) -> usize {
         self.chunk.columns()
     }

@@ -1,4 +1,4 @@
-//! One client's thread: comes in, warms up, works, leaves.
+//! One client's thread: connects, warms up, works, leaves.
 
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::gate::{Gate, Phase};
 use super::tally::Tally;
 use super::{End, Load, LoadError, Until};
 
-/// An input that the server gives up so often will never get through.
+/// An input that the server aborts this often will never succeed.
 const ATTEMPTS_MAX: u32 = 100_000;
 
 pub(super) struct Runner<'a> {
@@ -21,13 +21,13 @@ pub(super) struct Runner<'a> {
     gate: &'a Gate,
 }
 
-/// Says that a client leaves, also when it panics: the others would wait for it.
-struct Leaving<'a> {
+/// Reports that a client leaves, also when it panics: the others would wait for it.
+struct LeaveGuard<'a> {
     number: u32,
     gate: &'a Gate,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for LeaveGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let says = "it panicked".to_owned();
@@ -37,8 +37,8 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// What ends a part before its time, already told to all.
-struct Ended;
+/// An early end of a phase; its reason is at the gate.
+struct EarlyEnd;
 
 /// When transactions begin and how many there are.
 struct Pace {
@@ -54,16 +54,16 @@ impl<'a> Runner<'a> {
         Runner { load, number, gate }
     }
 
-    /// All of it; what was measured, as far as it came.
+    /// Runs all phases. Returns the counts, also of an early end.
     pub(super) fn run(self) -> Tally {
         let mut tally = Tally::new(&self.load.workload.kinds());
-        let _leaving = Leaving { number: self.number, gate: self.gate };
-        // Whoever leaves before its time has told why.
+        let _leaving = LeaveGuard { number: self.number, gate: self.gate };
+        // The reason of an early end is at the gate.
         let _ = self.parts(&mut tally);
         tally
     }
 
-    fn parts(&self, tally: &mut Tally) -> Result<(), Ended> {
+    fn parts(&self, tally: &mut Tally) -> Result<(), EarlyEnd> {
         self.settle()?;
         let mut client = self.load.workload.client(self.number);
         let mut session = self.enter(client.as_mut())?;
@@ -92,17 +92,17 @@ impl<'a> Runner<'a> {
 
     /// Onto the clients' CPUs; and awake on time, which the system may otherwise round up by a
     /// twentieth of a millisecond (prctl(2), PR_SET_TIMERSLACK).
-    fn settle(&self) -> Result<(), Ended> {
+    fn settle(&self) -> Result<(), EarlyEnd> {
         // Where it is refused, pauses are that much longer.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let Some(cpus) = &self.load.cpus else { return Ok(()) };
         pin::stay_on(cpus).map_err(|error| {
             self.gate.fail(LoadError::Thread { client: self.number, says: error.to_string() });
-            Ended
+            EarlyEnd
         })
     }
 
-    fn enter(&self, client: &mut dyn Client) -> Result<Box<dyn Session>, Ended> {
+    fn enter(&self, client: &mut dyn Client) -> Result<Box<dyn Session>, EarlyEnd> {
         let opened = self.load.connector.open().and_then(|mut connection| {
             self.gate.entered(self.number, connection.cancel());
             client.connected(connection.session())?;
@@ -111,7 +111,7 @@ impl<'a> Runner<'a> {
         });
         opened.map_err(|source| {
             self.gate.fail(LoadError::Begin { client: self.number, source });
-            Ended
+            EarlyEnd
         })
     }
 
@@ -139,7 +139,7 @@ impl<'a> Runner<'a> {
         session: &mut dyn Session,
         mut pace: Pace,
         tally: &mut Tally,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), EarlyEnd> {
         while pace.left > 0 && !self.gate.over() {
             let next = client.next();
             let Some(start) = self.wait_to_begin(&mut pace, &next) else { break };
@@ -152,7 +152,7 @@ impl<'a> Runner<'a> {
             }
         }
         tally.unserved += pace.unserved();
-        if self.gate.over() { Err(Ended) } else { Ok(()) }
+        if self.gate.over() { Err(EarlyEnd) } else { Ok(()) }
     }
 
     /// The moment from which latency counts; none when the end comes before.
@@ -180,7 +180,7 @@ impl<'a> Runner<'a> {
         };
         let late = pace.deadline.is_some_and(|deadline| now >= deadline);
         if late {
-            // It had its intended start, and nobody to take it.
+            // The intended start passed with no client free.
             pace.miss();
         }
         (!late && !self.gate.over()).then_some(start)
@@ -192,26 +192,26 @@ impl<'a> Runner<'a> {
         session: &mut dyn Session,
         next: &Next,
         tally: &mut Tally,
-    ) -> Result<Done, Ended> {
+    ) -> Result<Done, EarlyEnd> {
         for _ in 0..ATTEMPTS_MAX {
             match client.attempt(session) {
                 Ok(done) => return Ok(done),
-                // What fails now was cancelled.
-                Err(_) if self.gate.over() => return Err(Ended),
+                // Errors after the end are cancellations.
+                Err(_) if self.gate.over() => return Err(EarlyEnd),
                 Err(SessionError::Retry(_)) => tally.retry(next.kind),
                 Err(SessionError::Gone(says)) => {
                     self.gate.finish(Ok(End::Gone { client: self.number, says }));
-                    return Err(Ended);
+                    return Err(EarlyEnd);
                 }
                 Err(source @ (SessionError::Failed(_) | SessionError::Duplicate(_))) => {
                     self.fail(next.kind, source);
-                    return Err(Ended);
+                    return Err(EarlyEnd);
                 }
             }
         }
-        let says = format!("given up by the server {ATTEMPTS_MAX} times");
+        let says = format!("aborted by the server {ATTEMPTS_MAX} times");
         self.fail(next.kind, SessionError::Failed(says));
-        Err(Ended)
+        Err(EarlyEnd)
     }
 
     fn fail(&self, kind: usize, source: SessionError) {

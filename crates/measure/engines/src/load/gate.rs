@@ -1,4 +1,4 @@
-//! Where clients wait for each other, and where the end of all is announced.
+//! Where clients wait for each other and for the end.
 //!
 //! ```text
 //! Connecting ─► Warming ─► Measuring ─► Over
@@ -14,11 +14,11 @@ use super::{End, LoadError};
 /// What clients do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// They come in.
+    /// They connect.
     Connecting,
-    /// They work, uncounted, until the moment given.
+    /// They run uncounted until this moment.
     Warming(Instant),
-    /// They work; since when.
+    /// They run, since this moment.
     Measuring(Instant),
     /// They leave.
     Over,
@@ -57,14 +57,14 @@ impl Gate {
         }
     }
 
-    /// Every change is one assignment: a thread that panicked left nothing half done.
+    /// Every change is one assignment, so a panic leaves the state consistent.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // The conductor's side.
 
-    /// Waits until so many clients have arrived; false when it is over before.
+    /// Waits until `clients` have arrived; false when it is over before.
     pub(super) fn gather(
         &self,
         clients: usize,
@@ -108,7 +108,7 @@ impl Gate {
         waited.unwrap_or_else(PoisonError::into_inner).0.left == clients
     }
 
-    /// Ends the statements of those who have not left.
+    /// Cancels the statements of clients that have not left.
     pub(super) fn cancel(&self) {
         let cancels: Vec<Cancel> = self.state().cancels.iter().flatten().cloned().collect();
         // Without the lock: each is a connection of its own.
@@ -130,14 +130,14 @@ impl Gate {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Remembers what cancels a client's statements.
+    /// Stores the function that cancels a client's statements.
     pub(super) fn entered(&self, client: u32, cancel: Cancel) {
         if let Some(slot) = self.state().cancels.get_mut(client as usize) {
             *slot = Some(cancel);
         }
     }
 
-    /// Says that a client has done its part, and waits for the next.
+    /// Reports that a client has finished a phase, and waits for the next.
     pub(super) fn next_phase(&self) -> Phase {
         let mut state = self.state();
         let before = state.phase;

@@ -1,4 +1,4 @@
-//! What clients have done: counted by each for itself, then merged.
+//! Counts of transactions, per client, then merged.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use workahead_workloads::client::Done;
 /// Three significant digits: a latency of a millisecond is kept to the microsecond.
 const DIGITS: u8 = 3;
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug, Clone)]
-pub struct Driven {
+pub struct LoadResult {
     /// From the beginning of the measured part to the end of its last transaction.
     pub wall_s: f64,
     /// Of it, the time in which every client was at work: from the last one's start to the first
@@ -29,15 +29,15 @@ pub struct Driven {
 /// How a load ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// As it was meant to.
+    /// As planned.
     Done,
-    /// Someone asked to stop.
+    /// By a request to stop.
     Stopped,
     /// The server went away.
     Gone {
-        /// Which client noticed first.
+        /// The client that noticed first.
         client: u32,
-        /// What it noticed.
+        /// The error it got.
         says: String,
     },
 }
@@ -49,9 +49,9 @@ pub struct Kind {
     pub name: String,
     /// Transactions done, those rolled back on purpose too.
     pub done: u64,
-    /// Those rolled back because their input asked for it.
+    /// Transactions rolled back because their input demands it.
     pub rolled_back: u64,
-    /// Attempts that were given up in favour of other transactions.
+    /// Attempts that were aborted in favour of other transactions.
     pub retries: u64,
     /// Rows read and changed.
     pub rows: u64,
@@ -120,8 +120,8 @@ impl Tally {
     }
 }
 
-impl Driven {
-    pub(super) fn merge(kinds: &[String], tallies: Vec<Tally>, end: End) -> Driven {
+impl LoadResult {
+    pub(super) fn merge(kinds: &[String], tallies: Vec<Tally>, end: End) -> LoadResult {
         let mut all = Tally::new(kinds);
         let last_start = tallies.iter().filter_map(|tally| tally.began).max();
         let first_end = tallies.iter().filter_map(|tally| Some(tally.span?.1)).min();
@@ -140,16 +140,16 @@ impl Driven {
         let all_at_work = first_end.zip(last_start).map(|(end, start)| end - start);
         let all_at_work_s = all_at_work.map_or(0.0, |time| time.as_secs_f64());
         let Tally { kinds, cpu_s: client_cpu_s, unserved, .. } = all;
-        Driven { wall_s, all_at_work_s, kinds, client_cpu_s, unserved, end }
+        LoadResult { wall_s, all_at_work_s, kinds, client_cpu_s, unserved, end }
     }
 
-    /// With what the same clients did afterwards; between the two no time goes by.
+    /// Adds a later load of the same clients; no time passes between the two.
     #[must_use]
-    pub fn then(mut self, after: &Driven) -> Driven {
+    pub fn then(mut self, after: &LoadResult) -> LoadResult {
         for (sum, part) in self.kinds.iter_mut().zip(&after.kinds) {
             sum.merge(part);
         }
-        Driven {
+        LoadResult {
             wall_s: self.wall_s + after.wall_s,
             all_at_work_s: self.all_at_work_s + after.all_at_work_s,
             kinds: self.kinds,

@@ -1,4 +1,4 @@
-//! Loads on a server that only pretends: who comes when, what is counted, how it ends.
+//! Loads on a fake server: the order of clients, the counts, the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use workahead_workloads::client::{Client, Condition, Done, Moment, Next, RowSink
 use workahead_workloads::session::{Counts, Dialect, OnRow, Session, StatementId, Value};
 
 use super::*;
-use crate::connector::{Cancel, Connection, Pour};
+use crate::connector::{Cancel, Connection, RowSource};
 use crate::server::Explain;
 
-/// A session that does nothing: the clients below pretend.
+/// A session that does nothing.
 struct Nothing {
     cancelled: Arc<AtomicU32>,
 }
@@ -23,7 +23,7 @@ impl Connection for Nothing {
     fn plan(&mut self, _: &str, _: Explain) -> Result<PlanText, SessionError> {
         Ok(PlanText::new(Planner::Postgres, String::new()))
     }
-    fn fill_table(&mut self, _: &Table, _: Pour<'_>) -> Result<u64, SessionError> {
+    fn fill_table(&mut self, _: &Table, _: RowSource<'_>) -> Result<u64, SessionError> {
         Ok(0)
     }
     fn analyse_table(&mut self, _: &str) -> Result<(), SessionError> {
@@ -66,7 +66,7 @@ impl Session for Nothing {
     }
 }
 
-/// A door that counts who came in, and lets cancels through to the clients.
+/// A connector that counts connections, and passes cancels on to the clients.
 #[derive(Default)]
 struct TestConnector {
     opened: AtomicU32,
@@ -84,7 +84,7 @@ impl Connector for TestConnector {
     }
 }
 
-/// What a pretended client does with its `n`th attempt.
+/// The `n`th attempt of a fake client.
 type Act = dyn Fn(u32, u64) -> Result<Done, SessionError> + Send + Sync;
 
 struct Pretence {
@@ -158,7 +158,7 @@ fn load<'a>(
     Load { workload, connector, clients, rate: None, warmup: Duration::ZERO, until, cpus: None }
 }
 
-fn drive(load: &Load<'_>) -> Result<Driven, String> {
+fn drive(load: &Load<'_>) -> Result<LoadResult, String> {
     load.drive(&Stop::new(), &mut |_| {}).map_err(|error| error.to_string())
 }
 
@@ -206,7 +206,7 @@ fn a_rate_is_kept_by_clients_that_are_fast_enough() {
     let mut load = load(&workload, &connector, 3, Until::Time(100 * MS));
     load.rate = Some(300.0);
     let driven = drive(&load).unwrap();
-    // 0, 3.3, 6.7 … milliseconds: thirty starts, less what a busy machine came too late for.
+    // 0, 3.3, 6.7 … milliseconds: thirty starts, less those that a busy machine missed.
     assert_eq!(driven.done() + driven.unserved, 30);
     assert!(driven.wall_s > 0.09, "{}", driven.wall_s);
 }
@@ -232,7 +232,7 @@ fn latency_counts_from_the_intended_start() {
 }
 
 #[test]
-fn what_no_client_got_to_is_said() {
+fn unserved_starts_are_counted() {
     let (workload, connector) = (Pretence::taking(20 * MS), TestConnector::default());
     let mut load = load(&workload, &connector, 1, Until::Time(50 * MS));
     load.rate = Some(1000.0);
@@ -298,10 +298,10 @@ fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
     workload.thinking_s = 60.0;
     let load = load(&workload, &connector, 3, Until::Time(Duration::from_secs(60)));
     let stop = Stop::new();
-    let asked = stop.clone();
+    let stopping = stop.clone();
     let asker = std::thread::spawn(move || {
         std::thread::sleep(30 * MS);
-        asked.ask();
+        stopping.request();
     });
     let begun = Instant::now();
     let driven = load.drive(&stop, &mut |_| {}).unwrap();
@@ -311,7 +311,7 @@ fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
 }
 
 #[test]
-fn who_is_not_let_in_is_named() {
+fn a_client_that_can_not_connect_is_named() {
     let workload = Pretence::taking(MS);
     let connector = TestConnector { shut: true, ..TestConnector::default() };
     let error = drive(&load(&workload, &connector, 1, Until::Count(1))).unwrap_err();
@@ -319,7 +319,7 @@ fn who_is_not_let_in_is_named() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_loads_are_refused() {
     let (workload, connector) = (Pretence::taking(MS), TestConnector::default());
     let mut load = load(&workload, &connector, 0, Until::Count(1));
     assert!(drive(&load).unwrap_err().contains("needs a client"));

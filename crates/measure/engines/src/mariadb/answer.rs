@@ -1,4 +1,4 @@
-//! What a server answers to a statement, read to its end.
+//! The server's answer to a statement, read to its end.
 //!
 //! ```text
 //! text ─► result ┬─ done: rows changed, state                    state: is another result to come?
@@ -50,7 +50,7 @@ impl Done {
     }
 }
 
-/// What came of a text or a prepared statement.
+/// The answer to a text or a prepared statement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Answer {
     /// Rows of all results, and those that the last statement changed.
@@ -64,7 +64,7 @@ impl Answer {
     /// as known so far; a text's answer has none before it comes.
     ///
     /// # Errors
-    /// What the server says, or what `row` says, once the answer is read to its end.
+    /// The server's error, or that of `row`, once the answer is read to its end.
     pub(super) fn read(
         wire: &mut Wire,
         terms: &Terms,

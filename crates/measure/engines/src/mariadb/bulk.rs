@@ -28,7 +28,7 @@ impl Connection {
     /// Begins to fill `columns` of a table.
     ///
     /// # Errors
-    /// When the server is gone; what it has against the table it says with the first rows.
+    /// When the server is gone; errors about the table come with the first rows.
     pub fn fill(
         &mut self,
         table: &str,
@@ -69,10 +69,10 @@ impl Bulk<'_> {
         if self.text.len() >= STATEMENT_BYTES { self.send() } else { Ok(()) }
     }
 
-    /// Ends it; how many rows are in the table now that were not before.
+    /// Ends it. Returns the number of rows added to the table.
     ///
     /// # Errors
-    /// What the server has against any of the rows; then none of them is in the table.
+    /// The server's error for any of the rows; then the table has none of them.
     pub fn finish(mut self) -> Result<u64, SessionError> {
         self.send()?;
         self.connection.commit()?;
@@ -98,7 +98,7 @@ impl Bulk<'_> {
 impl Drop for Bulk<'_> {
     fn drop(&mut self) {
         if self.open && self.connection.rollback().is_ok() {
-            // Gone between the two: the next statement says so.
+            // If the server is gone, the next statement reports it.
             let _ = self.check_again();
         }
     }

@@ -1,4 +1,4 @@
-//! One client's connection to MariaDB: a thin blocking client, because what it costs is in every
+//! One client's connection to MariaDB: a thin blocking client, because its cost is in every
 //! measurement.
 //!
 //! ```text
@@ -61,31 +61,31 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Runs a text of any number of statements, and hands over the rows of them all, every value as
-    /// text; how many rows there were.
+    /// Runs a text of any number of statements, and passes all their rows to `row`, every value as
+    /// text. Returns the number of rows.
     ///
     /// # Errors
     /// See [`SessionError`]; what follows a statement that fails is not run.
-    pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+    pub fn query_text(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
         self.command(text, row)
             .map(|answer| answer.counts.rows)
             .map_err(|error| error_context::on(text, error))
     }
 
-    /// The values of the first column of what [`ask`](Self::ask) gives.
+    /// The values of the first column, as text.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`query_text`](Self::query_text).
     pub fn texts(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
         let mut all = Vec::new();
-        self.ask(text, &mut |row| {
+        self.query_text(text, &mut |row| {
             all.push(row.text(0)?.to_owned());
             Ok(())
         })?;
         Ok(all)
     }
 
-    /// What ends the statement that this connection runs, from another thread.
+    /// Cancels this connection's statement from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { address: self.address.clone(), connection: self.terms.connection }
     }
@@ -111,7 +111,7 @@ impl Session for Connection {
     }
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
-        self.ask(text, &mut |_| Ok(())).map(drop)
+        self.query_text(text, &mut |_| Ok(())).map(drop)
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
@@ -154,12 +154,12 @@ impl Session for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.wire.command(QUIT);
-        // The server may be gone; then it needs no goodbye.
+        // A server that is gone needs no quit packet.
         let _ = self.wire.send();
     }
 }
 
-/// Ends what a connection runs, whichever statement that is by then.
+/// Cancels the statement that a connection runs at that moment.
 #[derive(Debug, Clone)]
 pub struct Canceller {
     address: Address,
@@ -167,7 +167,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks the server to; the connection's statement then fails with error 1317.
+    /// Requests the cancellation; the connection's statement then fails with error 1317.
     pub fn cancel(&self) {
         if let Ok(mut other) = Connection::open(&self.address) {
             // It may have ended by itself.

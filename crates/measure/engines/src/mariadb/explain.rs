@@ -1,4 +1,4 @@
-//! The server's plan of a statement, as the JSON it gives.
+//! The server's plan of a statement, as its JSON.
 
 use workahead_workloads::session::SessionError;
 
@@ -9,12 +9,12 @@ impl Connection {
     /// The plan of a statement without values.
     ///
     /// # Errors
-    /// What the server says about the statement.
+    /// The server's error for the statement.
     pub fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
-        let asked = match how {
+        let explain = match how {
             Explain::Planned => "EXPLAIN FORMAT=JSON",
             Explain::Run => "ANALYZE FORMAT=JSON",
         };
-        Ok(self.texts(&format!("{asked} {text}"))?.join("\n"))
+        Ok(self.texts(&format!("{explain} {text}"))?.join("\n"))
     }
 }

@@ -1,4 +1,4 @@
-//! The beginning of a connection: the server speaks first, then who comes and the password.
+//! The beginning of a connection: the server's greeting, then user and password.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::refusal;
 use super::wire::{Wire, garbled};
 use crate::address::Address;
 
-/// What both sides agreed on, and how the server is set.
+/// The negotiated protocol, and the server's state.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// The connection's number, by which another one ends its statements.
@@ -27,7 +27,7 @@ pub(super) struct Terms {
     pub(super) status: u16,
 }
 
-/// What this client can do. It reads no local files for the server.
+/// This client's capabilities. It reads no local files for the server.
 pub(super) fn all() -> CapabilityFlags {
     CapabilityFlags::CLIENT_PROTOCOL_41
         | CapabilityFlags::CLIENT_SECURE_CONNECTION
@@ -44,7 +44,7 @@ pub(super) fn all() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_FOUND_ROWS
 }
 
-/// Introduces the client of `address`, who can do this, and answers whatever is asked.
+/// Logs in the client of `address` with these capabilities.
 pub(super) fn login(
     wire: &mut Wire,
     address: &Address,
@@ -60,7 +60,7 @@ pub(super) fn login(
         return Err(garbled("a version of before 2004"));
     }
     let capabilities = offered & able;
-    // A MariaDB is known by not saying that it is a MySQL; only then the further bits are its own.
+    // MariaDB does not set the MySQL bit; only then the further bits are its own.
     let extended = match offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
         true => MariadbCapabilities::empty(),
         false => {
@@ -75,7 +75,7 @@ pub(super) fn login(
     };
     let plugin = match greeting.auth_plugin() {
         Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
-        // Any other server says with its next packet what it wants instead.
+        // Any other server names its plugin in the next packet.
         _ => AuthPlugin::MysqlNativePassword,
     };
     let nonce = greeting.nonce();
@@ -100,7 +100,7 @@ pub(super) fn login(
     Ok(terms)
 }
 
-/// Answers what the server asks until it lets the client in; its state then.
+/// Answers the server's challenges until the login succeeds. Returns the server's state.
 fn prove(
     wire: &mut Wire,
     password: Option<&str>,
@@ -126,7 +126,7 @@ fn prove(
                 wire.reply().extend(proof.unwrap_or_default());
                 wire.send()?;
             }
-            // The server remembers the password, and lets the client in with the next packet.
+            // The server remembers the password, and accepts the client with the next packet.
             [0x01, 0x03] if plugin == AuthPlugin::CachingSha2Password => {}
             [0x01, 0x04] if plugin == AuthPlugin::CachingSha2Password => {
                 tell(wire, password.unwrap_or_default(), &nonce)?;
@@ -136,9 +136,9 @@ fn prove(
     }
 }
 
-/// Tells the server the password itself: as it is where nobody listens, otherwise encrypted.
+/// Sends the password itself: in clear text over a local socket, otherwise encrypted.
 fn tell(wire: &mut Wire, password: &str, nonce: &[u8]) -> Result<(), SessionError> {
-    let mut told = [password.as_bytes(), &[0]].concat();
+    let mut clear = [password.as_bytes(), &[0]].concat();
     if !wire.is_local() {
         wire.reply().push(0x02);
         wire.send()?;
@@ -147,18 +147,18 @@ fn tell(wire: &mut Wire, password: &str, nonce: &[u8]) -> Result<(), SessionErro
             packet @ [0xff, ..] => return Err(refusal::read(packet)),
             _ => return Err(garbled("no key")),
         };
-        for (byte, mask) in told.iter_mut().zip(nonce.iter().cycle()) {
+        for (byte, mask) in clear.iter_mut().zip(nonce.iter().cycle()) {
             *byte ^= mask;
         }
-        told = crypto::encrypt(&told, key);
+        clear = crypto::encrypt(&clear, key);
     }
-    wire.reply().extend(told);
+    wire.reply().extend(clear);
     wire.send()
 }
 
 fn unknown(name: &str) -> SessionError {
     SessionError::Failed(format!(
-        "the server asks for a way to log in that is not known here ({name}): use a user with a \
+        "the server requests a login method that is not supported ({name}): use a user with a \
          password (mysql_native_password)"
     ))
 }
@@ -174,7 +174,8 @@ mod tests {
     use crate::address::Place;
     use crate::stream::Stream;
 
-    /// Logs in at a server that says these packets, each after it heard one; what it heard.
+    /// Logs in to a fake server that sends these packets, each after it received one. Returns the
+    /// packets it received.
     fn at(says: Vec<Vec<u8>>) -> (Result<Terms, SessionError>, Vec<Vec<u8>>) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
@@ -231,7 +232,7 @@ mod tests {
     const DONE: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
 
     #[test]
-    fn a_mysql_that_does_not_remember_the_password_is_told_it() {
+    fn a_mysql_without_a_cached_password_receives_it() {
         let says = vec![greeting("caching_sha2_password"), vec![1, 4], DONE.to_vec()];
         let (terms, heard) = at(says);
         let terms = terms.unwrap();
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_ask_for_another_proof_than_it_began_with() {
+    fn a_server_may_switch_the_login_method() {
         let switch = |plugin: &str| {
             [b"\xfe", plugin.as_bytes(), b"\0abcdefghijklmnopqrst\0".as_slice()].concat()
         };
@@ -256,14 +257,14 @@ mod tests {
         for (plugin, named) in [("client_ed25519", "client_ed25519"), ("dialog", "dialog")] {
             let (terms, _) = at(vec![greeting(native), switch(plugin)]);
             let says = terms.unwrap_err().to_string();
-            assert!(says.contains(&format!("not known here ({named})")), "{says}");
+            assert!(says.contains(&format!("not supported ({named})")), "{says}");
         }
         let (terms, _) = at(vec![greeting(native), vec![0xfe]]);
-        assert!(terms.unwrap_err().to_string().contains("not known here (mysql_old_password)"));
+        assert!(terms.unwrap_err().to_string().contains("not supported (mysql_old_password)"));
     }
 
     #[test]
-    fn what_is_no_greeting_is_one_clear_error() {
+    fn a_wrong_greeting_is_one_clear_error() {
         for packet in [b"".as_slice(), b"220 mail.example ESMTP\r\n", b"\x0a5.5", &DONE] {
             let (terms, _) = at(vec![packet.to_vec()]);
             assert!(matches!(terms, Err(SessionError::Gone(_))), "{packet:?}");

@@ -1,4 +1,4 @@
-//! What a server refuses, and which of a client's three ways on that leaves.
+//! Errors of the server, and what a client can do after each.
 
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -9,7 +9,7 @@ use super::wire::garbled;
 
 /// A packet that begins with 0xff as a session's error.
 pub(super) fn read(packet: &[u8]) -> SessionError {
-    // Who is refused before the greeting is told without a state of the standard's.
+    // An error before the greeting has no SQLSTATE.
     let capabilities = match packet.get(3) {
         Some(b'#') => CapabilityFlags::CLIENT_PROTOCOL_41,
         _ => CapabilityFlags::empty(),
@@ -21,7 +21,7 @@ pub(super) fn read(packet: &[u8]) -> SessionError {
             let says = says.split_whitespace().collect::<Vec<_>>().join(" ");
             way(code)(format!("{says} (error {code})"))
         }
-        Ok(ErrPacket::Progress(_)) => garbled("progress that nobody asked for"),
+        Ok(ErrPacket::Progress(_)) => garbled("unrequested progress"),
         Err(error) => garbled(error),
     }
 }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_at_the_door_is_told_why() {
+    fn an_error_before_the_greeting_is_read() {
         let says = read(b"\xff\x10\x04Too many connections");
         assert_eq!(says, SessionError::Failed("Too many connections (error 1040)".to_owned()));
         assert!(matches!(read(b"\xff\x10"), SessionError::Gone(_)));

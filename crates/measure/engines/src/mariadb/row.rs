@@ -23,7 +23,7 @@ pub(super) enum Form {
     Date,
     Timestamp,
     Time,
-    /// Everything else, as its text.
+    /// Everything else, as text.
     Text,
 }
 
@@ -60,7 +60,7 @@ impl Form {
     }
 }
 
-/// Where the values of a row are; room to work in.
+/// Where the values of a row are; reused from row to row.
 #[derive(Debug, Default)]
 pub(super) struct Cells(Vec<Option<Range<usize>>>);
 
@@ -118,7 +118,7 @@ fn of(packet: &[u8], part: &[u8]) -> Range<usize> {
     start..start + part.len()
 }
 
-/// A row that has come.
+/// A received row.
 pub(super) struct Fields<'a> {
     packet: &'a [u8],
     forms: Option<&'a [Form]>,
@@ -160,7 +160,7 @@ fn read(form: Form, bytes: &[u8]) -> Result<Value<'_>, &'static str> {
         Form::Time => Err("a time of day: cast it to char"),
         Form::Text => std::str::from_utf8(bytes)
             .map(Value::Text)
-            .map_err(|_| "bytes that are no text: convert them, for example with hex()"),
+            .map_err(|_| "bytes that are not text: convert them, for example with hex()"),
     }
 }
 
@@ -176,13 +176,13 @@ fn int(bytes: &[u8], signed: bool) -> Result<i64, &'static str> {
     }
 }
 
-/// Days from 1970-01-01 and microseconds of the day; what is zero at the end does not come.
+/// Days from 1970-01-01 and microseconds of the day; trailing zeros are left out.
 fn moment(bytes: &[u8]) -> Result<(i64, i64), &'static str> {
     let at = |index: usize| i64::from(bytes.get(index).copied().unwrap_or(0));
     let (year, month, day) = (at(0) | at(1) << 8, at(2), at(3));
     // `0000-00-00`, and days that only lax servers store.
     if month == 0 || day == 0 {
-        return Err("no day of the calendar");
+        return Err("not a day of the calendar");
     }
     let seconds = at(4) * 3600 + at(5) * 60 + at(6);
     let micros = at(7) | at(8) << 8 | at(9) << 16 | at(10) << 24;

@@ -21,18 +21,18 @@ const EXECUTE: u8 = 0x17;
 #[derive(Debug)]
 pub(super) struct Prepared {
     id: u32,
-    /// As it was given.
+    /// Its text.
     pub(super) text: String,
-    /// How many values it takes.
+    /// The number of its values.
     width: usize,
     /// The columns of its answer, as the server last described them.
     pub(super) columns: Vec<Form>,
-    /// The types of the values that the server had last; it remembers them.
+    /// The types of the last values, which the server remembers.
     types: Vec<ColumnType>,
 }
 
 impl Prepared {
-    /// Has the server prepare a text.
+    /// Prepares a text on the server.
     pub(super) fn new(
         wire: &mut Wire,
         terms: &Terms,
@@ -47,7 +47,7 @@ impl Prepared {
         let prepared: StmtPacket = ParseBuf(packet).parse(()).map_err(garbled)?;
         let (id, text) = (prepared.statement_id(), text.to_owned());
         let [width, columns] = [prepared.num_params(), prepared.num_columns()].map(usize::from);
-        // Where there is nothing to describe, there is no end of it either.
+        // Without descriptions there is no end packet either.
         let mut described = |count| match count {
             0 => Ok(Vec::new()),
             count => describe(wire, terms, count),
@@ -91,7 +91,7 @@ impl Prepared {
         wire.send()
     }
 
-    /// The server may not have come to the last values' types.
+    /// The server may not have read the last values' types.
     pub(super) fn forget_types(&mut self) {
         self.types.clear();
     }

@@ -31,17 +31,17 @@ impl Wire {
         Wire { stream, out: Vec::new(), long: Vec::new(), number: 0 }
     }
 
-    /// Waits from now on as long as this.
+    /// Sets how long answers are waited for.
     pub(super) fn set_patience(&mut self, patience: Patience) {
         self.stream.set_patience(patience);
     }
 
-    /// Whether what is sent never leaves the machine.
+    /// Whether the other side is on this machine.
     pub(super) fn is_local(&self) -> bool {
         self.stream.is_local()
     }
 
-    /// Begins an exchange: what follows the command is to be added to what this gives.
+    /// Begins an exchange: append the command's arguments to the returned buffer.
     pub(super) fn command(&mut self, command: u8) -> &mut Vec<u8> {
         self.number = 0;
         let payload = self.reply();
@@ -49,14 +49,14 @@ impl Wire {
         payload
     }
 
-    /// Goes on with an exchange: the payload is to be added to what this gives.
+    /// Continues an exchange: append the payload to the returned buffer.
     pub(super) fn reply(&mut self) -> &mut Vec<u8> {
         self.out.clear();
         self.out.extend([0; HEADER_BYTES]);
         &mut self.out
     }
 
-    /// Sends what was written.
+    /// Sends the buffer.
     pub(super) fn send(&mut self) -> Result<(), SessionError> {
         let bytes = self.out.len() - HEADER_BYTES;
         if bytes < PAYLOAD_BYTES_MAX {
@@ -84,7 +84,7 @@ impl Wire {
         header
     }
 
-    /// The payload of what comes next, when all of it is here; it may be empty.
+    /// The payload of the next packet; it may be empty.
     pub(super) fn receive(&mut self) -> Result<&[u8], SessionError> {
         let bytes = self.announced()?;
         if bytes < PAYLOAD_BYTES_MAX {
@@ -101,7 +101,7 @@ impl Wire {
         }
     }
 
-    /// Takes a header: how many bytes follow.
+    /// Reads a header. Returns the length of the payload.
     fn announced(&mut self) -> Result<usize, SessionError> {
         let header = self.stream.take(HEADER_BYTES)?;
         let bytes = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
@@ -110,12 +110,12 @@ impl Wire {
     }
 }
 
-/// The other side does not speak the protocol: there is nothing to go on with.
+/// The error for a peer that does not speak the protocol.
 pub(super) fn garbled(error: impl Display) -> SessionError {
     SessionError::Gone(format!("its answer is not MariaDB's protocol ({error})"))
 }
 
-/// What ends before it should.
+/// The error for a packet that ends too early.
 pub(super) fn short() -> SessionError {
     garbled("a packet ends too early")
 }

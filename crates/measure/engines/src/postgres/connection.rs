@@ -1,4 +1,4 @@
-//! One client's connection to PostgreSQL: a thin blocking client, because what it costs is in every
+//! One client's connection to PostgreSQL: a thin blocking client, because its cost is in every
 //! measurement.
 //!
 //! ```text
@@ -46,16 +46,16 @@ impl Connection {
         Ok(Connection { wire, address, key, statements, cells })
     }
 
-    /// Runs a text of any number of statements, and hands over the rows of them all, every value as
-    /// text; how many rows there were.
+    /// Runs a text of any number of statements, and passes all their rows to `row`, every value as
+    /// text. Returns the number of rows.
     ///
     /// # Errors
     /// See [`SessionError`]; what follows a statement that fails is not run.
-    pub fn ask(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
-        self.ask_unnamed(text, row).map_err(|error| error_context::on(text, error))
+    pub fn query_text(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+        self.query_text_unnamed(text, row).map_err(|error| error_context::on(text, error))
     }
 
-    fn ask_unnamed(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
+    fn query_text_unnamed(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
         self.wire.say(|out| frontend::query(text, out))?;
         self.wire.send()?;
         let mut answer = Answer::default();
@@ -81,20 +81,20 @@ impl Connection {
         }
     }
 
-    /// The values of the first column of what [`ask`](Self::ask) gives.
+    /// The values of the first column, as text.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`query_text`](Self::query_text).
     pub fn texts(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
         let mut all = Vec::new();
-        self.ask(text, &mut |row| {
+        self.query_text(text, &mut |row| {
             all.push(row.text(0)?.to_owned());
             Ok(())
         })?;
         Ok(all)
     }
 
-    /// What ends the statement that this connection runs, from another thread.
+    /// Cancels this connection's statement from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { address: self.address.clone(), key: self.key }
     }
@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// A statement of the protocol's own, of which only the count is wanted.
+    /// A transaction statement, of which only the count is used.
     fn command(&mut self, text: &str) -> Result<Answer, SessionError> {
         self.wire.say(|out| frontend::query(text, out))?;
         self.wire.send()?;
@@ -180,7 +180,7 @@ impl Session for Connection {
     }
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
-        self.ask(text, &mut |_| Ok(())).map(drop)
+        self.query_text(text, &mut |_| Ok(())).map(drop)
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
@@ -222,7 +222,8 @@ impl Session for Connection {
         let undone = answer.rolled_back;
         answer.end()?;
         if undone {
-            // A commit of a transaction in which something failed is none, and no error either.
+            // The server answers the commit of a failed transaction with ROLLBACK, not with an
+            // error.
             let says = "a statement had failed, so the transaction was rolled back";
             return Err(SessionError::Failed(says.to_owned()));
         }
@@ -238,17 +239,17 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.wire.out.clear();
         frontend::terminate(&mut self.wire.out);
-        // The server may be gone; then it needs no goodbye.
+        // A server that is gone needs no Terminate.
         let _ = self.wire.send();
     }
 }
 
-/// The name under which the server knows a statement.
+/// The server's name of a statement.
 pub(super) fn statement_name(number: usize) -> String {
     format!("s{number}")
 }
 
-/// What has come of an exchange so far.
+/// The answer of an exchange so far.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     rows: u64,
@@ -259,7 +260,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes what comes with any exchange; true when the server is ready for the next.
+    /// Takes the messages common to all exchanges; true when the server is ready for the next.
     pub(super) fn take(&mut self, message: Message<'_>) -> Result<bool, SessionError> {
         match message.tag {
             backend::READY_FOR_QUERY_TAG => return Ok(true),
@@ -283,7 +284,7 @@ impl Answer {
         Ok(false)
     }
 
-    /// Remembers the first error: what follows it are its consequences.
+    /// Keeps the first error: later ones follow from it.
     fn keep(&mut self, result: Result<(), SessionError>) {
         if let (None, Err(error)) = (&self.error, result) {
             self.error = Some(error);
@@ -306,7 +307,7 @@ pub(super) fn failed(error: &dyn std::fmt::Display) -> SessionError {
     SessionError::Failed(error.to_string())
 }
 
-/// Ends what a connection runs, whichever statement that is by then.
+/// Cancels the statement that a connection runs at that moment.
 #[derive(Debug, Clone)]
 pub struct Canceller {
     address: Address,
@@ -314,7 +315,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks the server to; the connection's statement then fails with SQLSTATE 57014.
+    /// Requests the cancellation; the connection's statement then fails with SQLSTATE 57014.
     pub fn cancel(&self) {
         let Ok(mut stream) = Stream::dial(&self.address.place) else { return };
         let mut request = bytes::BytesMut::new();

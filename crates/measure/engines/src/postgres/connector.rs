@@ -1,4 +1,4 @@
-//! PostgreSQL as a database among others.
+//! PostgreSQL as a [`Connector`](crate::connector::Connector).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use workahead_workloads::client::Table;
 use workahead_workloads::session::{Session, SessionError};
 
 use super::Connection;
-use crate::connector::{self, Cancel, Pour};
+use crate::connector::{self, Cancel, RowSource};
 use crate::server::Explain;
 
 impl connector::Connection for Connection {
@@ -19,9 +19,13 @@ impl connector::Connection for Connection {
         Ok(PlanText::new(Planner::Postgres, self.explain(text, how)?))
     }
 
-    fn fill_table(&mut self, table: &Table, pour: Pour<'_>) -> Result<u64, SessionError> {
+    fn fill_table(
+        &mut self,
+        table: &Table,
+        row_source: RowSource<'_>,
+    ) -> Result<u64, SessionError> {
         let mut copy = self.copy_in(&table.name, &table.columns)?;
-        pour(&mut |row| copy.row(row))?;
+        row_source(&mut |row| copy.row(row))?;
         copy.finish()
     }
 

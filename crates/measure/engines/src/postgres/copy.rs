@@ -10,7 +10,7 @@ use workahead_workloads::session::{SessionError, Value};
 use super::connection::{Answer, Connection, failed};
 use super::wire::Wire;
 
-/// What is gathered before it is sent: much more than a system call costs, little memory.
+/// Bytes gathered before sending: far more than a system call is worth, little memory.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Rows on their way into a table. Dropping it without [`finish`](Copy::finish) sends no further
@@ -26,7 +26,7 @@ impl Connection {
     /// Begins to fill `columns` of a table.
     ///
     /// # Errors
-    /// What the server says about the table and the columns.
+    /// The server's error for the table and the columns.
     pub fn copy_in(
         &mut self,
         table: &str,
@@ -57,8 +57,8 @@ impl Copy<'_> {
     /// Adds a row.
     ///
     /// # Errors
-    /// When it has another number of values, or the server is gone. What the server has against a
-    /// row it says at the end.
+    /// When it has another number of values, or the server is gone. Errors about rows come at the
+    /// end.
     pub fn row(&mut self, values: &[Value<'_>]) -> Result<(), SessionError> {
         if values.len() != self.columns {
             let (given, needed) = (values.len(), self.columns);
@@ -75,10 +75,10 @@ impl Copy<'_> {
         if self.line.len() >= PIECE_BYTES { self.send() } else { Ok(()) }
     }
 
-    /// Ends it; how many rows are in the table now that were not before.
+    /// Ends it. Returns the number of rows added to the table.
     ///
     /// # Errors
-    /// What the server has against any of the rows; then none of them is in the table.
+    /// The server's error for any of the rows; then the table has none of them.
     pub fn finish(mut self) -> Result<u64, SessionError> {
         self.send()?;
         self.open = false;
@@ -115,7 +115,7 @@ impl Drop for Copy<'_> {
             return;
         }
         let mut answer = Answer::default();
-        // The error it ends with is the one just asked for.
+        // The error is the requested one.
         while let Ok(message) = wire.receive() {
             if answer.take(message).unwrap_or(true) {
                 return;
@@ -124,7 +124,7 @@ impl Drop for Copy<'_> {
     }
 }
 
-/// Ends a COPY that has no rows to give with an error, which undoes it.
+/// Ends a COPY without rows with an error, which undoes it.
 pub(super) fn decline(wire: &mut Wire) -> Result<(), SessionError> {
     wire.say(|out| frontend::copy_fail("no more rows come", out))?;
     wire.send()
@@ -147,7 +147,7 @@ fn write(value: Value<'_>, line: &mut BytesMut) -> Result<(), SessionError> {
     written.map_err(|error| failed(&error))
 }
 
-/// What would end a value or a row, and the escape itself.
+/// Escapes the ends of values and rows, and the escape itself.
 fn escape(text: &str, line: &mut BytesMut) {
     let mut rest = text.as_bytes();
     let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r');

@@ -1,4 +1,4 @@
-//! The server's plan of a statement, as the JSON it gives.
+//! The server's plan of a statement, as its JSON.
 
 use workahead_workloads::session::{SessionError, StatementId};
 
@@ -16,7 +16,7 @@ impl Connection {
     /// The plan of a statement without values.
     ///
     /// # Errors
-    /// What the server says about the statement.
+    /// The server's error for the statement.
     pub fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
         let lines = self.texts(&format!("EXPLAIN ({}) {text}", options(how)))?;
         Ok(lines.join("\n"))
@@ -25,7 +25,7 @@ impl Connection {
     /// The plan of a prepared statement for values that are written as the server's literals.
     ///
     /// # Errors
-    /// What the server says about the statement and the values.
+    /// The server's error for the statement or the values.
     pub fn explain_prepared(
         &mut self,
         statement: StatementId,

@@ -1,4 +1,4 @@
-//! The beginning of a connection: who comes, the password if one is asked for, and then ready.
+//! The beginning of a connection: the user, the password if requested, and then ready.
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -12,14 +12,14 @@ use super::refusal;
 use super::wire::{Wire, garbled};
 use crate::address::Address;
 
-/// What a statement of this connection is cancelled by, from another one.
+/// The key by which another connection cancels a statement of this one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Key {
     pub(super) process_id: i32,
     pub(super) secret: i32,
 }
 
-/// Introduces the client of `address`, and answers whatever is asked.
+/// Logs in the client of `address`.
 pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionError> {
     let own = [
         ("user", address.user.as_str()),
@@ -69,13 +69,14 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
                 wire.send()?;
             }
             Parsed::AuthenticationSaslContinue(body) => {
-                let scram = scram.as_mut().ok_or_else(|| garbled(&"SCRAM goes on unbegun"))?;
+                let scram =
+                    scram.as_mut().ok_or_else(|| garbled(&"SCRAM continues before it began"))?;
                 scram.update(body.data()).map_err(wrong)?;
                 frontend::sasl_response(scram.message(), &mut wire.out).map_err(wrong)?;
                 wire.send()?;
             }
             Parsed::AuthenticationSaslFinal(body) => {
-                let scram = scram.as_mut().ok_or_else(|| garbled(&"SCRAM ends unbegun"))?;
+                let scram = scram.as_mut().ok_or_else(|| garbled(&"SCRAM ends before it began"))?;
                 // The server proves that it knows the password too.
                 scram.finish(body.data()).map_err(wrong)?;
             }
@@ -97,13 +98,13 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
 fn password(address: &Address) -> Result<&str, SessionError> {
     address.password.as_deref().ok_or_else(|| {
         let (user, place) = (&address.user, &address.place);
-        let says = format!("the server at {place} asks `{user}` for a password: give it");
+        let says = format!("the server at {place} requests a password of `{user}`: give it");
         SessionError::Failed(says)
     })
 }
 
 fn unknown() -> SessionError {
-    let says = "the server asks for a way to log in that is not known here: use a user with a \
+    let says = "the server requests a login method that is not supported: use a user with a \
                 password (scram-sha-256 or md5)";
     SessionError::Failed(says.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a server refuses, and which of a client's three ways on that leaves.
+//! Errors of the server, and what a client can do after each.
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -13,7 +13,7 @@ pub(super) fn read(message: Message<'_>) -> SessionError {
         Ok(Some(Parsed::ErrorResponse(body))) => {
             Refusal::read(body.fields()).map_or_else(|error| garbled(&error), Refusal::into_error)
         }
-        Ok(_) => garbled(&"an error that is none"),
+        Ok(_) => garbled(&"an error without fields"),
         Err(error) => garbled(&error),
     }
 }

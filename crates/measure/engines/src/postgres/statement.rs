@@ -19,7 +19,7 @@ use fallible_iterator::FallibleIterator;
 const DAYS_TO_2000: i32 = 10_957;
 const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * 86_400_000_000;
 
-/// A type, as far as it has a form of its own here.
+/// Types with a binary form here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Bool,
@@ -31,7 +31,7 @@ enum Form {
     Text,
     Date,
     Timestamp,
-    /// Everything else, as its text.
+    /// Everything else, as text.
     Other,
 }
 
@@ -65,7 +65,7 @@ impl Form {
 pub(super) struct Prepared {
     /// Its name on the server.
     pub(super) name: String,
-    /// As it was given.
+    /// Its text.
     pub(super) text: String,
     values: Vec<Form>,
     columns: Vec<Form>,
@@ -120,7 +120,7 @@ impl Prepared {
         })
     }
 
-    /// A row of its answer; `cells` is room to work in.
+    /// A row of its answer; `cells` is a reused buffer.
     pub(super) fn row<'a>(
         &'a self,
         message: Message<'a>,
@@ -192,7 +192,7 @@ fn fit<T: TryFrom<i64>>(int: i64, name: &str) -> Result<T, String> {
     T::try_from(int).map_err(|_| format!("{int} is out of range for a value of type {name}"))
 }
 
-/// Where a value lies in a row's message; none when it is null.
+/// Where a value lies in a row's message; `None` for nulls.
 pub(super) type Cell = Option<(u32, u32)>;
 
 /// A row whose values lie in the message it came in.
@@ -261,17 +261,17 @@ fn read(form: Form, bytes: &[u8]) -> Result<Value<'_>, Box<dyn Error + Sync + Se
             // The ends of the range stand for `-infinity` and `infinity`.
             let days = Some(types::date_from_sql(bytes)?).filter(|days| *days != i32::MIN);
             let days = days.and_then(|days| days.checked_add(DAYS_TO_2000));
-            Value::Date(Date(days.ok_or("no day of the calendar")?))
+            Value::Date(Date(days.ok_or("not a day of the calendar")?))
         }
         Form::Timestamp => {
             let micros = Some(types::timestamp_from_sql(bytes)?).filter(|at| *at != i64::MIN);
             let micros = micros.and_then(|micros| micros.checked_add(MICROS_TO_2000));
-            Value::Timestamp(Timestamp(micros.ok_or("no moment of the calendar")?))
+            Value::Timestamp(Timestamp(micros.ok_or("not a moment of the calendar")?))
         }
     })
 }
 
-/// A message that the crate knows how to take apart.
+/// Parses a message.
 pub(super) fn parse(message: Message<'_>) -> Result<Parsed, SessionError> {
     let parsed = Parsed::parse(&mut BytesMut::from(message.whole));
     parsed.map_err(|error| garbled(&error))?.ok_or_else(|| garbled(&"half a message"))

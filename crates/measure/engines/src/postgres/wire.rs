@@ -8,15 +8,15 @@ use workahead_workloads::session::SessionError;
 
 use crate::stream::{Patience, Stream};
 
-/// What a message begins with: its kind, and the length of all but the kind.
+/// The header of a message: its kind, and the length of all but the kind.
 const HEADER_BYTES: usize = 5;
-/// The server builds no message beyond this (`MaxAllocSize`): a longer one is no message.
+/// The server's limit of a message (`MaxAllocSize`).
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
 /// Both directions of a connection.
 pub(super) struct Wire {
     stream: Stream,
-    /// What is to be said at the next [`send`](Wire::send).
+    /// Bytes for the next [`send`](Wire::send).
     pub(super) out: BytesMut,
 }
 
@@ -40,12 +40,12 @@ impl Wire {
         Wire { stream, out: BytesMut::new() }
     }
 
-    /// Waits from now on as long as this.
+    /// Sets how long answers are waited for.
     pub(super) fn set_patience(&mut self, patience: Patience) {
         self.stream.set_patience(patience);
     }
 
-    /// Puts into `out` what `say` writes; nothing when that fails, as a text with a null byte does.
+    /// Appends the output of `say` to `out`; nothing when it fails, as for a text with a null byte.
     pub(super) fn say(
         &mut self,
         say: impl FnOnce(&mut BytesMut) -> io::Result<()>,
@@ -57,14 +57,14 @@ impl Wire {
         })
     }
 
-    /// Sends all that was put into `out`.
+    /// Sends `out`.
     pub(super) fn send(&mut self) -> Result<(), SessionError> {
         let sent = self.stream.send(&self.out);
         self.out.clear();
         sent
     }
 
-    /// The next message, when all of it is here.
+    /// The next whole message.
     pub(super) fn receive(&mut self) -> Result<Message<'_>, SessionError> {
         let header = Header::parse(self.stream.peek(HEADER_BYTES)?);
         let header = header.map_err(|error| garbled(&error))?;
@@ -76,7 +76,7 @@ impl Wire {
     }
 }
 
-/// The other side does not speak the protocol: there is nothing to go on with.
+/// The error for a peer that does not speak the protocol.
 pub(super) fn garbled(error: &dyn std::fmt::Display) -> SessionError {
     SessionError::Gone(format!("its answer is not PostgreSQL's protocol ({error})"))
 }

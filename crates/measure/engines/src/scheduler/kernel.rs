@@ -4,13 +4,13 @@ use workahead_machine::Machine;
 use workahead_scheduler::{Error, Observer, Roles, Scheduler, Stats, attachable};
 use workahead_study::engine::EngineError;
 
-use super::Wish;
+use super::SchedulerChoice;
 
-/// What lasts as long as a run.
-pub(super) enum Over {
+/// The scheduler of a run, while it lasts.
+pub(super) enum Attachment {
     Attached(Scheduler),
     Counted(Observer),
-    /// The kernel's own scheduler, and nobody may count what it does.
+    /// The kernel's own scheduler, which can't be observed.
     Unseen,
 }
 
@@ -23,22 +23,22 @@ pub(super) fn lacks() -> Option<String> {
     attachable().err().map(|error| error.to_string())
 }
 
-pub(super) fn begin(wish: &Wish) -> Result<Over, EngineError> {
-    if wish.by_default {
+pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError> {
+    if choice.by_default {
         return match lacks() {
-            None => Observer::attach(wish.settings.key).map(Over::Counted).map_err(failed),
-            Some(_) => Ok(Over::Unseen),
+            None => Observer::attach(choice.settings.key).map(Attachment::Counted).map_err(failed),
+            Some(_) => Ok(Attachment::Unseen),
         };
     }
-    let roles = match &wish.roles {
+    let roles = match &choice.roles {
         Some(roles) => roles.clone(),
         None => Roles::whole_machine(&Machine::here()).map_err(failed)?,
     };
-    Scheduler::attach(&wish.settings, &roles).map(Over::Attached).map_err(failed)
+    Scheduler::attach(&choice.settings, &roles).map(Attachment::Attached).map_err(failed)
 }
 
-impl Over {
-    /// What was counted since it began.
+impl Attachment {
+    /// The counts since it began.
     ///
     /// # Errors
     /// When the kernel took the tasks back in the middle of the run.
@@ -57,7 +57,7 @@ impl Over {
     }
 }
 
-/// Of a run, by name; what was not counted has none.
+/// Measures of a run by name, those that were counted.
 fn measures(stats: &Stats) -> Vec<(String, f64)> {
     let decided = |count: u64| (stats.decisions > 0).then_some(count);
     let count = |count| decided(count).map(|count| count as f64);

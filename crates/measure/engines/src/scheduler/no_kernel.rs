@@ -2,10 +2,10 @@
 
 use workahead_study::engine::EngineError;
 
-use super::Wish;
+use super::SchedulerChoice;
 
 /// Nothing is attached, and nothing counted.
-pub(super) struct Over;
+pub(super) struct Attachment;
 
 /// Why nothing can be attached.
 pub(super) fn lacks() -> Option<String> {
@@ -14,14 +14,14 @@ pub(super) fn lacks() -> Option<String> {
     Some(remedy.to_owned())
 }
 
-pub(super) fn begin(wish: &Wish) -> Result<Over, EngineError> {
-    match (wish.by_default, lacks()) {
+pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError> {
+    match (choice.by_default, lacks()) {
         (false, Some(why)) => Err(EngineError::refused(why)),
-        _ => Ok(Over),
+        _ => Ok(Attachment),
     }
 }
 
-impl Over {
+impl Attachment {
     pub(super) fn end(self) -> Result<Vec<(String, f64)>, EngineError> {
         Ok(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! What a cell wishes, and what its engine gets to see of it.
+//! The scheduler of a cell, and the settings left for its engine.
 
 use workahead_scheduler::{Bonus, Key};
 use workahead_study::plan::Plan;
@@ -20,8 +20,8 @@ fn cell(settings: &str) -> Cell {
 fn the_schedulers_settings_are_not_the_engines() {
     let words = "\"scheduler.bonus\" = \"5ms\", \"scheduler.key\" = \"parent\", \
                  \"scheduler.limit\" = 7";
-    let (wish, rest) = read(&cell(&format!("scheduler = \"itas\", {words}"))).unwrap();
-    let wish = wish.unwrap();
+    let (choice, rest) = read(&cell(&format!("scheduler = \"itas\", {words}"))).unwrap();
+    let choice = choice.unwrap();
     let wanted = Settings {
         bonus: Bonus::Ns(5_000_000),
         key: Key::Parent,
@@ -29,14 +29,14 @@ fn the_schedulers_settings_are_not_the_engines() {
         survey: true,
         ..Settings::default()
     };
-    assert_eq!(wish, Wish { by_default: false, settings: wanted, roles: None });
+    assert_eq!(choice, SchedulerChoice { by_default: false, settings: wanted, roles: None });
     assert_eq!(rest.settings.keys().collect::<Vec<_>>(), ["threads", "total_bytes"]);
-    let (wish, rest) = read(&cell("scheduler = \"batch\"")).unwrap();
-    assert_eq!((wish, rest.text("scheduler")), (None, Some("batch")));
+    let (choice, rest) = read(&cell("scheduler = \"batch\"")).unwrap();
+    assert_eq!((choice, rest.text("scheduler")), (None, Some("batch")));
 }
 
 #[test]
-fn a_setting_that_the_scheduler_lacks_is_said() {
+fn an_unknown_scheduler_setting_is_refused() {
     let engine = WithScheduler(Box::new(Sysbench::default()));
     for (settings, says) in [
         ("scheduler = \"itas\", \"scheduler.bonsu\" = 3", "unknown setting `bonsu`"),
@@ -49,7 +49,7 @@ fn a_setting_that_the_scheduler_lacks_is_said() {
     }
 }
 
-/// Where a kernel can't, the kernel's own scheduler still runs it, and ours is left out by name.
+/// Without kernel support the kernel's own scheduler still runs, and ours is left out by name.
 #[test]
 fn a_cell_runs_or_is_left_out_by_name() {
     let mut engine = WithScheduler(Box::new(Sysbench::default()));

@@ -1,9 +1,9 @@
 //! A server that already runs as a database of studies: nothing of it is started, stopped or set
-//! but what a session may set for itself.
+//! except session settings.
 //!
 //! Read-only, the data must be there already. With writes allowed, a workload's tables are made in
-//! the database of the URL, which has none of their names yet, and a table [`MARK`] says whose they
-//! are; later runs find them by it, and make them again where a workload changes its data.
+//! the database of the URL, which has none of their names yet, and a table [`MARK`] names their
+//! data set; later runs find them by it, and make them again where a workload changes its data.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -15,26 +15,26 @@ use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::{Moment, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
-use super::database::{Database, Running, Seat, holds, load};
+use super::database::{Database, ProcessScope, ServerConfiguration, holds, load};
 use crate::address::Place;
 use crate::attach::{Access, Target};
 use crate::connector::Connector;
-use crate::fill::Filled;
+use crate::fill::FillTimes;
 use crate::{mariadb, postgres};
 
 /// The table that names the data in the database.
 const MARK: &str = "workahead_data";
 
-/// A database of such a server.
+/// A database of a server that already runs.
 pub(super) struct Attached {
     target: Target,
     access: Access,
     version: String,
-    seat: Seat,
+    scope: ProcessScope,
 }
 
 impl Attached {
-    /// Connects once, to see who is there.
+    /// Connects once, for the version.
     pub(super) fn new(target: Target, access: Access) -> Result<Self, EngineError> {
         let failed = EngineError::failed;
         let mut connection = target.connect().map_err(failed)?;
@@ -45,15 +45,15 @@ impl Attached {
         let place = &target.address().place;
         let version = connection.version().map_err(failed)?;
         let version = format!("{product} {version}, which ran already at {place}");
-        let seat = seat(place);
-        Ok(Self { target, access, version, seat })
+        let scope = scope(place);
+        Ok(Self { target, access, version, scope })
     }
 
     fn session(&self) -> Result<Box<dyn Session>, SessionError> {
         self.target.connect().map(|connection| connection as Box<dyn Session>)
     }
 
-    /// Whose data is there, when any was loaded for a study.
+    /// The name of the data set that a study loaded, if any.
     fn mark(&self) -> Result<Option<String>, SessionError> {
         let mut session = self.session()?;
         let Ok(statement) = session.prepare(&format!("SELECT name FROM {MARK}")) else {
@@ -67,7 +67,7 @@ impl Attached {
         Ok(mark)
     }
 
-    /// Takes away what an earlier run left, and refuses to take away anything else.
+    /// Drops the tables of an earlier run, and refuses to drop others.
     fn clear(&self, workload: &dyn Workload, data: &str) -> Result<(), EngineError> {
         let failed = |error: SessionError| EngineError::failed(format!("make room: {error}"));
         let ours = self.mark().map_err(failed)?;
@@ -90,7 +90,7 @@ impl Attached {
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Filled, EngineError> {
+    ) -> Result<FillTimes, EngineError> {
         self.clear(workload, data)?;
         let filled = load(&self.target, workload, stop)?;
         let failed = |error: SessionError| EngineError::failed(format!("mark the data: {error}"));
@@ -101,8 +101,8 @@ impl Attached {
         Ok(filled)
     }
 
-    /// Settings as sessions are given them.
-    fn settings(&self, running: &Running) -> Vec<(String, String)> {
+    /// Settings of every session.
+    fn settings(&self, running: &ServerConfiguration) -> Vec<(String, String)> {
         let given = |(name, value): (&String, &String)| match self.target {
             Target::Postgres(_) => (name.clone(), value.clone()),
             Target::MariaDb(_) => (name.clone(), mariadb_value(value)),
@@ -110,7 +110,7 @@ impl Attached {
         running.settings.iter().map(given).collect()
     }
 
-    /// Why a session can't have a setting.
+    /// Why a session rejects a setting.
     fn refusal(&self, name: &str, value: &str) -> Option<Reason> {
         let (set, show) = match self.target {
             Target::Postgres(_) => {
@@ -135,7 +135,9 @@ impl Attached {
         };
         match look() {
             Ok(_) if now.as_deref() == Some(value) => None,
-            _ => Some(Reason::new(format_args!("the server is not ours to set: {says}"))),
+            _ => Some(Reason::new(format_args!(
+                "only session settings can be changed on a server that is not ours: {says}"
+            ))),
         }
     }
 }
@@ -146,13 +148,13 @@ fn mariadb_value(value: &str) -> String {
     if plain && !value.is_empty() { value.to_owned() } else { mariadb::literal(value) }
 }
 
-/// The process behind a socket, where this one may look at it: the credentials of a connection are
-/// those of who listens (unix(7), SO_PEERCRED).
-fn seat(place: &Place) -> Seat {
-    let Place::Socket(path) = place else { return Seat::Unseen };
+/// The process behind a socket, if visible: the credentials of a connection are those of the
+/// listening process (unix(7), SO_PEERCRED).
+fn scope(place: &Place) -> ProcessScope {
+    let Place::Socket(path) = place else { return ProcessScope::Unseen };
     let pid = UnixStream::connect(path).ok().and_then(|stream| peer::of(&stream));
     let seen = pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists());
-    seen.map_or(Seat::Unseen, Seat::Process)
+    seen.map_or(ProcessScope::Unseen, ProcessScope::Process)
 }
 
 impl Database for Attached {
@@ -189,7 +191,7 @@ impl Database for Attached {
         }
     }
 
-    fn impossible(&self, running: &Running, protocol: Protocol) -> Option<Reason> {
+    fn impossible(&self, running: &ServerConfiguration, protocol: Protocol) -> Option<Reason> {
         let ours = "the server is not ours";
         if running.cpus.is_some() {
             return Some(Reason::new(format_args!("{ours} to put on CPUs")));
@@ -204,8 +206,9 @@ impl Database for Attached {
     }
 
     fn limitation(&self) -> Option<Reason> {
-        (self.seat == Seat::Unseen).then(|| {
-            "the server's processor time can't be seen from here: come through its socket".into()
+        (self.scope == ProcessScope::Unseen).then(|| {
+            "the server's processor time is not visible from here: connect through its socket"
+                .into()
         })
     }
 
@@ -213,11 +216,16 @@ impl Database for Attached {
         self.access == Access::Write
     }
 
-    fn serve(&mut self, _: &Path, running: &Running, _: &Stop) -> Result<(), EngineError> {
+    fn serve(
+        &mut self,
+        _: &Path,
+        running: &ServerConfiguration,
+        _: &Stop,
+    ) -> Result<(), EngineError> {
         let settings = self.settings(running);
         let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self.target;
         let all = &mut address.settings;
-        // The first is what keeps a session from writing.
+        // The first keeps a session from writing.
         all.truncate(usize::from(self.access == Access::ReadOnly));
         all.extend(settings);
         Ok(())
@@ -227,13 +235,13 @@ impl Database for Attached {
         Err(EngineError::failed("the server is not ours to start anew"))
     }
 
-    /// A workload that changes its data has it made again before every repetition: slow, and right.
+    /// Data that a workload changes is made again before every repetition: slow, but right.
     fn restore(
         &mut self,
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         if self.access == Access::Write {
             let there = self.mark().map_err(EngineError::failed)?;
             let as_loaded = there.as_deref() == Some(data)
@@ -255,14 +263,14 @@ impl Database for Attached {
         Ok(Box::new(self.target.clone()))
     }
 
-    fn seat(&self) -> Seat {
-        self.seat
+    fn scope(&self) -> ProcessScope {
+        self.scope
     }
 
     fn unkillable(&self) -> Option<&'static str> {
         Some("the server is not ours to kill")
     }
 
-    /// It goes on without us.
+    /// It keeps running.
     fn stop(&mut self) {}
 }

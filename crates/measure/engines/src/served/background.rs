@@ -1,4 +1,4 @@
-//! Loops beside the clients, on the server's CPUs: what one program gains, another may lose.
+//! Loops beside the clients, on the server's CPUs: a gain of one program may be a loss of another.
 //!
 //! They run exactly as long as clients are measured, and their own work is counted as Yamada et al.
 //! (2010, section 5.3) count it: passes over their bytes in a second of their own CPU time.
@@ -12,10 +12,10 @@ use workahead_workloads::loops::{Loops, Ran};
 /// More than any machine has CPUs.
 const LOOPS_MAX: usize = 4096;
 
-/// How many loops.
+/// The number of loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopCount {
-    /// So many.
+    /// This number.
     Number(usize),
     /// One for each of the server's CPUs.
     PerCpu,
@@ -37,7 +37,7 @@ impl FromStr for LoopCount {
 pub(super) struct Background {
     count: LoopCount,
     bytes: usize,
-    /// Where; all of this process when not given.
+    /// Their CPUs; all of this process when not given.
     cpus: Option<CpuSet>,
     running: Option<Loops>,
     ran: Result<Vec<Ran>, EngineError>,
@@ -48,7 +48,7 @@ impl Background {
         Self { count, bytes, cpus, running: None, ran: Ok(Vec::new()) }
     }
 
-    /// Starts them; what can't be started is told by [`measures`](Self::measures).
+    /// Starts them; an error is reported by [`measures`](Self::measures).
     pub(super) fn begin(&mut self) {
         if self.count == LoopCount::Number(0) {
             return;
@@ -76,7 +76,7 @@ impl Background {
         }
     }
 
-    /// What they did, by name; nothing where there are none.
+    /// Their measures by name; none without loops.
     pub(super) fn measures(self) -> Result<Vec<(&'static str, f64)>, EngineError> {
         let ran = self.ran?;
         if ran.is_empty() {
@@ -84,7 +84,7 @@ impl Background {
         }
         let cpu_s = ran.iter().map(|ran| ran.cpu_s).sum::<f64>();
         let passes = ran.iter().map(|ran| ran.passes).sum::<u64>() as f64;
-        // Each counts as much as any other, however long it ran.
+        // Every loop has the same weight, however long it ran.
         let rates = ran.iter().map(Ran::passes_per_cpu_s).sum::<f64>();
         Ok(vec![
             ("loop_passes", passes),

@@ -1,4 +1,4 @@
-//! What a cell asks of a served database: its settings, read and bounded.
+//! The configuration of a cell of a served database: its settings, read and bounded.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,31 +20,31 @@ use crate::collector::Part;
 use crate::configuration::CellConfiguration;
 use crate::server::Explain;
 
-/// Most processes for one query: what PostgreSQL's planner may be told at most.
+/// Most processes for one query: the limit of PostgreSQL's planner.
 const PARALLEL_MAX: usize = 1024;
-/// A page at least; at most what no cache holds.
+/// A page at least; at most more than any cache holds.
 const LOOP_BYTES: RangeInclusive<usize> = 4 << 10..=4 << 30;
 /// Order entry's own limit.
 const WAREHOUSES_MAX: usize = 100_000;
 /// Longest measured time.
 const SECONDS_MAX: f64 = 7.0 * 86_400.0;
 
-/// A cell, read.
+/// The configuration of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Configuration {
-    /// What is run.
+    /// The workload.
     pub(super) work: Work,
     /// Connections that run it at the same time.
     pub(super) clients: usize,
-    /// Whether that is only where the search for as many as saturate the server begins.
+    /// Whether the search for the number that saturates the server begins there.
     pub(super) ramp: bool,
-    /// How much of it.
+    /// How much of it is run.
     pub(super) amount: Amount,
     /// Transactions to start in a second, all clients together; as fast as they can when not given.
     pub(super) rate: Option<f64>,
     /// Processes that may work on one query.
     pub(super) parallel: usize,
-    /// What is done with the second thread of a core.
+    /// How siblings are used.
     pub(super) smt: SmtAxis,
     /// In which order CPUs are given to the server.
     pub(super) placement: Placement,
@@ -54,7 +54,7 @@ pub(super) struct Configuration {
     pub(super) policy: Policy,
     /// The pages of its buffers.
     pub(super) pages: Pages,
-    /// Before anything is counted, in seconds.
+    /// Warm-up of the clients, in seconds.
     pub(super) warmup_s: f64,
     /// Loops in the background, on the server's CPUs.
     pub(super) loops: LoopCount,
@@ -62,9 +62,9 @@ pub(super) struct Configuration {
     pub(super) loop_bytes: usize,
     /// The share of the time after which the server is killed; never when not given.
     pub(super) kill_at: Option<f64>,
-    /// The most warehouses, where as many are wanted as the rate asks for.
+    /// The most warehouses, where their number follows the rate.
     pub(super) scale_to_bound: Option<u32>,
-    /// How the plan is asked for, after the measured time.
+    /// How the plan is explained, after the measured time.
     pub(super) explain: Explain,
     /// What of the study's collection options applies to this cell.
     pub(super) collection: Part,
@@ -148,7 +148,7 @@ impl Configuration {
         Ok(read)
     }
 
-    /// About what its tables take, or may come to take.
+    /// Approximate bytes of its tables, at their largest.
     pub(super) fn data_bytes(&self) -> u64 {
         let bytes = self.work.data_bytes();
         match (&self.work, self.scale_to_bound) {
@@ -160,7 +160,7 @@ impl Configuration {
         }
     }
 
-    /// How long a repetition will be measured, where that is known.
+    /// How long a repetition will be measured, if known.
     pub(super) fn window_s(&self) -> Option<f64> {
         match self.amount {
             Amount::Seconds(seconds) => Some(seconds),
@@ -168,12 +168,12 @@ impl Configuration {
         }
     }
 
-    /// Whether every repetition asks for the same, client by client.
+    /// Whether every repetition does the same work, client by client.
     pub(super) fn does_as_much(&self) -> bool {
         matches!(self.amount, Amount::Count(_)) && self.warmup_s == 0.0 && !self.ramp
     }
 
-    /// What is to happen to the server in the middle, if anything.
+    /// The crash in the middle of the run, if any.
     pub(super) fn crash(&self) -> Option<Crash> {
         match (self.kill_at, self.amount) {
             (Some(share), Amount::Seconds(seconds)) => Some(Crash { share, seconds }),
@@ -182,7 +182,7 @@ impl Configuration {
     }
 }
 
-/// When the server is killed, in shares of a time that must be given.
+/// When the server is killed, as a share of `seconds`.
 fn kill_at(config: &CellConfiguration<'_>, amount: Amount) -> Result<Option<f64>, EngineError> {
     if !config.has("kill_at") {
         return Ok(None);

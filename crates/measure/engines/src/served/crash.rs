@@ -1,15 +1,15 @@
-//! A server that is killed in the middle of its work, recovers, and goes on.
+//! A server that is killed in the middle of its work, recovers, and continues.
 //!
 //! ```text
 //! clients at work ──► SIGKILL to all its processes ──► started again ──► clients at work
 //!                      │◄────── recovery_s ──────────────────────►│        until the end
-//!                      └ what was acknowledged by now …             └ … must be there, and every
-//!                                                                     condition hold
+//!                      └ transactions acknowledged so far …              └ … must exist, and all
+//!                                                                          conditions hold
 //! ```
 //!
-//! This tests recovery from a crash of the server: the system keeps running, and with it what was
-//! written but not yet on the disk. It says nothing of lost power. The sample's time is that of the
-//! clients: before, while there was no server, and after; looking at the conditions is not in it.
+//! This tests recovery from a crash of the server, not from lost power: the system keeps running,
+//! with writes that are not yet on the disk. The sample's time is that of the clients: before,
+//! while there was no server, and after; checking the conditions is not in it.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -23,14 +23,14 @@ use workahead_workloads::client::{Client, Condition, Moment, RowSink, Table, Wor
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::configuration::Configuration;
-use super::database::{Database, Running, holds};
-use super::sample::{self, Beside, Meter};
-use crate::load::{Driven, Edge, End, Load, LoadError, Until};
+use super::database::{Database, ServerConfiguration, holds};
+use super::sample::{self, Meter, RunContext};
+use crate::load::{Edge, End, Load, LoadError, LoadResult, Until};
 
-/// How often a look is taken whether the clients ended too early.
+/// How often an early end of the clients is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// When, in which time.
+/// When the server is killed, in which time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Crash {
     pub(super) share: f64,
@@ -41,8 +41,8 @@ pub(super) struct Crash {
 pub(super) struct Restart<'a> {
     /// Where its data is.
     pub(super) home: &'a Path,
-    /// What it ran with.
-    pub(super) running: &'a Running,
+    /// Its configuration.
+    pub(super) running: &'a ServerConfiguration,
 }
 
 impl Crash {
@@ -53,9 +53,9 @@ impl Crash {
         config: &Configuration,
         workload: &dyn Workload,
         restart: Restart<'_>,
-        beside: Beside<'_>,
+        context: RunContext<'_>,
     ) -> Result<Sample, EngineError> {
-        let Beside { clients, mut loops, stop, .. } = beside;
+        let RunContext { clients, mut loops, stop, .. } = context;
         let after_s = self.seconds * self.share;
         loops.begin();
         let connector = database.connector()?;
@@ -67,7 +67,7 @@ impl Crash {
         let connector = database.connector()?;
         holds(connector.as_ref(), workload, Moment::Drained, stop)?;
 
-        let again = Again(workload);
+        let again = OtherClients(workload);
         let mut meter = Meter::of(database);
         let left = Duration::from_secs_f64(self.seconds - after_s);
         let load = sample::load(config, &again, connector.as_ref(), clients);
@@ -92,7 +92,7 @@ impl Crash {
         let (per_s_before, per_s_after) = (before.per_s(), after.per_s());
         let mut driven = before.then(&after);
         driven.wall_s += recovery_s;
-        let mut sample = sample::sample(&driven, used, whole, database.seat());
+        let mut sample = sample::sample(&driven, used, whole, database.scope());
         let mut say = |name: &str, value: f64| sample.measures.insert(name.to_owned(), value);
         say("killed_after_s", after_s);
         say("recovery_s", recovery_s);
@@ -105,30 +105,30 @@ impl Crash {
     }
 }
 
-/// What the server's processes used, and what the machine did.
-type Counted = (Option<Used>, Whole);
+/// CPU time of the server's processes, and the machine's.
+type Usage = (Option<Used>, Whole);
 
-/// Lets clients work, kills the server after a time; what they had done by then.
+/// Runs clients and kills the server after a time. Returns the result until then.
 fn killed(
     database: &mut dyn Database,
     load: &Load<'_>,
     after_s: f64,
     stop: &Stop,
-) -> Result<(Driven, Counted), EngineError> {
+) -> Result<(LoadResult, Usage), EngineError> {
     let meter = Mutex::new(Meter::of(database));
     let read = |edge| meter.lock().unwrap_or_else(PoisonError::into_inner).read(edge);
     let (tell, begun) = mpsc::channel();
     let driven = std::thread::scope(|scope| {
-        let driving = scope.spawn(move || -> Result<Driven, LoadError> {
+        let driving = scope.spawn(move || -> Result<LoadResult, LoadError> {
             load.drive(stop, &mut |edge| {
                 if edge == Edge::Begin {
                     read(edge);
-                    // Nobody listens any more when the scope is on its way out.
+                    // The receiver is gone when the scope ends.
                     let _ = tell.send(Instant::now());
                 }
             })
         });
-        // Without a beginning the clients have told why.
+        // If they never began, the clients report why.
         if let Ok(begun) = begun.recv() {
             while begun.elapsed().as_secs_f64() < after_s && !driving.is_finished() {
                 std::thread::sleep(LOOK_EVERY);
@@ -152,13 +152,13 @@ fn killed(
     }
 }
 
-/// What either used.
+/// The sum of both.
 fn plus(one: &Used, other: Used) -> Used {
     Used {
         cpu_s: one.cpu_s + other.cpu_s,
         user_s: one.user_s + other.user_s,
         system_s: one.system_s + other.system_s,
-        // The last of what was killed nobody has counted.
+        // The last CPU time of killed processes was not counted.
         cpu_is_at_least: true,
         switches_voluntary: one.switches_voluntary + other.switches_voluntary,
         switches_involuntary: one.switches_involuntary + other.switches_involuntary,
@@ -185,13 +185,13 @@ fn plus_whole(one: &Whole, other: Whole) -> Whole {
     }
 }
 
-/// Numbers of clients that nobody has otherwise.
-const AGAIN: u32 = 1 << 20;
+/// The first number of the clients after a crash, beyond all others.
+const OTHER_CLIENTS_FROM: u32 = 1 << 20;
 
-/// The same workload by other clients, who draw what the first have not drawn.
-struct Again<'a>(&'a dyn Workload);
+/// The same workload by other clients, with other inputs.
+struct OtherClients<'a>(&'a dyn Workload);
 
-impl Workload for Again<'_> {
+impl Workload for OtherClients<'_> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -209,7 +209,7 @@ impl Workload for Again<'_> {
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        self.0.client(AGAIN + number)
+        self.0.client(OTHER_CLIENTS_FROM + number)
     }
 
     fn check(

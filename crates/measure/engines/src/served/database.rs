@@ -1,4 +1,4 @@
-//! What the engine needs of a product: a server that runs as asked, with data in it.
+//! The interface of a product: a configured server with data in it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +13,12 @@ use workahead_workloads::client::{Explained, Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
 use crate::connector::{Connection, Connector};
-use crate::fill::{Filled, fill};
-use crate::postgres::Alone;
+use crate::fill::{FillTimes, fill};
+use crate::postgres::SingleBackend;
 
-/// How a server is to run; it is started anew when any of this changes.
+/// The configuration of a server; any change restarts it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Running {
+pub(super) struct ServerConfiguration {
     /// The server's settings, by their names.
     pub(super) settings: BTreeMap<String, String>,
     /// The CPUs it is kept on; all of this process when not given.
@@ -27,29 +27,29 @@ pub(super) struct Running {
     pub(super) policy: Policy,
 }
 
-impl Running {
-    /// Keeps what this thread starts on the CPUs, until the guard goes.
+impl ServerConfiguration {
+    /// Pins threads started by this thread, until the guard is dropped.
     pub(super) fn pin(&self) -> Result<Option<pin::Pinned>, workahead_machine::Error> {
         let pin = |cpus| pin::among(cpus, Machine::here().allowed_cpus());
         self.cpus.as_ref().map(pin).transpose()
     }
 }
 
-/// Where a database's work is done, as far as it can be counted from here.
+/// The processes of a database, as far as they are visible from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seat {
-    /// In a process and those below it.
+pub(super) enum ProcessScope {
+    /// A process and its descendants.
     Process(u32),
-    /// In this one, with its clients: their time is in the database's.
+    /// This process: the clients' time is in the database's.
     Within,
-    /// Out of sight, as on another machine.
+    /// Not visible, as on another machine.
     Unseen,
 }
 
 /// Pages of a database's buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
-    /// Whatever it takes by itself.
+    /// The product's default.
     Usual,
     /// The system's smallest.
     Small,
@@ -68,7 +68,7 @@ pub(super) trait Database {
     /// The name that studies use.
     fn name(&self) -> &'static str;
 
-    /// The folder of what is kept of it.
+    /// The folder of its data.
     fn folder(&self) -> &'static str {
         self.name()
     }
@@ -76,28 +76,28 @@ pub(super) trait Database {
     /// The installed version.
     fn version(&self) -> Result<String, EngineError>;
 
-    /// What its texts are to be in.
+    /// Its SQL dialect.
     fn dialect(&self) -> Dialect;
 
-    /// Settings that let at most so many processes work on one query; why that can't be.
+    /// Settings that let at most `processes` work on one query, or why that is impossible.
     fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String>;
 
-    /// Settings that give its buffers pages of a size; why that can't be.
+    /// Settings that give its buffers pages of a size, or why that is impossible.
     fn pages(&self, pages: Pages) -> Result<Vec<(String, String)>, String> {
         match pages {
             Pages::Usual => Ok(Vec::new()),
             Pages::Small | Pages::Huge => {
-                Err(format!("the pages of {} can't be chosen from here", self.name()))
+                Err(format!("{} has no setting for its pages", self.name()))
             }
         }
     }
 
-    /// Why it can't be run so.
-    fn impossible(&self, _: &Running, _: Protocol) -> Option<Reason> {
+    /// Why it can't run with a configuration.
+    fn impossible(&self, _: &ServerConfiguration, _: Protocol) -> Option<Reason> {
         None
     }
 
-    /// What can't be seen of it from here.
+    /// What is not visible of it from here.
     fn limitation(&self) -> Option<Reason> {
         None
     }
@@ -107,39 +107,46 @@ pub(super) trait Database {
         true
     }
 
-    /// Whether anything may be written to it.
+    /// Whether studies may write to it.
     fn may_write(&self) -> bool {
         true
     }
 
     /// Starts the server in a directory, or starts it anew where it runs otherwise.
-    fn serve(&mut self, home: &Path, running: &Running, stop: &Stop) -> Result<(), EngineError>;
+    fn serve(
+        &mut self,
+        home: &Path,
+        running: &ServerConfiguration,
+        stop: &Stop,
+    ) -> Result<(), EngineError>;
 
-    /// Starts it anew after the system forgot what it kept of its files in memory.
+    /// Restarts it with its files dropped from the page cache.
     fn chill(&mut self, stop: &Stop) -> Result<(), EngineError>;
 
     /// Makes the database a copy of a workload's data as it was loaded; loads it the first time,
-    /// and keeps a copy below the directory for later runs. What loading took, when it did.
+    /// and keeps a copy below the directory for later runs. Returns the times of loading, when it
+    /// did.
     fn restore(
         &mut self,
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError>;
+    ) -> Result<Option<FillTimes>, EngineError>;
 
-    /// Where clients come in.
+    /// Opens connections for clients.
     fn connector(&self) -> Result<Box<dyn Connector>, EngineError>;
 
-    /// Where its work is done.
-    fn seat(&self) -> Seat;
+    /// Its processes.
+    fn scope(&self) -> ProcessScope;
 
-    /// Whether a statement can be run without its server, in a process that ends.
-    fn stands_alone(&self) -> bool {
+    /// Whether a statement can run without its server, in a process that ends.
+    fn has_single_backend(&self) -> bool {
         false
     }
 
-    /// A statement without its server, which is stopped, if it [can be](Self::stands_alone).
-    fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
+    /// A statement in a single backend, if it [has one](Self::has_single_backend); the server is
+    /// stopped.
+    fn single_backend(&mut self, _: &Explained) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", self.name())))
     }
 
@@ -161,22 +168,22 @@ pub(super) trait Database {
     fn stop(&mut self);
 }
 
-/// Loads a workload's data into an empty database, and looks at it.
+/// Loads a workload's data into an empty database, and checks it.
 pub(super) fn load(
     connector: &dyn Connector,
     workload: &dyn Workload,
     stop: &Stop,
-) -> Result<Filled, EngineError> {
+) -> Result<FillTimes, EngineError> {
     let filled = fill(connector, workload, stop)?;
     holds(connector, workload, Moment::Loaded, stop)?;
     Ok(filled)
 }
 
-/// How often long statements are asked whether to stop.
+/// How often a stop of long statements is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Statements of minutes, ended when the run is asked to stop.
-pub(super) fn until_asked<T>(
+/// Runs long statements, cancelled when the run is stopped.
+pub(super) fn until_stopped<T>(
     connection: &mut dyn Connection,
     stop: &Stop,
     statements: impl FnOnce(&mut dyn Connection) -> T,
@@ -185,7 +192,7 @@ pub(super) fn until_asked<T>(
     let found = std::thread::scope(|scope| {
         let stopping = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                if stop.asked() {
+                if stop.is_requested() {
                     cancel();
                 }
                 std::thread::park_timeout(LOOK_EVERY);
@@ -196,20 +203,20 @@ pub(super) fn until_asked<T>(
         stopping.thread().unpark();
         found
     });
-    if stop.asked() { Err(EngineError::Stopped) } else { Ok(found) }
+    if stop.is_requested() { Err(EngineError::Stopped) } else { Ok(found) }
 }
 
-/// Whether the database is as the workload says it must be.
+/// Checks the workload's conditions on the database.
 pub(super) fn holds(
     connector: &dyn Connector,
     workload: &dyn Workload,
     when: Moment,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    let failed = |error| EngineError::failed(format!("look at the data: {error}"));
+    let failed = |error| EngineError::failed(format!("check the data: {error}"));
     let mut connection = connector.open().map_err(failed)?;
     let conditions =
-        until_asked(connection.as_mut(), stop, |one| workload.check(one.session(), when))?;
+        until_stopped(connection.as_mut(), stop, |one| workload.check(one.session(), when))?;
     let broken =
         conditions.map_err(failed)?.into_iter().find_map(|condition| match condition.outcome {
             Outcome::Broken(found) => {

@@ -1,6 +1,6 @@
 //! DataFusion as the engine needs it: a directory of Parquet files, read in this process.
 //!
-//! `parallel` is its partitions and its threads, `server.joins` says who joins (`stock`,
+//! `parallel` is its partitions and its threads, `server.joins` chooses the joins (`stock`,
 //! `workahead`), and any other `server.NAME` is a setting of DataFusion's (`SET NAME = …`).
 
 use std::fs;
@@ -11,20 +11,20 @@ use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::Dialect;
 
-use super::database::{Database, Running, Seat, load};
+use super::database::{Database, ProcessScope, ServerConfiguration, load};
 use super::files;
 use crate::connector::Connector as _;
 use crate::datafusion::{self, THREADS};
-use crate::fill::Filled;
+use crate::fill::FillTimes;
 
-/// Asked of it once: it takes a session.
+/// Read once: it takes a session.
 static VERSION: OnceLock<String> = OnceLock::new();
 
 /// DataFusion.
 #[derive(Default)]
 pub(super) struct DataFusion {
-    place: Option<(PathBuf, Running)>,
-    /// The data that clients ask, and its tables.
+    place: Option<(PathBuf, ServerConfiguration)>,
+    /// The data that clients query, and its tables.
     data: Option<String>,
     open: Option<datafusion::Database>,
 }
@@ -37,20 +37,23 @@ fn not_started() -> EngineError {
     EngineError::failed("the tables were not opened")
 }
 
-/// Opens a directory; the threads that this starts are born on the CPUs they are to have.
-fn open(directory: &Path, running: &Running) -> Result<datafusion::Database, EngineError> {
+/// Opens a directory; its threads inherit the CPUs of this thread.
+fn open(
+    directory: &Path,
+    running: &ServerConfiguration,
+) -> Result<datafusion::Database, EngineError> {
     let pinned = running.pin();
-    let _born_there = pinned.map_err(|error| failed("keep DataFusion on its CPUs", &error))?;
+    let _pinned = pinned.map_err(|error| failed("keep DataFusion on its CPUs", &error))?;
     datafusion::open(directory, &running.settings)
         .map_err(|error| failed(&format!("open {}", directory.display()), &error))
 }
 
 impl DataFusion {
-    fn place(&self) -> Result<(PathBuf, Running), EngineError> {
+    fn place(&self) -> Result<(PathBuf, ServerConfiguration), EngineError> {
         self.place.clone().ok_or_else(not_started)
     }
 
-    /// Opens the tables that clients ask; none before there are any.
+    /// Opens the tables that clients query, if there are any.
     fn reopen(&mut self) -> Result<(), EngineError> {
         self.open = None;
         let (home, running) = self.place()?;
@@ -69,9 +72,9 @@ impl Database for DataFusion {
         if let Some(version) = VERSION.get() {
             return Ok(version.clone());
         }
-        let nowhere = open("no directory".as_ref(), &Running::default())?;
+        let nowhere = open("no directory".as_ref(), &ServerConfiguration::default())?;
         let mut connection = nowhere.open().map_err(|error| failed("connect", &error))?;
-        let says = connection.version().map_err(|error| failed("ask for the version", &error))?;
+        let says = connection.version().map_err(|error| failed("read the version", &error))?;
         // `Apache DataFusion 55.2.0, x86_64 on linux`
         let version = says.split(',').next().unwrap_or(&says).trim_start_matches("Apache ");
         Ok(VERSION.get_or_init(|| version.to_owned()).clone())
@@ -85,7 +88,12 @@ impl Database for DataFusion {
         Ok(vec![(THREADS.to_owned(), processes.to_string())])
     }
 
-    fn serve(&mut self, home: &Path, running: &Running, _stop: &Stop) -> Result<(), EngineError> {
+    fn serve(
+        &mut self,
+        home: &Path,
+        running: &ServerConfiguration,
+        _stop: &Stop,
+    ) -> Result<(), EngineError> {
         let place = Some((home.to_owned(), running.clone()));
         match self.open.is_some() && self.place == place {
             true => Ok(()),
@@ -102,13 +110,13 @@ impl Database for DataFusion {
         self.reopen()
     }
 
-    /// Files are never written to once they are there: what clients change is in memory.
+    /// Files never change once written: clients' changes are in memory.
     fn restore(
         &mut self,
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         self.open = None;
         let mut filled = None;
         let (home, running) = self.place()?;
@@ -131,8 +139,8 @@ impl Database for DataFusion {
         Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
     }
 
-    fn seat(&self) -> Seat {
-        Seat::Within
+    fn scope(&self) -> ProcessScope {
+        ProcessScope::Within
     }
 
     fn unkillable(&self) -> Option<&'static str> {

@@ -13,11 +13,11 @@ use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::{Dialect, Session};
 
-use super::database::{Database, Running, Seat, load};
+use super::database::{Database, ProcessScope, ServerConfiguration, load};
 use super::files;
 use crate::connector::Connector;
 use crate::duckdb::Connection;
-use crate::fill::Filled;
+use crate::fill::FillTimes;
 
 /// The file that clients use.
 const CURRENT: &str = "current.duckdb";
@@ -25,7 +25,7 @@ const CURRENT: &str = "current.duckdb";
 /// DuckDB.
 #[derive(Default)]
 pub(super) struct DuckDb {
-    place: Option<(PathBuf, Running)>,
+    place: Option<(PathBuf, ServerConfiguration)>,
     open: Option<Opened>,
 }
 
@@ -48,11 +48,11 @@ impl DuckDb {
         Ok(*LIBRARY.get_or_init(|| found))
     }
 
-    fn place(&self) -> Result<(PathBuf, Running), EngineError> {
+    fn place(&self) -> Result<(PathBuf, ServerConfiguration), EngineError> {
         self.place.clone().ok_or_else(not_started)
     }
 
-    /// Opens the clients' file as it is to run.
+    /// Opens the clients' file with the configuration.
     fn reopen(&mut self) -> Result<(), EngineError> {
         self.open = None;
         let (home, running) = self.place()?;
@@ -61,10 +61,10 @@ impl DuckDb {
     }
 }
 
-/// Opens a file; the threads that this starts are born on the CPUs they are to have.
-fn open(file: &Path, running: &Running) -> Result<Opened, EngineError> {
+/// Opens a file; its threads inherit the CPUs of this thread.
+fn open(file: &Path, running: &ServerConfiguration) -> Result<Opened, EngineError> {
     let pinned = running.pin();
-    let _born_there = pinned.map_err(|error| failed("keep the database on its CPUs", &error))?;
+    let _pinned = pinned.map_err(|error| failed("keep the database on its CPUs", &error))?;
     let library = DuckDb::library()?;
     let opened = Opened::open(library, file, &[]);
     let opened = opened.map_err(|error| failed(&format!("open {}", file.display()), &error))?;
@@ -72,7 +72,7 @@ fn open(file: &Path, running: &Running) -> Result<Opened, EngineError> {
     Ok(opened)
 }
 
-/// Brings settings from what they are to what they are to be.
+/// Changes the settings from `now` to `wanted`.
 fn set(
     database: &Opened,
     now: &BTreeMap<String, String>,
@@ -119,12 +119,17 @@ impl Database for DuckDb {
         Ok(vec![("threads".to_owned(), processes.to_string())])
     }
 
-    fn serve(&mut self, home: &Path, running: &Running, _stop: &Stop) -> Result<(), EngineError> {
+    fn serve(
+        &mut self,
+        home: &Path,
+        running: &ServerConfiguration,
+        _stop: &Stop,
+    ) -> Result<(), EngineError> {
         fs::create_dir_all(home).map_err(|error| failed(&home.display().to_string(), &error))?;
         let (new, old) = (running.clone(), self.place.replace((home.to_owned(), running.clone())));
         match (&self.open, old) {
             (Some(open), Some((place, old))) if place == home && old.cpus == new.cpus => {
-                // What is in its memory stays there.
+                // Its memory keeps its contents.
                 set(open, &old.settings, &new.settings)
             }
             _ => self.reopen(),
@@ -142,7 +147,7 @@ impl Database for DuckDb {
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         self.open = None;
         let mut filled = None;
         let (home, running) = self.place()?;
@@ -170,8 +175,8 @@ impl Database for DuckDb {
         Ok(Box::new(self.open.clone().ok_or_else(not_started)?))
     }
 
-    fn seat(&self) -> Seat {
-        Seat::Within
+    fn scope(&self) -> ProcessScope {
+        ProcessScope::Within
     }
 
     fn unkillable(&self) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! What the system keeps of files in memory, and how it is made to forget it.
+//! Drops files from the system's page cache.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use rustix::fs::{Advice, fadvise, fsync};
 use workahead_study::engine::EngineError;
 
-/// Makes the system forget the pages of all files below a directory. Nobody may have them in use.
-/// They are written first: only clean pages can be forgotten (posix_fadvise(2)).
+/// Drops the pages of all files below a directory from the page cache. No process may have them
+/// open. They are written first: only clean pages can be dropped (posix_fadvise(2)).
 pub(super) fn forget(directory: &Path) -> Result<(), EngineError> {
     let failed = |path: &Path, error: std::io::Error| {
-        EngineError::failed(format!("can't make the system forget {}: {error}", path.display()))
+        EngineError::failed(format!("can't drop {} from the page cache: {error}", path.display()))
     };
     for entry in fs::read_dir(directory).map_err(|error| failed(directory, error))? {
         let entry = entry.map_err(|error| failed(directory, error))?;

@@ -1,5 +1,5 @@
-//! A statement of a served database below valgrind (evidence tier D): in a backend alone, or, for
-//! a database in this process, in a process of our own.
+//! A statement of a served database below valgrind (evidence tier D): in a single backend, or, for
+//! a database in this process, in a worker process.
 //!
 //! Reading and planning the statement and taking its rows are counted with it.
 
@@ -12,21 +12,21 @@ use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::background::LoopCount;
 use super::configuration::{Amount, Configuration};
-use super::database::{Database, Seat};
+use super::database::{Database, ProcessScope};
 use super::{Served, sample};
 use crate::server::Explain;
 use crate::valgrind::{ValgrindOptions, ValgrindRunner, WorkerProgram, no_command};
 
-/// Whether its statements can be run in a process that ends.
+/// Checks that its statements can run in a process that ends.
 ///
 /// # Errors
 /// When they can't.
 pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<(), EngineError> {
     let name = database.name();
-    match database.seat() {
-        _ if database.stands_alone() => Ok(()),
-        Seat::Within if context.worker.is_none() => Err(no_command(name)),
-        Seat::Within => Ok(()),
+    match database.scope() {
+        _ if database.has_single_backend() => Ok(()),
+        ProcessScope::Within if context.worker.is_none() => Err(no_command(name)),
+        ProcessScope::Within => Ok(()),
         _ => Err(EngineError::refused(format!(
             "engine `{name}` can't be run below valgrind, `postgres`, `duckdb`, `datafusion` and \
              `native` can: leave `instrumented` out of the study's method"
@@ -34,7 +34,7 @@ pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<()
     }
 }
 
-/// Refuses what one client that runs one statement can't do.
+/// Refuses cells that one client with one statement can't run.
 pub(super) fn check(
     valgrind: &ValgrindRunner,
     config: &Configuration,
@@ -65,20 +65,20 @@ impl Served {
         drop(connector);
         let (start, caches) = (cell.protocol.start, config.caches.as_deref());
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
-        let sample = match self.database.stands_alone() {
-            true => valgrind.count(&self.database.alone(&statement)?, how, stop)?,
+        let sample = match self.database.has_single_backend() {
+            true => valgrind.count(&self.database.single_backend(&statement)?, how, stop)?,
             false => valgrind.count(&self.inside(cell, &statement)?, how, stop)?,
         };
         Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })
     }
 
-    /// Asks the database here once, then closes it: another process may open its data.
+    /// Runs the statement here once, then closes the database: another process may open its data.
     fn inside(&mut self, cell: &Cell, statement: &Explained) -> Result<WorkerProgram, EngineError> {
-        let expected = ask(self.database.as_ref(), statement)?;
+        let expected = query(self.database.as_ref(), statement)?;
         self.database.stop();
         let name = self.database.name();
         let command = self.command.as_ref().ok_or_else(|| no_command(name))?;
-        // The folder is the database's own, below the one that it was told of.
+        // The folder is the database's own, below the engine's.
         let home = self.home.parent().unwrap_or(&self.home);
         let request = Request {
             engine: name.to_owned(),
@@ -96,13 +96,13 @@ impl Worker for Served {
         let config = Configuration::read(cell)?;
         let workload = self.workload(&config.work)?;
         let statement = statement(workload.as_ref(), self.database.dialect());
-        ask(self.database.as_ref(), &statement.map_err(EngineError::refused)?)
+        query(self.database.as_ref(), &statement.map_err(EngineError::refused)?)
     }
 }
 
 /// The answer of a statement on a connection of its own.
-fn ask(database: &dyn Database, statement: &Explained) -> Result<Answer, EngineError> {
-    let failed = |error| EngineError::failed(format!("ask the database: {error}"));
+fn query(database: &dyn Database, statement: &Explained) -> Result<Answer, EngineError> {
+    let failed = |error| EngineError::failed(format!("query the database: {error}"));
     let mut connection = database.connector()?.open().map_err(failed)?;
     let session = connection.session();
     statement.settings.iter().try_for_each(|text| session.run(text)).map_err(failed)?;
@@ -127,7 +127,7 @@ fn queries(config: &Configuration) -> u64 {
     }
 }
 
-/// What a cell asks for and one client alone does not have.
+/// The setting of a cell that a single client can't have.
 fn refused(config: &Configuration) -> Option<&'static str> {
     let nothing = [
         (config.clients != 1 || config.ramp, "second client: leave `clients` out"),
@@ -142,7 +142,7 @@ fn refused(config: &Configuration) -> Option<&'static str> {
     nothing.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }
 
-/// The one statement, whose answer comes back: only an answer that is seen can be checked.
+/// The one statement, whose answer comes back: only a returned answer can be checked.
 fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<Explained, String> {
     let name = workload.name();
     let explained = workload.explained(dialect).map_err(|error| error.to_string())?;

@@ -7,11 +7,11 @@ use workahead_workloads::session::Dialect;
 use super::database::{Pages, load};
 use super::private::{self, CURRENT};
 use crate::attach::Target;
-use crate::fill::Filled;
+use crate::fill::FillTimes;
 use crate::mariadb::Server;
 use crate::server::{Error, Options, Process};
 
-/// What lets so many threads work on one query.
+/// Settings that let this number of threads work on one query.
 pub(super) fn parallel(processes: usize) -> Result<Vec<(String, String)>, String> {
     match processes {
         1 => Ok(Vec::new()),
@@ -54,7 +54,7 @@ impl private::Server for Server {
         workload: &dyn Workload,
         options: &Options,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         if self.keeps(data)? {
             Server::restore(self, data, options, stop)?;
             return Ok(None);

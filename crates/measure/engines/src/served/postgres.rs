@@ -7,11 +7,11 @@ use workahead_workloads::session::{Dialect, Session, SessionError};
 use super::database::{Pages, load};
 use super::private::{self, CURRENT};
 use crate::attach::Target;
-use crate::fill::Filled;
-use crate::postgres::{Alone, Server, identifier, literal};
+use crate::fill::FillTimes;
+use crate::postgres::{Server, SingleBackend, identifier, literal};
 use crate::server::{Error, Options, Process};
 
-/// The database that is always there.
+/// The database that always exists.
 const MAINTENANCE: &str = "postgres";
 
 /// One process is the client's own, the others are workers beside it.
@@ -23,7 +23,7 @@ pub(super) fn parallel(processes: usize) -> Result<Vec<(String, String)>, String
 impl private::Server for Server {
     const NAME: &'static str = "postgres";
     const DIALECT: Dialect = Dialect::Postgres;
-    const STANDS_ALONE: bool = true;
+    const HAS_SINGLE_BACKEND: bool = true;
 
     fn version() -> Result<String, Error> {
         Ok(format!("PostgreSQL {}", Server::installed_version()?))
@@ -56,7 +56,7 @@ impl private::Server for Server {
         workload: &dyn Workload,
         _: &Options,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         let kept = keeps(self, data).map_err(|error| Error::session("look for data", error))?;
         let mut filled = None;
         if !kept {
@@ -80,8 +80,8 @@ impl private::Server for Server {
         Server::pids(self)
     }
 
-    fn alone(&mut self, statement: &Explained) -> Result<Alone, EngineError> {
-        Server::alone(self, CURRENT, statement)
+    fn single_backend(&mut self, statement: &Explained) -> Result<SingleBackend, EngineError> {
+        Server::single_backend(self, CURRENT, statement)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Servers of our own as databases: started as asked, started anew when that changes.
+//! Private servers as databases: restarted when their configuration changes.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, SessionError};
 
-use super::database::{Database, Pages, Running, Seat};
+use super::database::{Database, Pages, ProcessScope, ServerConfiguration};
 use super::files;
 use crate::attach::Target;
 use crate::connector::Connector;
-use crate::fill::Filled;
-use crate::postgres::Alone;
+use crate::fill::FillTimes;
+use crate::postgres::SingleBackend;
 use crate::server::{Error, Options, Process};
 
 /// The database that clients use.
@@ -43,7 +43,7 @@ pub(super) trait Server: Sized {
         workload: &dyn Workload,
         options: &Options,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError>;
+    ) -> Result<Option<FillTimes>, EngineError>;
 
     fn target(&self) -> Target;
 
@@ -51,11 +51,11 @@ pub(super) trait Server: Sized {
 
     fn pids(&self) -> Vec<u32>;
 
-    /// See [`Database::stands_alone`].
-    const STANDS_ALONE: bool = false;
+    /// See [`Database::has_single_backend`].
+    const HAS_SINGLE_BACKEND: bool = false;
 
-    /// See [`Database::alone`].
-    fn alone(&mut self, _: &Explained) -> Result<Alone, EngineError> {
+    /// See [`Database::single_backend`].
+    fn single_backend(&mut self, _: &Explained) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", Self::NAME)))
     }
 }
@@ -75,7 +75,7 @@ fn stopped() -> EngineError {
     EngineError::failed("the server was not started")
 }
 
-/// Clients may see a server's death before the system says that its process ended.
+/// Clients may notice a server's death before the system reports the end of its process.
 fn answers(server: &mut impl Server) -> bool {
     server.process().is_running() && !matches!(server.target().open(), Err(SessionError::Gone(_)))
 }
@@ -105,7 +105,12 @@ impl<S: Server> Database for Private<S> {
         Ok(S::pages(pages))
     }
 
-    fn serve(&mut self, home: &Path, running: &Running, stop: &Stop) -> Result<(), EngineError> {
+    fn serve(
+        &mut self,
+        home: &Path,
+        running: &ServerConfiguration,
+        stop: &Stop,
+    ) -> Result<(), EngineError> {
         let options = Options {
             directory: home.to_owned(),
             programs: None,
@@ -137,7 +142,7 @@ impl<S: Server> Database for Private<S> {
         data: &str,
         workload: &dyn Workload,
         stop: &Stop,
-    ) -> Result<Option<Filled>, EngineError> {
+    ) -> Result<Option<FillTimes>, EngineError> {
         let (server, options) = self.serving.as_mut().ok_or_else(stopped)?;
         server.restore(data, workload, options, stop)
     }
@@ -147,18 +152,18 @@ impl<S: Server> Database for Private<S> {
         Ok(Box::new(server.target()))
     }
 
-    fn seat(&self) -> Seat {
+    fn scope(&self) -> ProcessScope {
         let first = self.serving.as_ref().and_then(|(server, _)| server.pids().first().copied());
-        first.map_or(Seat::Unseen, Seat::Process)
+        first.map_or(ProcessScope::Unseen, ProcessScope::Process)
     }
 
-    fn stands_alone(&self) -> bool {
-        S::STANDS_ALONE
+    fn has_single_backend(&self) -> bool {
+        S::HAS_SINGLE_BACKEND
     }
 
-    fn alone(&mut self, statement: &Explained) -> Result<Alone, EngineError> {
+    fn single_backend(&mut self, statement: &Explained) -> Result<SingleBackend, EngineError> {
         let (server, _) = self.serving.as_mut().ok_or_else(stopped)?;
-        server.alone(statement)
+        server.single_backend(statement)
     }
 
     fn last_words(&mut self) -> Option<String> {
@@ -172,7 +177,7 @@ impl<S: Server> Database for Private<S> {
         }
     }
 
-    /// In good order, as every server is that is dropped.
+    /// Cleanly, as every server is that is dropped.
     fn stop(&mut self) {
         self.serving = None;
     }

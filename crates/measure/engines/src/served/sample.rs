@@ -1,4 +1,5 @@
-//! One repetition: clients at work, what the server used for them, and what must hold afterwards.
+//! One repetition: clients at work, CPU time of the server, and conditions that must hold
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,14 +14,14 @@ use workahead_workloads::session::Dialect;
 
 use super::background::Background;
 use super::configuration::{Amount, Configuration};
-use super::database::{Database, Seat, holds, until_asked};
+use super::database::{Database, ProcessScope, holds, until_stopped};
 use super::statistics::Statistics;
-use crate::collector::{Collecting, CollectionScope, CollectionTarget, Collector, Part};
+use crate::collector::{CollectionScope, CollectionTarget, Collector, Part, RunningCollection};
 use crate::connector::{Connection, Connector};
-use crate::load::{Driven, Edge, End, Kind, Load, Until};
+use crate::load::{Edge, End, Kind, Load, LoadResult, Until};
 use crate::server::Explain;
 
-/// Latencies that are told.
+/// Reported latencies.
 const QUANTILES: [(&str, f64); 4] = [
     ("latency_p50_ms", 0.5),
     ("latency_p95_ms", 0.95),
@@ -28,8 +29,8 @@ const QUANTILES: [(&str, f64); 4] = [
     ("latency_max_ms", 1.0),
 ];
 
-/// Who works on which CPUs beside the server, and until when.
-pub(super) struct Beside<'a> {
+/// Clients, loops and collectors beside the server, and the request to stop.
+pub(super) struct RunContext<'a> {
     /// Those of the clients; all of this process when not given.
     pub(super) clients: Option<CpuSet>,
     /// Loops in the background.
@@ -45,39 +46,39 @@ pub(super) struct CellCollector<'a> {
     pub(super) collector: &'a mut Collector,
     /// Names the cell: its rotation goes on from sample to sample.
     pub(super) cell: String,
-    /// What of it.
+    /// The part that applies.
     pub(super) part: Part,
     /// The server's CPUs.
     pub(super) cpus: CpuSet,
 }
 
-/// Lets the clients of a cell work.
+/// Runs the clients of a cell.
 pub(super) fn of(
     database: &mut dyn Database,
     config: &Configuration,
     workload: &dyn Workload,
-    beside: Beside<'_>,
+    context: RunContext<'_>,
 ) -> Result<Sample, EngineError> {
-    let Beside { clients, mut loops, stop, mut collector } = beside;
+    let RunContext { clients, mut loops, stop, mut collector } = context;
     let connector = database.connector()?;
     let mut meter = Meter::of(database);
     let load = load(config, workload, connector.as_ref(), clients);
     let statistics = Statistics::begin(connector.as_ref());
     let target = target(database);
-    let (mut collecting, mut collection) = (None, None);
+    let (mut running, mut collection) = (None, None);
     let driven = load.drive(stop, &mut |edge| match edge {
         Edge::Begin => {
             loops.begin();
             if let Some(CellCollector { collector, cell, part, cpus }) = &mut collector {
                 let window_s = config.window_s();
                 let scope = CollectionScope { cell, window_s, target, cpus, part: *part };
-                collecting = Some(collector.begin(&scope));
+                running = Some(collector.begin(&scope));
             }
             meter.read(edge);
         }
         Edge::End => {
             meter.read(edge);
-            collection = collecting.take().map(Collecting::end);
+            collection = running.take().map(RunningCollection::end);
             loops.end();
         }
     })?;
@@ -119,17 +120,17 @@ pub(super) fn of(
     Ok(sample)
 }
 
-/// Whose processes are the server's.
+/// The server's processes.
 fn target(database: &dyn Database) -> CollectionTarget {
-    match (database.seat(), database.is_ours()) {
-        (Seat::Process(pid), true) => CollectionTarget::Ours(pid),
-        (Seat::Process(pid), false) => CollectionTarget::Theirs(pid),
-        (Seat::Within, _) => CollectionTarget::Theirs(std::process::id()),
-        (Seat::Unseen, _) => CollectionTarget::Unseen,
+    match (database.scope(), database.is_ours()) {
+        (ProcessScope::Process(pid), true) => CollectionTarget::Ours(pid),
+        (ProcessScope::Process(pid), false) => CollectionTarget::Theirs(pid),
+        (ProcessScope::Within, _) => CollectionTarget::Theirs(std::process::id()),
+        (ProcessScope::Unseen, _) => CollectionTarget::Unseen,
     }
 }
 
-/// What a cell's clients do, all of it.
+/// The load of a cell's clients.
 pub(super) fn load<'a>(
     config: &Configuration,
     workload: &'a dyn Workload,
@@ -150,9 +151,9 @@ pub(super) fn load<'a>(
     }
 }
 
-/// The plan of what the clients ran, where it has one, and how long a request for it took: reading
-/// the statement, planning, and a round trip, but no execution. Run once more for the times of its
-/// operators, where that is asked for.
+/// The plan of the clients' statement, if it has one, and the time of the request: parsing,
+/// planning, and a round trip, but no execution. The statement is run once more for the times of
+/// its operators, if configured.
 pub(super) fn plan(
     connector: &dyn Connector,
     workload: &dyn Workload,
@@ -161,7 +162,7 @@ pub(super) fn plan(
     stop: &Stop,
 ) -> Result<Option<(PlanText, f64)>, EngineError> {
     let failed = |error| EngineError::failed(format!("explain the query: {error}"));
-    // One statement is what a cell is about; a mix of transactions has none of its own.
+    // Only a cell with one statement has a plan; a mix of transactions has none.
     let explained = workload.explained(dialect).map_err(failed)?;
     let [statement] = explained.as_slice() else { return Ok(None) };
     let mut connection = connector.open().map_err(failed)?;
@@ -173,16 +174,16 @@ pub(super) fn plan(
     let planning_ms = begun.elapsed().as_secs_f64() * 1e3;
     if how == Explain::Run {
         let run = |one: &mut dyn Connection| one.plan(&statement.text, Explain::Run);
-        let run = until_asked(connection.as_mut(), stop, run)?.map_err(failed)?;
+        let run = until_stopped(connection.as_mut(), stop, run)?.map_err(failed)?;
         plan.run = Some(run.text);
     }
     Ok(Some((plan, planning_ms)))
 }
 
-/// What is read at the edges of the measured part.
+/// Readings at the edges of the measured part.
 pub(super) struct Meter {
     root: Sysroot,
-    seat: Seat,
+    scope: ProcessScope,
     tree: Option<Tree>,
     begin: Option<(Option<Snapshot>, Whole)>,
     used: Option<(Option<Used>, Whole)>,
@@ -190,13 +191,13 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn of(database: &dyn Database) -> Self {
-        let seat = database.seat();
-        let tree = match seat {
-            Seat::Process(pid) => Some(Tree::of(pid)),
-            Seat::Within => Some(Tree::of(std::process::id())),
-            Seat::Unseen => None,
+        let scope = database.scope();
+        let tree = match scope {
+            ProcessScope::Process(pid) => Some(Tree::of(pid)),
+            ProcessScope::Within => Some(Tree::of(std::process::id())),
+            ProcessScope::Unseen => None,
         };
-        Self { root: Sysroot::live(), seat, tree, begin: None, used: None }
+        Self { root: Sysroot::live(), scope, tree, begin: None, used: None }
     }
 
     pub(super) fn read(&mut self, edge: Edge) {
@@ -212,28 +213,33 @@ impl Meter {
         }
     }
 
-    /// What was used between the edges; none when nothing was measured.
+    /// The usage between the edges; `None` when nothing was measured.
     pub(super) fn used(&self) -> Option<(Option<Used>, Whole)> {
         self.used.clone()
     }
 
-    fn sample(&self, driven: &Driven) -> Result<Sample, EngineError> {
+    fn sample(&self, driven: &LoadResult) -> Result<Sample, EngineError> {
         let used = self.used().filter(|_| driven.wall_s > 0.0);
         let nothing = || EngineError::failed("no transaction was done in the time");
         let (used, whole) = used.ok_or_else(nothing)?;
-        Ok(sample(driven, used, whole, self.seat))
+        Ok(sample(driven, used, whole, self.scope))
     }
 }
 
-/// Both in figures.
-pub(super) fn sample(driven: &Driven, used: Option<Used>, whole: Whole, seat: Seat) -> Sample {
+/// Load and usage as a sample.
+pub(super) fn sample(
+    driven: &LoadResult,
+    used: Option<Used>,
+    whole: Whole,
+    scope: ProcessScope,
+) -> Sample {
     let mut measures = clients(driven);
     let mut say = |name: &str, value: f64| {
         measures.insert(name.to_owned(), value);
     };
     if let Some(used) = &used {
         used.measures().into_iter().for_each(|(name, value)| say(name, value));
-        if seat != Seat::Within {
+        if scope != ProcessScope::Within {
             let both = driven.client_cpu_s + used.cpu_s;
             say("client_cpu_share", driven.client_cpu_s / both);
         }
@@ -243,15 +249,15 @@ pub(super) fn sample(driven: &Driven, used: Option<Used>, whole: Whole, seat: Se
         wall_s: driven.wall_s,
         cpu_s: used.map(|used| used.cpu_s),
         tuples: driven.done(),
-        // How often each input comes up is chance; each answer was checked by its client.
+        // The frequency of each input is random; clients checked each answer.
         answer: Answer::default(),
         measures,
         ..Sample::default()
     }
 }
 
-/// What the clients saw, by name.
-fn clients(driven: &Driven) -> BTreeMap<String, f64> {
+/// The clients' measures by name.
+fn clients(driven: &LoadResult) -> BTreeMap<String, f64> {
     let mut measures = BTreeMap::new();
     let mut say = |name: &str, value: f64| measures.insert(name.to_owned(), value);
     let latency_ns = driven.latency_ns();

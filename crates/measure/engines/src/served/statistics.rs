@@ -1,10 +1,10 @@
-//! What a server counted of itself while clients were measured: rows read from its tables, where a
-//! condition more saves first (Chang 2013; S1.7), and CPU time by its own clock, which may disagree
-//! with the system's (L1.11).
+//! The server's own statistics while clients were measured: rows read from its tables, which an
+//! additional condition reduces first (Chang 2013; S1.7), and CPU time by its own clock, which may
+//! disagree with the system's (L1.11).
 //!
 //! PostgreSQL's backends hand their counts in when they end (monitoring statistics, 28.2), so the
-//! look afterwards waits for that. Rows of an index that was enough by itself are not counted.
-//! Of its CPU time PostgreSQL says nothing; MariaDB does where it runs with `userstat`.
+//! second reading waits for that. Rows of index-only scans are not counted. PostgreSQL does not
+//! report its CPU time; MariaDB does with `userstat`.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ const OF_MARIADB: &str = "select cast(variable_value as unsigned) \
 const CPU_OF_MARIADB: &str = "select cast(1000000 * variable_value as unsigned) \
     from information_schema.global_status where variable_name = 'CPU_TIME'";
 
-/// Ours end within milliseconds; a server that was there before may have others, who never do.
+/// Our clients end within milliseconds; those of others on a server that already ran may never end.
 const ENDING: Duration = Duration::from_millis(200);
 
 /// The counters at a moment.
@@ -35,12 +35,12 @@ struct Counters {
 pub(super) struct Statistics(Counters);
 
 impl Statistics {
-    /// A server that refuses to tell counts for one that does not count.
+    /// A server that refuses them counts as one without statistics.
     pub(super) fn begin(connector: &dyn Connector) -> Self {
         Self(look(connector).unwrap_or_default())
     }
 
-    /// What was counted since, by name; nothing where the database does not count.
+    /// The counts since the beginning, by name; empty where the database has none.
     pub(super) fn end(self, connector: &dyn Connector) -> Vec<(&'static str, f64)> {
         let after = look(connector).unwrap_or_default();
         let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);

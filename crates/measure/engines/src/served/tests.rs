@@ -1,5 +1,5 @@
-//! Cells on real servers: what is shared between them, what is left when they are done, and every
-//! workload on little data.
+//! Cells on real servers: what they share, what they leave behind, and every workload on little
+//! data.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use workahead_study::plans::{Label, Node};
 use workahead_study::setting::{Setting, Settings};
 use workahead_study::spec::Spec;
 
-use super::database::Seat;
+use super::database::ProcessScope;
 use super::*;
 
 type CellConfiguration<'a> = [(&'a str, Setting)];
@@ -45,7 +45,7 @@ fn homed(open: fn(&EngineContext) -> Result<Served, EngineError>) -> (Served, te
 }
 
 #[test]
-fn what_is_wrong_is_named_before_anything_starts() {
+fn wrong_settings_are_named_before_anything_starts() {
     let (engine, _home) = engine();
     for (key, value, says) in [
         ("clients", Setting::from(0), "setting `clients`: `0` is not a whole number from 1"),
@@ -60,7 +60,7 @@ fn what_is_wrong_is_named_before_anything_starts() {
 }
 
 #[test]
-fn what_this_machine_lacks_makes_a_cell_impossible_in_words() {
+fn a_cell_that_this_machine_can_not_run_has_a_reason() {
     let (engine, _home) = engine();
     let need = |key, value: Setting| engine.check(&cell(&[(key, value)])).unwrap();
     assert_eq!(need("smt", "on".into()).impossible, None);
@@ -81,35 +81,35 @@ fn cells_share_a_server_and_its_data_and_leave_nothing_behind() {
         cell.protocol.start = start;
         engine.prepare(&cell, &stop).unwrap();
         let sample = engine.run(&cell, &stop).unwrap();
-        (sample, engine.database.seat())
+        (sample, engine.database.scope())
     };
     let mut sample = |settings: &[(&str, Setting)]| sample_from(Start::Warm, settings);
     let (first, server) = sample(&[("query", "utpcc".into())]);
     assert_eq!(first.tuples, 10);
     assert!(first.cpu_s.is_some(), "{first:?}");
     assert!(first.wall_s > 0.0 && first.measures["latency_p50_ms"] > 0.0, "{first:?}");
-    // A server's ten transactions may lie between two ticks of the CPU time that Linux tells.
+    // A server's ten transactions may lie between two ticks of the CPU time that Linux reports.
     let [ours, theirs] = ["client_cpu_s", "server_cpu_s"].map(|name| first.measures[name]);
     assert!(ours > 0.0, "{first:?}");
     assert_eq!(first.measures["client_cpu_share"], ours / (ours + theirs), "{first:?}");
     let (join, same) = sample(&[("query", "unj".into())]);
     assert!(join.plan.is_some_and(|plan| plan.text.contains("Nested Loop")));
-    assert_eq!(server, same, "other queries need no other server");
+    assert_eq!(server, same, "other queries use the same server");
     let (_, other) = sample(&[("cpus", 1.into()), ("scheduler", "batch".into())]);
     assert_ne!(server, other, "other CPUs do");
     let timed = [("seconds", Setting::Number(0.2)), ("rate", Setting::Number(50.0))];
     assert!(sample(&timed).0.tuples <= 10 + 2);
     assert_eq!(sample_from(Start::Cold, &[]).0.tuples, 10);
     engine.finish().unwrap();
-    assert_eq!(engine.database.seat(), Seat::Unseen);
-    let left = |seat| match seat {
-        Seat::Process(pid) => std::path::Path::new("/proc").join(pid.to_string()).exists(),
-        Seat::Within | Seat::Unseen => panic!("its process was not seen"),
+    assert_eq!(engine.database.scope(), ProcessScope::Unseen);
+    let left = |scope| match scope {
+        ProcessScope::Process(pid) => std::path::Path::new("/proc").join(pid.to_string()).exists(),
+        ProcessScope::Within | ProcessScope::Unseen => panic!("its process was not seen"),
     };
     assert!(![server, same, other].into_iter().any(left));
 }
 
-/// Twice, each time on the data as it was loaded; the second.
+/// Runs a cell twice, each time on the data as loaded. Returns the second sample.
 fn twice(engine: &mut Served, settings: &CellConfiguration<'_>) -> Sample {
     both(engine, settings).1
 }
@@ -137,7 +137,7 @@ fn every_workload(engine: &mut Served) {
     assert!(measure("nopm") > 0.0 && measure("new_order_share") > 0.3, "{sample:?}");
     let of_bound = measure("nopm") / 12.863;
     assert!((measure("of_bound_share") / of_bound - 1.0).abs() < 1e-3, "{sample:?}");
-    // Whatever the machine, a few clients without pauses do more than people at two warehouses.
+    // On any machine a few clients without pauses exceed people at two warehouses.
     let scaled = twice(engine, &[&orders[..], &[("scale_to_bound", 2.into())]].concat());
     assert_eq!(scaled.measures["warehouses"], 2.0);
     let sysbench = [("workload", "sysbench-oltp".into()), ("rows", 300.into())];
@@ -185,7 +185,7 @@ fn every_workload_runs_on_postgres() {
 fn every_workload_runs_on_mariadb() {
     let (mut engine, _home) = homed(Served::mariadb);
     every_workload(&mut engine);
-    // Its own clock, where it is asked to keep one.
+    // Its own clock, where it is configured.
     let counting = [("server.userstat", "on".into()), ("queries", 400.into())];
     let sample = twice(&mut engine, &[&[("workload", "dbmbench".into())], &counting[..]].concat());
     let (own, seen) = (sample.measures["engine_cpu_s"], sample.measures["server_cpu_s"]);
@@ -220,7 +220,7 @@ fn a_users_own_data_is_set_up_once_and_brought_back() {
             &[("workload", "sql".into()), ("sql", "select 1".into()), ("data", "tpcc".into())],
             "tpch",
         ),
-        (&[("workload", "tpch".into()), ("query", 23.into())], "names no queries"),
+        (&[("workload", "tpch".into()), ("query", 23.into())], "does not name queries"),
         (&[("workload", "order-entry".into()), ("items", 5.into())], "5 items"),
         (&[("workload", "tpch".into()), ("explain", "ran".into())], "unknown explain `ran`"),
     ] {

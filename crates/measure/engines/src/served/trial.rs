@@ -1,13 +1,13 @@
-//! Numbers of a cell that are found by trying, once for all its samples.
+//! Numbers of a cell that are found by trials, once for all its samples.
 //!
 //! ```text
 //! warehouses   load W ─► clients for some seconds ─► NOPM ─► ⌈NOPM / 12.86⌉ > W ? that many, again
-//! clients      1, 2, 4, … for some seconds each ─► until twice as many do hardly more
+//! clients      1, 2, 4, … for some seconds each ─► until twice as many gain hardly anything
 //! ```
 //!
 //! Keeton et al. (1998) scale warehouses with the rate, so that figures of different machines mean
-//! the same. Without pauses a rate can ask for more warehouses than there is room for: the cell
-//! says how many there may be, and `of_bound_share` what was reached.
+//! the same. Without pauses a rate can require more warehouses than there is room for: the cell
+//! gives their maximum, and `of_bound_share` is the share that was reached.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use workahead_workloads::order_entry::{Kind, Options, nopm, warehouses_for};
 use super::configuration::Configuration;
 use super::work::Work;
 use super::{Served, sample};
-use crate::load::{Driven, End, Load, Until};
+use crate::load::{End, Load, LoadResult, Until};
 
 /// Long enough for thousands of transactions of any server, short beside loading.
 const TRIAL: Duration = Duration::from_secs(3);
@@ -26,13 +26,13 @@ const TRIAL: Duration = Duration::from_secs(3);
 const ROUNDS_MAX: usize = 5;
 /// Most clients: as many connections as a private server takes, less a few of our own.
 const CLIENTS_MAX: usize = 190;
-/// What twice as many clients must do at least to be worth it: a trial's rate wanders by less.
+/// The least gain of twice as many clients: the rate of a trial varies by less.
 const WORTH: f64 = 1.1;
 
-/// How many clients a cell has.
+/// The number of clients of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clients {
-    /// So many.
+    /// This number.
     Number(usize),
     /// As many as saturate the server.
     Ramp,
@@ -51,8 +51,8 @@ impl FromStr for Clients {
 }
 
 impl Served {
-    /// The cell with its numbers.
-    pub(super) fn tried(
+    /// The cell with the numbers found by trials.
+    pub(super) fn with_found_numbers(
         &mut self,
         mut config: Configuration,
         stop: &Stop,
@@ -73,7 +73,7 @@ impl Served {
         Ok(config)
     }
 
-    /// A number that was found before for the same cell, or is found now.
+    /// A number from the cell's first trial.
     fn once(
         &mut self,
         config: &Configuration,
@@ -116,8 +116,8 @@ impl Served {
         Ok(clients? as u32)
     }
 
-    /// Clients at work for a while, on data as it was loaded.
-    fn try_out(&mut self, trial: &Configuration, stop: &Stop) -> Result<Driven, EngineError> {
+    /// Runs clients for the time of a trial, on the data as loaded.
+    fn try_out(&mut self, trial: &Configuration, stop: &Stop) -> Result<LoadResult, EngineError> {
         self.bring_back(trial, stop)?;
         let workload = self.workload(&trial.work)?;
         let (connector, cpus) = (self.database.connector()?, self.client_cpus(trial));
@@ -134,7 +134,7 @@ impl Served {
     }
 }
 
-/// The fewest clients of 1, 2, 4, … to whom as many again add hardly anything.
+/// The fewest clients of 1, 2, 4, … where doubling them gains hardly anything.
 fn saturating<E>(mut rate: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
     let (mut clients, mut reached) = (1, rate(1)?);
     while 2 * clients <= CLIENTS_MAX {
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(of(|clients| clients.min(6) as f64), 8, "6 are more than 4 by half");
         assert_eq!(of(|_| 100.0), 1);
         assert_eq!(of(|clients| 100.0 / clients as f64), 1, "they may also disturb each other");
-        assert_eq!(of(|clients| clients as f64), 128, "no more than a server lets in");
+        assert_eq!(of(|clients| clients as f64), 128, "no more than a server accepts");
         assert_eq!(saturating(|_| Err::<f64, _>("gone")), Err("gone"));
     }
 

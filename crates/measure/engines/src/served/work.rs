@@ -1,10 +1,10 @@
-//! The workloads of served databases, by the settings that studies give them.
+//! The workloads of served databases, by their settings in studies.
 //!
 //! ```text
 //! settings ─► Work ─► data()       names the rows: those of one name are the same
-//!               ├──► data_bytes()  about what they take
-//!               ├──► open()        the workload itself, with what its clients share
-//!               └──► measures()    what its own unit says of what clients did
+//!               ├──► data_bytes()  their approximate size
+//!               ├──► open()        the workload itself, with its clients' shared state
+//!               └──► measures()    the result in its own unit
 //! ```
 
 mod dbmbench;
@@ -25,9 +25,9 @@ use workahead_workloads::sysbench::oltp::Oltp;
 use workahead_workloads::tpch::Queries;
 
 use crate::configuration::CellConfiguration;
-use crate::load::Driven;
+use crate::load::LoadResult;
 
-/// What is run, and on which data.
+/// A workload and its data.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Work {
     /// One query of the micro-benchmarks after DBmbench.
@@ -59,8 +59,8 @@ const KINDS: [(&str, Kind); 5] = [
     ("sql", Kind::Sql),
 ];
 
-/// Transactions that are run where nothing is said: sysbench's own `--max-requests` is ten times
-/// that, for a machine of 2004.
+/// The default number of transactions: sysbench's own `--max-requests` is ten times that, for a
+/// machine of 2004.
 const TRANSACTIONS: u64 = 1_000;
 
 impl Work {
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// One that has data of its own.
+    /// A workload with data of its own.
     fn of(kind: Kind, config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
         match kind {
             Kind::Dbmbench => dbmbench::read(config).map(Work::Dbmbench),
@@ -109,7 +109,7 @@ impl Work {
         }
     }
 
-    /// About what its tables take.
+    /// Approximate bytes of its tables.
     pub(super) fn data_bytes(&self) -> u64 {
         match self {
             Work::Dbmbench(options) => dbmbench::bytes(options),
@@ -120,7 +120,7 @@ impl Work {
         }
     }
 
-    /// How much of it is run where the cell does not say.
+    /// The default number of transactions or queries.
     pub(super) fn usual_count(&self) -> u64 {
         match self {
             Work::Dbmbench(_) => 100,
@@ -130,8 +130,8 @@ impl Work {
         }
     }
 
-    /// What its own unit says of what clients did, by name.
-    pub(super) fn measures(&self, driven: &Driven) -> Vec<(&'static str, f64)> {
+    /// The result in its own unit, by name.
+    pub(super) fn measures(&self, driven: &LoadResult) -> Vec<(&'static str, f64)> {
         match self {
             Work::OrderEntry(options) => order_entry::measures(options, driven),
             _ => Vec::new(),

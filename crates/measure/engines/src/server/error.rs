@@ -1,5 +1,5 @@
-//! Why a server could not be had: one line each that names the remedy; where the server itself said
-//! why, its last lines follow.
+//! Errors of private servers: one line each with the remedy; if the server printed the reason, its
+//! last lines follow.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use workahead_machine::scheduling::Policy;
 use workahead_study::engine::EngineError;
 use workahead_workloads::session::SessionError;
 
-/// Why a server could not be found, started, filled, asked or stopped.
+/// Why a server could not be found, started, filled, queried or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Its programs are not here.
+    /// Its programs are missing.
     #[error(
         "{product} is not installed ({program} is nowhere to be found): install it with {install}"
     )]
     Missing {
         /// PostgreSQL, MariaDB.
         product: &'static str,
-        /// What was looked for.
+        /// The program that was looked for.
         program: String,
         /// The command that installs it.
         install: &'static str,
     },
-    /// Its programs are older than what the studies are written for.
+    /// Its programs are older than the studies support.
     #[error("{product} {found} is too old, {needed} or newer is needed: install it with {install}")]
     Old {
         /// PostgreSQL, MariaDB.
@@ -43,7 +43,7 @@ pub enum Error {
         /// The directory.
         directory: PathBuf,
     },
-    /// The directory holds what we did not put there.
+    /// The directory holds files of others.
     #[error("{} is not empty, and not a directory of Workahead's {product}: give another",
             directory.display())]
     NotOurs {
@@ -56,12 +56,12 @@ pub enum Error {
     #[error("the server runs as `{user}`, which may not enter {}: give a directory it can reach",
             closed.display())]
     Closed {
-        /// Whom the server runs as.
+        /// The user the server runs as.
         user: String,
         /// The first directory on the way that it may not enter.
         closed: PathBuf,
     },
-    /// Nobody to run the server as.
+    /// There is no user to run the server as.
     #[error("servers refuse to run as root, and there is no user among {tried}: add one")]
     NoUser {
         /// The users that were looked for.
@@ -76,7 +76,7 @@ pub enum Error {
     /// The program ended, or did not answer.
     #[error("{what} ({how}); the end of {}:\n{tail}", log.display())]
     Start {
-        /// The program, and what it did not do.
+        /// The program, and what it failed to do.
         what: String,
         /// How it ended.
         how: String,
@@ -88,7 +88,7 @@ pub enum Error {
     /// CPUs that a server can't be kept on.
     #[error("the server can't be kept on CPUs {cpus}: {source}")]
     Cpus {
-        /// The CPUs asked for.
+        /// The requested CPUs.
         cpus: CpuSet,
         /// What the system said.
         source: workahead_machine::Error,
@@ -96,7 +96,7 @@ pub enum Error {
     /// A scheduling policy that a server can't have.
     #[error("the server can't be scheduled as `{policy}`: {source}")]
     Policy {
-        /// The policy asked for.
+        /// The requested policy.
         policy: Policy,
         /// What the system said.
         source: std::io::Error,
@@ -109,7 +109,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A server's answer to one of our own statements.
+    /// The server's error for one of our own statements.
     #[error("{doing}: {source}")]
     Session {
         /// What was being done.
@@ -117,13 +117,13 @@ pub enum Error {
         /// What the server said.
         source: SessionError,
     },
-    /// What can't be a setting, whatever the server.
+    /// An invalid setting of any server.
     #[error("{0}")]
     Setting(String),
-    /// A URL that can't be used, or a server that is not as it says.
+    /// An invalid URL, or another server than it names.
     #[error("{0}")]
     Url(String),
-    /// Someone asked to stop.
+    /// Stopped by request.
     #[error("stopped")]
     Stopped,
 }

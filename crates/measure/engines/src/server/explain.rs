@@ -1,9 +1,9 @@
-//! How a server is asked for its plan of a statement.
+//! How a server explains a statement.
 
-/// How a plan is asked for.
+/// How a statement is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explain {
-    /// What the planner would do.
+    /// The planner's estimate.
     Planned,
     /// The statement is run: rows, times, buffers and loops of every node too.
     Run,

@@ -24,13 +24,13 @@ pub(crate) struct Home {
 const OWNER_ONLY: u32 = 0o700;
 
 impl Home {
-    /// Makes the directory, or takes one that a run of the same product left; what a killed run
-    /// left running in it is stopped.
+    /// Makes the directory, or reuses one of the same product; a server of a killed run in it is
+    /// stopped.
     pub(crate) fn open(directory: &Path, product: &Product) -> Result<Home, Error> {
         let user = User::other_than_root(product.users)?;
         fs::create_dir_all(directory)
             .map_err(|source| Error::system("create", directory, source))?;
-        // Servers change their directory and are given whole paths.
+        // Servers change their directory and need absolute paths.
         let directory = fs::canonicalize(directory)
             .map_err(|source| Error::system("find", directory, source))?;
         let lock = lock(&directory, product)?;
@@ -75,7 +75,7 @@ impl Home {
         &self.run
     }
 
-    /// Whom it runs as, when not as ourselves.
+    /// The user it runs as, when not this process's.
     pub(crate) fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
@@ -105,13 +105,13 @@ impl Home {
         self.make_private(&path)
     }
 
-    /// An empty directory for the socket; one that somebody else put there is refused.
+    /// An empty directory for the socket; one of another user is refused.
     pub(crate) fn make_run(&self) -> Result<(), Error> {
         if let Ok(found) = fs::symlink_metadata(&self.run) {
             let owner = self.user.as_ref().map_or(rustix::process::geteuid().as_raw(), |u| u.uid);
             let private = found.mode() & 0o777 == OWNER_ONLY && found.uid() == owner;
             if !(found.is_dir() && private) {
-                let refusal = io::Error::other("somebody else's; remove it");
+                let refusal = io::Error::other("it belongs to another user; remove it");
                 return Err(Error::system("use", &self.run, refusal));
             }
             self.remove_run();
@@ -119,13 +119,13 @@ impl Home {
         self.make_private(&self.run)
     }
 
-    /// Takes the socket away, and the directory it was in.
+    /// Removes the socket and its directory.
     pub(crate) fn remove_run(&self) {
-        // Best effort: an empty directory that stays harms nobody.
+        // Best effort: an empty directory does no harm.
         let _ = fs::remove_dir_all(&self.run);
     }
 
-    /// Writes a small file whole or not at all.
+    /// Writes a small file atomically.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Error> {
         let temporary = path.with_extension("workahead-tmp");
         let write = || -> io::Result<()> {
@@ -140,9 +140,9 @@ impl Home {
         self.write(&self.pid_file(), &format!("{pid}\n"))
     }
 
-    /// Nothing runs here any more.
+    /// Removes the process's number.
     pub(crate) fn forget_process(&self) {
-        // It may never have been there; a stale one is found out by `left_running`.
+        // It may not exist; `left_running` recognises a stale one.
         let _ = fs::remove_file(self.pid_file());
         self.remove_run();
     }
@@ -161,7 +161,7 @@ impl Home {
         (ours && !tree::below(pid).is_empty()).then_some(pid)
     }
 
-    /// Every directory on the way must be open to the server's user, which only root has to ask.
+    /// Every directory on the path must be open to the server's user; only root has to check.
     fn check_way(&self) -> Result<(), Error> {
         let Some(user) = &self.user else { return Ok(()) };
         use std::os::unix::process::CommandExt;
@@ -191,13 +191,13 @@ impl Drop for Home {
     }
 }
 
-/// Whether a word of a command names something inside `directory`: `--datadir=DIRECTORY/data`.
+/// Whether an argument of a command names a path inside `directory`: `--datadir=DIRECTORY/data`.
 fn names(word: &[u8], directory: &[u8]) -> bool {
     let inside = [directory, b"/"].concat();
     word.windows(inside.len()).any(|window| window == inside)
 }
 
-/// Takes the lock of a new directory, or of one that says it belongs to this product.
+/// Locks a new directory, or one of this product.
 fn lock(directory: &Path, product: &Product) -> Result<File, Error> {
     let path = directory.join("lock");
     let not_ours = || Error::NotOurs { product: product.name, directory: directory.to_owned() };

@@ -1,4 +1,4 @@
-//! What a server said: kept in one file, of which errors show the end.
+//! The log of a server, in one file, of which errors show the end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -8,14 +8,14 @@ use super::Error;
 
 /// Lines that an error shows: a server's reason to give up, and what led to it.
 const TAIL_LINES: usize = 12;
-/// Lines before those which say what went wrong; programs that end with advice said it earlier.
+/// Lines with the reason, before the tail: some programs end with advice.
 const REASON_LINES: usize = 4;
 /// How servers mark such lines.
 const REASONS: [&str; 4] = ["[ERROR]", "ERROR:", "FATAL:", "PANIC:"];
-/// What is read of a log that is long.
+/// Bytes read of a long log.
 const TAIL_BYTES: u64 = 16 << 10;
 
-/// How servers say that there is no room (errno 28, ENOSPC).
+/// How servers report a full disk (errno 28, ENOSPC).
 const FULL: [&str; 4] = ["No space left on device", "errno: 28", "Errcode: 28", "error number 28"];
 
 /// A log, and where in it the present run of the server begins.
@@ -26,7 +26,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens the file for what comes next; also returns what the server is to write to.
+    /// Opens the file at its end; also returns the file for the server to write to.
     pub(crate) fn open(path: &Path) -> Result<(Log, File), Error> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         let file = opened.map_err(|source| Error::system("open", path, source))?;
@@ -34,7 +34,7 @@ impl Log {
         Ok((Log { path: path.to_owned(), from }, file))
     }
 
-    /// Everything that was said since it was opened, the last of it when it is much.
+    /// Everything written since it was opened, or the end of it when it is long.
     fn said(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
@@ -47,7 +47,7 @@ impl Log {
         String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
     }
 
-    /// The error of a program that did not do `what` it was started for.
+    /// The error of a program that failed, with the end of the log.
     pub(crate) fn error(&self, what: &str, how: &str) -> Error {
         let said = self.said();
         if FULL.iter().any(|words| said.contains(words)) {
@@ -57,7 +57,7 @@ impl Log {
         Error::Start { what, how, log: self.path.clone(), tail: tail(&said) }
     }
 
-    /// Whether it said this since it was opened.
+    /// Whether these words were written since it was opened.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.said().contains(words)
     }
@@ -76,7 +76,7 @@ fn tail(said: &str) -> String {
     }
     shown.extend(last);
     match shown.as_slice() {
-        [] => "  (it said nothing)".to_owned(),
+        [] => "  (it printed nothing)".to_owned(),
         shown => shown.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         let tail = tail(&said);
         assert_eq!(tail.lines().count(), TAIL_LINES);
         assert!(tail.starts_with("  line 9\n") && tail.ends_with("  line 20"), "{tail}");
-        assert_eq!(super::tail("\n"), "  (it said nothing)");
+        assert_eq!(super::tail("\n"), "  (it printed nothing)");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a private server is to be.
+//! Options of a private server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::Error;
 /// Settings by name, as in the server's own file.
 pub type Settings = BTreeMap<String, String>;
 
-/// A private server, as it is asked for.
+/// Options of a private server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     /// Its directory, made when it is not there.
@@ -26,7 +26,7 @@ pub struct Options {
     pub policy: Policy,
 }
 
-/// Refuses what could not be one line of a settings file; the server judges the rest.
+/// Refuses settings that are not one line of a settings file; the server checks the rest.
 pub(crate) fn check(settings: &Settings, product: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     for (name, value) in settings {

@@ -1,7 +1,7 @@
 //! A server's process: started, waited for, stopped.
 //!
 //! ```text
-//! start ─► child ─► probe … probe ─► ready ─► stop: ask fast, wait, kill the whole tree
+//! start ─► child ─► probe … probe ─► ready ─► stop: signal, wait, kill the whole tree
 //!            └─ ended or silent too long: its log's last lines
 //! ```
 
@@ -21,7 +21,7 @@ use super::log::Log;
 use super::program::Product;
 use super::{Error, tree};
 
-/// How often a server that starts or stops is looked at: short beside the tenth of a second that
+/// How often a server that starts or stops is polled: short beside the tenth of a second that
 /// either takes.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Recovery after a kill reads and writes again what was not yet in place: minutes on slow disks.
@@ -32,12 +32,12 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// One that is killed ends when the system has taken its memory back.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is to be run.
+/// A program to run.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: PathBuf,
-    /// Its words.
+    /// Its arguments.
     pub(crate) words: Vec<OsString>,
     /// The CPUs it and all its threads are kept on.
     pub(crate) cpus: Option<&'a CpuSet>,
@@ -45,13 +45,13 @@ pub(crate) struct Launch<'a> {
     pub(crate) policy: Policy,
 }
 
-/// What a look at a starting server found.
+/// The state of a starting server.
 pub(crate) enum Probe {
     /// It answers.
     Ready,
     /// Not yet.
     NotYet,
-    /// It answers that it never will.
+    /// It will never be ready.
     Failed(Error),
 }
 
@@ -79,7 +79,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Waits until a look finds it ready.
+    /// Waits until the probe finds it ready.
     pub(crate) fn wait_ready(
         &mut self,
         mut probe: impl FnMut() -> Probe,
@@ -91,7 +91,7 @@ impl Process {
                 let what = format!("{} did not start", self.name);
                 return Err(self.log.error(&what, &status.to_string()));
             }
-            if stop.asked() {
+            if stop.is_requested() {
                 return Err(Error::Stopped);
             }
             match probe() {
@@ -123,7 +123,7 @@ impl Process {
         self.poll().is_none()
     }
 
-    /// What it said last, as the error of a server that ended by itself.
+    /// The end of its log, as the error of a server that ended by itself.
     pub(crate) fn last_words(&mut self) -> Error {
         match self.poll() {
             Some(status) => self.log.error(&format!("{} ended", self.name), &status.to_string()),
@@ -131,12 +131,12 @@ impl Process {
         }
     }
 
-    /// Whether its log says this.
+    /// Whether its log has these words.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.log.says(words)
     }
 
-    /// Asks it to stop without waiting for its clients; kills it when it takes too long.
+    /// Stops it without waiting for its clients; kills it when it takes too long.
     pub(crate) fn stop(&mut self) {
         if self.poll().is_some() {
             return;
@@ -186,9 +186,9 @@ pub(crate) fn run_to_end(
         match looked.map_err(|source| Error::system("wait for", &launch.program, source))? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(log.error(&format!("{what} failed"), &status.to_string())),
-            None if stop.asked() => {
+            None if stop.is_requested() => {
                 kill_tree(child.id());
-                // Killed just now: it can only have ended.
+                // It was killed, so it has ended.
                 let _ = child.wait();
                 return Err(Error::Stopped);
             }
@@ -245,7 +245,7 @@ fn spawn_as(
     })
 }
 
-/// Scripts among a server's programs call others beside them.
+/// Scripts among a server's programs call others in the same folder.
 fn search_path(program: &Path) -> OsString {
     let mut path = OsString::new();
     if let Some(folder) = program.parent() {
@@ -256,7 +256,7 @@ fn search_path(program: &Path) -> OsString {
     path
 }
 
-/// Stops a process that is no child of ours, for as long as `alive` says it is still itself.
+/// Stops a process that is not our child, as long as `alive` confirms its identity.
 pub(super) fn stop_stranger(pid: u32, fast: Signal, alive: impl Fn() -> bool) {
     signal(pid, fast);
     let asked = Instant::now();
@@ -268,8 +268,8 @@ pub(super) fn stop_stranger(pid: u32, fast: Signal, alive: impl Fn() -> bool) {
     }
 }
 
-/// The first process first, so that it can't start others in their place; then waits for them to
-/// be gone, as they hold what the next server needs.
+/// The first process first, so that it can't replace the others; then waits for their end, as they
+/// hold resources of the next server.
 fn kill_tree(root: u32) {
     let pids = tree::below(root);
     for pid in &pids {

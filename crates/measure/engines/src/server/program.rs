@@ -7,10 +7,10 @@ use rustix::process::Signal;
 
 use super::Error;
 
-/// What is to be known of a server before any of it runs.
+/// A server product: names, versions, folders, users.
 #[derive(Debug)]
 pub(crate) struct Product {
-    /// As it is written.
+    /// Its name in messages.
     pub(crate) name: &'static str,
     /// The server's program.
     pub(crate) program: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Product {
     pub(crate) users: &'static [&'static str],
     /// The file name of its socket.
     pub(crate) socket: &'static str,
-    /// Asks it to stop without waiting for its clients.
+    /// Stops it without waiting for its clients.
     pub(crate) fast: Signal,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The newest version there is; only `folder`'s when one is given.
+    /// The newest installed version; only of `folder` when given.
     pub(crate) fn find(product: &Product, folder: Option<&Path>) -> Result<Program, Error> {
         let folders = match folder {
             Some(folder) => vec![folder.to_owned()],
@@ -55,7 +55,7 @@ impl Program {
             };
             let numbers = numbers(&version);
             if found.as_ref().is_none_or(|(newest, _)| *newest < numbers) {
-                // Its companions lie beside it, or where anyone's programs do.
+                // Its companions lie beside it, or on the `PATH`.
                 let mut folders = folders.clone();
                 folders.insert(0, folder.clone());
                 found = Some((numbers, Program { folders, path, version }));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_installed_is_said_with_its_remedy() {
+    fn a_missing_server_is_named_with_its_remedy() {
         let message = Program::find(&NOBODYS, None).unwrap_err().to_string();
         assert_eq!(
             message,

@@ -1,4 +1,4 @@
-//! Where the socket of a private server lies.
+//! The directory of a private server's socket.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

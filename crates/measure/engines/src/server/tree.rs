@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// `root` and all that descend from it, itself first; empty when it is gone.
+/// `root` and all that descend from it, itself first; empty when it has ended.
 pub(crate) fn below(root: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut alive = false;
@@ -12,7 +12,7 @@ pub(crate) fn below(root: u32) -> Vec<u32> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // One that ended meanwhile is no longer below anything.
+        // An ended process has no parent any more.
         let Some(parent) = parent_of(&entry.path()) else { continue };
         alive |= pid == root;
         children.entry(parent).or_default().push(pid);
@@ -31,7 +31,7 @@ fn parent_of(process: &Path) -> Option<u32> {
 }
 
 /// The fourth field of `PID (NAME) STATE PPID …`; the name may hold anything, parentheses too.
-/// A zombie has left already: only its parent has yet to take note.
+/// A zombie does not count: it has ended.
 fn parent_in(stat: &str) -> Option<u32> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;

@@ -1,4 +1,4 @@
-//! Whom a server runs as. Both servers refuse to run as root.
+//! The user a server runs as. Both servers refuse to run as root.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl User {
     }
 }
 
-/// The name of who runs this, as clients of a server come when they name nobody.
+/// The name of this process's user, the default user of clients.
 pub(crate) fn own_name() -> Option<String> {
     name_of(&passwd().ok()?, geteuid().as_raw())
 }

@@ -1,4 +1,4 @@
-//! Servers that already run, by their URLs: who gets in, who does not, what they may do.
+//! Servers that already run, by their URLs: login, refusals, permissions.
 
 use workahead_engines::attach::{Access, Target};
 use workahead_engines::postgres;
@@ -22,17 +22,17 @@ fn refused(url: &str) -> String {
             says
         }
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it let us in"),
+        Ok(_) => panic!("the login succeeded"),
     }
 }
 
-/// A port that nobody listens at.
+/// A port without a listener.
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
-fn postgres_by_its_socket_is_only_read_unless_asked() {
+fn postgres_by_its_socket_is_read_only_by_default() {
     let server = shared::postgres();
     server.create_database("attached").unwrap();
     let run = server.directory().join("run");
@@ -48,7 +48,7 @@ fn postgres_by_its_socket_is_only_read_unless_asked() {
 }
 
 #[test]
-fn postgres_by_its_port_asks_for_passwords() {
+fn postgres_by_its_port_requests_passwords() {
     let directory = directory();
     let port = free_port();
     let hba = directory.path().join("hba");
@@ -63,7 +63,7 @@ fn postgres_by_its_port_asks_for_passwords() {
         ("listen_addresses", "127.0.0.1"),
         ("port", &port.to_string()),
         ("hba_file", hba.to_str().unwrap()),
-        // Waits for a stranger who waits for it.
+        // Waits for a client that waits for it.
         ("authentication_timeout", "1s"),
     ];
     // Its socket keeps the usual name: the port above is of the network only.
@@ -85,17 +85,17 @@ fn postgres_by_its_port_asks_for_passwords() {
     let says = refused(&at("scram:secret", "postgres"));
     assert!(says.contains("password authentication failed for user \"scram\""), "{says}");
     let says = refused(&at("scram", "postgres"));
-    assert!(says.contains("asks `scram` for a password: give it"), "{says}");
+    assert!(says.contains("requests a password of `scram`: give it"), "{says}");
     let says = refused(&at("old:o", "nowhere"));
     assert!(says.contains("database \"nowhere\" does not exist"), "{says}");
     let says = refused(&at("tls:secret", "postgres"));
-    assert!(says.contains("wants TLS, which is not spoken here"), "{says}");
+    assert!(says.contains("wants TLS, which is not supported"), "{says}");
     let says = refused(&format!("mysql://old:o@127.0.0.1:{port}/postgres"));
     assert!(says.contains("is it running"), "{says}");
 }
 
 #[test]
-fn mariadb_is_only_read_unless_asked() {
+fn mariadb_is_read_only_by_default() {
     let server = shared::mariadb();
     server.create_database("mattached").unwrap();
     let socket = server.directory().join("run/mariadb.sock");
@@ -123,7 +123,7 @@ fn mariadb_is_only_read_unless_asked() {
 }
 
 #[test]
-fn where_nothing_answers_is_said_in_one_line() {
+fn a_port_without_a_server_is_one_line() {
     let port = free_port();
     for url in [
         format!("postgres://ada:secret@127.0.0.1:{port}/shop"),

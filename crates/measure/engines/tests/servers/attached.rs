@@ -1,4 +1,4 @@
-//! Studies on servers that already run: what is refused, what is left behind, what is seen.
+//! Studies on servers that already run: refusals, tables left behind, visible processes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use workahead_workloads::session::Session;
 
 use crate::shared;
 
-/// A query on little data, and what is said beside it.
+/// A query on little data, with more settings.
 fn cell(more: &[(&str, Setting)]) -> Cell {
     let usual = [
         ("workload", "dbmbench".into()),
@@ -41,15 +41,15 @@ fn failed<T>(result: Result<T, EngineError>) -> String {
             says
         }
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was let through"),
+        Ok(_) => panic!("it was not refused"),
     }
 }
 
 fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
-    engine.check(cell).unwrap().impossible.expect("it was let through").to_string()
+    engine.check(cell).unwrap().impossible.expect("it was not refused").to_string()
 }
 
-/// What both products' servers must do; `setting` is one that only the server's owner can set.
+/// The checks of both products; `setting` is one that only the server's owner can set.
 fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &str) {
     let stop = Stop::new();
     let context = EngineContext::default();
@@ -73,7 +73,7 @@ fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &st
     };
     let first = sample(&[]);
     assert_eq!(first.tuples, 10);
-    // Which may be less than a tick of the clock.
+    // It may be less than a tick of the clock.
     assert!(first.cpu_s.is_some(), "its socket shows its process");
     assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "other data is made again");
     assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "the same is found again");
@@ -84,7 +84,10 @@ fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &st
     cold.protocol.start = Start::Cold;
     assert_eq!(impossible(writer.as_ref(), &cold), "the server is not ours to start anew");
     let says = impossible(writer.as_ref(), &cell(&[(setting, "100MB".into())]));
-    assert!(says.starts_with("the server is not ours to set: "), "{says}");
+    assert!(
+        says.starts_with("only session settings can be changed on a server that is not ours: "),
+        "{says}"
+    );
 
     let cell = cell(&[("inner_rows", 500.into()), ("answers", "stored".into())]);
     reader.prepare(&cell, &stop).unwrap();

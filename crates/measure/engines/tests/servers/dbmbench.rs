@@ -1,5 +1,5 @@
-//! DBmbench's queries on real servers: right answers in both forms, and the seed's plans where they
-//! are asked for.
+//! DBmbench's queries on real servers: right answers in both forms, and the paper's plans on
+//! request.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn check(workload: &Dbmbench, target: &Target, when: Moment) {
     }
 }
 
-/// The operators that the seed's plan has, in their order.
+/// Checks the operators of the paper's plan and their order.
 fn assert_plan(workload: &Dbmbench, target: &Target, dialect: Dialect) {
     let options = workload.options();
     let explained = workload.explained(dialect).unwrap().swap_remove(0);
@@ -39,7 +39,7 @@ fn assert_plan(workload: &Dbmbench, target: &Target, dialect: Dialect) {
     let operators = pinning(dialect, options.query, Plan::Seed).unwrap().operators;
     let mut rest = plan.as_str();
     for operator in operators {
-        // As a whole word of the JSON, so that an index scan is no index-only scan.
+        // As a whole word of the JSON, so that an index scan does not match an index-only scan.
         let word = match *operator {
             "filesort" => "\"filesort\"".to_owned(),
             operator => format!("\"{operator}\""),
@@ -86,14 +86,14 @@ fn answers(target: &Target, dialect: Dialect) {
 }
 
 #[test]
-fn queries_answer_rightly_by_the_seeds_plan_and_their_own_on_postgres() {
+fn queries_answer_rightly_by_the_papers_plan_and_their_own_on_postgres() {
     let server = shared::postgres();
     server.create_database("dbmbench").unwrap();
     answers(&server.target("dbmbench"), Dialect::Postgres);
 }
 
 #[test]
-fn queries_answer_rightly_by_the_seeds_plan_and_their_own_on_mariadb() {
+fn queries_answer_rightly_by_the_papers_plan_and_their_own_on_mariadb() {
     let server = shared::mariadb();
     server.create_database("dbmbench").unwrap();
     answers(&server.target("dbmbench"), Dialect::MariaDb);

@@ -39,7 +39,7 @@ fn goes_through(engine: &mut dyn Engine, always: &[(&str, Setting)]) {
     let first = sample(&[], Start::Warm);
     assert_eq!(first.tuples, QUERIES as u64);
     assert!(first.wall_s > 0.0 && first.cpu_s.is_some(), "{first:?}");
-    // Who of the two used the time can't be told.
+    // The time of the two is one figure.
     assert!(!first.measures.contains_key("client_cpu_share"), "{first:?}");
     let tree = first.plan.expect("a plan").tree().unwrap();
     assert!(format!("{tree:?}").to_lowercase().contains("join"), "{tree:?}");
@@ -78,7 +78,7 @@ fn datafusion_goes_through_a_study_with_either_joins() {
 
 #[test]
 #[cfg(not(feature = "sql"))]
-fn datafusion_says_how_to_get_it() {
+fn datafusion_names_the_build_that_has_it() {
     let home = tempfile::tempdir().unwrap();
     let opened = shared::engine("datafusion", home.path(), None);
     let error = opened.map(drop).unwrap_err().to_string();

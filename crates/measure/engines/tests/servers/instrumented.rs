@@ -1,4 +1,5 @@
-//! Cells of PostgreSQL below valgrind: real ones, counted the same again, and what is refused.
+//! Cells of PostgreSQL below valgrind: repeated counts are equal, and unsupported cells are
+//! refused.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,7 @@ fn a_query_on_postgres_is_counted_without_its_start() {
     assert!((10.0 * ROWS as f64..20e6).contains(&one), "{one}");
     let three = instructions(&[("queries", 3.into())], Start::Warm);
     assert!((2.7..3.3).contains(&(three / one)), "{three} in three runs, {one} in one");
-    // The first of a backend fills its caches of the catalogs.
+    // The first run in a backend fills its catalog caches.
     let cold =
         instructions(&[("caches", "32KiB,8,64; 32KiB,8,64; 2MiB,16,64".into())], Start::Cold);
     assert!(cold > 1.05 * one, "{cold} cold, {one} warm");

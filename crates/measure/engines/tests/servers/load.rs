@@ -186,7 +186,7 @@ fn a_workloads_tables_are_filled_and_its_clients_run() {
         holds(workload.check(connection.session(), Moment::Drained).unwrap());
     }
     let stop = Stop::new();
-    stop.ask();
+    stop.request();
     of_postgres.create_database("stopped").unwrap();
     let stopped = fill(&of_postgres.target("stopped"), &tables(), &stop);
     assert!(matches!(stopped, Err(Error::Stopped)));

@@ -172,7 +172,7 @@ fn all_results_of_a_text_and_of_a_procedure_are_read() {
         .unwrap();
     let mut seen = Vec::new();
     let text = "INSERT INTO t VALUES (1, NULL), (2, ''); SELECT b, a FROM t ORDER BY a; CALL p(4)";
-    let rows = session.ask(text, &mut |row| {
+    let rows = session.query_text(text, &mut |row| {
         let told: Result<Vec<String>, SessionError> = (0..row.columns())
             .map(|column| match row.value(column)? {
                 Value::Null => Ok("-".to_owned()),
@@ -217,7 +217,7 @@ fn what_is_longer_than_a_packet_goes_in_several() {
 }
 
 #[test]
-fn who_is_a_gone_server_s_client_is_told_so() {
+fn a_client_of_a_gone_server_gets_an_error() {
     let (server, mut session) = database("mgone");
     let select = session.prepare("SELECT 1").unwrap();
     let id = session.texts("SELECT connection_id()").unwrap().concat();
@@ -228,7 +228,7 @@ fn who_is_a_gone_server_s_client_is_told_so() {
 }
 
 #[test]
-fn who_gives_way_may_try_again() {
+fn an_aborted_transaction_may_be_retried() {
     let (server, mut one) = database("mconflicts");
     let mut other = server.connect("mconflicts").unwrap();
     one.run("CREATE TABLE t (a int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)")
@@ -237,7 +237,7 @@ fn who_gives_way_may_try_again() {
     one.begin().unwrap();
     one.run("UPDATE t SET n = 1 WHERE a = 1").unwrap();
     assert!(matches!(other.run("UPDATE t SET n = 2 WHERE a = 1"), Err(SessionError::Retry(_))));
-    // Each waits for the other: one is given up at once.
+    // Each waits for the other: one is aborted at once.
     other.run("SET innodb_lock_wait_timeout = 50").unwrap();
     other.begin().unwrap();
     other.run("UPDATE t SET n = 2 WHERE a = 2").unwrap();

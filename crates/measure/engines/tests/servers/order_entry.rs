@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use workahead_engines::attach::Target;
 use workahead_engines::fill::fill;
-use workahead_engines::load::{Driven, End, Load, Until};
+use workahead_engines::load::{End, Load, LoadResult, Until};
 use workahead_engines::postgres;
 use workahead_study::engine::Stop;
 use workahead_workloads::client::{Condition, Moment, Outcome, Workload};
@@ -18,7 +18,7 @@ fn workload(warehouses: u32, isolation: Isolation) -> OrderEntry {
     OrderEntry::new(Options { population, isolation, ..Options::of(warehouses) }).unwrap()
 }
 
-fn drive(workload: &OrderEntry, target: &Target, until: Until) -> Driven {
+fn drive(workload: &OrderEntry, target: &Target, until: Until) -> LoadResult {
     let load = Load {
         workload,
         connector: target,
@@ -41,7 +41,7 @@ fn broken(conditions: &[Condition]) -> Vec<&str> {
     conditions.iter().filter(broken).map(|condition| condition.name.as_str()).collect()
 }
 
-/// Loads, runs and checks; and then counts once more, by the database alone.
+/// Loads, runs and checks; then checks once more by the database alone.
 fn runs_clean(target: &Target, isolation: Isolation) {
     let workload = workload(2, isolation);
     fill(target, &workload, &Stop::new()).unwrap_or_else(|error| panic!("{target:?}: {error}"));
@@ -54,7 +54,7 @@ fn runs_clean(target: &Target, isolation: Isolation) {
     let counts = workload.counts();
     assert_eq!(counts.kinds.iter().sum::<u64>(), 600);
     assert!(Kind::ALL.iter().all(|kind| counts.of(*kind) > 0), "{counts:?}");
-    // Another run on the same rows types something else; what it did must add up too.
+    // Another run on the same rows has other inputs; its results must add up too.
     let again = drive(&workload, target, Until::Count(200));
     assert_eq!(again.done(), 200);
     assert_eq!(broken(&check(&workload, target, Moment::Drained)), [""; 0]);
@@ -85,7 +85,7 @@ fn the_mix_keeps_all_conditions_on_mariadb() {
     }
 }
 
-/// What breaks which conditions, in a database that was just loaded.
+/// Damage and the conditions that it breaks, in a database that was just loaded.
 const DAMAGE: [(&str, &[&str]); 12] = [
     ("update warehouse set w_ytd = w_ytd + 0.01", &["condition 1", "condition 8"]),
     ("update district set d_next_o_id = d_next_o_id + 1 where d_id = 3", &["condition 2"]),
@@ -125,7 +125,7 @@ const DAMAGE: [(&str, &[&str]); 12] = [
     ("update customer set c_ytd_payment = c_ytd_payment + 1 where c_id = 1", &["condition 12"]),
 ];
 
-/// Whether each damage is found by its conditions and by no other.
+/// Checks that each damage breaks its conditions and no others.
 fn damage_is_found(target: &Target) {
     let workload = workload(1, Isolation::RepeatableRead);
     fill(target, &workload, &Stop::new()).unwrap_or_else(|error| panic!("{target:?}: {error}"));
@@ -183,7 +183,7 @@ fn a_server_that_was_killed_has_every_order_that_it_acknowledged() {
     server.restart(&given, &Stop::new()).unwrap();
     let found = check(&workload, &target, Moment::Drained);
     assert_eq!(broken(&found), [""; 0], "{found:?}");
-    // And it goes on.
+    // And it continues.
     assert_eq!(drive(&workload, &target, Until::Count(100)).done(), 100);
     assert_eq!(broken(&check(&workload, &target, Moment::Drained)), [""; 0]);
 }

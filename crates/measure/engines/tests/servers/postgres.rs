@@ -168,7 +168,7 @@ fn a_commit_of_a_failed_transaction_is_none() {
 }
 
 #[test]
-fn who_gives_way_may_try_again() {
+fn an_aborted_transaction_may_be_retried() {
     let (server, mut one) = database("conflicts");
     let mut other = server.connect("conflicts").unwrap();
     one.run("CREATE TABLE t AS SELECT 1 AS a, 0 AS n").unwrap();
@@ -179,13 +179,13 @@ fn who_gives_way_may_try_again() {
         session.run("SELECT * FROM t").unwrap();
     }
     one.run("UPDATE t SET n = 1").unwrap();
-    // Waits for the other, in vain.
+    // Waits for the lock until the timeout.
     assert!(matches!(other.run("UPDATE t SET n = 2"), Err(SessionError::Retry(_))));
     other.rollback().unwrap();
     other.begin().unwrap();
     other.run("SELECT * FROM t").unwrap();
     one.commit().unwrap();
-    // Came too late for its snapshot.
+    // Conflicts with its snapshot.
     assert!(matches!(other.run("UPDATE t SET n = 2"), Err(SessionError::Retry(_))));
     other.rollback().unwrap();
     other.run("UPDATE t SET n = 2").unwrap();
@@ -199,7 +199,7 @@ fn texts_of_many_statements_answer_with_all_their_rows() {
     );
     assert_eq!(texts, Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
     assert_eq!(session.run(""), Ok(()));
-    // Nobody has rows to give to it, and nobody reads what it gives.
+    // COPY without a source of rows, and without a reader.
     assert!(failed(session.run("CREATE TABLE t (a int); COPY t FROM STDIN")).contains("57014"));
     assert_eq!(session.run("COPY (SELECT 1) TO STDOUT"), Ok(()));
     assert!(failed(session.run("bad\0text")).contains("null"));
@@ -221,13 +221,13 @@ fn tables_are_filled() {
                 min(b) = E'tab\\tend\\\\N\\nline') FROM t";
     let expected = "50000 25000 124997500.0 2106-11-23 t".to_owned();
     assert_eq!(session.texts(sums), Ok(vec![expected.clone()]));
-    // One that is there already: then none of them is.
+    // A duplicate: then none of them is inserted.
     let mut copy = session.copy_in("t", &["a"]).unwrap();
     for a in [60_000, 1] {
         copy.row(&[Value::Int(a)]).unwrap();
     }
     assert!(failed(copy.finish()).contains("SQLSTATE 23505"));
-    // Given up half way.
+    // Dropped half way.
     let mut copy = session.copy_in("t", &["a", "b"]).unwrap();
     copy.row(&[Value::Int(60_000), Value::Null]).unwrap();
     assert!(failed(copy.row(&[Value::Null])).contains("a row of 1 values for 2 columns"));
@@ -248,7 +248,7 @@ fn a_database_is_restored_from_its_template() {
     client.run("VACUUM t").unwrap();
     let took = server.restore("cell", "kept").unwrap();
     assert!(took.as_secs() < 60, "{took:?}");
-    // Whoever was there has been cut off.
+    // The client has been disconnected.
     assert!(matches!(client.run("SELECT 1"), Err(SessionError::Gone(_))));
     let mut client = server.connect("cell").unwrap();
     assert_eq!(client.texts("SELECT count(*)::text FROM t"), Ok(vec!["1000".to_owned()]));

@@ -52,7 +52,7 @@ fn a_server_is_started_restarted_killed_and_gone_when_dropped() {
         assert!(status.contains(&format!("Cpus_allowed_list:\t{last}\n")), "{status}");
     }
 
-    // What was acknowledged survives a kill.
+    // Acknowledged transactions survive a kill.
     let mut client = server.connect("postgres").unwrap();
     client.run("INSERT INTO t VALUES (2)").unwrap();
     let pids = server.pids();
@@ -121,7 +121,7 @@ fn mariadb_is_started_kept_restored_killed_and_gone_when_dropped() {
 }
 
 #[test]
-fn a_directory_is_used_by_one_and_by_nobody_else() {
+fn a_directory_is_used_by_one_server_at_a_time() {
     let directory = directory();
     let server = start(&options(directory.path()));
     assert!(refused(&options(directory.path())).contains("is in use by another run"));
@@ -143,14 +143,14 @@ fn a_directory_is_used_by_one_and_by_nobody_else() {
 }
 
 #[test]
-fn what_a_server_gives_up_for_is_shown() {
+fn the_reason_of_a_failed_start_is_shown() {
     let directory = directory();
     let says = refused(&with_settings(directory.path(), &[("shared_bufers", "1GB")]));
     assert!(says.starts_with("PostgreSQL did not start (exit status: 1); the end of"), "{says}");
     assert!(says.contains("unrecognized configuration parameter \"shared_bufers\""), "{says}");
     let says = refused(&with_settings(directory.path(), &[("a b", "1")]));
     assert_eq!(says, "`a b` can't be a setting of PostgreSQL");
-    // And the directory is none the worse.
+    // And the directory stays usable.
     start(&options(directory.path())).stop();
     let programs = Options { programs: Some("/nowhere".into()), ..options(directory.path()) };
     let says = refused(&programs);
@@ -161,7 +161,7 @@ fn what_a_server_gives_up_for_is_shown() {
 fn a_request_to_stop_is_heard_while_it_starts() {
     let directory = directory();
     let stop = Stop::new();
-    stop.ask();
+    stop.request();
     let stopped = postgres::Server::start(&options(directory.path()), &stop);
     assert!(matches!(stopped, Err(Error::Stopped)));
     let stopped = mariadb::Server::start(
@@ -169,7 +169,7 @@ fn a_request_to_stop_is_heard_while_it_starts() {
         &stop,
     );
     assert!(matches!(stopped, Err(Error::Stopped)));
-    // What was half made is made again.
+    // A half-made directory is made again.
     start(&options(directory.path())).stop();
 }
 
@@ -195,7 +195,7 @@ fn a_deep_directory_has_its_socket_elsewhere() {
 const LEAVE_IN: &str = "WORKAHEAD_TEST_LEAVES_A_SERVER_IN";
 
 #[test]
-fn what_a_killed_run_left_is_stopped() {
+fn the_server_of_a_killed_run_is_stopped() {
     if let Some(directory) = std::env::var_os(LEAVE_IN) {
         let _server = start(&options(Path::new(&directory)));
         println!("started");
@@ -203,7 +203,7 @@ fn what_a_killed_run_left_is_stopped() {
         return;
     }
     let directory = directory();
-    let test = "private::what_a_killed_run_left_is_stopped";
+    let test = "private::the_server_of_a_killed_run_is_stopped";
     let mut killed = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(LEAVE_IN, directory.path())
@@ -224,7 +224,7 @@ fn what_a_killed_run_left_is_stopped() {
     assert!(!alive(left));
     server.connect("postgres").unwrap();
     server.stop();
-    // A number that another process has by now is nobody's server.
+    // A number that another process has by now is not the server.
     std::fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
     start(&options(directory.path())).stop();
 }
@@ -237,7 +237,7 @@ fn a_full_disk_is_said_in_one_line() {
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=20m,mode=755", "tmpfs"]).arg(&small);
     if !mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        // Nobody but root has small disks to fill; the line itself is tested without one.
+        // Only root can mount small disks; the line itself is tested without one.
         println!("no small disk could be mounted: not tried");
         return;
     }

@@ -1,4 +1,4 @@
-//! Directories for servers, and one server of each kind for all tests that leave it well.
+//! Directories for servers, and one server of each kind for all tests that leave it intact.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -80,7 +80,7 @@ pub(crate) fn mariadb() -> Arc<Shared<mariadb::Server>> {
     })
 }
 
-/// Whether a process is there, and no zombie.
+/// Whether a process runs and is not a zombie.
 pub(crate) fn alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z')))

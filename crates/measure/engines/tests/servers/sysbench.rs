@@ -66,7 +66,7 @@ fn both_forms_leave_their_tables_whole_on_both_servers() {
     }
 }
 
-/// What the packaged program prints.
+/// The output of the packaged program.
 fn sysbench(words: &[&str]) -> String {
     let output = Command::new("sysbench").args(words).output();
     let output = output.unwrap_or_else(|error| {
@@ -77,7 +77,7 @@ fn sysbench(words: &[&str]) -> String {
     text
 }
 
-/// The number after some words.
+/// The number after a label.
 fn number(text: &str, words: &str) -> u64 {
     let after = text.split_once(words).unwrap_or_else(|| panic!("no {words:?} in {text}")).1;
     let digits = after.trim_start().split(|next: char| !next.is_ascii_digit()).next();
@@ -124,7 +124,7 @@ fn the_packaged_program_runs_on_our_tables_and_counts_as_we_do() {
     whole(&workload, &target);
 }
 
-/// Statements that the server itself has counted, of those that a transaction has.
+/// The server's own counts of the statements of a transaction.
 const STATEMENTS: [&str; 6] =
     ["COM_SELECT", "COM_UPDATE", "COM_DELETE", "COM_INSERT", "COM_BEGIN", "COM_COMMIT"];
 
@@ -137,8 +137,8 @@ fn counted(server: &mariadb::Server) -> [i64; 6] {
     })
 }
 
-/// What a hundred transactions more make the server count: what comes with connecting and looking
-/// is in both runs, and falls out.
+/// The server's counts of a hundred additional transactions: those of connecting and reading are in
+/// both runs, and cancel out.
 fn of_a_hundred(server: &mariadb::Server, run: impl Fn(u64)) -> [i64; 6] {
     let of = |transactions| {
         let before = counted(server);

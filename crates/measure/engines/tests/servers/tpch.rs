@@ -13,7 +13,7 @@ use workahead_workloads::tpch::{Answer, Layout, Options, QUERIES, Queries, Texts
 
 use crate::shared;
 
-/// Every query's answer; the tables are there already unless `data` says that they are not.
+/// Every query's answer; the tables exist unless `data` is `Missing`.
 fn answers(connector: &dyn Connector, options: Options, data: Data) -> BTreeMap<usize, Answer> {
     let workload = Queries::new(options).unwrap();
     if data == Data::Missing {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request to stop, set from anywhere (Ctrl-C), looked at between and inside long runs.
+/// A request to stop, set from anywhere (Ctrl-C), checked between and within long runs.
 #[derive(Debug, Clone)]
 pub struct Stop(Flag);
 
@@ -15,22 +15,22 @@ enum Flag {
 }
 
 impl Stop {
-    /// Nothing asked for yet.
+    /// A stop that is not requested yet.
     pub fn new() -> Stop {
         Stop(Flag::Own(Arc::default()))
     }
 
-    /// Asks everyone to stop.
-    pub fn ask(&self) {
+    /// Requests the stop.
+    pub fn request(&self) {
         self.flag().store(true, Ordering::Relaxed);
     }
 
-    /// Whether someone asked.
-    pub fn asked(&self) -> bool {
+    /// Whether it was requested.
+    pub fn is_requested(&self) -> bool {
         self.flag().load(Ordering::Relaxed)
     }
 
-    /// What is raised, for those who know nothing of studies.
+    /// The flag itself, for code that knows no studies.
     pub fn flag(&self) -> &AtomicBool {
         match &self.0 {
             Flag::Own(flag) => flag,

@@ -1,4 +1,4 @@
-//! Numbers of rows, warehouses and the like, as the workloads have them.
+//! Numbers of rows, warehouses and the like, as the workloads take them.
 
 use workahead_study::engine::EngineError;
 
@@ -7,7 +7,7 @@ use crate::configuration::CellConfiguration;
 /// Most rows of a table: numbers of 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize;
 
-/// A number of something, as the workloads have it.
+/// A number as the workloads take it.
 pub(super) fn number(
     config: &CellConfiguration<'_>,
     key: &'static str,

@@ -7,7 +7,7 @@ use workahead_workloads::order_entry::{
 
 use super::number::number;
 use crate::configuration::CellConfiguration;
-use crate::load::Driven;
+use crate::load::LoadResult;
 
 pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
     let usual = Options::of(number(config, "warehouses", 1)?);
@@ -52,8 +52,8 @@ pub(super) fn bytes(options: &Options) -> u64 {
     (of_full * (WAREHOUSE_BYTES * u64::from(warehouses)) as f64) as u64
 }
 
-/// New-Orders a minute, and how that lies to what people at the terminals could do.
-pub(super) fn measures(options: &Options, driven: &Driven) -> Vec<(&'static str, f64)> {
+/// New-Orders a minute, and their share of what people at the terminals could do.
+pub(super) fn measures(options: &Options, driven: &LoadResult) -> Vec<(&'static str, f64)> {
     let Some(orders) = driven.kinds.get(Kind::NewOrder.position()) else { return Vec::new() };
     let rate_nopm = nopm(orders.done, driven.wall_s);
     let warehouses = options.population.warehouses;

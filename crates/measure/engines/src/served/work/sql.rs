@@ -1,7 +1,7 @@
 //! `sql`: a user's own statements, from a file or from the study itself.
 //!
-//! They run on what `data` names, another workload's tables with that workload's settings, and on
-//! what the statements of the file `set_up` make of it, once; with neither, on an empty database.
+//! They run on the tables of the workload that `data` names, with that workload's settings, changed
+//! once by the statements of the file `set_up`; with neither, on an empty database.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use workahead_workloads::sql_file::{OnData, SqlFile};
 use super::{KINDS, Kind, Work, tpch};
 use crate::configuration::CellConfiguration;
 
-/// Statements, and what they run on.
+/// Statements and their data.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::served) struct Options {
     statements: Source,
@@ -74,7 +74,7 @@ pub(super) fn open(options: &Options, dialect: Dialect) -> Result<Arc<dyn Worklo
     Ok(Arc::new(OnData::new(statements, data, set_up.as_ref())))
 }
 
-/// Data that was set up is another's where the file's text is; `open` has seen that it can be read.
+/// The text of the set-up file is part of the name; `open` has checked that it can be read.
 pub(super) fn data(options: &Options) -> String {
     let mut name = options.data.as_ref().map_or("nothing".to_owned(), |data| data.data());
     if let Some(path) = &options.set_up {

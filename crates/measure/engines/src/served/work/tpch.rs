@@ -63,7 +63,7 @@ impl FromStr for Numbers {
         if text == "all" {
             return Ok(Numbers((1..=QUERIES).collect()));
         }
-        let wrong = || format!("`{text}` names no queries: write `6`, `1,6,14-16` or `all`");
+        let wrong = || format!("`{text}` does not name queries: write `6`, `1,6,14-16` or `all`");
         let number = |text: &str| {
             let number = text.trim().parse().ok();
             number.filter(|number| (1..=QUERIES).contains(number)).ok_or_else(wrong)
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(of("1, 6,14-16"), Ok(vec![1, 6, 14, 15, 16]));
         assert_eq!(of("all").unwrap().len(), 22);
         for wrong in ["", "0", "23", "1-30", "5-3", "a", "1,,2", "-1"] {
-            assert!(of(wrong).unwrap_err().contains("names no queries"), "{wrong}");
+            assert!(of(wrong).unwrap_err().contains("does not name queries"), "{wrong}");
         }
     }
 }

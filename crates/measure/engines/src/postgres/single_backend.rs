@@ -1,13 +1,13 @@
 //! PostgreSQL without its server: one backend that reads statements, prints rows and ends
-//! (`postgres --single`), for tools that can follow one process only.
+//! (`postgres --single`), for tools that follow one process only.
 //!
 //! ```text
 //! \nPostgreSQL stand-alone backend 15.18\nbackend>
 //!     \t 1: avg\t(typeid = 1700, …)\n\t----\n                  the columns, once a statement
-//!     \t 1: avg = "5.5"\t(typeid = 1700, …)\n\t----\n          a row; what is null is left out
+//!     \t 1: avg = "5.5"\t(typeid = 1700, …)\n\t----\n          a row; nulls are left out
 //! ```
 //!
-//! It exits with 0 whatever its statements came to, so rows are compared with the server's own.
+//! It exits with 0 even if its statements failed, so rows are compared with the server's own.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,41 +23,42 @@ use crate::valgrind::CountedProgram;
 /// Values by column from 1, without nulls.
 type Row = BTreeMap<usize, String>;
 
-/// A statement, ready to be run by a backend alone.
+/// A statement, ready to run in a single backend.
 #[derive(Debug, Clone)]
-pub(crate) struct Alone {
+pub(crate) struct SingleBackend {
     statement: Explained,
     program: Program,
     rows: Vec<Row>,
 }
 
 impl Server {
-    /// Asks the server once, then stops it: its data are free for a backend alone, until it is
-    /// started again.
-    pub(crate) fn alone(
+    /// Runs the statement on the server once, then stops it: a single backend can use its data
+    /// until the next start.
+    pub(crate) fn single_backend(
         &mut self,
         database: &str,
         statement: &Explained,
-    ) -> Result<Alone, EngineError> {
-        let failed = |error| EngineError::failed(format!("ask the server first: {error}"));
+    ) -> Result<SingleBackend, EngineError> {
+        let failed =
+            |error| EngineError::failed(format!("run the statement on the server first: {error}"));
         let rows = self.rows(database, statement).map_err(failed)?;
         self.process.stop();
         let settings = format!("config_file={}", self.home.settings().display());
         let words = ["--single".into(), "-j".into(), "-D".into(), self.home.data().into()];
         let words = words.into_iter().chain(["-c".into(), settings.into(), database.into()]);
         let mut program = Program::new(&self.program.path, words.collect::<Vec<OsString>>());
-        // As the server itself has it: nothing of ours.
+        // The server's environment: nothing of ours.
         program.environment = Environment::Only(vec![("LC_ALL".into(), "C".into())]);
         program.folder = Some("/".into());
         program.user = self.home.user().map(|user| User { uid: user.uid, gid: user.gid });
-        Ok(Alone { statement: statement.clone(), program, rows })
+        Ok(SingleBackend { statement: statement.clone(), program, rows })
     }
 
     fn rows(&self, database: &str, statement: &Explained) -> Result<Vec<Row>, SessionError> {
         let mut connection = self.connect(database)?;
         statement.settings.iter().try_for_each(|text| connection.run(text))?;
         let mut rows = Vec::new();
-        connection.ask(&statement.text, &mut |row| {
+        connection.query_text(&statement.text, &mut |row| {
             let mut values = Row::new();
             for column in 0..row.columns() {
                 if !row.is_null(column)? {
@@ -71,8 +72,8 @@ impl Server {
     }
 }
 
-impl CountedProgram for Alone {
-    /// The backend that runs the statement so many times.
+impl CountedProgram for SingleBackend {
+    /// The backend that runs the statement `times` times.
     fn program(&self, times: u64) -> Program {
         let mut input = String::new();
         let once = |text: &str| format!("{};\n\n", text.trim().trim_end_matches(';'));
@@ -81,15 +82,18 @@ impl CountedProgram for Alone {
         Program { input: input.into_bytes(), ..self.program.clone() }
     }
 
-    /// Whether it printed the rows that the server answered with, so many times, in any order. Not
-    /// looked at: in which of the runs a row came, names and types of columns.
+    /// Whether it printed the server's rows `times` times, in any order. Not checked: in which of
+    /// the runs a row came, names and types of columns.
     ///
     /// # Errors
     /// Where they differ, or not all of the output was kept.
     fn check(&self, output: &[u8], errors: &str, times: u64) -> Result<(), EngineError> {
         let says = errors.lines().find(|line| line.contains("ERROR:") || line.contains("FATAL:"));
         if let Some(says) = says {
-            return Err(EngineError::failed(format!("the backend alone says: {}", says.trim())));
+            return Err(EngineError::failed(format!(
+                "the single backend reports: {}",
+                says.trim()
+            )));
         }
         let printed = printed(&String::from_utf8_lossy(output));
         let (statements, mut rows) = (printed.statements, printed.rows);
@@ -101,7 +105,7 @@ impl CountedProgram for Alone {
             return Ok(());
         }
         Err(EngineError::failed(format!(
-            "the backend alone printed other rows than the server's ({} in {statements} \
+            "the single backend printed other rows than the server's ({} in {statements} \
              statements, expected {} in {times}), or more than can be kept: lower `queries`",
             rows.len(),
             expected.len()
@@ -109,7 +113,7 @@ impl CountedProgram for Alone {
     }
 }
 
-/// What a backend printed.
+/// The output of a backend.
 #[derive(Debug, Default, PartialEq)]
 struct Printed {
     /// Statements that have columns.
@@ -160,13 +164,13 @@ mod tests {
         \t 3: c = \"x: \"y\"\nz\"\t(typeid = 25, len = -1, typmod = -1, byval = f)\n\t----\n\
         backend> ";
 
-    fn alone(rows: Vec<Row>) -> Alone {
+    fn single_backend(rows: Vec<Row>) -> SingleBackend {
         let statement = Explained {
             name: "one".to_owned(),
             settings: vec!["set a = 1".to_owned()],
             text: "select 1 as a;\n".to_owned(),
         };
-        Alone { statement, program: Program::new("postgres", ["--single"]), rows }
+        SingleBackend { statement, program: Program::new("postgres", ["--single"]), rows }
     }
 
     fn expected() -> Row {
@@ -184,7 +188,7 @@ mod tests {
 
     #[test]
     fn other_rows_and_errors_are_refused() {
-        let right = alone(vec![expected()]);
+        let right = single_backend(vec![expected()]);
         assert!(right.check(OUTPUT.as_bytes(), "", 1).is_ok());
         assert!(right.check(OUTPUT.as_bytes(), "", 2).is_err(), "one run of two");
         let cut = OUTPUT.as_bytes().get(..OUTPUT.len() - 40).unwrap();
@@ -194,14 +198,15 @@ mod tests {
         assert!(says.contains("\"t\" does not exist") && !says.contains('\n'), "{says}");
         let mut other = expected();
         other.insert(2, "not null".to_owned());
-        let says = alone(vec![other]).check(OUTPUT.as_bytes(), "", 1).unwrap_err().to_string();
+        let says =
+            single_backend(vec![other]).check(OUTPUT.as_bytes(), "", 1).unwrap_err().to_string();
         assert!(says.contains("other rows") && !says.contains('\n'), "{says}");
-        assert!(alone(Vec::new()).check(OUTPUT.as_bytes(), "", 1).is_err());
+        assert!(single_backend(Vec::new()).check(OUTPUT.as_bytes(), "", 1).is_err());
     }
 
     #[test]
-    fn settings_are_said_once_and_the_statement_as_often_as_asked() {
-        let input = alone(Vec::new()).program(2).input;
+    fn settings_are_set_once_and_the_statement_repeated() {
+        let input = single_backend(Vec::new()).program(2).input;
         let text = String::from_utf8(input).unwrap();
         assert_eq!(text, "set a = 1;\n\nselect 1 as a;\n\nselect 1 as a;\n\n");
     }

@@ -1,20 +1,20 @@
-//! How long loading took, kept beside the data that is kept: it is no part of what is measured, and
-//! is told with every sample of that data (Chang 2013 leaves it out of his times; S1.3).
+//! The times of loading, kept beside the data: not part of the measured time, and reported with
+//! every sample of that data (Chang 2013 leaves it out of his times; S1.3).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use workahead_study::engine::EngineError;
 
-use crate::fill::Filled;
+use crate::fill::FillTimes;
 
 fn path(home: &Path, data: &str) -> PathBuf {
     home.join(format!("loaded-{data}"))
 }
 
-/// Writes it down, whole or not at all.
-pub(super) fn keep(home: &Path, data: &str, filled: &Filled) -> Result<(), EngineError> {
-    let Filled { rows, rows_s, finish_s, statistics_s } = filled;
+/// Writes them atomically.
+pub(super) fn keep(home: &Path, data: &str, filled: &FillTimes) -> Result<(), EngineError> {
+    let FillTimes { rows, rows_s, finish_s, statistics_s } = filled;
     let (path, text) = (path(home, data), format!("{rows} {rows_s} {finish_s} {statistics_s}\n"));
     let written = path.with_extension("new");
     fs::create_dir_all(home)
@@ -23,7 +23,7 @@ pub(super) fn keep(home: &Path, data: &str, filled: &Filled) -> Result<(), Engin
         .map_err(|error| EngineError::failed(format!("can't write {}: {error}", path.display())))
 }
 
-/// By name; nothing where nobody wrote it down.
+/// By name; empty if they were not written.
 pub(super) fn measures(home: &Path, data: &str) -> Vec<(&'static str, f64)> {
     let text = fs::read_to_string(path(home, data)).unwrap_or_default();
     let names = ["loaded_rows", "load_s", "index_s", "statistics_s"];
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_again() {
         let home = tempfile::tempdir().unwrap();
-        let filled = Filled { rows: 7, rows_s: 1.5, finish_s: 0.25, statistics_s: 2.0 };
+        let filled = FillTimes { rows: 7, rows_s: 1.5, finish_s: 0.25, statistics_s: 2.0 };
         keep(home.path(), "data.1", &filled).unwrap();
         let expected =
             [("loaded_rows", 7.0), ("load_s", 1.5), ("index_s", 0.25), ("statistics_s", 2.0)];
