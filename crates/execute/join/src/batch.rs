@@ -1,40 +1,40 @@
-//! How long a batch is, unless somebody says: as many rows as about stay in the second-level cache
-//! while they are joined.
+//! Default batch length: as many rows as about stay in the second-level cache while they are
+//! joined.
 //!
 //! ```text
-//! rows = 2 × L2 ÷ CPUs that share it ÷ bytes of a row and of what is known about it
+//! rows = 2 × L2 ÷ CPUs that share it ÷ (bytes of a row + intermediate bytes per row)
 //! ```
 //!
-//! What a step writes for all rows of a batch (words, answers, pairs, columns) the next step reads;
-//! longer batches send that through the outer caches, shorter ones pay for each batch what a batch
-//! costs. Twice the cache, because a step has only some of it in hand, and streams: half of it lost
-//! up to a third of the speed, eight times of it half. In bytes and not in rows, because an output
-//! row may have eight bytes or eight hundred; `benches/batches.rs` has the curve. (Boncz, Zukowski,
-//! Nes, *MonetDB/X100*, CIDR 2005, fig. 10.)
+//! Each step writes its result for all rows of a batch (keys, selection vectors, matches, columns),
+//! and the next step reads it: longer batches send it through the outer caches, shorter ones raise
+//! the overhead per batch. Twice the cache, because a step holds only some of it, and streams: half
+//! the length cost up to a third of the speed, eight times the length half of it. In bytes rather
+//! than rows, because an output row may have eight bytes or eight hundred; `benches/batches.rs` has
+//! the curve. (Boncz, Zukowski, Nes, *MonetDB/X100*, CIDR 2005, fig. 10.)
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
 use crate::Caches;
 
-/// How many times L2 a batch may have, as said above.
+/// Bytes of a batch as a multiple of L2.
 const TIMES_L2: usize = 2;
 
-/// What a row takes beside its columns: a word, an answer, a pair, a bit here and there.
+/// Intermediate bytes of a row: key, selection, match, bits.
 const KNOWN_BYTES: usize = 24;
 
-/// Below, what each batch costs is felt; above, nothing is gained.
+/// Shorter batches cost too much overhead each; longer ones gain nothing.
 pub(crate) const ROWS_MIN: usize = 1024;
 const ROWS_MAX: usize = 16 << 10;
 
-/// Of a limit, as [`limited_batch_rows`] says.
+/// Bytes of the limit for each row of a batch: see [`limited_batch_rows`].
 const LIMITED_ROW_BYTES: usize = 4 << 10;
 
-/// Bytes of a text or a list, of which a schema says nothing.
+/// Assumed bytes of a text or a list.
 const GUESSED_BYTES: usize = 16;
 
 impl Caches {
-    /// Rows of batches with these columns that about stay in the second-level cache: at least 1024,
+    /// Rows of batches with these columns that about fit in the second-level cache: at least 1024,
     /// at most 16384, a multiple of 64.
     #[must_use]
     pub fn batch_rows(&self, schema: &Schema) -> usize {
@@ -44,7 +44,7 @@ impl Caches {
     }
 }
 
-/// Bytes of a row, about.
+/// Approximate bytes of a row.
 pub(crate) fn row_bytes(schema: &Schema) -> usize {
     schema.fields().iter().map(|field| bytes_of(field.data_type())).sum()
 }
@@ -69,15 +69,14 @@ fn bytes_of(data_type: &DataType) -> usize {
     }
 }
 
-/// Rows of batches, in and out, where a join's memory has a limit of so many bytes: a row for each
-/// 4 KiB, at least 1024, at most 16384. Room for outputs is set aside by it.
+/// Rows of input and output batches under a memory limit: one for each 4 KiB of it, at least 1024,
+/// at most 16384. The memory reserved for outputs depends on it.
 #[must_use]
 pub fn limited_batch_rows(limit: usize) -> usize {
     (limit / LIMITED_ROW_BYTES).clamp(ROWS_MIN, ROWS_MAX)
 }
 
-/// A batch, cut into pieces of so many rows. A rest that is not worth a piece of its own is part of
-/// the last.
+/// Slices of a batch of a given number of rows; a short remainder is part of the last one.
 pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
     let all = batch.num_rows();
     let count = (all / rows).max(1);

@@ -1,15 +1,15 @@
-//! A Bloom filter before the table, while it pays.
+//! An adaptive Bloom filter in front of the hash table: used while it pays.
 //!
 //! ```text
-//!            few hits, and enough probes                 most survive
-//! no filter ─────────────────────────────► every batch ────────────────► some batches without
-//!                                              ▲  is sifted                       │
-//!                                              └──────────────────────────────────┘
+//!            few hits, and enough probes                  most survive
+//! no filter ─────────────────────────────► every batch ────────────────► some batches skip it
+//!                                          is filtered                           │
+//!                                              ▲─────────────────────────────────┘
 //! ```
 //!
-//! How many probes hit is only known from probes, so the first ones go without. A filter is made
-//! when those that have missed could have paid for a good part of it: as in the ski-rental problem,
-//! little more than its price is lost whatever follows.
+//! The share of probes that hit is only known from probing, so the first batches go without a
+//! filter. It is built once the misses so far could have paid for a good part of it: as in the
+//! ski-rental problem, little more than its cost is lost whatever follows.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,43 +22,43 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::keys::NormalizedKeys;
 use crate::{JoinSpec, MemoryPool, ProbeMetrics, Reservation, TableLayout};
 
-/// Of a hundred keys, how many may hit for a filter to pay: where the table is beyond the
-/// last-level cache, and where it is nearer and a lookup costs less (`benches/designs.rs` of
-/// `operators`: even at 40 and at 20 to 25).
+/// Highest percentage of hits for which a filter pays: with a table beyond the last-level cache,
+/// and with a nearer one, where a lookup costs less (`benches/designs.rs` of `walks`: break-even at
+/// 40 and at 20 to 25).
 const FAR_HITS_MAX: usize = 30;
 const NEAR_HITS_MAX: usize = 15;
-/// Of a hundred keys, how many more may survive before batches go without: false positives, and
-/// some patience.
+/// How many more percent of the keys may survive before batches skip the filter: false positives,
+/// and some tolerance.
 const SURVIVORS_MORE: usize = 10;
-/// Batches that then go without.
+/// Batches that then skip it.
 const BATCHES_WITHOUT: u32 = 16;
-/// A filter's price: this part of the table's keys, looked up and not found.
+/// A filter costs about as much as missing lookups of this part of the table's keys.
 const PRICE: usize = 4;
-/// Below, a share is chance.
+/// With fewer keys, the share of hits is not significant.
 const SEEN_LEAST: usize = 1 << 15;
 
-/// What all probers of a table know.
+/// The filter shared by all probers of a table, and their statistics.
 pub(crate) struct SharedBloomFilter {
     filter: OnceLock<(Filter, Reservation)>,
-    /// Somebody makes it, or has found that there is no memory for it.
+    /// A prober builds it, or there is no memory for it.
     claimed: AtomicBool,
-    /// Keys that were looked up without it, and those that hit.
+    /// Keys looked up without it, and those that hit.
     seen: AtomicUsize,
     hits: AtomicUsize,
     keys: usize,
     bits: Bits,
-    /// Of a hundred keys.
+    /// In percent.
     hits_max: usize,
     forced: bool,
 }
 
-/// What a prober knows.
+/// A prober's use of the filter.
 #[derive(Default)]
 pub(crate) struct ProberBloomFilter {
     survivors: Survivors,
-    /// Batches to come that go without.
+    /// Batches still to skip.
     without: u32,
-    /// Keys of the batch before, if it went without, and how many rows had matched until then.
+    /// Keys of the previous batch, if it skipped the filter, and the matched rows before it.
     before: Option<(usize, u64)>,
 }
 
@@ -96,8 +96,8 @@ impl ProberBloomFilter {
 }
 
 impl SharedBloomFilter {
-    /// `None` where there never is one: a filter of pairs decides what hits, or another design was
-    /// asked for.
+    /// `None` if there is never a filter: a residual predicate decides what matches, or another
+    /// layout was requested.
     pub(crate) fn of(spec: &JoinSpec, table: &Table) -> Option<Self> {
         let caches = spec.caches;
         let hits_max = Self::hits_max(spec, table.bytes())?;
@@ -114,8 +114,8 @@ impl SharedBloomFilter {
         })
     }
 
-    /// Of a hundred keys, how many may hit for a filter to pay before a table of so many bytes.
-    /// `None` where there never is one.
+    /// The highest percentage of hits for which a filter pays in front of a table of this size;
+    /// `None` if there is never one.
     pub(crate) fn hits_max(spec: &JoinSpec, table_bytes: usize) -> Option<usize> {
         match spec.table_layout {
             TableLayout::Auto if spec.filter.is_some() => return None,
@@ -126,13 +126,13 @@ impl SharedBloomFilter {
         Some(if far { FAR_HITS_MAX } else { NEAR_HITS_MAX })
     }
 
-    /// Takes note of keys that were looked up without the filter.
+    /// Records keys that were looked up without the filter.
     fn note(&self, seen: usize, hits: usize) {
         self.seen.fetch_add(seen, Ordering::Relaxed);
         self.hits.fetch_add(hits, Ordering::Relaxed);
     }
 
-    /// Whether what was seen so far asks for a filter.
+    /// Whether the statistics call for a filter.
     fn is_due(&self) -> bool {
         let [seen, hits] = [&self.seen, &self.hits].map(|count| count.load(Ordering::Relaxed));
         let missed = seen.saturating_sub(hits);
@@ -142,7 +142,7 @@ impl SharedBloomFilter {
                 && hits <= seen / 100 * self.hits_max)
     }
 
-    /// The filter, made now if it is due; other probers do not wait for it.
+    /// The filter, built now if it is due; other probers don't wait for it.
     fn filter(&self, table: &Table, memory: &Reservation) -> Option<&Filter> {
         let made = self.filter.get();
         if made.is_none() && self.is_due() && !self.claimed.swap(true, Ordering::Relaxed) {
@@ -159,7 +159,7 @@ impl SharedBloomFilter {
         if let Ok(mut filter) = Filter::for_keys(self.keys, self.bits, Pages::Huge) {
             filter.insert(table.keys());
             let made = self.filter.set((filter, memory));
-            debug_assert!(made.is_ok(), "only one makes it");
+            debug_assert!(made.is_ok(), "only one prober builds it");
         }
     }
 }

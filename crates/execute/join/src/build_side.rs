@@ -1,8 +1,8 @@
-//! The build side as it comes in: in memory while it fits, in partitions from then on.
+//! The build side while its input is read: in memory while it fits, then in partitions.
 //!
 //! ```text
-//! Whole ──memory is short──► Parted ──► finish: some partitions in memory, the others in files
-//!   └──────────────────────────────────► finish: everything in memory
+//! InMemory ──memory is short──► Partitioned ──► finish: some partitions in memory, others in files
+//!    └─────────────────────────────────────────► finish: everything in memory
 //! ```
 
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::spill::{Partitioner, Partitions, Sizes};
 use crate::table::SpilledPartitions;
 use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
 
-/// Build batches, collected.
+/// Collects the build side's batches and makes a [`JoinTable`] of them.
 pub struct BuildSide {
     spec: Arc<JoinSpec>,
     context: Context,
-    /// How many levels of partitions are above, and the bits of the hash they used.
+    /// The level of recursive partitioning.
     depth: u32,
     bits_used: u32,
     sizes: Sizes,
     state: State,
-    /// Memory for getting out of the lack of it: pieces of one batch, and files' buffers.
+    /// Reserved so that spilling can start: pieces of one batch, and the files' buffers.
     reserve: Reservation,
-    /// What batches of the probe side will be like: as those of this side unless it is known.
+    /// Size of probe batches; assumed to be that of build batches unless it is known.
     probed: ProbeBatchSize,
     probe_batch_size_is_known: bool,
     bytes: usize,
@@ -54,7 +54,7 @@ impl HashJoin {
 }
 
 impl BuildSide {
-    /// Of a partition, below so many levels that used so many bits.
+    /// The build side of a partition.
     pub(crate) fn at(spec: &Arc<JoinSpec>, context: Context, depth: u32, bits_used: u32) -> Self {
         let sizes = Sizes::of(context.pool.limit());
         let state = State::InMemory(Box::new(Builder::new(spec.clone(), context.reservation())));
@@ -77,16 +77,15 @@ impl BuildSide {
         }
     }
 
-    /// With what is known of the probe side's batches.
+    /// Sets the known size of the probe side's batches.
     pub(crate) fn with_probe_batch_size(self, probed: ProbeBatchSize) -> Self {
         Self { probed, probe_batch_size_is_known: true, ..self }
     }
 
     /// Adds a batch.
     ///
-    /// # Errors
-    /// When the batch is not of the announced schema, there are more rows than can be counted, the
-    /// memory limit is reached and nothing may be spilled, or spilling fails.
+    /// # Errors If the batch doesn't have the declared schema, there are too many rows, the memory
+    /// limit is reached without a spill directory, or spilling fails.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let start = Instant::now();
         self.spec.check(self.spec.build_side, batch.schema_ref())?;
@@ -144,8 +143,8 @@ impl BuildSide {
         }
     }
 
-    /// Sets memory aside for spilling a batch like this. False when the batches in memory must go
-    /// first.
+    /// Reserves memory for spilling a batch like this. False if the batches in memory must be
+    /// spilled first.
     fn set_aside(&mut self, batch: &RecordBatch) -> Result<bool, JoinError> {
         if self.context.spill.is_none() {
             return Ok(true);
@@ -169,7 +168,7 @@ impl BuildSide {
         }
     }
 
-    /// Moves what is in memory into partitions.
+    /// Moves the batches in memory into partitions.
     fn part(&mut self) -> Result<(), JoinError> {
         let State::InMemory(builder) = &mut self.state else { return Ok(()) };
         let (spec, context) = (&self.spec, &self.context);
@@ -179,7 +178,7 @@ impl BuildSide {
             Partitions::new(spec, context, directory, (router, self.depth), self.sizes);
         let empty = Builder::new(spec.clone(), context.reservation());
         let (batches, mut charged) = std::mem::replace(&mut **builder, empty).into_batches();
-        // The first pieces come into being while no batch is gone yet.
+        // The first pieces are made before the first batch is freed.
         let lent = self.reserve.bytes() - self.sizes.writing_bytes().min(self.reserve.bytes());
         self.reserve.shrink(lent / 2);
         for batch in batches {
@@ -197,8 +196,7 @@ impl BuildSide {
 
     /// Builds the table.
     ///
-    /// # Errors
-    /// When memory is short and nothing may be spilled, or spilling fails.
+    /// # Errors If the memory limit is reached without a spill directory, or spilling fails.
     pub fn finish(mut self) -> Result<JoinTable, JoinError> {
         let start = Instant::now();
         if self.depth == 0 {
@@ -207,7 +205,7 @@ impl BuildSide {
         let decision = self.reserve_table()?;
         let Self { spec, context, depth, bits_used, sizes, state, reserve, .. } = self;
         let (probed, rows, busy) = (self.probed, self.rows, self.busy);
-        // Below the first level, each pair is joined by one thread.
+        // Below the first level, each partition pair is joined by one thread.
         let probers = if depth == 0 { spec.probers } else { 1 };
         let null_aware_state = context.null_aware_state.clone();
         let table = match state {
@@ -237,8 +235,8 @@ impl BuildSide {
         Ok(table.with_build_time(busy + start.elapsed()))
     }
 
-    /// Charges what a table of everything takes and says what that will be, or moves everything
-    /// into partitions.
+    /// Reserves memory for a table of all rows and returns the decision on it, or partitions the
+    /// build side.
     fn reserve_table(&mut self) -> Result<Option<Decision>, JoinError> {
         let State::InMemory(builder) = &mut self.state else { return Ok(None) };
         let mut decision = builder.decide();

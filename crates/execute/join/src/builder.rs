@@ -1,8 +1,9 @@
-//! Batches of the build side become a table of keys and chunks of payload, all in memory.
+//! Collects batches of the build side and makes them a hash table and chunks of payload, all in
+//! memory.
 //!
-//! Rows with a key come first, in the order they came; then those whose key matches nothing, if
-//! they may come out alone, those with a null key last. So a row's number is also its place among
-//! the keys.
+//! Rows with a key come first, in input order; then rows whose key can match nothing, if the join
+//! may output them unmatched, those with a null key last. So a row's number is also its position
+//! among the keys.
 
 use std::sync::Arc;
 
@@ -27,39 +28,40 @@ use crate::table_build::{BuildOptions, BuiltTable, KeyedRows, PIECE_ROWS, Span};
 use crate::table_payload::TablePayload;
 use crate::{JoinError, JoinSpec, MemoryError, Reservation};
 
-/// Most build rows: a row's number and a mark share 32 bits while groups are laid out.
+/// Most build rows: a row's number and a flag share 32 bits while duplicate lists are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
 
-/// Beyond, a range of keys is too wide for a table of all of it, however many there are.
+/// Widest range of keys for which a dense table is considered.
 const WIDEST: u64 = 1 << 36;
 
-/// Build batches, collected.
+/// Collected build batches.
 #[derive(Debug)]
 pub(crate) struct Builder {
     spec: Arc<JoinSpec>,
     /// Rows with a key.
     keyed: Vec<RecordBatch>,
-    /// Rows whose key matches nothing, and of them those with a null; only if they may come out.
+    /// Rows whose key can match nothing, and rows with a null key; only if the join may output
+    /// them.
     unmatchable: Vec<RecordBatch>,
     null: Vec<RecordBatch>,
     rows: BuildRowCounts,
     distinct: Distinct,
     keys: NormalizedKeys,
     ranges: Vec<Range>,
-    /// Words and keys that are not read again: their form is too dear.
+    /// Normalized keys and full keys of formats that are too expensive to read twice.
     kept: Vec<(Vec<u64>, FullKeys)>,
     /// Bytes of `kept`.
     kept_bytes: usize,
     /// Rows of the longest batch.
     batch_rows: usize,
-    /// What the batches are charged with, and `kept`.
+    /// Memory charged for the batches and for `kept`.
     memory: Reservation,
     charged: ChargedBuffers,
     batch_bytes: usize,
 }
 
 impl Builder {
-    /// With what will be taken charged to a reservation.
+    /// Charges its memory to a reservation.
     pub(crate) fn new(spec: Arc<JoinSpec>, memory: Reservation) -> Self {
         let ranges = spec.keys(spec.build_side).ranges();
         Self {
@@ -80,10 +82,10 @@ impl Builder {
         }
     }
 
-    /// Charges what pushing a batch will take.
+    /// Charges the memory that pushing a batch takes.
     pub(crate) fn charge(&mut self, batch: &RecordBatch) -> Result<(), MemoryError> {
         let bytes = self.charged.add(batch);
-        // As those before; a guess of two words and a hash for the first.
+        // As for the batches before; two words and a hash are assumed for the first.
         let (kept, rows) = (self.kept_bytes, self.rows.keyed);
         let per_row = if rows == 0 { 3 * WORD_BYTES } else { kept.div_ceil(rows) };
         let keys = if self.keeps_keys() { per_row * batch.num_rows() } else { 0 };
@@ -94,12 +96,12 @@ impl Builder {
         Ok(())
     }
 
-    /// Counts a batch to be pushed that is charged already.
+    /// Counts a batch that is charged already and is about to be pushed.
     pub(crate) fn count(&mut self, batch: &RecordBatch) {
         self.batch_bytes += self.charged.add(batch);
     }
 
-    /// Adds a batch that is charged.
+    /// Adds a charged batch.
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let rows = self.rows.all() + batch.num_rows();
         if rows > ROWS_MAX {
@@ -118,7 +120,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Widens the range of keys that are words, until it is too wide to matter.
+    /// Widens the range of integer keys, until it is too wide for a dense table.
     fn widen(&mut self) {
         let reader = self.spec.keys(self.spec.build_side);
         let identity = matches!(reader.fixed_encoding(), Some(EncodingKind::Identity));
@@ -129,7 +131,7 @@ impl Builder {
         }
     }
 
-    /// What a table of the rows pushed so far would be.
+    /// The table that the rows pushed so far would get.
     pub(crate) fn decide(&self) -> Decision {
         let kind = self.kind();
         let span = match (&kind, &self.ranges[..]) {
@@ -147,7 +149,7 @@ impl Builder {
         Decision { kind, span, keyed, distinct, entries, layout, partitioned: false }
     }
 
-    /// Charges what the batches really take.
+    /// Charges the batches' actual size.
     pub(crate) fn settle(&mut self) -> Result<(), MemoryError> {
         self.memory.resize(self.batch_bytes + self.kept_bytes)
     }
@@ -169,7 +171,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Keeps the rows that can match, and those that may come out alone.
+    /// Keeps rows that can match and rows that the join may output unmatched.
     fn split(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         self.rows.input += batch.num_rows();
         let Some(rows) = self.keys.rows() else {
@@ -206,7 +208,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The batches, and what they are charged with.
+    /// The batches and their memory charge.
     pub(crate) fn into_batches(self) -> (Vec<RecordBatch>, ChargedBatches) {
         let Self { keyed, unmatchable, null, mut memory, charged, batch_bytes, .. } = self;
         memory.shrink(memory.bytes().saturating_sub(batch_bytes));
@@ -229,7 +231,7 @@ impl Builder {
         self.keyed.iter().chain(&self.unmatchable).chain(&self.null)
     }
 
-    /// The bytes that [`finish`](Self::finish) takes beyond those that are charged.
+    /// Bytes that [`finish`](Self::finish) takes beyond those that are charged.
     pub(crate) fn estimate(&self, decision: &Decision) -> usize {
         let key_bytes = match decision.kind {
             EncodingKind::Hashed if self.kept.is_empty() => {
@@ -250,7 +252,7 @@ impl Builder {
         estimate.bytes().saturating_sub(self.kept_bytes)
     }
 
-    /// Bytes that a part of the table should have: it is filled while the rows for it stream past.
+    /// Bytes of a partition of the table: it is filled while the rows for it stream past.
     fn partition_bytes(&self) -> usize {
         self.spec.caches.l2_bytes / 4
     }
@@ -260,7 +262,8 @@ impl Builder {
     pub(crate) fn reserve_partitioned_build(&mut self, decision: &mut Decision) {
         let repeats = decision.keyed * size_of::<(Row, Row)>();
         let (table, bytes) = match decision.dense_bytes() {
-            // Threads do not know how many of them they will have: what they grow is charged too.
+            // The repeats of each thread are not known in advance: the growth of its list is
+            // charged too.
             Some(dense) => (Some(dense), 2 * repeats),
             None => {
                 let table = Table::bytes_for(decision.entries, Load::HALF);
@@ -271,7 +274,7 @@ impl Builder {
             && self.reserve(bytes).is_ok();
     }
 
-    /// Bytes of a row, about.
+    /// Average bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         self.batch_bytes.div_ceil(self.rows.all().max(1))
     }
@@ -281,17 +284,17 @@ impl Builder {
         self.memory.grow(bytes)
     }
 
-    /// Takes what [`finish`](Self::finish) takes as charged already.
+    /// Takes over a reservation charged for [`finish`](Self::finish).
     pub(crate) fn take_over(&mut self, memory: Reservation) {
         self.memory.absorb(memory);
     }
 
-    /// Gives back what was charged and is not needed.
+    /// Releases memory that is not needed.
     pub(crate) fn release(&mut self, bytes: usize) {
         self.memory.shrink(bytes);
     }
 
-    /// Builds the table. What that needs is charged before.
+    /// Builds the table. The memory for it is charged before.
     pub(crate) fn finish(
         mut self,
         decision: Decision,

@@ -1,11 +1,11 @@
-//! The caches of the machine, as far as choices are made by them.
+//! Cache sizes, for sizing batches and choosing the table layout.
 
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
 
 use crate::display::Bytes;
 
-/// The caches a choice is made by.
+/// Cache sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caches {
     /// Second level, of one core.
@@ -14,18 +14,18 @@ pub struct Caches {
     pub l2_sharers: usize,
     /// Last level, as far as it is useful to one process.
     pub llc_bytes: usize,
-    /// Where the sizes come from.
+    /// Source of the sizes.
     pub source: CachesSource,
 }
 
-/// Where sizes of caches come from.
+/// Source of cache sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachesSource {
     /// The machine's latency curve.
     Measured,
-    /// What the operating system says.
+    /// The operating system.
     Reported,
-    /// Nobody knows.
+    /// Defaults.
     Assumed,
 }
 
@@ -40,7 +40,7 @@ impl CachesSource {
 }
 
 impl Caches {
-    /// Small server caches, for machines that say nothing.
+    /// Small server caches, for machines that report none.
     pub const ASSUMED: Self = Self {
         l2_bytes: 1 << 20,
         l2_sharers: 1,
@@ -48,14 +48,14 @@ impl Caches {
         source: CachesSource::Assumed,
     };
 
-    /// The caches of a machine: measured if its limits are, else as the system says, else assumed.
+    /// The caches of a machine: measured if `limits` has them, else reported, else assumed.
     #[must_use]
     pub fn of(machine: &Machine, limits: Option<&Limits>) -> Self {
         let measured = limits.and_then(|limits| Self::measured(machine, limits));
         measured.or_else(|| Self::reported(machine)).unwrap_or(Self::ASSUMED)
     }
 
-    /// Which cache a table of so many bytes fits in, in words.
+    /// Describes in which cache a table of a given size fits.
     #[must_use]
     pub fn describe_fit(&self, table_bytes: usize) -> String {
         let (l2, llc) = (Bytes(self.l2_bytes), Bytes(self.llc_bytes));
@@ -78,8 +78,7 @@ impl Caches {
         })
     }
 
-    /// What the operating system says of the caches of the CPUs we may run on; `None` where it
-    /// says nothing.
+    /// The sizes reported by the operating system for the CPUs this process may run on, if any.
     #[must_use]
     pub fn reported(machine: &Machine) -> Option<Self> {
         let data = || machine.caches.iter().filter(|cache| cache.holds_data());
@@ -92,7 +91,7 @@ impl Caches {
         Some(Self { l2_bytes, l2_sharers, llc_bytes: llc as usize, source })
     }
 
-    /// The most CPUs that share a second-level cache and are allowed to us.
+    /// The most CPUs, of those this process may run on, that share a second-level cache.
     #[must_use]
     pub fn sharers(machine: &Machine) -> usize {
         let allowed = machine.allowed_cpus();
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_table_is_shown_with_the_sizes_that_were_compared() {
+    fn the_cache_fit_is_described_with_the_compared_sizes() {
         let caches = Caches { source: CachesSource::Measured, ..Caches::ASSUMED };
         for (bytes, place) in [
             (500 << 10, "fits in L2 (1.0 MiB measured)"),

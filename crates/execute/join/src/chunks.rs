@@ -1,9 +1,10 @@
 //! The build side's columns, kept for gathering by row.
 //!
-//! Batches are joined to few long chunks, column by column, so that an output array is one `take`
-//! from one array. A chunk ends before 32-bit offsets of strings could overflow, and batches with
-//! dictionaries stay as they are, as a joined dictionary may have more values than keys; rows are
-//! then found chunk by chunk and gathered by `interleave`. Columns nobody asks for are not kept.
+//! Batches are concatenated to few long chunks, column by column, so that an output array is one
+//! `take` from one array. A chunk ends before 32-bit offsets of strings could overflow, and batches
+//! with dictionaries stay separate, as a concatenated dictionary may have more values than its keys
+//! can number; rows are then located chunk by chunk and gathered by `interleave`. Columns that are
+//! never gathered are dropped.
 
 mod huge;
 mod views;
@@ -18,18 +19,18 @@ use workahead_walks::walk::Row;
 
 use crate::memory::ChargedBuffers;
 
-/// Most bytes of one column in a chunk, half of what 32-bit offsets can count.
+/// Most bytes of one column in a chunk: half the range of 32-bit offsets.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
 
-/// The row of a build side that has none for a probe row: nulls.
+/// Stands for the build row of a probe row without a match: nulls.
 pub(crate) const NO_ROW: Row = Row::MAX;
 
 /// Columns in chunks of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     types: Vec<DataType>,
-    /// By column, then by chunk; of several chunks, a last one is a single null row. None of a
-    /// column that is not kept.
+    /// By column, then by chunk; with several chunks, the last one is a single null row. Empty for
+    /// a column that is not kept.
     columns: Vec<Vec<ArrayRef>>,
     /// First row of each chunk.
     starts: Vec<usize>,
@@ -37,7 +38,7 @@ pub(crate) struct Chunks {
 
 /// Rows to gather.
 pub(crate) enum Rows {
-    /// One after the other, of the only chunk.
+    /// A run of rows of the only chunk.
     Run {
         start: usize,
         rows: usize,
@@ -45,12 +46,12 @@ pub(crate) enum Rows {
     /// Of the only chunk.
     One(UInt32Array),
     Several(Vec<(usize, usize)>),
-    /// So many times no row.
+    /// A number of null rows.
     Nulls(usize),
 }
 
 impl Chunks {
-    /// Of batches of a schema, those columns that are kept.
+    /// Concatenates the kept columns of some batches.
     pub(crate) fn new(
         batches: Vec<RecordBatch>,
         schema: &Schema,
@@ -90,7 +91,7 @@ impl Chunks {
         }
     }
 
-    /// The same where there is no [`NO_ROW`].
+    /// The same for rows without [`NO_ROW`].
     pub(crate) fn rows(&self, rows: Vec<Row>) -> Rows {
         match (rows.first(), &self.starts[..]) {
             (None, _) => Rows::Nulls(0),
@@ -115,7 +116,7 @@ impl Chunks {
         Rows::Several(located.collect())
     }
 
-    /// A kept column, if it is one array.
+    /// A kept column, if it has one chunk.
     pub(crate) fn only(&self, column: usize) -> Option<&ArrayRef> {
         match &self.columns[column][..] {
             [array] => Some(array),
@@ -123,7 +124,7 @@ impl Chunks {
         }
     }
 
-    /// Gives a column's memory back: it is not gathered from here.
+    /// Frees a column that is not gathered from here.
     pub(crate) fn forget(&mut self, column: usize) {
         self.columns[column].clear();
     }
@@ -142,21 +143,21 @@ impl Chunks {
         }
     }
 
-    /// Bytes of the arrays, of shared ones once.
+    /// Bytes of the arrays; shared buffers count once.
     pub(crate) fn bytes(&self) -> usize {
         let mut charged = ChargedBuffers::default();
         self.columns.iter().flatten().map(|array| charged.add_array(array)).sum()
     }
 }
 
-/// Rows of one chunk, some of them missing.
+/// Rows of one chunk, with nulls for missing rows.
 fn one_or_nulls(mut rows: Vec<Row>) -> Rows {
     let there = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
     rows.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = 0);
     Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(there))))
 }
 
-/// Cuts the batches into runs whose columns can be joined.
+/// Cuts the batches into runs whose columns can be concatenated.
 fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
     let mut runs = Vec::new();
     let mut run = Vec::new();
@@ -179,7 +180,8 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
     runs
 }
 
-/// Bytes that count towards what offsets can count. Views count what they are views of by buffer.
+/// Bytes that count against 32-bit offsets. Views count only themselves: their offsets are per
+/// buffer.
 fn joined_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8View | DataType::BinaryView => column.len() * size_of::<u128>(),
@@ -187,7 +189,7 @@ fn joined_bytes(column: &ArrayRef) -> usize {
     }
 }
 
-/// Joins a run to one chunk, one column after the other, each freed as soon as it is copied.
+/// Concatenates a run to one chunk, one column after the other, each freed as soon as it is copied.
 fn join_columns(
     run: Vec<RecordBatch>,
     kept: &[bool],

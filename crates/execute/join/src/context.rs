@@ -1,4 +1,4 @@
-//! What the parts of one join share: its memory, its files, what is known of the whole inputs.
+//! State shared by all parts of one join: memory, files, null-aware state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,16 +10,17 @@ use crate::memory_estimate::sliced_bytes;
 use crate::spill::SpillCounters;
 use crate::{JoinError, JoinSpec, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
-/// What is made of the pieces of all threads is a share of the memory.
+/// The pieces in progress of all threads together get this share of the memory.
 const PIECE_SHARE: usize = 16;
-/// Of a row in a piece: its key, its place, its pair; and itself as it came, routed, joined, held.
+/// Bytes of a row in a piece: key, position, match. And how many copies of the row itself there may
+/// be: as read, partitioned, joined, buffered.
 const ROW_BYTES: usize = 128;
 const ROW_TIMES: usize = 4;
 
-/// Of one join, its partitions, and theirs.
+/// Shared by a join and all levels of its partitions.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// SpillCounters the peak, within the pool that was given.
+    /// Records the peak, within the caller's pool.
     pub(crate) pool: Arc<Pool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
     pub(crate) null_aware_state: Arc<NullAwareState>,
@@ -41,7 +42,7 @@ impl Context {
         self.pool.limit().map_or(usize::MAX, |limit| limit.saturating_sub(self.pool.used()))
     }
 
-    /// The same with no more memory than a share.
+    /// The same context with a share of the memory.
     pub(crate) fn with_share(&self, bytes: usize) -> Self {
         Self { pool: Pool::within(self.pool.clone(), bytes), ..self.clone() }
     }
@@ -50,8 +51,8 @@ impl Context {
         Reservation::new(self.pool.clone())
     }
 
-    /// The bytes that a batch's rows occupy: about, where memory has no limit and nothing depends
-    /// on it. To find out how long texts are costs as much as to gather them.
+    /// Bytes of a batch's rows; an estimate if memory is unlimited and nothing depends on it:
+    /// summing up the lengths of strings costs as much as gathering them.
     pub(crate) fn bytes_of(&self, batch: &RecordBatch) -> usize {
         match self.pool.limit() {
             Some(_) => sliced_bytes(batch),
@@ -59,15 +60,15 @@ impl Context {
         }
     }
 
-    /// How many rows of a batch are taken at a time: what so many threads make of them must fit
-    /// beside everything else that memory is for. All, where it has no limit.
+    /// Rows of a batch processed at a time, so that the results of all threads fit beside
+    /// everything else in memory. All rows if memory is unlimited.
     pub(crate) fn piece_rows(&self, batch: &RecordBatch, threads: usize) -> usize {
         let Some(limit) = self.pool.limit() else { return usize::MAX };
         let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
         (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes)).max(ROWS_MIN)
     }
 
-    /// What to say when memory is short.
+    /// The error for lack of memory.
     pub(crate) fn short(&self, MemoryError { wanted, used, limit }: MemoryError) -> JoinError {
         match self.spill {
             Some(_) => JoinError::LimitTooSmall { wanted, used, limit },
@@ -76,7 +77,8 @@ impl Context {
     }
 }
 
-/// What a null-aware join must know of whole inputs before any row comes out alone.
+/// Properties of the whole inputs that a null-aware join must know before it outputs unmatched
+/// rows.
 #[derive(Debug, Default)]
 pub(crate) struct NullAwareState {
     build_rows: AtomicUsize,
@@ -86,7 +88,7 @@ pub(crate) struct NullAwareState {
 }
 
 impl NullAwareState {
-    /// Notes the build side, once it is complete.
+    /// Records the build side, once it is complete.
     pub(crate) fn build(&self, rows: usize, nulls: bool) {
         self.build_rows.store(rows, Ordering::Relaxed);
         self.build_nulls.store(nulls, Ordering::Relaxed);
@@ -97,7 +99,7 @@ impl NullAwareState {
         (self.build_rows.load(Ordering::Relaxed), self.build_nulls.load(Ordering::Relaxed))
     }
 
-    /// Notes a probe batch.
+    /// Records a probe batch.
     pub(crate) fn probe(&self, rows: usize, nulls: bool) {
         if rows > 0 {
             self.probe_rows.store(true, Ordering::Relaxed);
@@ -107,8 +109,7 @@ impl NullAwareState {
         }
     }
 
-    /// Whether the probe side had any row, and any null key. Whoever asks has waited for all
-    /// probers.
+    /// Whether the probe side had any row, and any null key. Valid once all probers have ended.
     pub(crate) fn probed(&self) -> (bool, bool) {
         (self.probe_rows.load(Ordering::Relaxed), self.probe_nulls.load(Ordering::Relaxed))
     }

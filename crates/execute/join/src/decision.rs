@@ -1,7 +1,7 @@
-//! What the build side's table will be: decided once, when all rows of it are known.
+//! The decision on the build side's table, made once when all its rows are known.
 //!
 //! ```text
-//! all batches pushed ─► decide ─► memory for it is charged ─► finish, or rows are spilled
+//! all batches pushed ─► decide ─► reserve memory ─► finish, or spill
 //! ```
 
 use workahead_walks::direct;
@@ -10,29 +10,29 @@ use crate::keys::EncodingKind;
 use crate::table_build::Span;
 use crate::{LayoutChoice, TableLayout};
 
-/// What a table will be like.
+/// The planned table.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub(crate) kind: EncodingKind,
-    /// Where the words of keys lie, if they are not hashes.
+    /// The range of the normalized keys, unless they are hashes.
     pub(crate) span: Option<Span>,
-    /// Rows with a key, and different keys, about.
+    /// Rows with a key, and the estimated number of distinct keys.
     pub(crate) keyed: usize,
     pub(crate) distinct: usize,
-    /// How many entries the table should have room for.
+    /// Entries the table has room for.
     pub(crate) entries: usize,
     pub(crate) layout: LayoutChoice,
-    /// Whether there is memory for building by parts, or by several threads.
+    /// Whether there is memory for a partitioned or parallel build.
     pub(crate) partitioned: bool,
 }
 
 impl Decision {
-    /// The range of a dense table, if it is to be one.
+    /// The key range, if the table is dense.
     pub(crate) fn dense_span(&self) -> Option<Span> {
         self.span.filter(|_| self.layout.layout == TableLayout::Dense)
     }
 
-    /// Bytes of a dense table, if it is to be one.
+    /// Bytes of the table, if it is dense.
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
         self.dense_span().and_then(|span| direct::Table::bytes_for(span.width))
     }

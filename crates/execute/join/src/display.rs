@@ -1,8 +1,8 @@
-//! Sizes and counts as people read them.
+//! Formats sizes and counts for people.
 
 use std::fmt::{self, Write};
 
-/// Bytes for people.
+/// Bytes in a binary unit.
 pub(crate) struct Bytes(pub(crate) usize);
 
 impl fmt::Display for Bytes {
@@ -20,7 +20,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A number for people: its digits in threes.
+/// A number with thousands separators.
 pub(crate) struct Count(pub(crate) u128);
 
 impl fmt::Display for Count {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_in_threes() {
+    fn digits_are_grouped_by_three() {
         for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
         {
             assert_eq!(Count(number).to_string(), shown);

@@ -1,4 +1,4 @@
-//! How many different keys there are, about: the size a table should have.
+//! Estimates the number of distinct keys, which sizes the hash table.
 //!
 //! HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007), 64-bit hashes, so that the
 //! correction for large counts is not needed. A table sized by rows wastes memory and cache where
@@ -18,7 +18,7 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 pub(crate) struct Distinct {
     /// The longest run of zeros seen, plus one, per register.
     registers: Box<[u8; REGISTERS]>,
-    /// Asked several times a join, small ones too: reckoned once.
+    /// Cached: read several times in a join.
     estimate: Cell<Option<usize>>,
 }
 
@@ -29,7 +29,7 @@ impl Distinct {
 
     pub(crate) fn add(&mut self, keys: &[u64]) {
         self.estimate.set(None);
-        // Zeros are counted by an instruction that the baseline has not.
+        // Counting leading zeros takes an instruction that the baseline architecture lacks.
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
             self.add_each(keys)
@@ -41,7 +41,7 @@ impl Distinct {
         for key in keys {
             let hash = spread(*key);
             let register = &mut self.registers[(hash >> (u64::BITS - INDEX_BITS)) as usize];
-            // The one ends the run where the hash has no more bits.
+            // A guard bit ends the run where the hash has no more bits.
             let rest = hash << INDEX_BITS | 1 << (INDEX_BITS - 1);
             *register = (*register).max(rest.leading_zeros() as u8 + 1);
         }
@@ -55,7 +55,7 @@ impl Distinct {
 
     fn reckon(&self) -> usize {
         let m = REGISTERS as f64;
-        // A power for each length of run, not for each register.
+        // One power for each run length instead of one for each register.
         let mut runs = [0_u32; 1 << u8::BITS];
         self.registers.iter().for_each(|run| runs[usize::from(*run)] += 1);
         let powers = runs.iter().zip(0..).filter(|(count, _)| **count > 0);

@@ -1,17 +1,17 @@
-//! Build rows of one key, side by side.
+//! Duplicate lists: the build rows of each repeated key, side by side.
 //!
 //! ```text
-//! table entry   [ rows : 32 | first : 32 ]     rows 0:  the one build row is `first`
-//!                                              else:    group[first .. first + rows]
-//! group         …│ 3 │ 17 │ 90 │ 4 │ 5 │…      build rows of one key, ascending, side by side
+//! table entry   [ rows : 32 | first : 32 ]     rows 0:  the only build row is `first`
+//!                                              else:    list[first .. first + rows]
+//! lists         …│ 3 │ 17 │ 90 │ 4 │ 5 │…      build rows of one key, ascending, side by side
 //! ```
 //!
-//! Every key is held once and its rows lie together: a hot key neither crowds the table nor makes
-//! its neighbours' probes long, a key with one row (most joins have no other) costs no second miss,
-//! and the rows of a key are read at the speed of memory. Entries for every row would be one pass
-//! less to build, but an n:m join reads each key's rows many times. (Contiguous duplicates: Birler,
-//! Schmidt, Fent, Neumann, *Simple, Efficient, and Robust Hash Tables for Join Processing*, DaMoN
-//! 2024.)
+//! Every key is stored once and its rows are contiguous: a hot key neither crowds the table nor
+//! lengthens its neighbours' probe sequences, a key with one row (in most joins, every key) costs
+//! no second miss, and the rows of a key are read at memory bandwidth. An entry for every row would
+//! save one pass of the build, but an n:m join reads each key's rows many times. (Contiguous
+//! duplicates: Birler, Schmidt, Fent, Neumann, *Simple, Efficient, and Robust Hash Tables for Join
+//! Processing*, DaMoN 2024.)
 
 use workahead_machine::pages::{PageBuffer, Supply};
 use workahead_walks::bucket::Group;
@@ -21,17 +21,17 @@ use crate::JoinError;
 use crate::hash_table::HashTable;
 use crate::keys::store::KeyStore;
 
-/// Marks, in [`Repeats::first`], a row whose key was there before.
+/// Flags, in [`Repeats::first`], a row whose key occurred before.
 const REPEAT: u32 = 1 << 31;
 
-/// How many rows ahead a first row's key is announced.
+/// Prefetch distance, in rows, for the key of a first row.
 const KEYS_AHEAD: usize = 16;
 
-/// The rows whose key was there before.
+/// The rows whose key occurred before.
 pub(crate) struct Repeats {
     rows: usize,
-    /// Of such a row, [`REPEAT`] and the first row with its key. Of a first row, later, where the
-    /// next row of its group goes. Empty until a key repeats.
+    /// For such a row, [`REPEAT`] and the first row with its key. For a first row, later, the
+    /// position of the next row in its list. Empty until a key repeats.
     first: Vec<u32>,
     count: usize,
 }
@@ -48,12 +48,12 @@ impl Sink<Row> for Repeats {
 }
 
 impl Repeats {
-    /// None yet, of so many rows.
+    /// Empty, for a given number of rows.
     pub(crate) fn of(rows: usize) -> Self {
         Self { rows, first: Vec::new(), count: 0 }
     }
 
-    /// Whether any row has another key than the first of its group: their hashes are equal.
+    /// Whether a row's key differs from that of its list's first row: their hashes are equal.
     pub(crate) fn collide(&self, keys: &KeyStore) -> bool {
         let first_of = |mark: u32| (mark & REPEAT != 0).then_some(mark & !REPEAT);
         self.first.iter().enumerate().any(|(row, mark)| {
@@ -65,8 +65,7 @@ impl Repeats {
         })
     }
 
-    /// Lays the rows of each group side by side, groups in the order of the table, and points the
-    /// entries there.
+    /// Lays out the duplicate lists in the order of the table and points the entries at them.
     pub(crate) fn lay_out(
         mut self,
         table: &mut HashTable,
@@ -108,7 +107,8 @@ fn entry(rows: u32, start: u32) -> u64 {
     u64::from(rows) << 32 | u64::from(start)
 }
 
-/// The rows of an entry's key, and where they lie unless the entry itself is the one.
+/// The number of rows of an entry's key, and the start of its list unless the entry holds the only
+/// row.
 #[inline(always)]
 pub(crate) fn duplicate_list(value: u64) -> (u32, Option<usize>) {
     match (value >> 32) as u32 {

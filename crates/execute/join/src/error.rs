@@ -1,4 +1,4 @@
-//! What can be wrong with a join.
+//! Errors of a join.
 
 use arrow_schema::{ArrowError, DataType};
 use workahead_machine::pages::AllocationError;
@@ -6,32 +6,32 @@ use workahead_walks::bucket::TableError;
 
 use crate::{MemoryError, SpillError};
 
-/// A join cannot be done. The text names the remedy.
+/// A join failed. The message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// A key that is not a column.
+    /// The key column doesn't exist.
     #[error("there is no column {name:?}: choose from {known}")]
     UnknownColumn {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The columns there are.
+        /// The existing columns.
         known: String,
     },
-    /// A column position outside the input.
+    /// The column position is outside the input.
     #[error("the {side} input has no column {column}: choose from its {columns}, counted from 0")]
     UnknownPosition {
         /// `left` or `right`.
         side: &'static str,
-        /// What was asked for.
+        /// The requested position.
         column: usize,
-        /// How many there are.
+        /// The number of columns.
         columns: usize,
     },
-    /// No key at all.
+    /// No key.
     #[error("a hash join needs a pair of key columns: name one, or use a nested-loop join")]
     NoKeys,
-    /// A key of a type this join does not take.
+    /// The key type isn't supported.
     #[error("the key {name:?} is {found}, which can't be compared: cast it to another type")]
     KeyType {
         /// The column.
@@ -39,7 +39,7 @@ pub enum JoinError {
         /// Its type.
         found: DataType,
     },
-    /// Keys that can't be compared.
+    /// The keys can't be compared.
     #[error(
         "the keys {left_name:?} ({left}) and {right_name:?} ({right}) can't be equal: \
          cast one to the type of the other"
@@ -54,13 +54,13 @@ pub enum JoinError {
         /// Its type.
         right: DataType,
     },
-    /// A null-aware join that has no meaning.
+    /// A meaningless null-aware join.
     #[error("{why}: leave null-awareness out, or plan the query in another way")]
     NullAware {
-        /// What is wrong.
+        /// The reason.
         why: &'static str,
     },
-    /// A filter whose columns and fields differ in number.
+    /// The filter has a different number of columns and fields.
     #[error("the filter's schema has {fields} fields for {columns} columns: give one for each")]
     FilterSchema {
         /// Fields of the schema.
@@ -68,7 +68,7 @@ pub enum JoinError {
         /// Columns it reads.
         columns: usize,
     },
-    /// A filter that reads a column as another type.
+    /// The filter reads a column as another type.
     #[error(
         "the filter takes {name:?} as {announced}, but the input has {found}: cast one of them"
     )]
@@ -80,7 +80,7 @@ pub enum JoinError {
         /// The input's type.
         found: DataType,
     },
-    /// A filter whose result has another length than its input.
+    /// The filter's result has another length than its input.
     #[error("the filter returned {results} results for {rows} rows: it must return one for each")]
     FilterLength {
         /// Results returned.
@@ -88,12 +88,12 @@ pub enum JoinError {
         /// Rows given.
         rows: usize,
     },
-    /// A projection outside the output.
+    /// A projected column is outside the output.
     #[error("the projection {columns} does not fit: the output has {most} columns, counted from 0")]
     Projection {
-        /// What was asked for.
+        /// The requested columns.
         columns: String,
-        /// How many there are.
+        /// The number of columns.
         most: usize,
     },
     /// More build rows than row ids.
@@ -104,7 +104,7 @@ pub enum JoinError {
         /// Rows possible.
         most: usize,
     },
-    /// A batch of other columns than were announced.
+    /// A batch has other columns than declared.
     #[error("a batch has the columns {found} where {expected} were announced")]
     Schema {
         /// Columns of the batch.
@@ -112,43 +112,43 @@ pub enum JoinError {
         /// Columns of the join's input.
         expected: String,
     },
-    /// The system starts no more threads.
+    /// The system refused to start a thread.
     #[error("can't start {threads} threads: use fewer")]
     Threads {
-        /// Threads asked for.
+        /// Threads requested.
         threads: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The table could not be made.
+    /// The hash table could not be built.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The table of a range of integers could not be made.
+    /// The dense table could not be built.
     #[error(transparent)]
     Dense(#[from] workahead_walks::direct::TableError),
-    /// The rows of the groups could not be stored.
+    /// Memory for duplicate lists or keys could not be allocated.
     #[error(transparent)]
     Memory(#[from] AllocationError),
     /// The memory limit is reached.
     #[error(transparent)]
     Limit(#[from] MemoryError),
-    /// The memory limit is reached though everything is spilled that can be.
+    /// The memory limit is reached although everything is spilled that can be.
     #[error(
         "the memory limit of {limit} bytes is too small even with spilling: {used} bytes are in \
          use and the next step needs {wanted} more; raise the limit"
     )]
     LimitTooSmall {
-        /// Bytes asked for.
+        /// Bytes requested.
         wanted: usize,
-        /// Bytes in use by all.
+        /// Bytes in use.
         used: usize,
-        /// Bytes that may be in use.
+        /// The limit.
         limit: usize,
     },
-    /// What does not fit into memory could not be written or read back.
+    /// Spilling failed.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// Arrow could not make an array.
+    /// Arrow failed.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
 }

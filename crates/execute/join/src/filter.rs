@@ -1,4 +1,4 @@
-//! A further condition on pairs of rows whose keys are equal.
+//! A condition on rows with equal keys, beside the keys: the residual predicate.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,29 +8,28 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::{JoinError, Side};
 
-/// Decides about pairs of rows: an expression of whoever plans the join.
+/// Evaluates the residual predicate of a join on candidate matches.
 pub trait ResidualPredicate: Send + Sync + Debug {
-    /// Whether each pair is wanted; null is as false. `pairs` has the columns of
+    /// Whether each candidate is a match; null counts as false. `rows` has the columns of
     /// [`Filter::columns`].
     ///
-    /// # Errors
-    /// When it can't be told.
+    /// # Errors If the predicate can't be evaluated.
     fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError>;
 }
 
-/// A [`ResidualPredicate`], and the columns it reads.
+/// A [`ResidualPredicate`] and the columns it reads.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// The columns of both inputs that it reads.
+    /// The columns it reads, of both inputs.
     pub columns: Vec<(Side, usize)>,
-    /// What they are called: one field a column, of its type.
+    /// Their schema, as the predicate names them.
     pub schema: SchemaRef,
-    /// The condition.
+    /// The predicate.
     pub filter: Arc<dyn ResidualPredicate>,
 }
 
 impl Filter {
-    /// Refuses a filter that does not fit the inputs.
+    /// Rejects a filter that doesn't fit the inputs.
     pub(crate) fn check(&self, left: &Schema, right: &Schema) -> Result<(), JoinError> {
         let fields = self.schema.fields();
         if fields.len() != self.columns.len() {

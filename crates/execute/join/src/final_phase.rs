@@ -1,9 +1,9 @@
-//! What follows the last prober's output: build rows that come out alone, then the spilled
-//! partitions, pair by pair.
+//! The final phase of a join, after the last prober's output: the scan of unmatched build rows,
+//! then the spilled partitions, pair by pair.
 //!
 //! ```text
-//! crew of 3, each a third of the memory ──a pair does not fit──► put back, crew of 2 …
-//!                                              … ──► crew of 1 with all of it: now it must fit
+//! 3 threads, each a third of the memory ──a pair does not fit──► pair requeued, 2 threads …
+//!                                                   … ──► 1 thread with all memory: now it must fit
 //! ```
 
 use std::collections::VecDeque;
@@ -17,44 +17,44 @@ use crate::spill::{PartitionJoin, PartitionPair};
 use crate::unmatched_build_scan::UnmatchedBuildScan;
 use crate::{JoinError, JoinSpec, JoinTable, ProbeMetrics};
 
-/// What a bounded piece of work came to.
+/// Result of a bounded step of work.
 #[derive(Debug)]
 pub enum Progress {
-    /// Rows of the result.
+    /// Rows of the output.
     Output(RecordBatch),
-    /// No rows yet: there is more to do.
+    /// No rows yet: call again.
     Working,
-    /// Everything is done.
+    /// The end.
     Done,
 }
 
-/// The rest of a join.
+/// The final phase of a join, or one thread's share of it.
 pub struct FinalPhase {
     spec: Arc<JoinSpec>,
     context: Context,
-    /// Of the table in memory, which is freed with it.
+    /// The unmatched build scan of the in-memory table, which is freed with it.
     unmatched_scan: Option<UnmatchedBuildScan>,
     queue: Arc<Mutex<PartitionQueue>>,
-    /// Whether this is one of them still.
+    /// Whether this share still counts as working.
     works: bool,
     current: Option<CurrentPair>,
     metrics: ProbeMetrics,
 }
 
-/// Whoever shares the pairs and the memory for them.
+/// Partition pairs to join, and the memory for them, shared by all threads of the phase.
 struct PartitionQueue {
-    /// Pairs nobody has begun.
+    /// Pairs not yet started.
     pairs: VecDeque<PartitionPair>,
-    /// Those who have not come to the end.
+    /// Shares that have not ended.
     working: usize,
-    /// Memory of all of them.
+    /// Free memory for all of them.
     free: usize,
 }
 
-/// A pair being joined.
+/// The partition pair being joined.
 struct CurrentPair {
     join: Box<PartitionJoin>,
-    /// To begin anew with more memory, if there may be more, as long as nothing has come out.
+    /// For a restart with more memory, if there may be more and nothing has been output.
     again: Option<PartitionPair>,
 }
 
@@ -81,11 +81,10 @@ impl FinalPhase {
         }
     }
 
-    /// The next output batch, `None` when there are no more.
+    /// The next output batch.
     ///
-    /// # Errors
-    /// When an output array can't be made, a filter fails, a spilled partition can't be read back,
-    /// written or joined within the memory limit.
+    /// # Errors If an output array can't be made, a filter fails, or a spilled partition can't be
+    /// read back, written or joined within the memory limit.
     pub fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         loop {
             match self.advance()? {
@@ -96,10 +95,9 @@ impl FinalPhase {
         }
     }
 
-    /// Does a bounded piece of the work: reads one batch, builds one table or gives one output.
+    /// Does a bounded step: reads one batch, builds one table or returns one output.
     ///
-    /// # Errors
-    /// As [`next_output`](Self::next_output).
+    /// # Errors As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
         if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
@@ -128,7 +126,7 @@ impl FinalPhase {
         Ok(progress)
     }
 
-    /// Takes the next pair, unless there is none.
+    /// Starts the next pair, if there is one.
     fn begin(&mut self) -> Result<Progress, JoinError> {
         if !self.works {
             return Ok(Progress::Done);
@@ -152,10 +150,10 @@ impl FinalPhase {
         Ok(Progress::Working)
     }
 
-    /// Gives a pair back that did not fit into a share of the memory, and leaves a larger one to
-    /// the others; who is the last tries again.
+    /// Requeues a pair that didn't fit in a share of the memory, and leaves the share to the other
+    /// threads; the last thread retries.
     fn put_back(&mut self, pair: Option<PartitionPair>) {
-        // What it holds must be free before the others are told.
+        // Its memory must be free before other threads see the pair.
         self.current = None;
         let mut queue = lock(&self.queue);
         queue.pairs.extend(pair);
@@ -165,8 +163,7 @@ impl FinalPhase {
         }
     }
 
-    /// The next build rows of the table in memory that come out alone. With the last ones the table
-    /// is freed.
+    /// The next unmatched build rows of the in-memory table, which is freed after the last ones.
     pub(crate) fn next_unmatched(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         let Some(unmatched_scan) = &mut self.unmatched_scan else { return Ok(None) };
         let output = unmatched_scan.next_output()?;
@@ -177,10 +174,9 @@ impl FinalPhase {
         Ok(output)
     }
 
-    /// How many rows are left, without making them.
+    /// Counts the rows left without making them.
     ///
-    /// # Errors
-    /// As [`next_output`](Self::next_output).
+    /// # Errors As [`next_output`](Self::next_output).
     pub fn count(mut self) -> Result<u64, JoinError> {
         let before = self.metrics.output_rows;
         self.count_only()?;
@@ -188,27 +184,25 @@ impl FinalPhase {
         Ok(self.metrics.output_rows - before)
     }
 
-    /// Gives rows without columns from here on, which cost next to nothing; those of the table in
-    /// memory are only added to the metrics.
+    /// Outputs rows without columns from here on, which cost next to nothing; the unmatched build
+    /// scan is only added to the metrics.
     pub(crate) fn count_only(&mut self) -> Result<(), JoinError> {
         self.metrics.output_rows += self.unmatched_scan.take().map_or(0, UnmatchedBuildScan::count);
         self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }
 
-    /// Deals the spilled partitions out to so many threads, each with its share of the memory that
-    /// is free. One whose share is found too small for a partition before any row of it has come
-    /// out leaves it to the others, and that share too. Rows of the table in memory come with the
-    /// first.
+    /// Splits the spilled partitions among threads, each with a share of the free memory. A share
+    /// that turns out too small for a partition, before any of its rows is output, leaves the
+    /// partition and its memory to the others. The unmatched build scan is part of the first share.
     ///
-    /// All parts must be taken to their ends: the last to end does what was left to it.
+    /// All shares must be run to their ends: the last to end does what others left.
     ///
-    /// # Panics
-    /// If `threads` is zero, or something was taken of the partitions already.
+    /// # Panics If `threads` is zero, or the first partition was already started.
     #[must_use]
     pub fn split(self, threads: usize) -> Vec<Self> {
-        assert!(threads > 0, "somebody must do what remains");
-        assert!(self.works && self.current.is_none(), "a part is not dealt out again");
+        assert!(threads > 0, "the final phase needs a thread");
+        assert!(self.works && self.current.is_none(), "a started phase can't be split");
         let mut queue = lock(&self.queue);
         (queue.working, queue.free) = (threads, self.context.free());
         drop(queue);
@@ -226,7 +220,7 @@ impl FinalPhase {
         parts
     }
 
-    /// What was done so far: rows that came out, and what the spilled partitions took.
+    /// Metrics so far: output rows, and the costs of spilled partitions.
     #[must_use]
     pub fn metrics(&self) -> ProbeMetrics {
         self.metrics
@@ -235,7 +229,7 @@ impl FinalPhase {
 
 impl Drop for FinalPhase {
     fn drop(&mut self) {
-        // Who is not taken to the end does not keep the others from having all of the memory.
+        // A dropped share must not keep the others from using all of the memory.
         if self.works {
             self.current = None;
             lock(&self.queue).working -= 1;
@@ -243,7 +237,7 @@ impl Drop for FinalPhase {
     }
 }
 
-/// Every lock is held for a move.
+/// The lock is only held to move things.
 fn lock(queue: &Mutex<PartitionQueue>) -> MutexGuard<'_, PartitionQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

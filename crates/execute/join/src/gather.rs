@@ -1,4 +1,4 @@
-//! Rows of both sides made into arrays.
+//! Gathers rows of both sides into arrays.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::{JoinError, JoinSpec};
 
 /// Rows of the probe batch to gather.
 enum ProbeRows {
-    /// Each of a run once, as where every row has one match: no copy.
+    /// A run of rows, each once, as if every row has one match: no copy.
     Run {
         start: usize,
         rows: usize,
@@ -45,7 +45,7 @@ impl ProbeRows {
     }
 }
 
-/// The output batch of a pairing's rows, which are taken from it.
+/// Takes the generated matches and gathers their output batch.
 pub(crate) fn output(
     table: &InMemoryBuildSide,
     pairing: &mut MatchGenerator,
@@ -79,7 +79,7 @@ pub(crate) fn output(
     batch_of(table, arrays, rows)
 }
 
-/// Build rows as they come out alone.
+/// Build rows without matching probe rows, or semi-join and mark results of the build side.
 pub(crate) fn alone(
     table: &InMemoryBuildSide,
     rows: Vec<Row>,
@@ -106,7 +106,7 @@ pub(crate) fn alone(
     batch_of(table, arrays, count)
 }
 
-/// Probe rows as they come out alone, by row of a batch, and whether each has a match.
+/// The same for the rows of a probe batch that are selected by `wanted`.
 pub(crate) fn probe_alone(
     spec: &JoinSpec,
     batch: &RecordBatch,
@@ -135,7 +135,7 @@ fn batch_of(
     Ok(RecordBatch::try_new_with_options(table.spec.schema(), arrays, &options)?)
 }
 
-/// What a filter says of pairs.
+/// Evaluates the filter on candidate matches.
 pub(crate) fn wanted(
     table: &InMemoryBuildSide,
     condition: &Filter,

@@ -1,4 +1,4 @@
-//! The table of the build side's keys, of either design.
+//! The hash table of the build side's keys, of either layout.
 
 use workahead_walks::answers::Answers;
 use workahead_walks::bucket::{self, select};
@@ -6,14 +6,14 @@ use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Prefetching, ToL1};
 use workahead_walks::{direct, with_isa};
 
-/// A table that holds each key once.
+/// A hash table in which every key is once.
 pub(crate) enum HashTable {
     Buckets(bucket::Table),
     Dense(direct::Table),
 }
 
 impl HashTable {
-    /// The table of buckets, which is the one that can be walked.
+    /// The table, if it has buckets.
     pub(crate) fn buckets(&self) -> Option<&bucket::Table> {
         match self {
             Self::Buckets(table) => Some(table),
@@ -28,7 +28,7 @@ impl HashTable {
         }
     }
 
-    /// Keys held.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Buckets(table) => table.len(),
@@ -43,13 +43,13 @@ impl HashTable {
         }
     }
 
-    /// The value of every entry, in the order of memory.
+    /// The values of all entries, in memory order.
     pub(crate) fn values(&self) -> impl Iterator<Item = u64> + '_ {
         let of_buckets = self.buckets().into_iter().flat_map(bucket::Table::values);
         of_buckets.chain(self.dense().into_iter().flat_map(direct::Table::values))
     }
 
-    /// Replaces the value of every entry, in the order of memory.
+    /// Replaces the values of all entries, in memory order.
     pub(crate) fn update_values(&mut self, update: impl FnMut(u64) -> u64) {
         match self {
             Self::Buckets(table) => table.update_values(update),
@@ -57,7 +57,7 @@ impl HashTable {
         }
     }
 
-    /// The line that a lookup of a word touches first.
+    /// The first cache line that a lookup of a key touches.
     pub(crate) fn line(&self, word: u64) -> usize {
         match self {
             Self::Buckets(table) => table.line(word),
@@ -65,7 +65,7 @@ impl HashTable {
         }
     }
 
-    /// Looks up a vector of words.
+    /// Looks up a vector of keys.
     pub(crate) fn look_up(&self, words: &[u64], answers: &mut Answers) {
         let memory = &mut Prefetching::<ToL1>::default();
         match self {

@@ -1,4 +1,4 @@
-//! The part of the build side that is in memory, as a table: all of it unless some was spilled.
+//! The in-memory build side: all of the build side, unless some of it was spilled.
 
 use std::sync::Arc;
 
@@ -18,60 +18,61 @@ use crate::output_columns::ColumnSource;
 use crate::table_payload::TablePayload;
 use crate::{JoinSpec, LayoutChoice, Reservation, Side};
 
-/// How many build rows there are of each kind.
+/// Build rows by kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BuildRowCounts {
-    /// With a key: the first ones.
+    /// With a key; the first ones.
     pub(crate) keyed: usize,
-    /// With a key that matches nothing, kept because they may come out alone.
+    /// Whose key can match nothing, kept because the join may output them unmatched.
     pub(crate) unmatchable: usize,
-    /// Of a null-aware join, with a null key, kept likewise: the last ones.
+    /// In a null-aware join, with a null key, kept likewise; the last ones.
     pub(crate) null: usize,
-    /// Given, kept or not.
+    /// Pushed, kept or not.
     pub(crate) input: usize,
-    /// Of a null-aware join, whether any key was null.
+    /// In a null-aware join, whether any key was null.
     pub(crate) has_null: bool,
 }
 
 impl BuildRowCounts {
-    /// Kept.
+    /// Kept rows.
     pub(crate) fn all(self) -> usize {
         self.keyed + self.unmatchable + self.null
     }
 }
 
-/// What was built.
+/// Hash table, duplicate lists, keys and columns of the build side.
 pub(crate) struct BuildData {
     pub(crate) table: HashTable,
     pub(crate) duplicate_lists: PageBuffer<Row>,
-    /// The keys, if a hit must be compared.
+    /// The full keys, if hits must be compared.
     pub(crate) store: Option<KeyStore>,
-    /// Whether rows of one group have different keys: then each pair must be compared.
+    /// Whether rows of a duplicate list have different keys, so that every candidate must be
+    /// compared.
     pub(crate) collides: bool,
     pub(crate) chunks: Chunks,
-    /// If entries hold values, not rows.
+    /// The payload, if entries hold values instead of rows.
     pub(crate) payload: Option<TablePayload>,
     pub(crate) layout: LayoutChoice,
     pub(crate) encoding: KeyEncoding,
 }
 
-/// A built table, for any number of probers on any thread.
+/// The built table, for any number of probers on any thread.
 pub(crate) struct InMemoryBuildSide {
     pub(crate) spec: Arc<JoinSpec>,
     pub(crate) data: BuildData,
     pub(crate) output_rules: OutputRules,
     pub(crate) match_sources: Vec<ColumnSource>,
     pub(crate) layout_choice: LayoutChoice,
-    /// If words may be asked of a filter first.
+    /// The Bloom filter, if one may be put before the table.
     pub(crate) bloom_filter: Option<SharedBloomFilter>,
     pub(crate) rows: BuildRowCounts,
-    /// Of build rows with a match, if those come out alone or must not. Where every pair is looked
-    /// at, a bit a row; else one for the row of a key and, after those of all rows, one for the
-    /// start of a group.
+    /// Build rows with a match, if the join outputs or excludes them. With a residual predicate, a
+    /// bit for each row; else one for the row of each key and, after those of all rows, one for the
+    /// start of each duplicate list.
     pub(crate) match_bitmap: Option<SharedMatchBitmap>,
     pub(crate) null_aware_state: Arc<NullAwareState>,
     payload_bytes: usize,
-    /// What all of it is charged with.
+    /// The charge for all of it.
     pub(crate) memory: Reservation,
 }
 
@@ -90,7 +91,7 @@ impl InMemoryBuildSide {
             .then(|| SharedMatchBitmap::new(rows.keyed + list_bits));
         let hashed = data.store.is_some();
         let layout_choice = data.layout.clone().unless_hashed(hashed);
-        // A word that is a hash is looked up with what it is a hash of.
+        // A hashed key is looked up together with its full key.
         let bloom_filter = match data.table.buckets() {
             Some(table) if !hashed => SharedBloomFilter::of(&spec, table),
             _ => None,
@@ -111,12 +112,13 @@ impl InMemoryBuildSide {
         }
     }
 
-    /// Whether a hit does not prove a pair: each must be looked at.
+    /// Whether a hit does not prove a match: hashes of different keys collide, or there is a
+    /// filter.
     pub(crate) fn has_residual_predicate(&self) -> bool {
         self.data.collides || self.spec.filter.is_some()
     }
 
-    /// The bit of an entry's rows, where a hit proves all its pairs.
+    /// The bit for an entry's rows, if a hit proves that all of them match.
     #[inline]
     pub(crate) fn bit(&self, value: u64) -> usize {
         match duplicate_list(value) {
@@ -125,24 +127,24 @@ impl InMemoryBuildSide {
         }
     }
 
-    /// The side it was built from.
+    /// The build side.
     pub(crate) fn build_side(&self) -> Side {
         self.spec.build_side
     }
 
-    /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.
+    /// Bytes that probes touch: hash table, duplicate lists, and keys that are compared.
     pub(crate) fn table_bytes(&self) -> usize {
         let store_bytes = self.data.store.as_ref().map_or(0, KeyStore::bytes);
         let bitmap_bytes = self.match_bitmap.as_ref().map_or(0, SharedMatchBitmap::bytes);
         self.data.table.bytes() + self.data.duplicate_lists.bytes() + store_bytes + bitmap_bytes
     }
 
-    /// Bytes of a row, about.
+    /// Average bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         self.payload_bytes.div_ceil(self.rows.all().max(1))
     }
 
-    /// Bytes of all of it.
+    /// Bytes in total.
     pub(crate) fn bytes(&self) -> usize {
         self.table_bytes() + self.payload_bytes
     }

@@ -1,4 +1,4 @@
-//! A join, described step by step, and started.
+//! Describes a join step by step, and starts it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::{Side, SpillDirectory};
 /// A hash join of two inputs where their keys are equal.
 ///
 /// The output has the columns of the left input, then of the right; of only one side for semi and
-/// anti joins; of one side and a Boolean `mark` for mark joins. The rows of a prober come in the
-/// order of the probe side, and build rows without a match last, unless the join
-/// [spills](Self::with_spill): [`Prober::spills`](crate::Prober::spills).
+/// anti joins; of one side and a Boolean `mark` for mark joins. A prober's output keeps the order
+/// of the probe side, and unmatched build rows come last, unless the join
+/// [spills](Self::with_spill): see [`Prober::spills`](crate::Prober::spills).
 #[derive(Debug, Clone)]
 pub struct HashJoin {
     pub(crate) spec: JoinSpec,
@@ -31,11 +31,10 @@ impl Deref for HashJoin {
 }
 
 impl HashJoin {
-    /// A join of inputs with these schemas where the columns at the positions `on` are equal,
-    /// built on the left, clashing names of the right suffixed with `_right`.
+    /// Joins inputs with these schemas on equality of the columns at the positions `on`. It builds
+    /// on the left side, and conflicting names of the right side get the suffix `_right`.
     ///
-    /// # Errors
-    /// When there is no key, one is not a column, or two can't be compared.
+    /// # Errors If there is no key, a key column doesn't exist, or two keys can't be compared.
     pub fn new(
         left: SchemaRef,
         right: SchemaRef,
@@ -71,7 +70,7 @@ impl HashJoin {
         Ok(Self { spec })
     }
 
-    /// The same with keys by their names.
+    /// The same with key columns by name.
     ///
     /// # Errors
     /// As [`HashJoin::new`].
@@ -86,17 +85,16 @@ impl HashJoin {
         Self::new(left, right, &on, join_type)
     }
 
-    /// Builds on a side: the one with fewer rows, as a rule.
+    /// Sets the build side: usually the one with fewer rows.
     #[must_use]
     pub fn with_build_side(mut self, build_side: Side) -> Self {
         self.spec.build_side = build_side;
         self
     }
 
-    /// Says whether null keys are equal. A null-aware join decides about nulls itself.
+    /// Sets whether null keys are equal. No effect on a null-aware join.
     ///
-    /// # Panics
-    /// Never: the keys were compared when the join was made.
+    /// # Panics Never: the keys were compared when the join was created.
     #[must_use]
     pub fn with_null_equality(mut self, null_equality: NullEquality) -> Self {
         let equal = null_equality == NullEquality::NullEqualsNull && !self.null_aware;
@@ -105,11 +103,10 @@ impl HashJoin {
         self
     }
 
-    /// Makes an anti join that of `NOT IN`: one null key on the other side, and no row comes out; a
-    /// row with a null key comes out only if the other side has no row at all.
+    /// Makes an anti join that of `NOT IN`: with a null key on the other side, no row is output; a
+    /// row with a null key is output only if the other side has no row at all.
     ///
-    /// # Errors
-    /// When this is not an anti join, has several keys, or a filter.
+    /// # Errors If this is not an anti join, has several keys, or a filter.
     pub fn with_null_aware(self) -> Result<Self, JoinError> {
         if !matches!(self.join_type, JoinType::LeftAnti | JoinType::RightAnti) {
             return Err(JoinError::NullAware { why: "only an anti join can be null-aware" });
@@ -125,10 +122,9 @@ impl HashJoin {
         Ok(aware)
     }
 
-    /// Takes only pairs that a filter wants.
+    /// Adds a residual predicate: only candidates that satisfy it are matches.
     ///
-    /// # Errors
-    /// When the filter's columns are not those of the inputs, or the join is null-aware.
+    /// # Errors If the filter's columns don't fit the inputs, or the join is null-aware.
     pub fn with_filter(mut self, filter: Filter) -> Result<Self, JoinError> {
         if self.null_aware {
             return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
@@ -138,16 +134,15 @@ impl HashJoin {
         Ok(self)
     }
 
-    /// Puts out only some columns, by their positions in the unprojected output; none at all for
-    /// batches that only have a number of rows.
+    /// Selects the output columns, by their positions in the unprojected output. With none, batches
+    /// have only a number of rows.
     ///
-    /// # Errors
-    /// When there is no such column.
+    /// # Errors If there is no such column.
     pub fn with_projection(self, columns: Vec<usize>) -> Result<Self, JoinError> {
         Ok(Self { spec: self.spec.with_projection(columns)? })
     }
 
-    /// Gives clashing names of the right side another suffix.
+    /// Sets the suffix for right-side columns whose names also exist on the left.
     #[must_use]
     pub fn with_suffix(mut self, suffix: &str) -> Self {
         suffix.clone_into(&mut self.spec.suffix);
@@ -157,14 +152,14 @@ impl HashJoin {
         self
     }
 
-    /// Keeps keys in a table of a design.
+    /// Sets the layout of the hash table.
     #[must_use]
     pub fn with_table_layout(mut self, table_layout: TableLayout) -> Self {
         self.spec.table_layout = table_layout;
         self
     }
 
-    /// Chooses by these caches.
+    /// Sets the cache sizes that choices depend on.
     #[must_use]
     pub fn with_caches(mut self, caches: Caches) -> Self {
         self.spec.caches = caches;
@@ -172,11 +167,10 @@ impl HashJoin {
         self
     }
 
-    /// Makes output batches of at most so many rows, and puts together those with much fewer. Else
-    /// they are as long as [`Caches::batch_rows`] says.
+    /// Sets the most rows of an output batch; small outputs are coalesced. Default:
+    /// [`Caches::batch_rows`].
     ///
-    /// # Panics
-    /// If `batch_rows` is zero or more than 2³¹.
+    /// # Panics If `batch_rows` is zero or more than 2³¹.
     #[must_use]
     pub fn with_batch_rows(mut self, batch_rows: usize) -> Self {
         assert!((1..=1 << 31).contains(&batch_rows), "a batch can't have {batch_rows} rows");
@@ -185,15 +179,15 @@ impl HashJoin {
         self
     }
 
-    /// Puts the table on pages of a kind.
+    /// Sets the page size for the table.
     #[must_use]
     pub fn with_pages(mut self, pages: Pages) -> Self {
         self.spec.pages = self.spec.pages.with_pages(pages);
         self
     }
 
-    /// Takes tables and columns from a pool, and gives them back to it for the next join: the first
-    /// touch of fresh memory can cost more than the join. What the pool keeps is its own: it is not
+    /// Takes memory for tables and columns from a pool and returns it there for the next join: the
+    /// first touch of fresh memory can cost more than the join. Memory kept by the pool is not
     /// charged to the [memory](Self::with_memory) of any join.
     #[must_use]
     pub fn with_page_pool(mut self, pool: PagePool) -> Self {
@@ -201,25 +195,25 @@ impl HashJoin {
         self
     }
 
-    /// Builds large tables with so many threads, and leaves room for as many probers where memory
-    /// is limited.
+    /// Sets the number of threads that build large tables, and of probers that memory is reserved
+    /// for if it is limited.
     #[must_use]
     pub fn with_probers(mut self, probers: usize) -> Self {
         self.spec.probers = probers.max(1);
         self
     }
 
-    /// Charges everything to a pool. Without a [spill directory](Self::with_spill), a join that
-    /// does not fit is an error.
+    /// Charges all memory to a pool. Without a [spill directory](Self::with_spill), a join that
+    /// doesn't fit fails.
     #[must_use]
     pub fn with_memory(mut self, memory: Arc<dyn MemoryPool>) -> Self {
         self.spec.memory = memory;
         self
     }
 
-    /// Takes what does not fit into memory to files in a directory: partitions of both sides, by a
-    /// hash of the key, each joined later on its own (hybrid hash join: Shapiro, TODS 1986). The
-    /// order of the probe side is not kept then.
+    /// Spills what doesn't fit in memory to files in a directory: partitions of both sides, by a
+    /// hash of the key, joined later one by one (hybrid hash join: Shapiro, TODS 1986). The order
+    /// of the probe side is lost then.
     #[must_use]
     pub fn with_spill(mut self, directory: Arc<SpillDirectory>) -> Self {
         self.spec.spill = Some(directory);

@@ -1,14 +1,14 @@
-//! The ten types of join, and what each makes of a row.
+//! The ten join types, and which rows each outputs.
 //!
-//! A join looks every probe row up in the table of the build side. What it then emits is a product
-//! of three decisions, so that ten types with the build on either side are not twenty cases:
+//! Every probe row is looked up in the table of the build side. The output is then the product of
+//! three decisions, so that ten types with either build side are not twenty cases:
 //!
 //! ```text
-//!               pairs    rows alone: probe side      rows alone: build side (when all probed)
-//! inner          yes      never                       never
-//! outer, full    yes      unmatched, of the sides kept whole
-//! semi           no       matched,   of its side      (mark: all, with whether matched;
-//! anti           no       unmatched, of its side       never, of the other side)
+//!               matches  rows of the probe side      rows of the build side (after all probes)
+//! inner          yes      none                        none
+//! outer, full    yes      unmatched, of the sides that are preserved
+//! semi           no       matched,   of its side      (mark: all, with a match flag;
+//! anti           no       unmatched, of its side       none of the other side)
 //! ```
 
 use std::fmt;
@@ -16,16 +16,16 @@ use std::str::FromStr;
 
 use crate::Side;
 
-/// Which rows come out of a join.
+/// The type of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JoinType {
-    /// Pairs of rows that match.
+    /// Matching rows.
     Inner,
-    /// Pairs, and left rows without one, beside nulls.
+    /// Matching rows, and unmatched left rows with nulls.
     Left,
-    /// Pairs, and right rows without one, beside nulls.
+    /// Matching rows, and unmatched right rows with nulls.
     Right,
-    /// Pairs, and rows of either side without one.
+    /// Matching rows, and unmatched rows of both sides with nulls.
     Full,
     /// Left rows with a match, each once.
     LeftSemi,
@@ -35,35 +35,35 @@ pub enum JoinType {
     LeftAnti,
     /// Right rows without a match.
     RightAnti,
-    /// All left rows, and whether each has a match.
+    /// All left rows, with a flag whether they have a match.
     LeftMark,
-    /// All right rows, and whether each has a match.
+    /// All right rows, with a flag whether they have a match.
     RightMark,
 }
 
 /// Whether null keys are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NullEquality {
-    /// A null equals nothing, as `=` of SQL.
+    /// A null equals nothing, like `=` in SQL.
     #[default]
     NullEqualsNothing,
-    /// Nulls equal each other, as `IS NOT DISTINCT FROM`.
+    /// Nulls equal each other, like `IS NOT DISTINCT FROM`.
     NullEqualsNull,
 }
 
-/// Which rows of a side come out alone.
+/// Which rows of a side are output on their own, beside the matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SideOutput {
     Never,
     Matched,
     Unmatched,
-    /// All, and whether they have a match.
+    /// All, with a flag whether they have a match.
     Marked,
-    /// Never, but it is to be known which have a match.
+    /// None, but matched rows are tracked.
     Tracked,
 }
 
-/// What a join emits.
+/// Which rows a join outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutputRules {
     pub(crate) matches: bool,
@@ -71,16 +71,16 @@ pub(crate) struct OutputRules {
     pub(crate) build: SideOutput,
 }
 
-/// A name that is no type of join.
+/// An unknown join type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no join type {name:?}: choose from {}", JoinType::names())]
 pub struct UnknownJoinType {
-    /// What was asked for.
+    /// The given name.
     pub name: String,
 }
 
 impl JoinType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 10] = [
         Self::Inner,
         Self::Left,
@@ -115,19 +115,20 @@ impl JoinType {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// Whether the columns of a side come out.
+    /// Whether the output has a side's columns.
     #[must_use]
     pub fn outputs(self, side: Side) -> bool {
         self.has_matches() || self.side_output(side) != SideOutput::Never
     }
 
-    /// Whether a side's columns can come out beside no row of it, as nulls.
+    /// Whether a side's columns may be null-extended: rows of the other side are output without a
+    /// match.
     #[must_use]
     pub fn null_extends(self, side: Side) -> bool {
         self.has_matches() && self.side_output(side.other()) != SideOutput::Never
     }
 
-    /// Whether the last column says if a row has a match.
+    /// Whether this is a mark join, whose last column flags rows with a match.
     #[must_use]
     pub fn is_mark(self) -> bool {
         matches!(self, Self::LeftMark | Self::RightMark)
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_mirrored() {
+    fn types_are_symmetric_in_the_sides() {
         let mirrored = [
             (JoinType::Left, JoinType::Right),
             (JoinType::LeftSemi, JoinType::RightSemi),

@@ -1,15 +1,15 @@
-//! Keys of any columns as one 64-bit word a row: what the table holds and is asked for.
+//! Normalized keys: the key columns of a row as one 64-bit word, which the table stores.
 //!
 //! ```text
 //! columns ─► words ─┬─ one: itself                              exact
 //!                   ├─ several whose ranges fit 64 bits: packed exact
 //!                   └─ several: hashed ┐
-//! text, bytes ─────────────────hashed ├ each hit is compared with the build side's key
+//! strings, bytes ───────────────hashed ├ each hit is compared with the build side's full key
 //! anything else ─► row format ─ hashed ┘
 //! ```
 //!
-//! Rows whose key matches nothing (a null where nulls are not equal, a number the other side's type
-//! has not) get no word.
+//! Rows whose key can match nothing (a null unless nulls are equal, a number that the other side's
+//! type lacks) get no normalized key.
 
 pub(crate) mod bytes;
 mod fixed;
@@ -34,12 +34,12 @@ use normalized::compact;
 pub(crate) use packed::{Packing, Range};
 use rows::RowFormat;
 
-/// How one side's keys are read.
+/// Reads one side's keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
     columns: Vec<usize>,
     form: Form,
-    /// Nulls equal each other: a further word says which columns are null.
+    /// Nulls equal each other: another word says which columns are null.
     nulls_equal: bool,
 }
 
@@ -50,26 +50,26 @@ enum Form {
     Rows(RowFormat),
 }
 
-/// How a key becomes the table's word: the same on both sides.
+/// How a key is normalized: the same on both sides.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyEncoding {
     pub(crate) kind: EncodingKind,
-    /// Mixed into every word when a table of the plain ones would be crowded.
+    /// Mixed into every key if a table without it would be crowded.
     pub(crate) salt: Option<u64>,
-    /// The bits of a hash that are kept: all, but for tests of what happens when hashes collide.
+    /// The bits of a hash that are kept: all, except in tests of hash collisions.
     pub(crate) hash_mask: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum EncodingKind {
-    /// A key is one word.
+    /// The key is one word.
     Identity,
     Packed(Packing),
     Hashed,
 }
 
 impl Reader {
-    /// How keys become words, if that does not depend on the build side's values.
+    /// The encoding, if it doesn't depend on the build side's values.
     pub(crate) fn fixed_encoding(&self) -> Option<EncodingKind> {
         match &self.form {
             Form::Words(fixed) => (self.width(fixed) == 1).then_some(EncodingKind::Identity),
@@ -77,7 +77,7 @@ impl Reader {
         }
     }
 
-    /// Ranges to be widened by [`measure`](Self::measure).
+    /// Empty ranges, to be widened by [`measure`](Self::measure).
     pub(crate) fn ranges(&self) -> Vec<Range> {
         let Form::Words(columns) = &self.form else { return Vec::new() };
         let words = columns.iter().flat_map(|fixed| (0..fixed.words()).map(|w| fixed.signed(w)));
@@ -85,8 +85,8 @@ impl Reader {
         words.chain(mask).map(Range::empty).collect()
     }
 
-    /// How far apart the words of keys lie if the values of each column lie so far apart. `None`
-    /// where words are hashes, or a column is more than one word.
+    /// The range of normalized keys, given the range of each column. `None` if keys are hashed, or
+    /// a column is more than one word.
     pub(crate) fn span(&self, columns: &[Option<u64>]) -> Option<u64> {
         let Form::Words(fixed) = &self.form else { return None };
         if fixed.len() != columns.len() || fixed.iter().any(|fixed| fixed.words() > 1) {
@@ -102,13 +102,13 @@ impl Reader {
         fixed.iter().map(Fixed::words).sum::<usize>() + usize::from(self.nulls_equal)
     }
 
-    /// Which rows have a null in the only key: what a null-aware join asks.
+    /// Nulls of the only key column, for a null-aware join.
     pub(crate) fn nulls(&self, batch: &RecordBatch) -> Option<NullBuffer> {
         let nulls = batch.column(self.columns[0]).logical_nulls();
         nulls.filter(|nulls| nulls.null_count() > 0)
     }
 
-    /// Reads a batch's keys, reusing the memory of the last.
+    /// Reads a batch's keys, reusing memory.
     pub(crate) fn read(
         &self,
         encoding: &KeyEncoding,
@@ -137,7 +137,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Widens the ranges by a batch's keys; the words are then good for counting different keys.
+    /// Widens the ranges by a batch's keys; the keys are then only good for counting distinct ones.
     pub(crate) fn measure(
         &self,
         batch: &RecordBatch,
@@ -174,7 +174,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Loads the words of all columns. Gives the rows that have a key, if some have not.
+    /// Loads the words of all columns. Returns the rows that have a key, if some have none.
     fn load(
         &self,
         fixed: &[Fixed],
@@ -196,7 +196,7 @@ impl Reader {
                 fixed.read(&array, word, &mut columns[at + word]);
             }
             if let Some(possible) = fixed.possible(&columns[at]) {
-                // What lies under a null is no key.
+                // Values under nulls don't count.
                 let possible = nulls.as_ref().map_or(possible.clone(), |n| &possible | &!n.inner());
                 keep = both(keep, possible);
             }
@@ -279,7 +279,7 @@ impl KeyEncoding {
         Self { kind, salt: None, hash_mask: u64::MAX }
     }
 
-    /// Words as they are in the table.
+    /// Applies the salt, if there is one.
     pub(crate) fn salted<'w>(&self, words: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
         let Some(salt) = self.salt else { return words };
         mixed.clear();
@@ -287,7 +287,7 @@ impl KeyEncoding {
         mixed
     }
 
-    /// Whether a hit must be compared: two keys may have one word.
+    /// Whether hits must be compared: two keys may have one normalized key.
     pub(crate) fn is_hashed(&self) -> bool {
         matches!(self.kind, EncodingKind::Hashed)
     }
@@ -297,7 +297,7 @@ fn both(a: Option<BooleanBuffer>, b: BooleanBuffer) -> Option<BooleanBuffer> {
     Some(a.map_or(b.clone(), |a| &a & &b))
 }
 
-/// A dictionary's values in the place of their keys.
+/// Decodes dictionaries.
 fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut array = array.clone();
     while let Some(dictionary) = array.as_any_dictionary_opt() {
@@ -310,7 +310,7 @@ fn salted(word: u64, salt: u64) -> u64 {
     mixed(word ^ salt)
 }
 
-/// A bijection, so that equality is kept (the finaliser of SplitMix64).
+/// A bijection, so equality is preserved (the finaliser of SplitMix64).
 pub(crate) fn mixed(word: u64) -> u64 {
     let mut x = word;
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

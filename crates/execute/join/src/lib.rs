@@ -6,10 +6,10 @@
 //! probe batches ──► Prober::probe ──► next_output … ──► end ──► FinalPhase (unmatched build rows)
 //! ```
 //!
-//! The keys go into a table of cache lines ([`workahead_walks::bucket`]); the payload stays in
-//! Arrow arrays and is gathered by row for what matched. All ten [types](JoinType) of join, keys of
-//! any number of columns and of any type that Arrow's row format takes, a residual
-//! [filter](Filter) on pairs.
+//! Keys go into a table of cache lines ([`workahead_walks::bucket`]); the payload stays in Arrow
+//! arrays and is gathered by row for the matches. All ten join [types](JoinType), keys of any
+//! number of columns and of any type that Arrow's row format supports, and a residual
+//! [filter](Filter).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,11 +29,11 @@
 //! let mut prober = Prober::new(Arc::new(build.finish()?));
 //! prober.probe(lines)?;
 //! assert!(prober.next_output()?.is_none(), "two rows are not worth a batch: more may follow");
-//! let mut remaining = prober.end()?.expect("a left join shows rows without a match");
+//! let mut final_phase = prober.end()?.expect("a left join outputs rows without a match");
 //! let joined = prober.next_output()?.unwrap();
 //! assert_eq!((joined.num_rows(), joined.num_columns()), (2, 3));
-//! let alone = remaining.next_output()?.unwrap();
-//! assert_eq!((alone.num_rows(), alone.column(1).null_count()), (1, 1), "nobody ordered 1");
+//! let unmatched = final_phase.next_output()?.unwrap();
+//! assert_eq!((unmatched.num_rows(), unmatched.column(1).null_count()), (1, 1), "order 1");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -100,14 +100,14 @@ pub use spec::JoinSpec;
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};
 pub use table::JoinTable;
 pub use table_layout::{LayoutChoice, TableLayout, UnknownTableLayout};
-/// Touched memory for [`HashJoin::with_page_pool`].
+/// A page pool for [`HashJoin::with_page_pool`].
 pub use workahead_machine::pages::Pool as PagePool;
 pub use workers::{Worker, run};
 
 #[cfg(test)]
 mod tests;
 
-/// The page's example is compiled and run.
+/// Compiles and runs the example of the page on joins.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/joins.md")]
 struct Page;

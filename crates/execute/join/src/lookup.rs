@@ -1,23 +1,23 @@
-//! The lookups of a batch's keys, a vector at a time.
+//! Looks up a batch's keys, a vector at a time.
 
 use workahead_walks::answers::{Answers, BLOCK};
 use workahead_walks::walk::Row;
 
 use crate::hash_table::HashTable;
 
-/// A vector: long enough that its loop is worth starting, short enough for L1.
+/// Length of a vector: long enough to amortise starting its loop, short enough for L1.
 pub(crate) const VECTOR: usize = 1024;
 
-/// A batch's lookups, resumable.
+/// The lookups of a batch, resumable.
 #[derive(Default)]
 pub(crate) struct Lookup {
     answers: Answers,
-    /// The next key, and how many there are.
+    /// The next key, and the number of keys.
     next: usize,
     words: usize,
 }
 
-/// A found key: its place among the batch's keys, and the entry's value.
+/// A key that was found: its position among the batch's keys, and its entry's value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
     pub(crate) word: Row,
@@ -25,12 +25,13 @@ pub(crate) struct Hit {
 }
 
 impl Lookup {
-    /// Starts the first `words` keys of a batch.
+    /// Starts the lookups of a batch with this many keys.
     pub(crate) fn start(&mut self, words: usize) {
         (self.next, self.words) = (0, words);
     }
 
-    /// Looks up the next keys, at most so many: the first one, and what became of each.
+    /// Looks up the next keys, at most `most`: the position of the first one, and the selection
+    /// vector.
     pub(crate) fn vector(
         &mut self,
         table: &HashTable,
@@ -44,7 +45,7 @@ impl Lookup {
         (first as Row, &mut self.answers)
     }
 
-    /// Looks up the next vector of keys, and adds those that were found.
+    /// Looks up the next vector of keys, and appends the hits.
     pub(crate) fn hits(&mut self, table: &HashTable, words: &[u64], hits: &mut Vec<Hit>) {
         let (first, answers) = self.vector(table, words, VECTOR);
         for (block, mut found) in answers.found().iter().copied().enumerate() {

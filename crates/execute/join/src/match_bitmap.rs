@@ -1,8 +1,8 @@
-//! Which build rows have a match: bits shared by the probers.
+//! Match bitmaps: which rows have a match.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits, all unset at first.
+/// Bits for build rows, shared by the probers; all clear at first.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMatchBitmap {
     words: Box<[AtomicU64]>,
@@ -13,11 +13,11 @@ impl SharedMatchBitmap {
         Self { words: (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Sets a bit. One that is set already is only read, so that its line stays shared.
+    /// Sets a bit. If it is set already it is only read, so that its cache line stays shared.
     #[inline]
     pub(crate) fn set(&self, bit: usize) {
         let (word, mask) = (&self.words[bit / 64], 1 << (bit % 64));
-        // Whoever reads all bits at the end synchronises with every prober's end.
+        // The end of every prober synchronises with the reader of all bits.
         if word.load(Ordering::Relaxed) & mask == 0 {
             word.fetch_or(mask, Ordering::Relaxed);
         }
@@ -33,14 +33,14 @@ impl SharedMatchBitmap {
     }
 }
 
-/// Bits of one prober: which rows of its batch have a match.
+/// Bits for the rows of one prober's batch.
 #[derive(Debug, Default)]
 pub(crate) struct MatchBitmap {
     words: Vec<u64>,
 }
 
 impl MatchBitmap {
-    /// So many bits, all unset.
+    /// Clears the bitmap and resizes it.
     pub(crate) fn reset(&mut self, bits: usize) {
         self.words.clear();
         self.words.resize(bits.div_ceil(64), 0);
@@ -51,10 +51,9 @@ impl MatchBitmap {
         self.words[bit / 64] |= 1 << (bit % 64);
     }
 
-    /// Sets the bits of some words, of which the first bit is `first`.
+    /// Sets the bits of some words, starting at bit `first`.
     ///
-    /// # Panics
-    /// If `first` is not the first bit of a word.
+    /// # Panics If `first` is not a multiple of 64.
     pub(crate) fn set_words(&mut self, first: usize, words: &[u64]) {
         assert!(first.is_multiple_of(64), "bits are set by whole words");
         let own = &mut self.words[first / 64..];
@@ -66,7 +65,7 @@ impl MatchBitmap {
         self.words[bit / 64] >> (bit % 64) & 1 != 0
     }
 
-    /// How many are set.
+    /// The number of set bits.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_set_by_several_threads_are_all_there() {
+    fn bits_set_by_several_threads_are_all_set() {
         let bitmap = SharedMatchBitmap::new(1000);
         std::thread::scope(|scope| {
             for thread in 0..3 {

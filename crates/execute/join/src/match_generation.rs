@@ -1,17 +1,16 @@
-//! The rows of a probe batch, paired: what comes out of it, as row numbers, resumable anywhere.
+//! Match generation: the output rows of a probe batch, as row numbers, resumable anywhere.
 //!
 //! ```text
-//! keys ─► Lookup ─► hits ─┬─► expanded ───────────────────────────────────────► out
-//!          pauses when    │    pauses in the middle of one key's rows            ▲
-//!          hits are full  └─► expanded ─► sieved: compared, filtered ─► merged ──┤
-//!                                          survivors           with the rows     │
-//!                                          in their order      between them      │
-//!                              at the batch's end: rows alone ───────────────────┘
+//! keys ─► Lookup ─► hits ─┬─► expanded ──────────────────────────────────────────► out
+//!          pauses when    │    pauses in the middle of one key's rows               ▲
+//!          hits are full  └─► expanded ─► residual predicate ─► merged with ────────┤
+//!                                         matches in order      unmatched rows      │
+//!                              at the end of the batch: other unmatched rows ───────┘
 //! ```
 //!
-//! The filter sees a chunk of pairs at a time, however many a key has. A probe row without a
-//! survivor is known by its absence from them: where hits keep the probe's order, it is put in its
-//! place between two others, though its pairs may have spanned several chunks.
+//! The residual predicate is evaluated on bounded chunks of candidates, however many rows a key
+//! has. Matches keep the order of the probe rows, so a probe row missing between two of them is
+//! unmatched and is output in its place, even if its candidates spanned several chunks.
 
 mod expand;
 mod matches;
@@ -34,44 +33,44 @@ use crate::{JoinError, ProbeMetrics, TouchedLines};
 
 pub(crate) use matches::Matches;
 
-/// Hits that are worth being filtered and expanded. With those of another vector they are 24 KiB,
-/// which stay in L1 until they are expanded.
+/// Hits that are worth being filtered and expanded. Together with those of another vector they are
+/// 24 KiB, which stay in L1 until they are expanded.
 const HITS_ENOUGH: usize = VECTOR / 2;
-/// Where fewer than one key of this many hits, only the hits are compared: comparing a whole vector
-/// spares branches, and costs more than they do.
+/// If fewer than one key in this many hits, only the keys of hits are compared: comparing a whole
+/// vector avoids branches, but costs more.
 const FEW_HIT: usize = 2;
-/// Lookups of a batch whose lines are sampled: few, so that it costs nothing.
+/// Lookups of a batch whose cache lines are sampled: too few to cost anything.
 const LINES_SAMPLED: usize = 64;
-/// Whether pairs are looked at before they come out.
+/// Whether matches are still candidates for the residual predicate, or proven.
 const UNPROVEN: bool = true;
 const PROVEN: bool = false;
 
-/// Pairs the rows of one batch after the other.
+/// Generates the matches of one batch after the other.
 pub(crate) struct MatchGenerator {
     pub(crate) batch: Option<RecordBatch>,
     lookup: Lookup,
     drained: bool,
-    /// All pairs are known, and what follows from that.
+    /// All matches are known, and what follows from them.
     matches_complete: bool,
-    /// Everything is in `out`, or was.
+    /// Everything is or was in `out`.
     done: bool,
     keys: NormalizedKeys,
     bloom_filter: ProberBloomFilter,
     hits: Vec<Hit>,
-    /// Whether few keys of the batch before hit, and the rows that had matched before this one.
+    /// Whether few keys of the previous batch hit, and the matched rows before the current one.
     few_hit: bool,
     matched_before: u64,
     /// The next hit to expand, and how many of its rows are done.
     next_hit: usize,
     rows_done: u32,
-    /// Pairs on their way, and how many of them are merged.
+    /// Matches not yet in `out`, and how many of them are merged.
     found: Matches,
     merged: usize,
-    /// The first probe row that was neither put out nor passed over.
+    /// The first probe row that was neither output nor passed over.
     next_row: usize,
-    /// Probe rows with a match, where that must be known.
+    /// Probe rows with a match, if that is tracked.
     pub(crate) matched: MatchBitmap,
-    /// What comes out next.
+    /// The next output.
     pub(crate) out: Matches,
     pub(crate) metrics: ProbeMetrics,
 }
@@ -106,10 +105,10 @@ impl MatchGenerator {
         table: &InMemoryBuildSide,
         batch: RecordBatch,
     ) -> Result<(), JoinError> {
-        assert!(self.batch.is_none(), "the batch before has output left");
+        assert!(self.batch.is_none(), "the previous batch still has output");
         assert!(u32::try_from(batch.num_rows()).is_ok(), "a batch has at most 2³² rows");
         let start = Instant::now();
-        // Of the batch before, whose keys are still here.
+        // Hits of the previous batch, whose keys are still here.
         let hits = (self.metrics.matched_rows - self.matched_before) as usize;
         self.few_hit = hits * FEW_HIT < self.keys.values().len();
         self.matched_before = self.metrics.matched_rows;
@@ -132,24 +131,24 @@ impl MatchGenerator {
         Ok(())
     }
 
-    /// Whether probe rows without a match are put between others.
+    /// Whether unmatched probe rows are output between matches.
     fn interleaves_unmatched(table: &InMemoryBuildSide) -> bool {
         table.output_rules.matches && table.output_rules.probe == SideOutput::Unmatched
     }
 
-    /// Whether it must be known of each probe row if it has a match.
+    /// Whether a bitmap tracks which probe rows have a match.
     fn tracks_probe_rows(&self, table: &InMemoryBuildSide) -> bool {
         table.has_residual_predicate()
             || (table.output_rules.probe != SideOutput::Never
                 && !Self::interleaves_unmatched(table))
     }
 
-    /// Fills `out` up to a whole output batch. False when the probe batch is finished and there is
-    /// nothing.
+    /// Fills `out` with up to an output batch. False if the probe batch is finished and nothing is
+    /// left.
     pub(crate) fn fill(&mut self, table: &InMemoryBuildSide) -> Result<bool, JoinError> {
         self.out.clear();
         let room = table.spec.batch_rows;
-        // What is left of a chunk that was sieved is not worth another one.
+        // The rest of a filtered chunk is not worth evaluating another one.
         let enough = if table.has_residual_predicate() { room.div_ceil(2) } else { room };
         while !self.done && self.out.len() < enough {
             let start = Instant::now();
@@ -175,7 +174,7 @@ impl MatchGenerator {
         Ok(self.out.len() > 0)
     }
 
-    /// Counts what comes out of the batch, without making it.
+    /// Counts the output rows of the batch without generating them.
     pub(crate) fn count(&mut self, table: &InMemoryBuildSide) -> Result<u64, JoinError> {
         let mut rows = 0;
         if table.has_residual_predicate() || table.spec.null_aware {
@@ -215,11 +214,12 @@ impl MatchGenerator {
         Ok(rows)
     }
 
-    /// Looks further keys up, and notes what a hit proves.
+    /// Looks up more keys, and records matches that hits prove.
     fn drive(&mut self, table: &InMemoryBuildSide) {
         self.hits.clear();
         self.next_hit = 0;
-        // What follows has its price for each round: where few keys hit, several rounds make one.
+        // The steps that follow have a fixed cost: with few hits, several lookups precede one of
+        // them.
         self.drained = false;
         while !self.drained && self.hits.len() < HITS_ENOUGH {
             self.lookup.hits(&table.data.table, self.keys.values(), &mut self.hits);
@@ -240,7 +240,7 @@ impl MatchGenerator {
         }
     }
 
-    /// Pairs the rows of hits.
+    /// Generates the matches of hits.
     fn pair(&mut self, table: &InMemoryBuildSide) -> Result<(), JoinError> {
         let (pairs, has_residual_predicate) =
             (table.output_rules.matches, table.has_residual_predicate());

@@ -17,30 +17,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_data::ArrayData;
 
-/// Memory could not be had within the limit.
+/// The memory limit would be exceeded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{wanted} bytes more do not fit into the memory limit of {limit} bytes, {used} of which are in \
      use: raise the limit, or allow spilling"
 )]
 pub struct MemoryError {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub wanted: usize,
-    /// Bytes in use by all.
+    /// Bytes in use.
     pub used: usize,
-    /// Bytes that may be in use.
+    /// The limit.
     pub limit: usize,
 }
 
-/// Where memory is charged.
+/// Accounts for memory.
 pub trait MemoryPool: Debug + Send + Sync {
     /// Charges bytes.
     ///
-    /// # Errors
-    /// When they are more than is left; then nothing is charged.
+    /// # Errors If they exceed the limit; then nothing is charged.
     fn try_grow(&self, bytes: usize) -> Result<(), MemoryError>;
 
-    /// Gives bytes back that were charged.
+    /// Returns charged bytes.
     fn shrink(&self, bytes: usize);
 
     /// Bytes in use.
@@ -50,7 +49,7 @@ pub trait MemoryPool: Debug + Send + Sync {
     fn limit(&self) -> Option<usize>;
 }
 
-/// A pool of its own.
+/// A memory pool with a limit.
 #[derive(Debug)]
 pub struct Pool {
     parent: Option<Arc<dyn MemoryPool>>,
@@ -60,19 +59,19 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool that only counts.
+    /// A pool without a limit.
     #[must_use]
     pub fn unlimited() -> Arc<Self> {
         Self::of(usize::MAX)
     }
 
-    /// A pool of so many bytes.
+    /// A pool of a number of bytes.
     #[must_use]
     pub fn of(limit: usize) -> Arc<Self> {
         Self::new(None, limit)
     }
 
-    /// A part of another pool: what is charged here is charged there too.
+    /// A part of another pool: charges count in both.
     #[must_use]
     pub fn within(parent: Arc<dyn MemoryPool>, limit: usize) -> Arc<Self> {
         Self::new(Some(parent), limit)
@@ -82,7 +81,7 @@ impl Pool {
         Arc::new(Self { parent, limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
     }
 
-    /// The most bytes that were ever in use.
+    /// Peak of the bytes in use.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
@@ -126,7 +125,7 @@ impl MemoryPool for Pool {
     }
 }
 
-/// Memory charged to a pool, given back when dropped.
+/// Memory charged to a pool, returned when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     pool: Arc<dyn MemoryPool>,
@@ -134,7 +133,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Nothing charged yet.
+    /// An empty reservation.
     #[must_use]
     pub fn new(pool: Arc<dyn MemoryPool>) -> Self {
         Self { pool, bytes: 0 }
@@ -154,28 +153,25 @@ impl Reservation {
 
     /// Charges more.
     ///
-    /// # Errors
-    /// When the pool has no more; then nothing has changed.
+    /// # Errors If the limit would be exceeded; then nothing has changed.
     pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryError> {
         self.pool.try_grow(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Gives some back.
+    /// Returns some bytes.
     ///
-    /// # Panics
-    /// If it is more than is charged.
+    /// # Panics If it is more than is charged.
     pub fn shrink(&mut self, bytes: usize) {
         assert!(bytes <= self.bytes, "{bytes} bytes given back of {}", self.bytes);
         self.pool.shrink(bytes);
         self.bytes -= bytes;
     }
 
-    /// Charges so many in all.
+    /// Sets the number of charged bytes.
     ///
-    /// # Errors
-    /// As [`grow`](Self::grow).
+    /// # Errors As [`grow`](Self::grow).
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryError> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),
@@ -186,20 +182,19 @@ impl Reservation {
         }
     }
 
-    /// Gives everything back.
+    /// Returns all bytes.
     pub fn free(&mut self) {
         self.shrink(self.bytes);
     }
 
-    /// Takes over what another has charged to the same pool.
+    /// Takes over another reservation of the same pool.
     pub fn absorb(&mut self, mut other: Self) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// A reservation of its own for some of the bytes.
+    /// Splits some of the bytes off into another reservation.
     ///
-    /// # Panics
-    /// If it is more than is charged.
+    /// # Panics If it is more than is charged.
     #[must_use]
     pub fn split(&mut self, bytes: usize) -> Self {
         assert!(bytes <= self.bytes, "{bytes} bytes split off {}", self.bytes);
@@ -214,23 +209,23 @@ impl Drop for Reservation {
     }
 }
 
-/// Buffers that are charged, each once.
+/// Charged buffers, each counted once.
 ///
-/// A buffer is known by the address of its allocation and counts as long as any of the batches
-/// that hold it is kept.
+/// A buffer is identified by the address of its allocation and counts as long as a batch that
+/// references it is kept.
 #[derive(Debug, Default)]
 pub(crate) struct ChargedBuffers {
-    /// Of each allocation: its bytes, and how many times it is held.
+    /// By allocation: its bytes and number of references.
     buffers: HashMap<usize, (usize, usize)>,
 }
 
 impl ChargedBuffers {
-    /// Counts a batch's buffers: the bytes that were not counted before.
+    /// Adds a batch's buffers and returns the bytes that were not counted before.
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> usize {
         batch.columns().iter().map(|column| self.add_array(column)).sum()
     }
 
-    /// The same of one array.
+    /// The same for one array.
     pub(crate) fn add_array(&mut self, array: &ArrayRef) -> usize {
         let mut new = 0;
         each_buffer_of(&array.to_data(), &mut |address, bytes| {
@@ -243,7 +238,7 @@ impl ChargedBuffers {
         new
     }
 
-    /// Takes a batch out that was added: the bytes that nothing holds any more.
+    /// Removes a batch and returns the bytes that are no longer referenced.
     pub(crate) fn remove(&mut self, batch: &RecordBatch) -> usize {
         let mut freed = 0;
         each_buffer(batch, &mut |address, _| {
@@ -258,7 +253,7 @@ impl ChargedBuffers {
     }
 }
 
-/// Batches, and what they are charged with.
+/// Batches in memory, and their charge.
 #[derive(Debug)]
 pub(crate) struct ChargedBatches {
     pub(crate) memory: Reservation,
@@ -270,8 +265,8 @@ impl ChargedBatches {
         Self { memory, charged: ChargedBuffers::default() }
     }
 
-    /// Gives back what nothing but a batch holds. Copies of some rows may be more than could be
-    /// charged when they were made.
+    /// Returns the bytes that only this batch references. Copies of some rows may be larger than
+    /// the reservation made for them.
     pub(crate) fn release(&mut self, batch: &RecordBatch) {
         let bytes = self.charged.remove(batch);
         self.memory.shrink(bytes.min(self.memory.bytes()));
@@ -306,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_kept_and_named() {
+    fn the_limit_is_enforced_and_named() {
         let pool = Pool::of(100);
         let mut first = Reservation::new(pool.clone());
         first.grow(60).unwrap();
@@ -328,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_never_pass_the_limit() {
+    fn many_threads_never_exceed_the_limit() {
         let pool = Pool::of(1000);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -346,11 +341,11 @@ mod tests {
     }
 
     #[test]
-    fn shared_buffers_count_once_and_as_long_as_they_are_held() {
+    fn shared_buffers_count_once_while_they_are_referenced() {
         let whole = batch(1000);
         let mut charged = ChargedBuffers::default();
         let bytes = charged.add(&whole);
-        // Two columns are one array; texts have offsets and bytes.
+        // Two columns are one array; strings have offsets and bytes.
         assert!((8000 + 4000 + 4000..20_000).contains(&bytes), "{bytes}");
         let (left, right) = (whole.slice(0, 10), whole.slice(500, 500));
         assert_eq!(charged.add(&left) + charged.add(&right), 0);

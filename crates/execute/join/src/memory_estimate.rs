@@ -1,10 +1,10 @@
-//! What making a table takes besides the rows, known before any of it is taken.
+//! Estimates the memory for building a table beside its rows, before any of it is taken.
 //!
 //! ```text
-//! keys are read        words, parts                                  W + K
-//! keys are stored      words, parts, store                           W + 2 K
-//! table is filled      words, store, table, marks, groups            W + K + T + 4 R + 4 R
-//! columns are joined   store, table, groups, a column twice          K + T + 4 R + widest
+//! keys are read        keys, full keys                                 W + K
+//! keys are stored      keys, full keys, store                          W + 2 K
+//! table is built       keys, store, table, repeats, duplicate lists    W + K + T + 4 R + 4 R
+//! columns are joined   store, table, duplicate lists, a column twice   K + T + 4 R + widest
 //! ```
 
 use arrow_array::cast::AsArray;
@@ -13,21 +13,21 @@ use arrow_data::MAX_INLINE_VIEW_LEN;
 use arrow_schema::DataType;
 use workahead_walks::bucket::{Load, Table};
 
-/// Bytes of a row's number.
+/// Bytes of a row number.
 const ROW_BYTES: usize = 4;
-/// Bytes of a key's word.
+/// Bytes of a normalized key.
 pub(crate) const WORD_BYTES: usize = 8;
-/// Bytes of scratch for a row whose key is being read: a few words.
+/// Scratch bytes per row while keys are read: a few words.
 const SCRATCH_BYTES: usize = 6 * WORD_BYTES;
 
-/// Bytes of hits, schedules and answers, however long the batches are.
+/// Bytes of hits and selection vectors, whatever the batch length.
 pub(crate) const PROBER_BYTES: usize = 64 << 10;
-/// Bytes of a probe row's key, as it is read and mapped, and of its flags.
+/// Bytes of a probe row's keys, in all forms, and of its match bit.
 const PROBE_ROW_BYTES: usize = 48;
-/// Bytes of a pair, answered, found and put out.
+/// Bytes of a match, from lookup to output.
 const MATCH_BYTES: usize = 24;
 
-/// What batches of the probe side are like.
+/// Size of a probe batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProbeBatchSize {
     pub(crate) rows: usize,
@@ -35,50 +35,51 @@ pub(crate) struct ProbeBatchSize {
 }
 
 impl ProbeBatchSize {
-    /// Memory of a prober of such batches, by the rows of an output batch and the bytes of a build
-    /// row.
+    /// Memory of a prober of such batches, given the rows of an output batch and the bytes of a
+    /// build row.
     pub(crate) fn bytes(self, batch_rows: usize, build_row_bytes: usize) -> usize {
-        // An output, and what is put together of several.
+        // An output, and the one it is coalesced into.
         let output_row_bytes = MATCH_BYTES + 2 * (build_row_bytes + self.row_bytes);
         PROBER_BYTES + self.rows * PROBE_ROW_BYTES + batch_rows * output_row_bytes
     }
 }
 
-/// Sizes from which the bytes follow.
+/// The sizes that determine the memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MemoryEstimate {
-    /// Rows with a key, and all of them.
+    /// Rows with a key, and all rows.
     pub(crate) keyed: usize,
     pub(crate) rows: usize,
-    /// Different keys, about.
+    /// Estimated distinct keys.
     pub(crate) distinct: usize,
-    /// Bytes of what hashed words are of: zero if words are keys.
+    /// Bytes of full keys; zero unless keys are hashed.
     pub(crate) key_bytes: usize,
-    /// The widest column.
+    /// Bytes of the widest column.
     pub(crate) widest_bytes: usize,
     /// Rows of the longest batch.
     pub(crate) batch_rows: usize,
-    /// Bytes of a table of another design than buckets.
+    /// Bytes of the table, unless it has buckets.
     pub(crate) table_bytes: usize,
-    /// Whether build rows are flagged.
+    /// Whether there is a match bitmap for build rows.
     pub(crate) match_bitmap: bool,
 }
 
 impl MemoryEstimate {
-    /// How many entries the table should have room for: the estimate's error and a little, but
-    /// never more than there are rows.
+    /// Entries that the table has room for: the estimate plus its error, at most the number of
+    /// rows.
     pub(crate) fn entries(&self) -> usize {
         self.keyed.min(self.distinct + self.distinct / 10)
     }
 
-    /// The most that is taken at a time.
+    /// The peak.
     pub(crate) fn bytes(&self) -> usize {
         let keys = self.key_bytes;
         let words = if keys > 0 { self.keyed * WORD_BYTES } else { 0 };
         let table = Table::bytes_for(self.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table = table.max(self.table_bytes);
         let rows = self.keyed * ROW_BYTES;
-        // One for each row, one for each group, and both again when they are read at the end.
+        // A bit for each row, one for each duplicate list, and both again for the unmatched build
+        // scan.
         let match_bitmap = if self.match_bitmap { self.rows.div_ceil(8) * 3 } else { 0 };
         let storing = words + 2 * keys;
         let filling = words + keys + table + 2 * rows;
@@ -87,7 +88,7 @@ impl MemoryEstimate {
     }
 }
 
-/// The bytes of the widest column of all batches together.
+/// Bytes of the widest column of all batches together.
 pub(crate) fn widest<'b>(batches: impl Iterator<Item = &'b RecordBatch>) -> usize {
     let mut columns = Vec::new();
     for batch in batches {
@@ -99,7 +100,7 @@ pub(crate) fn widest<'b>(batches: impl Iterator<Item = &'b RecordBatch>) -> usiz
     columns.into_iter().max().unwrap_or(0)
 }
 
-/// The bytes that a batch's rows occupy, of buffers that may be longer and are shared with others.
+/// Bytes of a batch's rows; its buffers may be longer and shared.
 #[must_use]
 pub fn sliced_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| sliced_bytes_of(column)).sum()

@@ -1,6 +1,6 @@
-//! Sizes of memory as people write them.
+//! Parses memory sizes.
 
-/// Units by their names in small letters, and their bytes.
+/// Units, in lower case, and their bytes.
 const UNITS: [(&str, u64); 11] = [
     ("b", 1),
     ("kb", 1000),
@@ -15,16 +15,15 @@ const UNITS: [(&str, u64); 11] = [
     ("g", 1 << 30),
 ];
 
-/// A text that is no size.
+/// The text is not a memory size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("give a size such as 300MB or 1.5GiB")]
 pub struct UnknownSize;
 
 /// The bytes of `300MB`, `1.5 GiB`, `1000000`.
 ///
-/// # Errors
-/// When it is no number, has no unit that is known, or is less than a byte or more than a machine
-/// can have.
+/// # Errors If it is not a number, has an unknown unit, or is less than a byte or more than a
+/// machine can have.
 pub fn memory_bytes(text: &str) -> Result<usize, UnknownSize> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

@@ -1,25 +1,25 @@
-//! What a prober counts and times.
+//! A prober's counters and times.
 
 use std::time::Duration;
 
 use workahead_walks::place::LINE_BYTES;
 
-/// What a prober has done.
+/// Counters and times of a prober.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProbeMetrics {
     /// Rows of the probe side.
     pub probe_rows: u64,
-    /// Of them, those with a match.
+    /// Probe rows with a match.
     pub matched_rows: u64,
-    /// Of the probe side, those asked of a filter before the table.
+    /// Probe rows whose keys were tested by the Bloom filter.
     pub bloom_tested_rows: u64,
-    /// Which lines of the table the lookups touched, by a sample.
+    /// A sample of the table's lines touched by lookups.
     pub lines: TouchedLines,
-    /// Rows of the result.
+    /// Rows of the output.
     pub output_rows: u64,
     /// Reading keys and looking them up.
     pub lookup_time: Duration,
-    /// MatchGenerator rows, filtering pairs and gathering output columns.
+    /// Generating and filtering matches, and gathering output columns.
     pub gather_time: Duration,
     /// Writing rows of spilled partitions and reading them back.
     pub spill_time: Duration,
@@ -45,15 +45,15 @@ impl ProbeMetrics {
     }
 }
 
-/// Lines of the table that lookups touch one after the other, by a sample of them: keys that lie in
-/// order touch the same line or the next one, and are no random access.
+/// A sample of the table's cache lines touched by consecutive lookups: keys in order touch the same
+/// line or the next one, which is not a random access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TouchedLines {
     /// Lookups in the sample.
     pub lookups: u64,
-    /// Of them, those of another line than the lookup before.
+    /// Lookups that touched another line than the previous one.
     pub others: u64,
-    /// Of them, those of a line further away than a page.
+    /// Lookups that touched a line more than a page away.
     pub far: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct TouchedLines {
 const PAGE_LINES: usize = 4096 / LINE_BYTES;
 
 impl TouchedLines {
-    /// Of lookups in their order, by the line of each.
+    /// From the line of each lookup, in order.
     pub(crate) fn of(mut lines: impl Iterator<Item = usize>) -> Self {
         let mut touched = Self::default();
         let Some(mut before) = lines.next() else { return touched };
@@ -84,13 +84,13 @@ impl TouchedLines {
         }
     }
 
-    /// Bytes of the table that a lookup reads anew: a line, unless it is that of the lookup before.
+    /// New bytes of the table per lookup: a line, unless it is that of the previous lookup.
     #[must_use]
     pub fn bytes_per_lookup(self) -> f64 {
         share(self.others, self.lookups) * LINE_BYTES as f64
     }
 
-    /// The share of lookups that touch a line at random: not near that of the one before; 1 without
+    /// The share of lookups that touch a random line, far from that of the previous one; 1 without
     /// a sample.
     #[must_use]
     pub fn random_share(self) -> f64 {

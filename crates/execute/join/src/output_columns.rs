@@ -1,4 +1,4 @@
-//! Where each output column comes from, and what it is called.
+//! Sources and names of the output columns.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::{JoinType, Side};
 
-/// What the column of a mark join is called.
+/// Name of a mark join's last column.
 const MARK: &str = "mark";
 
 /// One output column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnSource {
     Column(Side, usize),
-    /// Whether the row has a match.
+    /// The match flag.
     Mark,
 }
 
-/// The columns of a join's output.
+/// The output columns.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputColumns {
     pub(crate) schema: SchemaRef,
@@ -26,8 +26,8 @@ pub(crate) struct OutputColumns {
 }
 
 impl OutputColumns {
-    /// The shown columns of the left side, then of the right, then the mark; a later name that is
-    /// taken gets the suffix as often as it needs.
+    /// The output columns of the left side, of the right side, then the mark. Later duplicates of a
+    /// name get the suffix, repeatedly if necessary.
     pub(crate) fn new(
         left: &SchemaRef,
         right: &SchemaRef,
@@ -60,7 +60,7 @@ impl OutputColumns {
         Self { schema: Arc::new(Schema::new(fields)), sources }
     }
 
-    /// Some of the columns, in another order perhaps. `None` when one is not there.
+    /// A selection of the columns, in any order. `None` if one doesn't exist.
     pub(crate) fn projected(&self, columns: &[usize]) -> Option<Self> {
         let sources = columns.iter().map(|&column| self.sources.get(column).copied());
         let sources = sources.collect::<Option<_>>()?;
@@ -68,13 +68,13 @@ impl OutputColumns {
         Some(Self { schema: Arc::new(schema), sources })
     }
 
-    /// Whether a column comes out.
+    /// Whether a column is in the output.
     pub(crate) fn shows(&self, side: Side, column: usize) -> bool {
         self.sources.contains(&ColumnSource::Column(side, column))
     }
 }
 
-/// Names given so far.
+/// Names used so far.
 struct Names<'a> {
     suffix: &'a str,
     taken: HashSet<String>,
@@ -86,11 +86,11 @@ impl Names<'_> {
         name.to_owned()
     }
 
-    /// A suffixed name must not meet one that its own side has already.
+    /// A suffixed name must not collide with another name of its own side.
     fn free(&mut self, wanted: &str, own: &[&str]) -> String {
         let mut name = wanted.to_owned();
         while self.taken.contains(&name) || (name != wanted && own.contains(&name.as_str())) {
-            // An empty suffix can't tell names apart: Arrow allows equal names.
+            // An empty suffix can't distinguish names; Arrow allows duplicates.
             if self.suffix.is_empty() {
                 break;
             }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn taken_names_get_the_suffix() {
+    fn duplicate_names_get_the_suffix() {
         let inner = |left, right| layout(left, right, JoinType::Inner);
         assert_eq!(names(&inner(&["a", "b"], &["b", "c"])), ["a", "b", "b_r", "c"]);
         assert_eq!(names(&inner(&["a", "a_r"], &["a"])), ["a", "a_r", "a_r_r"]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn semi_joins_show_one_side_and_marks_come_last() {
+    fn semi_joins_output_one_side_and_marks_come_last() {
         let (left, right) = (&["a", "mark"], &["a", "b"]);
         assert_eq!(names(&layout(left, right, JoinType::LeftAnti)), ["a", "mark"]);
         assert_eq!(names(&layout(left, right, JoinType::RightSemi)), ["a", "b"]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_may_be_missing_is_nullable() {
+    fn a_null_extended_side_is_nullable() {
         let nullable = |join_type| {
             let layout = layout(&["a"], &["b"], join_type);
             let fields = layout.schema.fields().iter();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn projections_pick_and_repeat() {
+    fn projections_select_and_repeat() {
         let all = layout(&["a", "b"], &["c"], JoinType::Inner);
         let picked = all.projected(&[2, 0, 2]).unwrap();
         assert_eq!(names(&picked), ["c", "a", "c"]);

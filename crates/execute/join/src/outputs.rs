@@ -1,4 +1,4 @@
-//! The result of a join as one thread makes it, a bounded piece of work at a time.
+//! The output of a join on one thread, one bounded step of work at a time.
 //!
 //! ```text
 //! batch ─► pieces ─► each probed ─► its outputs ─┐  end of the input ─► outputs held back ─► Done
@@ -15,29 +15,29 @@ use arrow_array::RecordBatch;
 
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Prober, Progress};
 
-/// What is wanted of the rows.
+/// What to do with the output rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputMode {
     Rows,
-    /// Only their number, in the metrics.
+    /// Only count them, in the metrics.
     Count,
 }
 
-/// Where the input is.
+/// State of the input.
 enum Input {
     Open,
-    /// The prober is to be told.
+    /// The input has ended, the prober has not.
     Exhausted,
     Done(Option<Box<FinalPhase>>),
 }
 
-/// One thread's part of the probe side.
+/// One thread's part of the probe phase.
 pub(crate) struct ProbePhase {
     prober: Prober,
     wanted: OutputMode,
     input: Input,
     piece_rows: usize,
-    /// Of the batch before, what is still to be probed: the last piece first.
+    /// Pieces of the current batch that are not probed yet, the last one first.
     pieces: Vec<RecordBatch>,
 }
 
@@ -48,7 +48,7 @@ impl ProbePhase {
         Self { prober, wanted, input: Input::Open, piece_rows, pieces }
     }
 
-    /// Gives an output, probes a piece, or asks for a batch; at the end [`Progress::Done`].
+    /// Returns an output, probes a piece, or reads a batch; at the end [`Progress::Done`].
     pub(crate) fn advance<E: From<JoinError>>(
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
@@ -81,12 +81,12 @@ impl ProbePhase {
         Ok(Progress::Working)
     }
 
-    /// What was done so far.
+    /// Metrics so far.
     pub(crate) fn metrics(&self) -> ProbeMetrics {
         self.prober.metrics()
     }
 
-    /// What is left to do where this was the last to come to its end.
+    /// The final phase, if this was the last prober to end.
     pub(crate) fn into_final_phase(self) -> Option<Box<FinalPhase>> {
         match self.input {
             Input::Done(final_phase) => final_phase,
@@ -95,10 +95,10 @@ impl ProbePhase {
     }
 }
 
-/// The result of a join with a table, made by whoever asks for it while it is asked.
+/// The output of a join, computed on the calling thread as it is requested.
 ///
-/// One thread probes and reads what comes out: an output is in its cache when it comes, and the
-/// memory of the one before is free for the next.
+/// One thread probes and consumes the output: an output is in its cache, and the memory of the
+/// previous one is free for the next.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -137,10 +137,9 @@ enum Stage {
 }
 
 impl Outputs {
-    /// Nothing is asked for yet.
+    /// Starts the output.
     ///
-    /// # Panics
-    /// When the table has been probed already and [spills](JoinTable::spills).
+    /// # Panics If the table has been probed already and [spills](JoinTable::spills).
     #[must_use]
     pub fn new(table: &Arc<JoinTable>) -> Self {
         table.expect_probers(1);
@@ -148,11 +147,10 @@ impl Outputs {
         Self { stage, metrics: ProbeMetrics::default() }
     }
 
-    /// Gives an output or does a bounded piece of work. Takes a batch of the probe side where that
-    /// is needed, until it is `None` once; while there is none yet, nothing is done.
+    /// Returns an output or does a bounded step of work. Reads probe batches with `next_batch`
+    /// until that returns `None`; while it is pending, nothing is done.
     ///
-    /// # Errors
-    /// When a batch can't be read, or the join fails.
+    /// # Errors If a batch can't be read, or the join fails.
     pub fn advance<E: From<JoinError>>(
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
@@ -173,7 +171,7 @@ impl Outputs {
         Ok(Progress::Working)
     }
 
-    /// What was done so far.
+    /// Metrics so far.
     #[must_use]
     pub fn metrics(&self) -> ProbeMetrics {
         let now = match &self.stage {

@@ -1,4 +1,4 @@
-//! What a join would do, before it does anything: for `--explain` and for planners.
+//! The plan of a join, before it runs: for `--explain` and for planners.
 
 use workahead_walks::bucket::{Load, Table};
 use workahead_walks::direct;
@@ -10,43 +10,43 @@ use crate::memory_estimate::{MemoryEstimate, ProbeBatchSize, WORD_BYTES};
 use crate::table_layout::NO_INTEGERS;
 use crate::{JoinSpec, LayoutChoice, Side, TableLayout};
 
-/// Bytes of a key's text or row, where nothing is known of it.
+/// Assumed bytes of a key's string or row.
 const KEY_BYTES: usize = 2 * WORD_BYTES;
 /// Rows of a probe batch.
 const PROBE_BATCH_ROWS: usize = 8192;
 
-/// Why there are buckets, as far as is known.
+/// The reason for buckets if the key range is unknown.
 const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it \
                              if that is found to be smaller";
 
-/// What is foreseen of a join: sizes are estimates, every build row with a key of its own.
+/// The plan of a join. Sizes are estimates, as if all build keys are distinct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How keys are looked up, in words.
+    /// Describes how keys are looked up.
     pub keys: &'static str,
     /// Bytes of the table that probes touch.
     pub table_bytes: usize,
     /// Bytes of the build side's columns.
     pub payload_bytes: usize,
-    /// The most memory at a time: building, then every prober with a batch.
+    /// Peak of memory: building, then every prober with a batch.
     pub peak_bytes: usize,
-    /// The table's design, and why.
+    /// The layout of the hash table, and the reason for it.
     pub layout_choice: LayoutChoice,
 }
 
-/// What is known of a build side before any row of it is read.
+/// What statistics tell about a build side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildStatistics {
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
     /// Bytes of a row.
     pub row_bytes: usize,
-    /// Of each key column the highest value less the lowest, where statistics say so; or nothing.
+    /// Highest minus lowest value of each key column, if known; may be empty.
     pub key_spans: Vec<Option<u64>>,
 }
 
 impl JoinSpec {
-    /// What this join would do with such a build side.
+    /// Plans this join for a build side with these statistics.
     #[must_use]
     pub fn plan(&self, statistics: &BuildStatistics) -> Plan {
         let BuildStatistics { rows, row_bytes, ref key_spans } = *statistics;
@@ -103,7 +103,7 @@ impl JoinSpec {
         Plan { keys, table_bytes, payload_bytes, peak_bytes, layout_choice }
     }
 
-    /// The side that goes into the table.
+    /// The side that the hash table is built from.
     #[must_use]
     pub fn build_side(&self) -> Side {
         self.build_side
@@ -140,7 +140,7 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
-    /// What is foreseen, and what comes.
+    /// The plan, and the table.
     fn both(on: &[&str], spans: &[u64], design: TableLayout) -> (Plan, JoinTable, Arc<Pool>) {
         let (batch, pool) = (batch(), Pool::unlimited());
         let on: Vec<_> = on.iter().map(|on| (*on, *on)).collect();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foreseen_is_near_what_comes() {
+    fn plans_are_near_the_actual_join() {
         let last = ROWS as u64 - 1;
         for (on, spans, design, says) in [
             (&["wide"][..], &[30 * last][..], TableLayout::Auto, "the key itself"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_what_is_known() {
+    fn reasons_depend_on_the_statistics() {
         let last = ROWS as u64 - 1;
         for (on, spans, says) in [
             (&["close"][..], &[last][..], "a place for each of the 100,000 integers between"),

@@ -1,13 +1,13 @@
 //! The probe side: batches in, joined batches out, resumable anywhere.
 //!
 //! ```text
-//! probe(batch) ─► MatchGenerator ─► pairs of rows ─► gathered arrays ─► next_output
+//! probe(batch) ─► MatchGenerator ─► matches ─► gathered arrays ─► next_output
 //!                  pauses in the middle         small ones are
-//!                  of one key's rows            put together
+//!                  of one key's rows            coalesced
 //! ```
 //!
-//! An output batch is as long as was asked for however many rows a key has; batches with few
-//! matches are collected until there are enough or the input ends.
+//! Output batches have the requested length however many rows a key has; small outputs are
+//! coalesced until there are enough rows or the input ends.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,57 +24,53 @@ use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize};
 use crate::spill::ProbeFiles;
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Reservation};
 
-/// Outputs of less than this part of a batch are put together.
+/// Outputs of less than this part of a batch are coalesced.
 const FEW: usize = 4;
 
-/// Joins probe batches with a table. One a thread.
+/// Joins probe batches with a table. One for each thread.
 pub struct Prober {
     table: Arc<JoinTable>,
-    /// The part of the table in memory, until this prober ends.
+    /// The in-memory part of the build side, until this prober ends.
     in_memory: Option<Arc<InMemoryBuildSide>>,
     pairing: MatchGenerator,
-    /// Of the batch being probed, what is still to come: the last piece first.
+    /// The remaining pieces of the current batch, the last one first.
     pieces: Vec<RecordBatch>,
     outputs: BatchCoalescer,
-    /// Rows of partitions that were spilled.
+    /// Writes probe rows of spilled partitions.
     files: Option<ProbeFiles>,
     memory: Reservation,
 }
 
 impl Prober {
-    /// Starts probing. If there are several, the table
-    /// [expects](JoinTable::expect_probers) them.
+    /// Starts probing. Several probers must be [expected](JoinTable::expect_probers) by the table.
     ///
-    /// # Panics
-    /// If all expected probers of a table that [spills](JoinTable::spills) have ended.
+    /// # Panics If all expected probers of a table that [spills](JoinTable::spills) have ended.
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
         let spec = table.spec();
         let outputs = BatchCoalescer::new(spec.schema(), spec.batch_rows)
             .with_biggest_coalesce_batch_size(Some(spec.batch_rows / FEW));
         let in_memory = table.in_memory();
-        assert!(in_memory.is_some(), "a table that spills is gone when its probers have ended");
+        assert!(in_memory.is_some(), "a table that spills is freed when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
         let memory = table.context.reservation();
         let (pairing, pieces) = (MatchGenerator::new(), Vec::new());
         Self { table, in_memory, pairing, pieces, outputs, files, memory }
     }
 
-    /// Starts a batch. The one before must have been taken to its end by
-    /// [`next_output`](Self::next_output).
+    /// Starts a batch. [`next_output`](Self::next_output) must have returned `None` for the
+    /// previous one.
     ///
-    /// # Errors
-    /// When the batch is not of the announced schema, memory is short, or spilling fails.
+    /// # Errors If the batch doesn't have the declared schema, memory is short, or spilling fails.
     ///
-    /// # Panics
-    /// If the batch before is not finished, or this one has 2³² rows or more.
+    /// # Panics If the previous batch is not finished, or this one has 2³² rows or more.
     pub fn probe(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let pieces = self.accept(&batch, usize::MAX)?;
         self.start(pieces)
     }
 
-    /// Checks a batch and cuts it into pieces of at most so many rows, or of as many as memory
-    /// allows: the last piece first, as [`start`](Self::start) takes them.
+    /// Checks a batch and cuts it into pieces of at most `rows_max` rows, fewer if memory is short:
+    /// the last piece first, as [`start`](Self::start) takes them.
     pub(crate) fn accept(
         &mut self,
         batch: &RecordBatch,
@@ -88,7 +84,7 @@ impl Prober {
             in_memory.null_aware_state.probe(batch.num_rows(), nulls);
         }
         self.pairing.metrics.probe_rows += batch.num_rows() as u64;
-        // Matches are noted by their places in the batch.
+        // Matched rows are tracked by their position in the batch.
         let whole = in_memory.output_rules.probe == SideOutput::Tracked;
         let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
         let mut pieces: Vec<_> = pieces(batch, rows).collect();
@@ -96,9 +92,9 @@ impl Prober {
         Ok(pieces)
     }
 
-    /// Starts pieces of a batch that was [accepted](Self::accept), the last one first.
+    /// Starts the pieces of an [accepted](Self::accept) batch, the last one first.
     pub(crate) fn start(&mut self, pieces: Vec<RecordBatch>) -> Result<(), JoinError> {
-        assert!(self.is_idle(), "the batch before has output left");
+        assert!(self.is_idle(), "the previous batch still has output");
         self.pieces = pieces;
         self.start_piece().map(drop)
     }
@@ -107,7 +103,7 @@ impl Prober {
         self.pairing.batch.is_none() && self.pieces.is_empty()
     }
 
-    /// Starts the next piece that has rows for the table in memory. False when there is none.
+    /// Starts the next piece with rows for the in-memory table. False if there is none.
     fn start_piece(&mut self) -> Result<bool, JoinError> {
         let Some(in_memory) = &self.in_memory else { return Ok(false) };
         while let Some(batch) = self.pieces.pop() {
@@ -130,7 +126,7 @@ impl Prober {
         Ok(false)
     }
 
-    /// What a batch and its outputs take, if build rows are as long as on the average.
+    /// Bytes of a batch and its outputs, with build rows of average size.
     fn bytes_for(&self, in_memory: &InMemoryBuildSide, batch: &RecordBatch) -> usize {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
         let probed = ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
@@ -138,11 +134,10 @@ impl Prober {
         probed.bytes(in_memory.spec.batch_rows, in_memory.row_bytes()) + routed
     }
 
-    /// The next output batch, `None` when the probe batch is finished. Batches with few rows are
-    /// held back and put together until there are enough of them or [`end`](Self::end) is called.
+    /// The next output batch, `None` if the probe batch is finished. Small outputs are held back
+    /// until there are enough of them or [`end`](Self::end) is called.
     ///
-    /// # Errors
-    /// When an output array can't be made, or a filter fails.
+    /// # Errors If an output array can't be made, or a filter fails.
     pub fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         loop {
             if let Some(output) = self.outputs.next_completed_batch() {
@@ -160,7 +155,7 @@ impl Prober {
             let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
             self.table.charge(&mut self.memory, bytes)?;
             if output.num_rows() > self.table.spec().batch_rows / FEW {
-                // Not to be copied just to be merged with a few rows before it.
+                // Large outputs aren't copied just to coalesce them with a few rows before.
                 self.outputs.finish_buffered_batch()?;
             }
             self.outputs.push_batch(output)?;
@@ -168,18 +163,16 @@ impl Prober {
         }
     }
 
-    /// Says that no probe batch follows: [`next_output`](Self::next_output) gives what was held
-    /// back. The last of the probers gets what remains, if anything may: build rows that come out
-    /// alone, partitions that were spilled. It follows.
+    /// Ends the probe input: [`next_output`](Self::next_output) then returns the outputs held back.
+    /// The last prober to end gets the final phase, if there is one: unmatched build rows and
+    /// spilled partitions, which come after its outputs.
     ///
-    /// # Errors
-    /// When an output array can't be made, or spilling fails.
+    /// # Errors If an output array can't be made, or spilling fails.
     ///
-    /// # Panics
-    /// If a batch is not finished, or more probers end than the table
+    /// # Panics If a batch is not finished, or more probers end than the table
     /// [expects](JoinTable::expect_probers).
     pub fn end(&mut self) -> Result<Option<FinalPhase>, JoinError> {
-        assert!(self.is_idle(), "the batch before has output left");
+        assert!(self.is_idle(), "the previous batch still has output");
         let in_memory = self.in_memory.take().expect("a prober ends once");
         self.outputs.finish_buffered_batch()?;
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
@@ -190,7 +183,7 @@ impl Prober {
         let comes_out =
             !matches!(in_memory.output_rules.build, SideOutput::Never | SideOutput::Tracked);
         drop(in_memory);
-        // What was held back has its room; the rest is not needed any more.
+        // Outputs held back keep their memory; the rest is released.
         let metrics = self.pairing.metrics;
         self.pairing = MatchGenerator::new();
         self.pairing.metrics = metrics;
@@ -200,20 +193,18 @@ impl Prober {
         Ok((last && (comes_out || self.table.spills())).then(|| FinalPhase::new(&self.table)))
     }
 
-    /// Joins a batch for the number of its rows only: nothing is gathered. Rows of partitions that
-    /// were spilled are counted by [`FinalPhase::count`].
+    /// Joins a batch only to count its output rows: nothing is gathered. Rows of spilled partitions
+    /// are counted by [`FinalPhase::count`].
     ///
-    /// # Errors
-    /// As [`probe`](Self::probe), and when a filter fails.
+    /// # Errors As [`probe`](Self::probe), and if a filter fails.
     ///
-    /// # Panics
-    /// As [`probe`](Self::probe).
+    /// # Panics As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
         let pieces = self.accept(batch, usize::MAX)?;
         self.count_pieces(pieces)
     }
 
-    /// The same for pieces of a batch that was [accepted](Self::accept).
+    /// The same for pieces of an [accepted](Self::accept) batch.
     pub(crate) fn count_pieces(&mut self, pieces: Vec<RecordBatch>) -> Result<u64, JoinError> {
         self.start(pieces)?;
         let mut rows = 0;
@@ -224,18 +215,18 @@ impl Prober {
         Ok(rows)
     }
 
-    /// Which rows of the last batch have a match, if the join notes that.
+    /// Whether a row of the last batch has a match, if the join tracks that.
     pub(crate) fn matched(&self, row: usize) -> bool {
         self.pairing.matched.get(row)
     }
 
-    /// Whether rows are put by in files, so that the probe side's order is not kept.
+    /// Whether rows are spilled to files, so that the order of the probe side is lost.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.table.spills()
     }
 
-    /// What was done so far.
+    /// Metrics so far.
     #[must_use]
     pub fn metrics(&self) -> ProbeMetrics {
         self.pairing.metrics

@@ -1,4 +1,4 @@
-//! A join as plain data: inputs, keys, type, options.
+//! The specification of a join: inputs, keys, type, options.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::keys::{EncodingKind, KeyEncoding, Reader};
 use crate::output_columns::{ColumnSource, OutputColumns};
 use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
 
-/// What a join is to do. [`HashJoin`](crate::HashJoin) makes it, and every part of a running join
-/// reads it.
+/// The specification of a join, created by [`HashJoin`](crate::HashJoin) and read by all of its
+/// parts.
 #[derive(Debug, Clone)]
 pub struct JoinSpec {
     pub(crate) left: SchemaRef,
@@ -28,14 +28,14 @@ pub struct JoinSpec {
     pub(crate) build_side: Side,
     pub(crate) table_layout: TableLayout,
     pub(crate) caches: Caches,
-    /// Of an output batch: as asked for, or by the caches and the columns.
+    /// Most rows of an output batch: as requested, or by the caches and columns.
     pub(crate) batch_rows: usize,
     pub(crate) asked_batch_rows: Option<usize>,
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
     pub(crate) probers: usize,
-    /// All bits, but in tests.
+    /// All bits, except in tests of hash collisions.
     pub(crate) hash_mask: u64,
 }
 
@@ -44,9 +44,9 @@ impl JoinSpec {
         self.join_type.output_rules(self.build_side)
     }
 
-    /// Where the columns of pairs come from. A key of the build side is the probe's own where both
-    /// are of one type and every probe row that comes out has a match: it lies there in order,
-    /// while the build side's is read at random.
+    /// Sources of the columns of matches. A build key is taken from the probe side if both have one
+    /// type and every output probe row has a match: there it is read in order, in the build side at
+    /// random.
     pub(crate) fn match_sources(&self) -> Vec<ColumnSource> {
         let (side, output_rules) = (self.build_side, self.output_rules());
         let matched = output_rules.matches && output_rules.probe == SideOutput::Never;
@@ -57,7 +57,7 @@ impl JoinSpec {
         self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
     }
 
-    /// The probe side's key that a build column always equals, if they look the same too.
+    /// The probe key that always equals a build column, if both have one type.
     fn probe_key(&self, column: usize) -> Option<ColumnSource> {
         let (build, probe) = (self.build_side, self.build_side.other());
         let of = |on: &(usize, usize), side| if side == Side::Left { on.0 } else { on.1 };
@@ -69,13 +69,13 @@ impl JoinSpec {
             .then_some(ColumnSource::Column(probe, key))
     }
 
-    /// What comes out.
+    /// Schema of the output.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         self.layout.schema.clone()
     }
 
-    /// What goes in on a side.
+    /// Schema of an input.
     #[must_use]
     pub fn schema_of(&self, side: Side) -> &SchemaRef {
         match side {
@@ -84,7 +84,7 @@ impl JoinSpec {
         }
     }
 
-    /// Which rows come out.
+    /// The join type.
     #[must_use]
     pub fn join_type(&self) -> JoinType {
         self.join_type
@@ -98,7 +98,7 @@ impl JoinSpec {
         KeyEncoding { hash_mask: self.hash_mask, ..KeyEncoding::new(kind) }
     }
 
-    /// Refuses a batch of other columns than those of a side.
+    /// Rejects a batch with other columns than those of a side.
     pub(crate) fn check(&self, side: Side, batch: &Schema) -> Result<(), JoinError> {
         let announced = self.schema_of(side).fields();
         let same = batch.fields().len() == announced.len()
@@ -124,7 +124,7 @@ impl JoinSpec {
         OutputColumns::new(&self.left, &self.right, self.join_type, &self.suffix)
     }
 
-    /// The caches by which it chooses.
+    /// The cache sizes that choices depend on.
     #[must_use]
     pub fn caches(&self) -> Caches {
         self.caches
@@ -136,13 +136,13 @@ impl JoinSpec {
         self.batch_rows
     }
 
-    /// Rows that batches of the probe side are best of. [`run`](crate::run) cuts longer ones.
+    /// The preferred length of probe batches. [`run`](crate::run) cuts longer ones.
     #[must_use]
     pub fn probe_batch_rows(&self) -> usize {
         self.caches.batch_rows(self.schema_of(self.build_side.other()))
     }
 
-    /// The same with other columns put out, by their positions in the unprojected output.
+    /// Selects the output columns, by their positions in the unprojected output.
     pub(crate) fn with_projection(&self, columns: Vec<usize>) -> Result<Self, JoinError> {
         let unprojected = self.unprojected();
         let Some(layout) = unprojected.projected(&columns) else {
@@ -152,15 +152,13 @@ impl JoinSpec {
         Ok(Self { projection: Some(columns), layout, ..self.clone() }.sized())
     }
 
-    /// With as many rows in an output batch as the caches and columns suggest, unless a number was
-    /// given.
+    /// Sets the length of output batches by the caches and columns, unless one was requested.
     pub(crate) fn sized(self) -> Self {
         let by_caches = || self.caches.batch_rows(&self.layout.schema);
         Self { batch_rows: self.asked_batch_rows.unwrap_or_else(by_caches), ..self }
     }
 
-    /// The design of a table for so many different keys; the range of their words if they are not
-    /// hashes.
+    /// The table layout for a number of distinct keys, and their range unless they are hashed.
     pub(crate) fn choose_table_layout(&self, entries: usize, span: Option<u64>) -> LayoutChoice {
         self.table_layout.choose(entries, span, self.memory.limit().is_some())
     }

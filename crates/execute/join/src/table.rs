@@ -1,4 +1,5 @@
-//! The built side of a join, shared by probers: a table in memory, and perhaps partitions in files.
+//! The built side of a join, shared by probers: an in-memory table, and partitions in files if it
+//! spilled.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,21 +14,21 @@ use crate::spill::{
 };
 use crate::{JoinError, JoinSpec, LayoutChoice, MemoryPool, Reservation, Side, SpillMetrics};
 
-/// A built table: for any number of [`Prober`](crate::Prober)s on any thread.
+/// The built side of a join, for any number of [`Prober`](crate::Prober)s on any thread.
 pub struct JoinTable {
     pub(crate) spec: Arc<JoinSpec>,
     pub(crate) context: Context,
-    /// Gone when the last prober has ended and the spilled partitions need the memory.
+    /// Freed when the last prober has ended and spilled partitions need the memory.
     in_memory: Mutex<Option<Arc<InMemoryBuildSide>>>,
     pub(crate) spilled: Option<SpilledPartitions>,
-    /// Set aside for probers.
+    /// Memory reserved for probers.
     room: Mutex<Reservation>,
     /// Probers that have not ended.
     probers: AtomicUsize,
     statistics: TableStatistics,
 }
 
-/// What is known of a table after it is gone.
+/// Facts that outlive the in-memory table.
 #[derive(Debug, Clone)]
 struct TableStatistics {
     rows: usize,
@@ -44,9 +45,9 @@ pub(crate) struct SpilledPartitions {
     sizes: Sizes,
     depth: u32,
     bits_used: u32,
-    /// By partition.
+    /// Which partitions are spilled.
     which: Arc<[bool]>,
-    /// Of the probe side, what is on its way into files.
+    /// Probe rows being buffered for files.
     kept: Arc<AllProbeBuffers>,
     files: Mutex<Vec<(Option<SpilledPartition>, Vec<SpillFile>)>>,
 }
@@ -63,7 +64,7 @@ impl SpilledPartitions {
         Self { sizes, depth, bits_used, which, kept, files: Mutex::new(files) }
     }
 
-    /// What a prober needs to put rows of these partitions by.
+    /// Files for a prober's rows of these partitions.
     pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
         let (spec, context) = (&table.spec, &table.context);
         let side = spec.build_side.other();
@@ -73,14 +74,14 @@ impl SpilledPartitions {
         Some(ProbeFiles::new(spec, context, directory, (router, self.which.clone()), to))
     }
 
-    /// Takes the files that a prober wrote.
+    /// Adds the files that a prober wrote.
     pub(crate) fn add(&self, files: Vec<Option<SpillFile>>) {
         for ((_, probed), file) in lock(&self.files).iter_mut().zip(files) {
             probed.extend(file);
         }
     }
 
-    /// The pairs of files, once every prober has ended.
+    /// The partition pairs, once every prober has ended.
     pub(crate) fn pairs(&self) -> Vec<PartitionPair> {
         let files = std::mem::take(&mut *lock(&self.files));
         let pairs = files.into_iter().filter_map(|(build, probe)| {
@@ -93,7 +94,7 @@ impl SpilledPartitions {
 }
 
 impl JoinTable {
-    /// With room for probers set aside, of so many rows that were given.
+    /// With memory reserved for probers, of a number of input rows.
     pub(crate) fn new(
         in_memory: InMemoryBuildSide,
         context: Context,
@@ -128,23 +129,23 @@ impl JoinTable {
         Self { statistics: TableStatistics { busy, ..self.statistics.clone() }, ..self }
     }
 
-    /// The part in memory.
+    /// The in-memory build side.
     pub(crate) fn in_memory(&self) -> Option<Arc<InMemoryBuildSide>> {
         lock(&self.in_memory).clone()
     }
 
-    /// The part in memory, out of the table.
+    /// Takes the in-memory build side out of the table.
     pub(crate) fn take_in_memory(&self) -> Option<Arc<InMemoryBuildSide>> {
         lock(&self.room).free();
         lock(&self.in_memory).take()
     }
 
-    /// How many rows of a probe batch are joined at a time, by the memory there is.
+    /// Rows of a probe batch joined at a time, by the memory limit.
     pub(crate) fn piece_rows(&self, batch: &RecordBatch) -> usize {
         self.context.piece_rows(batch, self.spec.probers)
     }
 
-    /// Charges a prober with so many bytes, of those set aside first.
+    /// Charges a prober's memory, from the reserve first.
     pub(crate) fn charge(&self, to: &mut Reservation, bytes: usize) -> Result<(), JoinError> {
         let Some(more) = bytes.checked_sub(to.bytes()).filter(|more| *more > 0) else {
             return Ok(());
@@ -161,11 +162,10 @@ impl JoinTable {
         Ok(())
     }
 
-    /// Says how many probers will [`end`](crate::Prober::end): the last one gives the build rows
-    /// that come out alone. One, unless it is said before any ends.
+    /// Sets the number of probers that will [`end`](crate::Prober::end); the last one returns the
+    /// final phase. The default is one. To be called before any ends.
     ///
-    /// # Panics
-    /// If `probers` is zero.
+    /// # Panics If `probers` is zero.
     pub fn expect_probers(&self, probers: usize) {
         assert!(probers > 0, "a table is probed by at least one prober");
         self.probers.store(probers, Ordering::Release);
@@ -173,43 +173,43 @@ impl JoinTable {
 
     /// Whether the prober that ends now is the last.
     pub(crate) fn end_prober(&self) -> bool {
-        // What other probers flagged is seen by the last.
+        // Makes matches recorded by other probers visible to the last.
         let before = self.probers.fetch_sub(1, Ordering::AcqRel);
-        assert!(before > 0, "more probers end than were expected: call expect_probers before");
+        assert!(before > 0, "more probers end than expected: call expect_probers before");
         before == 1
     }
 
-    /// The join it was built for.
+    /// The join's specification.
     #[must_use]
     pub fn spec(&self) -> &JoinSpec {
         &self.spec
     }
 
-    /// The side it was built from.
+    /// The build side.
     #[must_use]
     pub fn build_side(&self) -> Side {
         self.spec.build_side
     }
 
-    /// Build rows in it: those whose key can match, and that were not spilled.
+    /// Build rows in the table: those whose key can match, without spilled ones.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.statistics.rows
     }
 
-    /// Build rows given.
+    /// Build rows read.
     #[must_use]
     pub fn input_rows(&self) -> usize {
         self.statistics.input_rows
     }
 
-    /// Different keys of the rows in it.
+    /// Distinct keys in the table.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.statistics.keys
     }
 
-    /// Bytes that probes touch: the table, the rows of repeated keys, and keys that are compared.
+    /// Bytes that probes touch: hash table, duplicate lists, and keys that are compared.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         self.statistics.table_bytes
@@ -221,7 +221,7 @@ impl JoinTable {
         self.statistics.payload_bytes
     }
 
-    /// The table's design, and why.
+    /// The layout of the hash table, and the reason for it.
     #[must_use]
     pub fn layout_choice(&self) -> &LayoutChoice {
         &self.statistics.layout_choice
@@ -234,8 +234,8 @@ impl JoinTable {
         self.statistics.busy
     }
 
-    /// Whether some of the build side is in files: then the order of the probe side is not kept,
-    /// and the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
+    /// Whether some of the build side is in files: then the order of the probe side is lost, and
+    /// the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.spilled.is_some()
@@ -247,20 +247,20 @@ impl JoinTable {
         self.context.counts.metrics()
     }
 
-    /// The most memory that the join was charged with at a time.
+    /// Peak of the join's memory.
     #[must_use]
     pub fn peak_memory_bytes(&self) -> usize {
         self.context.pool.peak_bytes()
     }
 
-    /// Memory that the join is charged with now.
+    /// The join's memory now.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.context.pool.used()
     }
 }
 
-/// What a thread that panicked left behind is whole: every lock is held for a move.
+/// Locks stay usable after a panic: they are only held to move things.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! Keys of the build side become the table: row by row while it stays in cache, else part by part
-//! and by several threads.
+//! Builds the hash table from the keys of the build side: row by row while it fits in cache, else
+//! radix-partitioned and on several threads.
 //!
 //! ```text
-//! batches ─┬─ thread 0: words ─► counted ─► scattered ─┐     ┌─ parts of the table
-//!          └─ thread 1: words ─► counted ─► scattered ─┴──►──┴─ filled by whoever is free
+//! batches ─┬─ thread 0: keys ─► count ─► partition ─┐     ┌─ partitions of the table,
+//!          └─ thread 1: keys ─► count ─► partition ─┴──►──┴─ each filled by the next free thread
 //! ```
 
 mod dense;
@@ -27,49 +27,49 @@ use crate::keys::store::FullKeys;
 use crate::keys::{KeyEncoding, NormalizedKeys, Reader};
 use crate::table_payload::TablePayload;
 
-/// How often a crowded table is tried again with its keys mixed differently. One is enough unless
-/// somebody chose the keys after reading this.
+/// How often a crowded table is rebuilt with another salt. Once is enough unless the keys were
+/// chosen against this very hash.
 const ATTEMPTS: u64 = 4;
 
-/// Of the rows, the part that must have keys of their own, as far as the estimate can tell, for
-/// values to be put in entries before it is known that all have.
+/// The estimated share of rows with distinct keys from which the build tries to store payload
+/// values in entries at once.
 const UNIQUE: f64 = 0.9;
 
-/// Most rows read at a time: their words stay in cache, and threads that take turns end together.
+/// Most rows read at a time: their keys stay in cache, and threads finish at about the same time.
 pub(crate) const PIECE_ROWS: usize = 1 << 14;
 
 /// The rows of the build side that have a key.
 pub(crate) struct KeyedRows<'a> {
     pub(crate) batches: &'a [RecordBatch],
     pub(crate) reader: &'a Reader,
-    /// The words of the batches, if they are not read again.
+    /// The batches' normalized keys, if they are not read again.
     pub(crate) kept: Option<Vec<Vec<u64>>>,
     pub(crate) rows: usize,
 }
 
-/// How a table is filled.
+/// Options of a table build.
 pub(crate) struct BuildOptions<'a> {
-    /// Different keys, about.
+    /// Estimated distinct keys.
     pub(crate) entries: usize,
     pub(crate) threads: usize,
     pub(crate) pages: &'a Supply,
-    /// Bytes of a part, if rows are scattered first.
+    /// Bytes of a partition of the table, for a partitioned build.
     pub(crate) partition_bytes: Option<usize>,
     /// Most rows read at a time: [`PIECE_ROWS`], but in tests.
     pub(crate) piece_rows: usize,
-    /// The column whose values entries may hold in the place of rows.
+    /// The column whose values may be stored in entries instead of row numbers.
     pub(crate) payload: Option<usize>,
 }
 
-/// A filled table.
+/// The built table.
 pub(crate) enum BuiltTable {
-    /// Of groups of rows, not yet laid out.
+    /// Its entries hold rows; duplicate lists are not laid out yet.
     Rows(HashTable, Repeats),
-    /// Of the values of a column: no key repeats.
+    /// Its entries hold the values of a column: no key repeats.
     Payload(HashTable, TablePayload),
 }
 
-/// What is scattered with the keys.
+/// The values partitioned along with the keys.
 #[derive(Clone, Copy)]
 enum Values {
     Rows,
@@ -81,12 +81,12 @@ enum Values {
 struct Piece {
     batch: usize,
     rows: Range<usize>,
-    /// The number of the first one among all.
+    /// Row number of the first row in the build side.
     first: Row,
 }
 
 impl KeyedRows<'_> {
-    /// A table of all keys; mixed differently if it is crowded.
+    /// Builds a table of all keys, again with another salt if it is crowded.
     pub(crate) fn fill(
         &self,
         how: &BuildOptions<'_>,
@@ -146,7 +146,7 @@ impl KeyedRows<'_> {
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
-    /// All rows, scattered; a run of pieces by each thread.
+    /// Partitions all rows; each thread takes a run of pieces.
     fn scatter(
         &self,
         parts: Parts,
@@ -179,7 +179,7 @@ impl KeyedRows<'_> {
             Ok(())
         })?;
         let mut scattered = counts.scatter(pages)?;
-        // Read again: that costs less than memory for all of them.
+        // Reading the keys twice costs less than memory for all of them.
         self.fold(run, encoding, (), |(), piece, words| {
             match values {
                 Values::Rows => scattered.add(words, |at| u64::from(piece.first + at as Row)),
@@ -192,8 +192,8 @@ impl KeyedRows<'_> {
         Ok(scattered)
     }
 
-    /// The column whose values may go straight into entries, as far as is known before they do:
-    /// there is one, none of it is null, and about every row has a key of its own.
+    /// The payload column for the entries, if it has no nulls and about every row has a distinct
+    /// key.
     fn payload_column(&self, how: &BuildOptions<'_>) -> Option<usize> {
         let no_nulls = |column: &usize| {
             self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
@@ -205,8 +205,7 @@ impl KeyedRows<'_> {
         self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64
     }
 
-    /// All rows in pieces. Batches of which no row has a key are missing from `batches`, but not
-    /// from `kept`.
+    /// All rows in pieces. Batches without any key are missing from `batches`, but not from `kept`.
     fn pieces(&self, how: &BuildOptions<'_>) -> Vec<Piece> {
         let kept = self.kept.iter().flatten().map(Vec::len);
         let read = self.batches.iter().filter(|_| self.kept.is_none());
@@ -222,12 +221,12 @@ impl KeyedRows<'_> {
         pieces
     }
 
-    /// A piece of a column.
+    /// A column of a piece.
     fn values(&self, column: usize, piece: &Piece) -> ArrayRef {
         self.batches[piece.batch].column(column).slice(piece.rows.start, piece.rows.len())
     }
 
-    /// Does something with the words of one piece after the other.
+    /// Folds over the normalized keys of the pieces.
     fn fold<'p, T>(
         &self,
         pieces: impl IntoIterator<Item = &'p Piece>,
@@ -250,7 +249,7 @@ impl KeyedRows<'_> {
         })
     }
 
-    /// Reads the words of all batches, and what they are of.
+    /// Reads the normalized and the full keys of all batches.
     pub(crate) fn read_all(
         &self,
         encoding: &KeyEncoding,

@@ -22,38 +22,39 @@ use workahead_walks::direct;
 
 use crate::display::{Bytes, Count};
 
-/// How the build side's keys are kept.
+/// How the build side's keys are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TableLayout {
-    /// By the range of the keys, the caches, and how many probes hit.
+    /// Chosen by the keys' range, the caches, and the share of probes that hit.
     #[default]
     Auto,
-    /// A hash table of one-line buckets.
+    /// A hash table whose buckets are cache lines.
     Buckets,
-    /// A place for every integer between the lowest and the highest key. Buckets where keys are no
-    /// integers or far apart, and where memory is limited and buckets take less.
+    /// A perfect hash table: a slot for every integer between the lowest and the highest key. Falls
+    /// back to buckets if the keys are not integers or far apart, or if memory is limited and
+    /// buckets are smaller.
     Dense,
-    /// A Bloom filter before the buckets. Only buckets where a hash must be compared.
+    /// A Bloom filter in front of buckets. Only buckets if hits must be compared.
     Bloom,
 }
 
-/// A name that is no design.
+/// An unknown layout name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no design {name:?}: choose from {}", TableLayout::names())]
 pub struct UnknownTableLayout {
-    /// What was asked for.
+    /// The given name.
     pub name: String,
 }
 
-/// Most bytes of a dense table against those of the buckets: of itself, and where it was asked for.
+/// Largest size of a dense table relative to buckets: by default, and on request.
 const DENSE_RATIO_MAX: usize = 2;
 const REQUESTED_RATIO_MAX: usize = 16;
 
-/// Why there are buckets where words are hashes.
+/// The reason for buckets if keys are hashed.
 pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
 
 impl TableLayout {
-    /// All of them, [`Auto`](Self::Auto) first.
+    /// All layouts, [`Auto`](Self::Auto) first.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
 
     /// Its name on the command line and in results.
@@ -71,15 +72,16 @@ impl TableLayout {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The design for keys of so many different values; their range if they are integers. Where
-    /// memory is limited no table is larger than buckets.
+    /// The layout for a number of distinct keys, and their range if they are integers. With limited
+    /// memory, no layout is larger than buckets.
     pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> LayoutChoice {
         let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => {
-                return LayoutChoice { layout: self, why: "as asked".into() };
+                return LayoutChoice { layout: self, why: "as requested".into() };
             }
-            // Parts of the rows may have the range of all: only what buckets take is sure to do.
+            // A partition may have the range of all rows: only the size of buckets is certain to
+            // fit.
             _ if limited => buckets,
             Self::Dense => buckets.saturating_mul(REQUESTED_RATIO_MAX),
             Self::Auto => buckets.saturating_mul(DENSE_RATIO_MAX),
@@ -90,7 +92,7 @@ impl TableLayout {
         let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
         match direct::Table::bytes_for(span) {
             Some(dense) if dense <= most && self == Self::Dense => {
-                LayoutChoice { layout: self, why: "as asked".into() }
+                LayoutChoice { layout: self, why: "as requested".into() }
             }
             Some(dense) if dense <= most => {
                 let dense = Bytes(dense);
@@ -109,7 +111,7 @@ impl TableLayout {
                 LayoutChoice { layout: Self::Buckets, why }
             }
             None => {
-                let why = format!("{buckets}; the keys lie too far apart for a place each");
+                let why = format!("{buckets}; the keys lie too far apart for a slot each");
                 LayoutChoice { layout: Self::Buckets, why }
             }
         }
@@ -122,16 +124,16 @@ pub struct LayoutChoice {
     /// Never [`TableLayout::Auto`]; [`TableLayout::Bloom`] only on request, as `Auto` finds out
     /// while probing whether a filter pays.
     pub layout: TableLayout,
-    /// In words, with the sizes compared.
+    /// The reason, with the compared sizes.
     pub why: String,
 }
 
 impl LayoutChoice {
-    /// The same where keys may be hashed, which leaves no filter before them.
+    /// Buckets instead of a Bloom filter if keys are hashed.
     pub(crate) fn unless_hashed(self, hashed: bool) -> Self {
         match self.layout {
             TableLayout::Bloom if hashed => {
-                let why = "bloom was asked for, but keys are hashed".to_owned();
+                let why = "bloom was requested, but keys are hashed".to_owned();
                 Self { layout: TableLayout::Buckets, why }
             }
             _ => self,
@@ -166,7 +168,7 @@ mod tests {
         assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
     }
 
-    /// Where memory is not limited.
+    /// The choice with unlimited memory.
     fn free(design: TableLayout, entries: usize, span: Option<u64>) -> LayoutChoice {
         design.choose(entries, span, false)
     }
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_done_where_it_can_be() {
+    fn a_requested_layout_is_used_where_possible() {
         assert_eq!(
             free(TableLayout::Dense, 1_000_000, Some(40_000_000)).layout,
             TableLayout::Dense

@@ -1,12 +1,13 @@
-//! One narrow column of the build side, kept in the table's entries in the place of row numbers.
+//! Payload in the table: one narrow column of the build side is stored in the table's entries
+//! instead of row numbers.
 //!
 //! ```text
 //! entry   key │ value     instead of     entry   key │ row ─► column[row]
 //! ```
 //!
-//! A lookup that reads a key's line has then read all there is to read: the join of a fact table
-//! with one attribute of a dimension misses once a row, not twice. For inner joins in which every
-//! build row has a key of its own.
+//! The line of a key then has everything that its lookup needs: joining a fact table with one
+//! attribute of a dimension misses once a row, not twice. For inner joins in which no build key
+//! repeats.
 
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::Buffer;
@@ -25,7 +26,7 @@ use crate::output_columns::ColumnSource;
 macro_rules! with_values {
     ($data:expr, $values:ident => $body:expr) => {{
         let data = $data;
-        let width = data.data_type().primitive_width().expect("it was found narrow");
+        let width = data.data_type().primitive_width().expect("the column is narrow");
         let bytes = &data.buffers()[0][data.offset() * width..][..data.len() * width];
         macro_rules! of_width {
             ($width:literal) => {{
@@ -42,7 +43,7 @@ macro_rules! with_values {
     }};
 }
 
-/// The column, and how it is read and made again.
+/// The column's type, to read it and to rebuild it.
 #[derive(Debug)]
 pub(crate) struct TablePayload {
     data_type: DataType,
@@ -50,8 +51,8 @@ pub(crate) struct TablePayload {
 }
 
 impl TablePayload {
-    /// The build column that a join's entries could hold: the only one that is gathered, if its
-    /// values are at most eight bytes.
+    /// The build column that entries may hold: the only one gathered, if its values have at most
+    /// eight bytes.
     pub(crate) fn column(spec: &JoinSpec) -> Option<usize> {
         let output_rules = spec.output_rules();
         let only_pairs = output_rules.matches
@@ -69,13 +70,13 @@ impl TablePayload {
         (narrow && columns.all(|other| other == column)).then_some(column)
     }
 
-    /// A column of a type that [`TablePayload::column`] found narrow.
+    /// For a type that [`TablePayload::column`] found narrow.
     pub(crate) fn of(data_type: &DataType) -> Self {
-        let width = data_type.primitive_width().expect("it was found narrow");
+        let width = data_type.primitive_width().expect("the column is narrow");
         Self { data_type: data_type.clone(), width }
     }
 
-    /// Adds rows with their values of a column.
+    /// Partitions rows with their values of a column.
     pub(crate) fn scatter(column: &ArrayRef, words: &[u64], to: &mut Scattered) {
         with_values!(column.to_data(), values => {
             assert_eq!(values.len(), words.len());
@@ -83,13 +84,13 @@ impl TablePayload {
         });
     }
 
-    /// Puts keys into a dense table with their values of a column. False if one can't be.
+    /// Stores keys in a dense table with their values of a column. False if a key repeats.
     pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: Shared<'_>) -> bool {
         with_values!(column.to_data(), values => to.put(words, values.iter().map(word)))
     }
 
-    /// Replaces the row numbers of a table by the column's values, unless some are null or the
-    /// column is several arrays.
+    /// Replaces the table's row numbers by the column's values, unless some are null or the column
+    /// has several chunks.
     pub(crate) fn put(table: &mut HashTable, column: Option<&ArrayRef>) -> Option<Self> {
         let column = column.filter(|column| column.null_count() == 0)?;
         with_values!(column.to_data(), values => {
@@ -98,7 +99,7 @@ impl TablePayload {
         Some(Self::of(column.data_type()))
     }
 
-    /// The column of some entries.
+    /// Rebuilds the column from entries.
     pub(crate) fn array(&self, values: Vec<u64>) -> Result<ArrayRef, ArrowError> {
         let rows = values.len();
         let narrow = |values: &[u64]| -> Buffer {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_width_are_what_rows_would_give() {
+    fn values_of_every_width_equal_those_gathered_by_row() {
         let keys: ArrayRef = Arc::new((0..1000).map(|i| Some(i * 3)).collect::<Int64Array>());
         let floats = (0..1000).map(|i| (i % 7 > 0).then_some(f64::from(i) / 3.0));
         let columns: [ArrayRef; 6] = [

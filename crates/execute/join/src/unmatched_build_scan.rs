@@ -1,4 +1,4 @@
-//! The resident build rows that come out alone, once the probe side is known whole.
+//! The scan of the in-memory build rows after all probes: unmatched ones, by the type of the join.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 use crate::match_bitmap::MatchBitmap;
 
-/// Build rows without a match, or with one, by the type of the join.
+/// Outputs unmatched, matched or all build rows, by the type of the join.
 pub(crate) struct UnmatchedBuildScan {
     table: Arc<InMemoryBuildSide>,
     matched: MatchBitmap,
-    /// The next build row, and the one behind the last.
+    /// The next build row, and the end.
     next: usize,
     rows: usize,
 }
 
 impl UnmatchedBuildScan {
-    /// Once every prober has ended.
+    /// Starts once every prober has ended.
     pub(crate) fn new(table: Arc<InMemoryBuildSide>) -> Self {
         let mut matched = MatchBitmap::default();
         matched.reset(table.rows.all());
@@ -31,7 +31,7 @@ impl UnmatchedBuildScan {
         Self { table, matched, next: 0, rows }
     }
 
-    /// The next output batch, `None` when there are no more.
+    /// The next output batch.
     pub(crate) fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         let mut rows = Vec::new();
         while self.next < self.rows && rows.len() < self.table.spec.batch_rows {
@@ -46,7 +46,7 @@ impl UnmatchedBuildScan {
         gather::alone(&self.table, rows, |row| self.matched.get(row as usize)).map(Some)
     }
 
-    /// How many rows are left, without making them.
+    /// The number of rows left.
     pub(crate) fn count(self) -> u64 {
         (self.next..self.rows).filter(|row| self.comes_out(*row)).count() as u64
     }
@@ -61,7 +61,7 @@ impl UnmatchedBuildScan {
     }
 }
 
-/// The flags of rows: where one stands for a key, it is that of all rows of the key.
+/// Expands the match bitmap to rows: a bit for a key counts for all rows of the key.
 fn spread(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
     let Some(flags) = &table.match_bitmap else { return };
     if table.has_residual_predicate() {
@@ -79,8 +79,8 @@ fn spread(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
     }
 }
 
-/// How many of the build rows may come out: of a null-aware join none if a probe key was null, and
-/// those with a null key, which are last, only if there was no probe row at all.
+/// How many of the build rows may be output: in a null-aware join, none if a probe key was null,
+/// and rows with a null key, which are last, only if there was no probe row.
 fn unless_unknown(table: &InMemoryBuildSide) -> usize {
     let rows = table.rows;
     match table.null_aware_state.probed() {

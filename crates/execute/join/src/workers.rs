@@ -1,8 +1,8 @@
-//! Probing by many threads: each takes batches from its worker until there are none.
+//! Probes on several threads: each takes batches from its worker until there are none.
 //!
-//! A worker is where batches come from and outputs go: row groups of a file, a channel, slices of
-//! memory. Workers share their source (an atomic counter is enough), so that a slow thread takes
-//! fewer morsels and none waits (Leis, Boncz, Kemper, Neumann, SIGMOD 2014).
+//! A worker reads batches and consumes outputs: row groups of a file, a channel, slices of memory.
+//! Workers share their source (an atomic counter is enough), so that a slow thread takes fewer
+//! batches and none waits (morsels: Leis, Boncz, Kemper, Neumann, SIGMOD 2014).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,27 +14,24 @@ use arrow_array::RecordBatch;
 use crate::outputs::{OutputMode, ProbePhase};
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Progress};
 
-/// One thread's source and destination.
+/// The input and output of one thread.
 pub trait Worker: Send {
-    /// What can go wrong in either, and in the join.
+    /// Errors of the input, the output and the join.
     type Error: From<JoinError> + Send;
 
-    /// The next probe batch, or `None` when there are no more.
+    /// The next probe batch, or `None` at the end.
     ///
-    /// # Errors
-    /// When it can't be read.
+    /// # Errors If it can't be read.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Self::Error>;
 
-    /// Takes a batch of joined rows.
+    /// Consumes a batch of joined rows.
     ///
-    /// # Errors
-    /// When it can't be stored.
+    /// # Errors If it can't be stored.
     fn take(&mut self, output: RecordBatch) -> Result<(), Self::Error>;
 
     /// Called once, after the last output, on the worker's thread.
     ///
-    /// # Errors
-    /// When what was taken can't be completed.
+    /// # Errors If the output can't be completed.
     fn finish(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -45,13 +42,11 @@ pub trait Worker: Send {
     }
 }
 
-/// Runs each worker on a thread of its own, and gives them back with what was done.
+/// Runs each worker on a thread of its own and returns the workers and the metrics.
 ///
-/// # Errors
-/// The first error of a worker; the others stop at their next batch.
+/// # Errors The first error of a worker; the others stop at their next batch.
 ///
-/// # Panics
-/// When a worker does.
+/// # Panics If a worker panics.
 pub fn run<W: Worker>(
     table: &Arc<JoinTable>,
     workers: Vec<W>,
@@ -92,11 +87,11 @@ pub fn run<W: Worker>(
     Ok((finished, total))
 }
 
-/// What the workers tell each other.
+/// State shared by the workers.
 struct WorkerGroup {
     count: usize,
     stop: AtomicBool,
-    /// What remains of a join that spills, dealt out by the last to end its probes.
+    /// Shares of a spilling join's final phase, split by the last worker to end its probes.
     parts: Mutex<Option<Vec<FinalPhase>>>,
     dealt: Condvar,
 }
@@ -117,7 +112,7 @@ impl WorkerGroup {
         self.dealt.notify_all();
     }
 
-    /// One worker's part. `None` when another has failed.
+    /// One worker's share. `None` if another failed.
     fn part(&self) -> Option<FinalPhase> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stops() {
@@ -130,7 +125,7 @@ impl WorkerGroup {
     }
 }
 
-/// Stops the others when a worker fails, or panics.
+/// Stops the others if a worker fails or panics.
 struct StopOnFailure<'a> {
     group: &'a WorkerGroup,
     finished: bool,
@@ -139,7 +134,7 @@ struct StopOnFailure<'a> {
 impl Drop for StopOnFailure<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // Under the lock: nobody is between asking and waiting.
+            // Under the lock, so that no worker is between its check and its wait.
             let _parts = self.group.parts.lock();
             self.group.stop.store(true, Ordering::Relaxed);
             self.group.dealt.notify_all();
@@ -177,14 +172,14 @@ fn work<W: Worker>(
     Ok(metrics)
 }
 
-/// A worker's part of what remains, which the last to end deals out.
+/// A worker's share of the final phase; the last to end its probes splits it.
 fn share<W: Worker>(
     final_phase: Option<FinalPhase>,
     worker: &mut W,
     group: &WorkerGroup,
 ) -> Result<Option<FinalPhase>, W::Error> {
     if let Some(mut final_phase) = final_phase {
-        // First what frees the table in memory: the shares are of what is free.
+        // Frees the in-memory table first: the shares are of the free memory.
         while !worker.counts_only() && !group.stops() {
             let Some(output) = final_phase.next_unmatched()? else { break };
             worker.take(output)?;

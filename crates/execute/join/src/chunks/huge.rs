@@ -1,7 +1,7 @@
 //! Columns of fixed width on huge pages.
 //!
-//! A gather reads a column at random: of one that is larger than what the TLB covers in small
-//! pages, every value is a walk of the page table besides its cache miss.
+//! Gathers read a column at random: if it is larger than the TLB covers with small pages, every
+//! value costs a page walk besides its cache miss.
 
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder};
@@ -11,10 +11,10 @@ use arrow_select::concat::concat;
 use bytes::Bytes;
 use workahead_machine::pages::{AllocationError, PageBuffer, Pages, Supply};
 
-/// Columns of fewer bytes stay where the allocator puts them: a huge page has 2 MiB.
+/// Smaller columns stay where the allocator puts them: a huge page has 2 MiB.
 const BYTES_MIN: usize = 2 << 20;
 
-/// Joins arrays of one type to one, on pages of a kind if that may pay.
+/// Concatenates arrays of one type, on huge pages if that may pay.
 pub(super) fn joined(pieces: &[&dyn Array], pages: &Supply) -> Result<ArrayRef, ArrowError> {
     let Some(width) = pieces.first().and_then(|piece| piece.data_type().primitive_width()) else {
         return concat(pieces);
@@ -32,7 +32,7 @@ pub(super) fn joined(pieces: &[&dyn Array], pages: &Supply) -> Result<ArrayRef, 
     Ok(make_array(data.build()?))
 }
 
-/// Memory that an Arrow buffer can own.
+/// Page memory owned by an Arrow buffer.
 struct Owned(PageBuffer<u8>);
 
 impl AsRef<[u8]> for Owned {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joined_is_what_concat_makes() {
+    fn joined_arrays_equal_those_of_concat() {
         let floats = |rows: usize, nulls: bool| -> ArrayRef {
             let value = |row: usize| (!nulls || row % 3 != 1).then_some(row as f64 / 7.0);
             Arc::new((0..rows).map(value).collect::<Float64Array>())

@@ -1,9 +1,9 @@
-//! Texts by views, in few buffers.
+//! String views in few buffers.
 //!
-//! A batch that another join put out has views into all texts of that join's build side, and brings
-//! the list of their buffers. The lists of many such batches, joined, name the same buffers again
-//! and again; and every gather copies the whole list, counting each buffer up and, later, down. So
-//! a list that is long for so few rows is given up for one buffer of the texts that are left.
+//! Output batches of another join have views into all strings of that join's build side and carry
+//! the list of its buffers. Concatenating many such batches repeats these buffers in the list, and
+//! every gather copies the whole list, with a reference count up and, later, down for each. So when
+//! the list is long for its rows, the strings still referenced are copied into one buffer.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use arrow_array::types::ByteViewType;
 use arrow_array::{Array, ArrayRef, GenericByteViewArray};
 use arrow_schema::DataType;
 
-/// Beyond, copying the list is felt in a gather of some thousand rows.
+/// Longer lists are noticeable in a gather of some thousand rows.
 const BUFFERS_MAX: usize = 64;
-/// A list of own buffers has more rows than these for each: copying the texts would be felt more.
+/// Arrays with more rows per buffer keep their list: copying the strings would cost more.
 const ROWS_MAX: usize = 512;
 
 /// The same values in few buffers.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_are_given_up_and_values_are_not() {
+    fn long_buffer_lists_are_compacted_without_changing_values() {
         let text = |row: usize| {
             (!row.is_multiple_of(7)).then(|| format!("text number {row}, long or not"))
         };
@@ -55,7 +55,7 @@ mod tests {
                 let joined = concat(&slices).unwrap();
                 let few = in_few_buffers(Arc::clone(&joined));
                 assert_eq!(&few, &joined);
-                // One more buffer is that of the views.
+                // One more buffer holds the views.
                 assert_eq!(few.to_data().buffers().len(), buffers + 1);
             }
         }

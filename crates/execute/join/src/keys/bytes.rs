@@ -1,16 +1,16 @@
-//! Keys of bytes as two words that tell most of them apart, and their hash.
+//! Byte keys as two words that are equal for few different keys, and their hash.
 //!
 //! ```text
 //! at most 15 bytes   [ b0 … b7 ] [ b8 … b14 │ length ]          equal words: equal keys
-//! longer             [ where   ] [ length   │ 255    ]  ──►  … bytes … one after the other
+//! longer             [ start   ] [ length   │ 255    ]  ──►  … bytes … one after the other
 //! null               [ 0       ] [ 0        │ 254    ]
 //! ```
 //!
-//! The form of Umbra's strings (Neumann, Freitag, CIDR 2020), but for the prefix: a hash has told
-//! keys apart before, and what is left to do is to find them equal. So a short key costs one miss
-//! to compare, and a long one two.
+//! Like Umbra's strings (Neumann, Freitag, CIDR 2020), but without the prefix: the hash has already
+//! separated different keys, and the comparison mostly confirms equal ones. A short key costs one
+//! miss to compare, a long one two.
 
-/// Most bytes of a key that are held in its words.
+/// Longest key held in its words.
 const SHORT_MAX: usize = 15;
 
 const TAG_SHIFT: u32 = 56;
@@ -20,10 +20,10 @@ const NULL: u64 = 254 << TAG_SHIFT;
 /// Words of a key.
 pub(crate) const WIDTH: usize = 2;
 
-/// A null where nulls are equal.
+/// A null, if nulls are equal.
 pub(crate) const NULL_WORDS: [u64; WIDTH] = [0, NULL];
 
-/// The words and the hash of a key; a long one is appended to `long`.
+/// The words and the hash of a key; long keys are appended to `long`.
 #[inline(always)]
 pub(crate) fn words(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
     if key.len() <= SHORT_MAX {
@@ -40,7 +40,7 @@ fn append(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
     ([start, LONG | key.len() as u64], hash_long(key))
 }
 
-/// Where a long key lies.
+/// The bytes of a long key.
 #[inline]
 pub(crate) fn place(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
     if words[1] < LONG {
@@ -50,13 +50,13 @@ pub(crate) fn place(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
     Some(start..start + (words[1] & !LONG) as usize)
 }
 
-/// Overlapping reads: no loop, and no copy of a length that is not known.
+/// Overlapping reads: no loop, and no copy of variable length.
 #[inline(always)]
 fn short(key: &[u8]) -> [u64; WIDTH] {
     let length = key.len();
     let tag = (length as u64) << TAG_SHIFT;
     if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
-        // Those of the last eight bytes that the first word has not, none perhaps.
+        // The bytes of the last eight that the first word lacks, if any.
         let rest = (u64::from_le_bytes(*last) >> 1) >> (8 * (16 - length) - 1);
         return [u64::from_le_bytes(*first), rest | tag];
     }
@@ -93,7 +93,7 @@ pub(crate) fn hash_words(words: &[u64]) -> u64 {
 }
 
 fn hash_long(key: &[u8]) -> u64 {
-    // Mixed first: a length next to the bytes could be made up for by one of them.
+    // The length is mixed first: next to the bytes, one of them could cancel it.
     let mut hash = fold(key.len() as u64 ^ MIX[2], MIX[1]);
     let (pairs, _) = key.as_chunks::<16>();
     let mixed = |hash: u64, pair: &[u8; 16]| {
@@ -103,7 +103,7 @@ fn hash_long(key: &[u8]) -> u64 {
     for pair in pairs {
         hash = mixed(hash, pair);
     }
-    // The end again, with what no pair had.
+    // The last 16 bytes again, with those that no pair had.
     let last = key.last_chunk().expect("a long key has 16 bytes");
     fold(mixed(hash, last) ^ MIX[1], MIX[2])
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_differ_by_any_byte_and_length() {
+    fn hashes_differ_by_any_byte_and_by_length() {
         let mut seen = HashMap::new();
         let mut add = |key: &[u8]| {
             let (_, hash) = words(key, &mut Vec::new());

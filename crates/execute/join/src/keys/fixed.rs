@@ -9,12 +9,12 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, ScalarBuffer};
 use arrow_schema::{DataType, IntervalUnit};
 
-/// How a column of one type is read.
+/// Reads a column of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fixed {
     width: Width,
     signed: bool,
-    /// Whether negative keys match nothing because the other side has none.
+    /// Whether negative keys match nothing because the other side is unsigned.
     drop_negative: bool,
 }
 
@@ -26,12 +26,12 @@ enum Width {
     Bytes4,
     Bytes8,
     Bytes16,
-    /// So many bytes at no particular alignment.
+    /// Any number of bytes, unaligned.
     Odd(usize),
 }
 
 impl Fixed {
-    /// `None` when the type is not of a fixed width of at most 16 bytes.
+    /// `None` if the type isn't of a fixed width of at most 16 bytes.
     pub(crate) fn of(own: &DataType, other: &DataType) -> Option<Self> {
         use DataType as T;
         let width = match own {
@@ -58,7 +58,7 @@ impl Fixed {
         Some(Self { width, signed, drop_negative })
     }
 
-    /// Words of a value: two if it has more than eight bytes.
+    /// Words per value: two for more than eight bytes.
     pub(crate) fn words(&self) -> usize {
         match self.width {
             Width::Bytes16 => 2,
@@ -67,13 +67,13 @@ impl Fixed {
         }
     }
 
-    /// Whether a word is a signed number, so that near numbers are near words. The second word of
-    /// a wide one is its high half.
+    /// Whether a word is a signed number, so that close numbers are close words. The second word of
+    /// a wide number is its high half.
     pub(crate) fn signed(&self, word: usize) -> bool {
         self.signed && word + 1 == self.words() && !matches!(self.width, Width::Odd(_))
     }
 
-    /// Reads one of the words of every value, of nulls too: whatever lies there.
+    /// Reads one of the words of every value, including nulls.
     pub(crate) fn read(&self, array: &ArrayRef, word: usize, words: &mut Vec<u64>) {
         words.clear();
         match (self.width, self.signed) {
@@ -95,13 +95,13 @@ impl Fixed {
         }
     }
 
-    /// The words of a column that has them as they are, and all of which may match.
+    /// Borrows the words of a column, if it stores them as they are and all may match.
     pub(crate) fn lend(&self, array: &ArrayRef) -> Option<ScalarBuffer<u64>> {
         let all = self.width == Width::Bytes8 && !self.drop_negative && array.null_count() == 0;
         all.then(|| native::<u64>(array))
     }
 
-    /// Which values can match, if some can't though they are not null.
+    /// Which values can match, if some non-null ones can't.
     pub(crate) fn possible(&self, words: &[u64]) -> Option<BooleanBuffer> {
         let negative = |word: u64| word >> (u64::BITS - 1) != 0;
         if !self.drop_negative || !words.iter().any(|word| negative(*word)) {
@@ -111,7 +111,7 @@ impl Fixed {
     }
 }
 
-/// The values of a primitive array as numbers of their width.
+/// The values of a primitive array as integers of their width.
 fn native<T: ArrowNativeType>(array: &ArrayRef) -> ScalarBuffer<T> {
     let data = array.to_data();
     ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_widened_by_their_sign() {
+    fn narrow_values_are_extended_by_their_sign() {
         let own = Arc::new(Int8Array::from(vec![-1, 5]));
         assert_eq!(read(own, &DataType::Int64), [[u64::MAX, 5]]);
         assert_eq!(read(Arc::new(UInt8Array::from(vec![255])), &DataType::Int64), [[255]]);

@@ -1,4 +1,4 @@
-//! Which keys can be compared, and in which form.
+//! Which keys can be compared, and how they are read.
 //!
 //! ```text
 //! words   every column is of a fixed width of at most 16 bytes, and they are few
@@ -13,7 +13,7 @@ use super::rows::RowFormat;
 use super::{Form, Reader};
 use crate::{JoinError, Side};
 
-/// Most words of a key held as words: half a cache line.
+/// Most words of a key read as words: half a cache line.
 const WORDS_MAX: usize = 4;
 
 /// Readers for the left and the right keys.
@@ -39,7 +39,7 @@ pub(crate) fn readers(
     let plain = |schema: &Schema, column: usize| plain(schema.field(column).data_type()).clone();
     let types: Vec<_> = on.iter().map(|&(a, b)| (plain(left, a), plain(right, b))).collect();
     let nullable = on.iter().any(|&(a, b)| {
-        // A null can only equal one of the other side.
+        // A null only equals a null of the other side.
         left.field(a).is_nullable() && right.field(b).is_nullable()
     });
     let mask = nulls_equal && nullable;
@@ -53,7 +53,7 @@ pub(crate) fn readers(
     ])
 }
 
-/// A dictionary is compared by its values.
+/// Dictionaries are compared by their values.
 pub(crate) fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),
@@ -79,7 +79,7 @@ fn comparable(left: &arrow_schema::Field, right: &arrow_schema::Field) -> Result
     })
 }
 
-/// Whether values of two types are equal exactly when what we compare is.
+/// Whether values of two types are equal exactly if their compared forms are.
 fn same_kind(left: &DataType, right: &DataType) -> bool {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Timestamp};
     match (left, right) {
@@ -87,7 +87,7 @@ fn same_kind(left: &DataType, right: &DataType) -> bool {
         | (Decimal64(_, a), Decimal64(_, b))
         | (Decimal128(_, a), Decimal128(_, b))
         | (Decimal256(_, a), Decimal256(_, b)) => a == b,
-        // With a time zone, an instant; without one, what a clock on the wall shows.
+        // With a time zone, a timestamp is an instant; without one, a wall-clock time.
         (Timestamp(a, zone), Timestamp(b, other)) => a == b && zone.is_some() == other.is_some(),
         _ if left.is_integer() && right.is_integer() => true,
         _ if is_text(left) && is_text(right) => true,
@@ -104,7 +104,7 @@ fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// The form of one side's keys, given the types of its own and of the other side.
+/// The form of one side's keys, given both sides' types.
 fn form(types: &[(DataType, DataType)], mask: bool) -> Result<Form, JoinError> {
     let fixed = types.iter().map(|(own, other)| Fixed::of(own, other));
     if let Some(fixed) = fixed.collect::<Option<Vec<_>>>() {

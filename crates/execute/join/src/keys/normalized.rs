@@ -1,4 +1,4 @@
-//! A batch's keys as words, and how they become so.
+//! The normalized keys of a batch.
 
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use workahead_walks::bloom::{Filter, Survivors, sift};
@@ -12,17 +12,17 @@ use super::packed::Packing;
 use super::store::FullKeys;
 use super::{EncodingKind, KeyEncoding, bytes};
 
-/// A batch's keys, without those that match nothing.
+/// The normalized keys of a batch, without rows whose key can match nothing.
 #[derive(Debug, Default)]
 pub(crate) struct NormalizedKeys {
     pub(super) words: Vec<u64>,
-    /// The words, where a column has them as they are: not copied.
+    /// Borrowed from a column that stores them as they are.
     lent: Option<ScalarBuffer<u64>>,
-    /// Row of each word, unless word `i` is of row `i`.
+    /// Row of each key, unless key `i` is of row `i`.
     pub(super) rows: Option<Vec<Row>>,
-    /// What hashed words are of.
+    /// The full keys, if they are hashed.
     pub(crate) full_keys: FullKeys,
-    /// Scratch: word columns as they are read.
+    /// Scratch: the words of each column.
     pub(super) loaded: Vec<Vec<u64>>,
     outside: Vec<bool>,
 }
@@ -32,35 +32,35 @@ impl NormalizedKeys {
         self.lent.as_deref().unwrap_or(&self.words)
     }
 
-    /// Takes the words of a column in which every row has a key.
+    /// Borrows the keys of a column in which every row has one.
     pub(super) fn borrow(&mut self, words: ScalarBuffer<u64>) {
         self.rows = None;
         self.lent = Some(words);
     }
 
-    /// Gives back what a column has lent: nothing of its batch is held.
+    /// Releases what was borrowed from a column.
     pub(crate) fn give_back(&mut self) {
         self.lent = None;
     }
 
-    /// Gives the words and what they are of away.
+    /// Takes the normalized and the full keys.
     pub(crate) fn take(&mut self) -> (Vec<u64>, FullKeys) {
         (std::mem::take(&mut self.words), std::mem::take(&mut self.full_keys))
     }
 
-    /// Rows of the words, unless word `i` is of row `i`.
+    /// Row of each key, unless key `i` is of row `i`.
     pub(crate) fn rows(&self) -> Option<&[Row]> {
         self.rows.as_deref()
     }
 
-    /// The row of a word.
+    /// The row of a key.
     #[inline]
     pub(crate) fn row(&self, word: Row) -> Row {
         self.rows.as_ref().map_or(word, |rows| rows[word as usize])
     }
 
-    /// Drops the words that a filter does not hold. Only of words that are keys: what hashes are
-    /// of is not looked at.
+    /// Drops keys that a Bloom filter doesn't have. Only for keys that aren't hashed: full keys are
+    /// not compacted.
     pub(crate) fn sift(&mut self, filter: &Filter, survivors: &mut Survivors) {
         let memory = &mut Prefetching::<ToL1>::default();
         with_isa!(Detected::best(), isa => {
@@ -72,7 +72,7 @@ impl NormalizedKeys {
         }
         match &mut self.rows {
             Some(rows) => {
-                // A survivor is never before its place among the survivors.
+                // A survivor never moves towards the end.
                 for (to, from) in survivors.rows().iter().enumerate() {
                     rows[to] = rows[*from as usize];
                 }
@@ -85,7 +85,7 @@ impl NormalizedKeys {
         self.words.extend_from_slice(survivors.keys());
     }
 
-    /// Notes which rows have a key.
+    /// Records which rows have a key.
     pub(super) fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
         let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {
             self.rows = None;
@@ -96,7 +96,7 @@ impl NormalizedKeys {
         kept.extend(keep.set_indices().map(|row| row as Row));
     }
 
-    /// Makes words of what was loaded.
+    /// Normalizes the loaded words.
     pub(super) fn map(
         &mut self,
         encoding: &KeyEncoding,
@@ -135,7 +135,7 @@ impl NormalizedKeys {
         }
     }
 
-    /// Nulls count by their mask only.
+    /// Nulls only count by their mask.
     fn neutralise(&mut self, packing: &Packing, fixed: &[Fixed]) {
         let Some((mask, columns)) = self.loaded.split_last_mut() else { return };
         if mask.iter().all(|mask| *mask == 0) {
@@ -157,7 +157,7 @@ impl NormalizedKeys {
         let width = loaded.len();
         full_keys.clear(width, false);
         let rows = kept.as_ref().map_or(rows, Vec::len);
-        // Column by column: to each row's words, as they lie in the build side's keys.
+        // Column by column, into the row layout of the build side's full keys.
         full_keys.words.resize(rows * width, 0);
         for (word, column) in loaded.iter().enumerate() {
             let to = full_keys.words.iter_mut().skip(word).step_by(width);
@@ -211,10 +211,10 @@ fn hash_each<'b>(
     }
 }
 
-/// Keeps the words of some rows.
+/// Keeps some rows.
 pub(super) fn compact(words: &mut Vec<u64>, rows: Option<&[Row]>) {
     let Some(rows) = rows else { return };
-    // A row is never before its place among the kept ones.
+    // A kept row never moves towards the end.
     for (to, from) in rows.iter().enumerate() {
         words[to] = words[*from as usize];
     }

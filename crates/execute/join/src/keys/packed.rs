@@ -1,15 +1,15 @@
-//! Several words packed into one by their ranges, as the build side has them.
+//! Packs several words into one by their ranges in the build side.
 //!
-//! `((a − min a) · range of b + (b − min b)) · range of c + …` is exact, so nothing needs to be
-//! compared again, while the ranges multiply to at most 2⁶⁴: two keys of 32 bits always, and most
-//! of 64 in practice. A probe value out of range equals no build value. (Normalised keys of Velox;
-//! Boncz, Neumann, Erling, *TPC-H Analyzed*, TPCTC 2013, §2.1.)
+//! `((a − min a) · range of b + (b − min b)) · range of c + …` is exact, so hits need no
+//! comparison, while the product of the ranges is at most 2⁶⁴: always for two keys of 32 bits,
+//! mostly for two of 64. A probe value out of range equals no build value. (Normalised keys of
+//! Velox; Boncz, Neumann, Erling, *TPC-H Analyzed*, TPCTC 2013, §2.1.)
 
 /// Lowest and highest value of a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     signed: bool,
-    /// Lowest and highest, by the word's sign; none yet when `highest` comes before `lowest`.
+    /// By the word's sign; empty while `highest` is below `lowest`.
     lowest: u64,
     highest: u64,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Range {
 const SIGN: u64 = 1 << 63;
 
 impl Range {
-    /// Of no value.
+    /// The empty range.
     pub(crate) fn empty(signed: bool) -> Self {
         let flip = if signed { SIGN } else { 0 };
         Self { signed, lowest: u64::MAX ^ flip, highest: flip }
@@ -45,7 +45,7 @@ impl Range {
         self.lowest
     }
 
-    /// Highest less lowest.
+    /// Highest minus lowest.
     pub(crate) fn span(&self) -> u64 {
         if self.is_empty() { 0 } else { self.highest.wrapping_sub(self.lowest) }
     }
@@ -65,13 +65,13 @@ struct Packed {
 }
 
 impl Packing {
-    /// `None` when the ranges are too wide.
+    /// `None` if the ranges are too wide.
     pub(crate) fn of(ranges: &[Range]) -> Option<Self> {
         let mut product = 1_u128;
         let mut words = Vec::with_capacity(ranges.len());
         for range in ranges {
             let (lowest, span) = (range.lowest, range.span());
-            // A factor of 2⁶⁴ is only ever multiplied with zero.
+            // A factor of 2⁶⁴ is only multiplied by zero.
             words.push(Packed { lowest, span, factor: product as u64 });
             product = product.checked_mul(u128::from(span) + 1)?;
         }
@@ -84,12 +84,12 @@ impl Packing {
         self.words.iter().map(part).fold(0, u64::wrapping_add)
     }
 
-    /// What a word should be where it must not count.
+    /// The value of a word that contributes nothing.
     pub(crate) fn neutral(&self, word: usize) -> u64 {
         self.words[word].lowest
     }
 
-    /// Adds a word's part to the packed keys; notes the rows in which it is out of range.
+    /// Adds a word's part to the packed keys, and flags rows in which it is out of range.
     pub(crate) fn add(&self, word: usize, from: &[u64], to: &mut [u64], outside: &mut [bool]) {
         let Packed { lowest, span, factor } = self.words[word];
         for ((word, to), outside) in from.iter().zip(to).zip(outside) {

@@ -1,7 +1,7 @@
 //! Keys of any columns in Arrow's row format.
 //!
-//! Dictionaries become their values and integers of different types words before, so that equal
-//! keys of both sides are equal bytes.
+//! Dictionaries are decoded, and integers of different types widened to words, so that equal keys
+//! of both sides are equal bytes.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use arrow_schema::{ArrowError, DataType};
 
 use super::fixed::Fixed;
 
-/// How one side's keys become rows.
+/// Converts one side's keys to rows.
 #[derive(Debug, Clone)]
 pub(crate) struct RowFormat {
     converter: Arc<RowConverter>,
-    /// The columns that are compared as words.
+    /// Columns that are compared as words.
     words: Arc<[Option<Fixed>]>,
 }
 
 impl RowFormat {
-    /// Whether a type can be a key at all.
+    /// Whether a type can be a key.
     pub(crate) fn takes(data_type: &DataType) -> bool {
         RowConverter::supports_fields(&[SortField::new(data_type.clone())])
     }
 
-    /// For columns of types, each with its like on the other side.
+    /// For columns of given types, each with its counterpart on the other side.
     pub(crate) fn new(types: &[(DataType, DataType)]) -> Result<Self, ArrowError> {
         let words = types.iter().map(|(own, other)| {
             let mixed = own != other && own.is_integer();
@@ -40,7 +40,7 @@ impl RowFormat {
         Ok(Self { converter: Arc::new(RowConverter::new(fields.collect())?), words })
     }
 
-    /// The rows of plain columns, and which of them can match if some can't.
+    /// The rows of decoded columns, and which of them can match if some can't.
     pub(crate) fn rows(
         &self,
         mut columns: Vec<ArrayRef>,
@@ -51,7 +51,7 @@ impl RowFormat {
             let mut words = Vec::new();
             fixed.read(column, 0, &mut words);
             if let Some(able) = fixed.possible(&words) {
-                // What lies under a null is no key.
+                // Values under nulls don't count.
                 let able = column.nulls().map_or(able.clone(), |nulls| &able | &!nulls.inner());
                 possible = Some(possible.map_or(able.clone(), |before| &before & &able));
             }

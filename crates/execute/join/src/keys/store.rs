@@ -1,7 +1,7 @@
-//! The build side's keys, kept where a hash alone does not prove two keys equal.
+//! The build side's full keys, stored if equal hashes don't prove equal keys.
 //!
-//! A key is some words side by side, so that comparing costs one miss; long strings lie behind
-//! them in one buffer, which costs a second.
+//! The words of a key are contiguous, so comparing costs one miss; long strings lie in a separate
+//! buffer, which costs another.
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 use workahead_walks::answers::Answers;
@@ -11,15 +11,15 @@ use workahead_walks::walk::Row;
 
 use super::bytes;
 
-/// Keys row by row.
+/// Full keys row by row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FullKeys {
-    /// Words of a key.
+    /// Words per key.
     pub(crate) width: usize,
     pub(crate) words: Vec<u64>,
-    /// The bytes of long keys, if the words are those of bytes.
+    /// The bytes of long keys, if keys are bytes.
     pub(crate) long: Vec<u8>,
-    /// Whether the words are those of bytes.
+    /// Whether keys are bytes.
     pub(crate) bytes: bool,
 }
 
@@ -35,7 +35,7 @@ impl FullKeys {
     }
 }
 
-/// All keys of the build side.
+/// The full keys of the build side.
 pub(crate) struct KeyStore {
     width: usize,
     words: PageBuffer<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct KeyStore {
 }
 
 impl KeyStore {
-    /// Puts the keys of all batches together.
+    /// Concatenates the keys of all batches.
     pub(crate) fn new(batches: Vec<FullKeys>, pages: &Supply) -> Result<Self, AllocationError> {
         let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
         let total = batches.iter().map(|batch| batch.words.len()).sum();
@@ -74,19 +74,19 @@ impl KeyStore {
         &self.words[row as usize * self.width..][..self.width]
     }
 
-    /// Announces a key.
+    /// Prefetches a key.
     #[inline]
     pub(crate) fn fetch(&self, row: Row) {
         let mut memory = Prefetching::<ToL1>::default();
         memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
     }
 
-    /// Whether any key has bytes behind its words.
+    /// Whether any key is longer than its words.
     pub(crate) fn holds_long(&self) -> bool {
         !self.long.is_empty()
     }
 
-    /// Announces the bytes of a long key, whose words have arrived.
+    /// Prefetches the bytes of a long key, whose words have arrived.
     #[inline]
     pub(crate) fn fetch_long(&self, row: Row) {
         if self.long.is_empty() {
@@ -98,15 +98,16 @@ impl KeyStore {
         }
     }
 
-    /// Of what was found of other keys from `first` on, as rows, keeps the rows with equal keys.
-    /// None of the own keys is [long](Self::holds_long).
+    /// Keeps selected rows whose keys equal those of `others`, from `first` on. None of the stored
+    /// keys may be [long](Self::holds_long).
     pub(crate) fn confirm(&self, answers: &mut Answers, others: &FullKeys, first: usize) {
         if self.words.is_empty() {
             return;
         }
         debug_assert!(self.long.is_empty(), "long keys are compared hit by hit");
         match self.width {
-            // Equal words are equal keys; the other side's long ones have words like no short one.
+            // Equal words are equal keys: words of the other side's long keys differ from those of
+            // any short one.
             1 => self.confirm_words::<1>(answers, others, first),
             2 => self.confirm_words::<2>(answers, others, first),
             3 => self.confirm_words::<3>(answers, others, first),
@@ -135,7 +136,7 @@ impl KeyStore {
         self.same(self.key(row), other, &others.long)
     }
 
-    /// Whether two build rows have one key.
+    /// Whether two build rows have the same key.
     pub(crate) fn equal(&self, row: Row, other: Row) -> bool {
         self.same(self.key(row), self.key(other), &self.long)
     }
@@ -146,7 +147,7 @@ impl KeyStore {
         else {
             return own == other;
         };
-        // The second word has the length, and whether the first is the key itself.
+        // The second word has the length, and whether the first is part of the key itself.
         own[1] == other[1]
             && match (bytes::place(*own), bytes::place(*other)) {
                 (Some(own), Some(other)) => self.long[own] == other_long[other],

@@ -1,5 +1,5 @@
-//! From hits to pairs: a hit is compared once if its hash proves nothing, then paired with all rows
-//! of its key.
+//! Expands hits to matches: a hit whose hash proves nothing is compared once, then matched with all
+//! rows of its key.
 
 use workahead_walks::memory::{Memory, Prefetching, ToL1};
 use workahead_walks::place::{Intent, Place};
@@ -10,13 +10,13 @@ use crate::duplicates::duplicate_list;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::lookup::Hit;
 
-/// How many hits ahead a group's rows are announced, and a key to be compared.
+/// Prefetch distances, in hits: for duplicate lists, and for keys to be compared.
 const LISTS_AHEAD: usize = 8;
 const KEYS_AHEAD: usize = 16;
 
 impl MatchGenerator {
-    /// Drops hits whose hash is all that is equal. One row of the key is asked: the others have it
-    /// too.
+    /// Drops hits with equal hashes but different keys. Comparing one row of a duplicate list is
+    /// enough: its rows have the same key.
     pub(super) fn verify(&mut self, table: &InMemoryBuildSide) {
         let Some(store) = &table.data.store else { return };
         let duplicate_lists = &table.data.duplicate_lists;
@@ -49,8 +49,8 @@ impl MatchGenerator {
         found.truncate(kept);
     }
 
-    /// Pairs the rows of hits until there are none left or `to` has so many. Where each pair must
-    /// be compared, the probe's are words yet, not rows.
+    /// Matches the rows of hits until none are left or `to` has `room` rows. If keys of a duplicate
+    /// list may differ, the probe side is given by key positions instead of rows.
     pub(super) fn expand<const UNPROVEN: bool>(
         &mut self,
         table: &InMemoryBuildSide,
@@ -60,7 +60,7 @@ impl MatchGenerator {
         let (duplicate_lists, payload) =
             (&table.data.duplicate_lists, table.data.payload.is_some());
         let as_words = UNPROVEN && table.data.collides;
-        // One match is enough for a row that comes out alone, unless build rows need theirs.
+        // One match is enough to output a probe row on its own, unless build rows track theirs.
         let once = UNPROVEN && !table.output_rules.matches && table.match_bitmap.is_none();
         let mut memory = Prefetching::<ToL1>::default();
         while let Some(hit) = self.hits.get(self.next_hit) {

@@ -1,19 +1,20 @@
-//! Pairs of rows, by their numbers.
+//! Matching rows, by number.
 
 use std::ops::Range;
 
 use workahead_walks::answers::Answers;
 use workahead_walks::walk::Row;
 
-/// Rows of both sides, side by side.
+/// Matching rows of both sides, side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Matches {
-    /// Probe rows that come once each, one after the other: then `probe` is empty.
+    /// A run of probe rows with one match each; `probe` is empty then.
     pub(crate) run: Range<Row>,
     pub(crate) probe: Vec<Row>,
-    /// [`NO_ROW`](crate::chunks::NO_ROW) where there is none. Empty if the join emits no pairs.
+    /// [`NO_ROW`](crate::chunks::NO_ROW) for an unmatched probe row. Empty if the join outputs no
+    /// matches.
     pub(crate) build: Vec<Row>,
-    /// Of a table whose entries hold values, these and no rows.
+    /// The values of entries that hold payload instead of rows.
     pub(crate) values: Vec<u64>,
 }
 
@@ -34,7 +35,7 @@ impl Matches {
         self.build.push(build);
     }
 
-    /// Adds a probe row and what it found, where it found: written always, kept if so.
+    /// Appends the probe rows that hit, and their values: written unconditionally, kept on a hit.
     pub(super) fn extend<T: Copy + Default>(
         (probe, build): (&mut Vec<Row>, &mut Vec<T>),
         rows: Range<Row>,
@@ -52,14 +53,14 @@ impl Matches {
         build.truncate(kept);
     }
 
-    /// Moves all pairs of another to the end.
+    /// Moves another's matches to the end.
     pub(super) fn append(&mut self, other: &mut Self) {
         self.probe.append(&mut other.probe);
         self.build.append(&mut other.build);
         self.values.append(&mut other.values);
     }
 
-    /// Keeps the pairs for which something holds.
+    /// Keeps the matches for which `holds` is true.
     pub(super) fn retain(&mut self, mut holds: impl FnMut(usize) -> bool) {
         let mut kept = 0;
         for at in 0..self.len() {

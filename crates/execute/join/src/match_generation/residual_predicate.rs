@@ -1,4 +1,4 @@
-//! From pairs to those that match.
+//! Applies the residual predicate to candidate matches.
 
 use arrow_array::Array;
 
@@ -7,7 +7,7 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::{JoinError, gather};
 
 impl MatchGenerator {
-    /// Drops pairs that do not match, and notes the rows that do.
+    /// Drops candidates that don't match, and records the rows that do.
     pub(super) fn apply_residual_predicate(
         &mut self,
         table: &InMemoryBuildSide,

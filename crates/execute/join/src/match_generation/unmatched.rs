@@ -1,4 +1,4 @@
-//! Probe rows that come out alone: between pairs, or when all pairs are known.
+//! Outputs unmatched probe rows: between matches, or once all matches are known.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
@@ -10,7 +10,7 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 
 impl MatchGenerator {
-    /// Puts out pairs, and the rows between them alone.
+    /// Outputs matches with the unmatched rows between them.
     pub(super) fn merge(&mut self, room: usize) {
         while self.merged < self.found.len() && self.out.len() < room {
             let row = self.found.probe[self.merged];
@@ -25,7 +25,7 @@ impl MatchGenerator {
         }
     }
 
-    /// Puts out the rows that come out alone, when all pairs are known.
+    /// Outputs rows on their own, once all matches are known.
     pub(super) fn alone(&mut self, table: &InMemoryBuildSide, room: usize) {
         let (output_rules, rows) =
             (table.output_rules, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
@@ -54,7 +54,7 @@ impl MatchGenerator {
             || matches!(output_rules.probe, SideOutput::Never | SideOutput::Tracked);
     }
 
-    /// What follows when all pairs are known.
+    /// Consequences of knowing all matches.
     fn settle(&mut self, table: &InMemoryBuildSide, rows: usize) {
         if table.has_residual_predicate() {
             self.metrics.matched_rows += self.matched.count() as u64;
@@ -64,7 +64,7 @@ impl MatchGenerator {
         }
         let (build_rows, build_nulls) = table.null_aware_state.built();
         if build_nulls {
-            // Whether a row equals that null is not known of any.
+            // Every row might equal that null: all are unknown.
             self.next_row = rows;
         } else if build_rows > 0
             && let Some(batch) = &self.batch

@@ -1,4 +1,4 @@
-//! From a vector of lookups to pairs, without hits between.
+//! Generates matches directly from a selection vector.
 
 use workahead_walks::answers::Answers;
 use workahead_walks::walk::Row;
@@ -10,7 +10,7 @@ use crate::join_type::SideOutput;
 use crate::keys::NormalizedKeys;
 use crate::lookup::{Lookup, VECTOR};
 
-/// Looks up the next keys, at most so many: the first one, and what became of each.
+/// Looks up the next keys, at most `most`: the position of the first one, and the selection vector.
 fn vector<'l>(
     lookup: &'l mut Lookup,
     keys: &NormalizedKeys,
@@ -25,16 +25,16 @@ fn vector<'l>(
 }
 
 impl MatchGenerator {
-    /// Whether the keys of hits are compared, one by one, and not those of all of a vector: with
-    /// the first of several rows; with a long text, which is a second line behind the key's and is
-    /// announced on its own; and where few keys hit.
+    /// Whether keys are compared hit by hit instead of by whole vectors: with the first row of a
+    /// duplicate list; with long strings, whose bytes are a second line that is prefetched
+    /// separately; and if few keys hit.
     fn compares_hits(&self, table: &InMemoryBuildSide) -> bool {
         let unique = table.data.duplicate_lists.is_empty();
         table.data.store.as_ref().is_some_and(|s| s.holds_long() || !unique || self.few_hit)
     }
 
-    /// Notes which of the next rows have a match, where that is all there is to know of the probe
-    /// side. False where it is not so.
+    /// Records which of the next rows have a match, if nothing else is needed of the probe side.
+    /// False if that isn't so.
     pub(super) fn match_vector(&mut self, table: &InMemoryBuildSide) -> bool {
         let only_matches = !table.output_rules.matches && table.match_bitmap.is_none();
         let by_hits = table.has_residual_predicate() || self.compares_hits(table);
@@ -48,7 +48,7 @@ impl MatchGenerator {
         true
     }
 
-    /// How many of the next keys are found, where that is all there is to count.
+    /// Counts how many of the next keys hit, if nothing else is needed.
     pub(super) fn count_vector(&mut self, table: &InMemoryBuildSide) -> Option<u64> {
         let once = table.data.duplicate_lists.is_empty() || !table.output_rules.matches;
         if !once || table.match_bitmap.is_some() || self.compares_hits(table) {
@@ -62,13 +62,13 @@ impl MatchGenerator {
         Some(hits)
     }
 
-    /// Pairs the next rows without hits between: where every key has at most one build row, what a
-    /// vector of lookups gives is all there is to know. False where it is not so.
+    /// Generates the matches of the next rows, if every key has at most one build row, so that a
+    /// selection vector is all that is needed. False if that isn't so.
     pub(super) fn generate_vector(&mut self, table: &InMemoryBuildSide, room: usize) -> bool {
         let unique = table.data.duplicate_lists.is_empty();
         let by_hits = table.has_residual_predicate() || self.compares_hits(table);
         let flags = table.output_rules.probe == SideOutput::Tracked;
-        // Rows without a word, which a filter may have dropped, are no pairs of an inner join.
+        // Rows without a key, perhaps dropped by the Bloom filter, have no match in an inner join.
         let all = self.keys.rows().is_none() || table.output_rules.probe == SideOutput::Never;
         if by_hits || !unique || !table.output_rules.matches || flags || !all {
             return false;
@@ -84,7 +84,7 @@ impl MatchGenerator {
         }
         let rows = first..first + answers.values().len() as Row;
         self.next_row = rows.end as usize;
-        // The vector is all there is room for, or all that is left: nothing follows it.
+        // The vector fills the room or is the last one: nothing follows it in this output.
         let all_of_run = hits == rows.len() && self.out.len() == 0 && self.keys.rows().is_none();
         if all_of_run && table.output_rules.probe == SideOutput::Never {
             self.out.run = rows;

@@ -1,10 +1,11 @@
-//! Block nested loops: the last resort where partitions do not get smaller, as with one hot key.
+//! Block nested loops: the last resort if partitioning doesn't make a partition smaller, as with
+//! one hot key.
 //!
 //! ```text
-//! for each chunk of build rows that fits:     a table of it
-//!     for each probe batch:                   pairs come out; which rows have a match is noted
-//!     build rows alone of the chunk           they have seen the whole probe side
-//! for each probe batch:                       its rows alone, by what was noted
+//! for each chunk of build rows that fits:     build a table
+//!     for each probe batch:                   output matches; track which rows have one
+//!     unmatched build scan of the chunk       it has seen the whole probe side
+//! for each probe batch:                       output its unmatched rows
 //! ```
 
 use std::sync::Arc;
@@ -25,19 +26,19 @@ use crate::{
     Reservation,
 };
 
-/// Bytes that a table of one more row takes at most, beside twice the row itself: half-full
-/// buckets, marks, groups, words, and parts of keys.
+/// Most bytes that one more row adds to the memory for a table, beside twice the row itself:
+/// half-full buckets, repeats, duplicate lists and keys.
 const TABLE_ROW_BYTES: usize = 120;
 
-/// A pair of files being joined in chunks.
+/// A partition pair being joined in chunks.
 pub(crate) struct BlockNestedLoopJoin {
     spec: Arc<JoinSpec>,
     context: Context,
     build: SpillReader,
     probe: Vec<SpillFile>,
-    /// The batch that did not fit into the chunk before.
+    /// The batch that didn't fit in the previous chunk.
     charge: Option<RecordBatch>,
-    /// By row of the probe side, and what that takes.
+    /// Probe rows with a match, and the memory for the bitmap.
     matched: MatchBitmap,
     _noting: Reservation,
     state: State,
@@ -87,7 +88,7 @@ impl BlockNestedLoopJoin {
         Batches::new(self.probe.clone())
     }
 
-    /// Does a bounded piece of the work.
+    /// Does a bounded step of the work.
     pub(crate) fn advance(&mut self) -> Result<Progress, JoinError> {
         match std::mem::replace(&mut self.state, State::Done) {
             State::BuildOptions { builder, table } => self.fill(builder, table)?,
@@ -107,7 +108,7 @@ impl BlockNestedLoopJoin {
                     self.state = State::Ended { prober, final_phase };
                     return Ok(Progress::Output(output));
                 }
-                // Rows with a match in several chunks are counted when all is noted.
+                // Rows may match in several chunks: they are counted once at the end.
                 let metrics = ProbeMetrics { matched_rows: 0, ..prober.metrics() };
                 self.metrics = self.metrics.plus(metrics);
                 self.state = match final_phase {
@@ -143,7 +144,7 @@ impl BlockNestedLoopJoin {
         Ok(Progress::Working)
     }
 
-    /// Adds a batch to the chunk; builds its table when no more fit.
+    /// Adds a batch to the chunk, or builds its table if the batch doesn't fit.
     fn fill(&mut self, mut builder: Box<Builder>, mut table: Reservation) -> Result<(), JoinError> {
         let batch = match self.charge.take() {
             Some(batch) => Some(batch),
@@ -216,7 +217,7 @@ impl BlockNestedLoopJoin {
         Ok(())
     }
 
-    /// After the last chunk: what is noted is known.
+    /// After the last chunk: all matches are known.
     fn note_end(&mut self) -> Result<(), JoinError> {
         self.metrics.matched_rows += self.matched.count() as u64;
         let (_, unknown) = self.context.null_aware_state.built();
@@ -231,7 +232,7 @@ impl BlockNestedLoopJoin {
         Ok(())
     }
 
-    /// The rows of a probe batch that come out alone.
+    /// Rows of a probe batch that are output on their own.
     fn alone(
         &self,
         batch: &RecordBatch,

@@ -1,11 +1,11 @@
-//! Bytes on disk in blocks that are checked before anybody reads them.
+//! Checksummed blocks on disk.
 //!
 //! ```text
-//! [ bytes : u32 | check sum : u32 | bytes … ]  [ … ]  [ 0 | 0 ]      the last block is empty
+//! [ bytes : u32 | checksum : u32 | bytes … ]  [ … ]  [ 0 | 0 ]      the last block is empty
 //! ```
 //!
-//! A decoder of Arrow's format trusts the lengths it reads; a changed bit would have it ask for any
-//! amount of memory. And a stream that was cut looks like one that ends, if its end is not marked.
+//! A decoder of Arrow's format trusts the lengths it reads: a flipped bit could make it allocate
+//! any amount of memory. And a truncated stream looks like a complete one unless its end is marked.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,14 +19,14 @@ const HEAD_BYTES: usize = 8;
 /// Writes blocks to the end of a file.
 pub(super) struct BlockWriter {
     file: File,
-    /// Room for a head, then the bytes of the block so far.
+    /// A block header, then the bytes of the block so far.
     block: Vec<u8>,
     block_bytes: usize,
     written: u64,
 }
 
 impl BlockWriter {
-    /// Blocks of so many bytes, or of the most there may be.
+    /// Writes blocks of at most `block_bytes`.
     pub(super) fn new(file: File, block_bytes: usize) -> Self {
         let block_bytes = block_bytes.min(BLOCK_BYTES);
         let mut block = Vec::with_capacity(HEAD_BYTES + block_bytes);
@@ -44,7 +44,7 @@ impl BlockWriter {
         self.written
     }
 
-    /// Writes the end mark, and gives the file back with its length.
+    /// Writes the end marker and returns the file and its length.
     pub(super) fn finish(mut self) -> io::Result<(File, u64)> {
         self.write_block()?;
         self.file.write_all(&[0; HEAD_BYTES])?;
@@ -76,19 +76,19 @@ impl Write for BlockWriter {
         Ok(taken)
     }
 
-    /// Nobody reads before the end: blocks are written when they are full.
+    /// Blocks are only written when they are full: nothing reads before the end.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Reads blocks from a place of its own, which handles to one file do not share.
+/// Reads blocks by explicit offset: handles to one file share their position.
 pub(super) struct BlockReader {
     file: Arc<File>,
-    /// Where the next block begins.
+    /// Offset of the next block.
     offset: u64,
     block: Vec<u8>,
-    /// Bytes of the block that are given out.
+    /// Bytes of the block that were consumed.
     given: usize,
     ended: bool,
 }
@@ -98,7 +98,7 @@ impl BlockReader {
         Self { file, offset: 0, block: Vec::new(), given: 0, ended: false }
     }
 
-    /// Whether the end mark was read, and everything before it.
+    /// Whether everything up to the end marker was read.
     pub(super) fn at_end(&mut self) -> io::Result<bool> {
         if self.given == self.block.len() && !self.ended {
             self.read_block()?;

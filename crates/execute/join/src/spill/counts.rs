@@ -1,4 +1,4 @@
-//! How much was spilled.
+//! Counters of spilling.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,17 +11,18 @@ pub struct SpillMetrics {
     pub bytes: u64,
     /// Files.
     pub files: u64,
-    /// Rows in them; one that is partitioned again counts again.
+    /// Rows in files; rows that are partitioned again count again.
     pub rows: u64,
     /// Partitions of the build side.
     pub partitions: u64,
-    /// How often partitions were partitioned again: one if only the inputs were.
+    /// Levels of recursive partitioning: one if only the inputs were partitioned.
     pub levels: u64,
-    /// Tables made of a part of a partition that can't be partitioned: one key, most often.
+    /// Tables built of chunks of partitions that can't be split further, mostly because of one hot
+    /// key.
     pub chunks: u64,
 }
 
-/// The same, counted by all parts of a join.
+/// Atomic counters, shared by all parts of a join.
 #[derive(Debug, Default)]
 pub(crate) struct SpillCounters {
     bytes: AtomicU64,

@@ -1,8 +1,8 @@
-//! Batches on disk: compressed Arrow IPC streams in files without a name.
+//! Spill files: compressed Arrow IPC streams in unlinked files.
 //!
-//! A file is unlinked as soon as it is made (`O_TMPFILE` where the system has it), so nothing is
-//! left behind however the process ends, and its space is given back when the last handle closes.
-//! What is read is checked ([`blocks`](super::blocks)) before it is believed.
+//! A file is unlinked as soon as it is created (with `O_TMPFILE` if the system has it), so nothing
+//! is left behind however the process ends, and its space is freed when the last handle closes.
+//! What is read back is [checked](super::blocks) before it is decoded.
 
 use std::any::Any;
 use std::fs::File;
@@ -21,18 +21,18 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use super::blocks::{BlockReader, BlockWriter};
 use crate::memory_estimate::{ProbeBatchSize, sliced_bytes};
 
-/// Spilled batches could not be written or read back.
+/// Spilling failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SpillError {
-    /// The directory is not one to write to.
+    /// The directory isn't writable.
     #[error("can't write to the spill directory {}: {source}", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Writing failed: the disk is full, most often.
+    /// Writing failed, mostly because the disk is full.
     #[error(
         "can't spill to {}: {source}; free space there, name another directory or raise the memory \
          limit",
@@ -41,16 +41,16 @@ pub enum SpillError {
     Write {
         /// The directory.
         directory: PathBuf,
-        /// What failed.
+        /// The error.
         source: ArrowError,
     },
-    /// More was written than is allowed.
+    /// The limit on spilled bytes is exceeded.
     #[error("more than {limit} bytes to spill: raise that limit, or the memory limit")]
     Limit {
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Reading back failed, or gave something else than was written.
+    /// Reading back failed, or the content differs from what was written.
     #[error(
         "a spilled file in {} can't be read back: {why}; the disk or its file system is damaged",
         directory.display()
@@ -58,12 +58,12 @@ pub enum SpillError {
     Read {
         /// The directory.
         directory: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }
 
-/// Where batches are spilled, and how much was.
+/// A directory for spill files, and counters of what was spilled.
 #[derive(Debug)]
 pub struct SpillDirectory {
     path: PathBuf,
@@ -73,22 +73,20 @@ pub struct SpillDirectory {
     _keeper: Keeper,
 }
 
-/// Whatever the directory lives as long as.
+/// Something to keep alive as long as the directory is in use.
 type Keeper = Option<Arc<dyn Any + Send + Sync>>;
 
 impl SpillDirectory {
-    /// Spills into a directory, at most `limit` bytes.
+    /// Spills to a directory, at most `limit` bytes.
     ///
-    /// # Errors
-    /// When no file can be made there.
+    /// # Errors If no file can be created there.
     pub fn new(path: impl Into<PathBuf>, limit: Option<u64>) -> Result<Arc<Self>, SpillError> {
         Self::made(path.into(), limit, None)
     }
 
-    /// The same of a directory that somebody removes with its last owner.
+    /// The same for a directory that exists as long as its owner.
     ///
-    /// # Errors
-    /// As [`new`](Self::new).
+    /// # Errors As [`new`](Self::new).
     pub fn with_owner(
         path: impl Into<PathBuf>,
         limit: Option<u64>,
@@ -116,7 +114,7 @@ impl SpillDirectory {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// SpillCounters what was written.
+    /// Counts written bytes.
     fn add(&self, bytes: u64) -> Result<(), SpillError> {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.limit {
@@ -136,10 +134,10 @@ impl SpillDirectory {
 pub(crate) struct SpillWriter {
     writer: StreamWriter<BlockWriter>,
     rows: usize,
-    /// Of the largest and the longest batch.
+    /// Of the largest and of the longest batch.
     batch_bytes: usize,
     batch_rows: usize,
-    /// Bytes the directory knows of.
+    /// Bytes counted by the directory.
     told: u64,
     directory: Arc<SpillDirectory>,
 }
@@ -200,7 +198,7 @@ impl SpillWriter {
     }
 }
 
-/// Written batches. A clone is another handle to them.
+/// A finished file. Clones are handles to the same file.
 #[derive(Debug, Clone)]
 pub(crate) struct SpillFile {
     file: Arc<File>,
@@ -222,19 +220,19 @@ impl SpillFile {
         self.bytes
     }
 
-    /// What batches of several files are like.
+    /// Size of the batches of several files.
     pub(crate) fn probed(files: &[Self]) -> ProbeBatchSize {
         let rows = files.iter().map(|file| file.batch_rows).max().unwrap_or(0);
         let bytes = files.iter().map(|file| file.batch_bytes).max().unwrap_or(0);
         ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) }
     }
 
-    /// Bytes of memory that reading takes: a block, and a batch as it is on disk and as it is not.
+    /// Memory for reading: a block, and a batch both compressed and decompressed.
     pub(crate) fn reading_bytes(&self) -> usize {
         self.block_bytes + 3 * self.batch_bytes
     }
 
-    /// Reads the batches, from the first. Any number may read at a time.
+    /// Starts reading from the first batch. Any number of readers may exist.
     pub(crate) fn read(&self) -> Result<SpillReader, SpillError> {
         let directory = self.directory.path.clone();
         match StreamReader::try_new(BlockReader::new(self.file.clone()), None) {
@@ -244,17 +242,17 @@ impl SpillFile {
     }
 }
 
-/// Batches being read back.
+/// Reads a spill file.
 pub(crate) struct SpillReader {
     reader: StreamReader<BlockReader>,
-    /// Rows that must follow.
+    /// Rows still expected.
     left: usize,
     directory: PathBuf,
     ended: bool,
 }
 
 impl SpillReader {
-    /// The next batch; at the end, an error unless everything was there.
+    /// The next batch. At the end, an error if anything is missing.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, SpillError> {
         if self.ended {
             return Ok(None);
@@ -281,7 +279,7 @@ impl SpillReader {
     }
 }
 
-/// An error's text without the names of its kinds.
+/// The message of an error without the prefix of its kind.
 fn why(error: &ArrowError) -> String {
     match error {
         ArrowError::IoError(_, source) => source.to_string(),
@@ -289,8 +287,8 @@ fn why(error: &ArrowError) -> String {
     }
 }
 
-/// The batch without bytes that its views do not show: a few rows of a large batch must not take
-/// the whole batch's texts to disk.
+/// Drops bytes that a batch's views don't reference: spilling a few rows of a large batch must not
+/// write all of its strings.
 pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let views =
         |data_type: &DataType| matches!(data_type, DataType::Utf8View | DataType::BinaryView);
@@ -339,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_come_back_as_they_were_as_often_as_wanted() {
+    fn batches_are_read_back_unchanged_any_number_of_times() {
         let batches = [batch(1, 1000), batch(7, 10).slice(3, 5), batch(2, 300)];
         let file = written(&batches, None).unwrap();
         assert_eq!(file.rows(), 1305);
@@ -349,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_rows_of_many_do_not_take_the_rest_along() {
+    fn a_few_rows_of_many_are_written_without_the_rest() {
         let many = batch(3, 20_000);
         let whole = written(std::slice::from_ref(&many), None).unwrap().bytes();
         let few = written(&[many.slice(5, 10)], None).unwrap().bytes();
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_or_changed_is_not_taken_for_less() {
+    fn truncated_and_changed_files_are_errors() {
         let batches: Vec<_> = (1..30).map(|seed| batch(seed, 200)).collect();
         let bytes = written(&batches, None).unwrap().bytes();
         for cut in [1, bytes / 3, bytes / 2, bytes - 9, bytes - 1] {
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_directories_are_errors_in_one_line() {
+    fn limits_and_directories_are_one_line_errors() {
         let error = written(&[batch(1, 10_000)], Some(1000)).unwrap_err();
         assert!(matches!(error, SpillError::Limit { limit: 1000 }), "{error}");
         let error = SpillDirectory::new("/nowhere/at all", None).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Rows of one partition: in memory, and behind them in a file once the partition is spilled.
+//! A partition's rows: in memory, and in a file once the partition is spilled.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::memory::ChargedBatches;
 use crate::memory_estimate::sliced_bytes;
 use crate::{JoinError, MemoryError, SpillDirectory};
 
-/// Where piles are written.
+/// Where partition buffers are written.
 #[derive(Debug)]
 pub(crate) struct SpillTarget {
     directory: Arc<SpillDirectory>,
     counts: Arc<SpillCounters>,
     schema: SchemaRef,
     pub(crate) sizes: Sizes,
-    /// Whether batches may be put together: dictionaries of different values may not.
+    /// Whether batches may be concatenated: those with different dictionaries may not.
     joins: bool,
 }
 
@@ -33,7 +33,7 @@ impl SpillTarget {
         schema: &Schema,
         sizes: Sizes,
     ) -> Self {
-        // What was announced as never null is not looked into.
+        // Declared non-nullability is not checked.
         let fields = schema.fields().iter();
         let fields: Fields = fields.map(|field| Field::clone(field).with_nullable(true)).collect();
         let joins = !schema.fields().iter().any(|field| holds_dictionary(field.data_type()));
@@ -47,13 +47,13 @@ impl SpillTarget {
     }
 }
 
-/// Rows of one partition.
+/// The rows of one partition.
 #[derive(Default)]
 pub(crate) struct PartitionBuffer {
     batches: Vec<RecordBatch>,
-    /// What the batches are charged with.
+    /// Memory charged for the batches.
     bytes: usize,
-    /// All rows, and those of them that were written.
+    /// All rows, and those written to the file.
     rows: usize,
     written: usize,
     writer: Option<SpillWriter>,
@@ -82,7 +82,7 @@ impl PartitionBuffer {
         std::mem::take(&mut self.batches)
     }
 
-    /// Writes what is in memory to the pile's file, and gives the memory back.
+    /// Writes the rows in memory to the partition's file and frees the memory.
     pub(crate) fn spill(
         &mut self,
         target: &SpillTarget,
@@ -92,7 +92,7 @@ impl PartitionBuffer {
             let (directory, schema) = (&target.directory, target.schema.clone());
             self.writer = Some(SpillWriter::new(directory, schema, target.sizes.block_bytes)?);
         }
-        let writer = self.writer.as_mut().expect("it was just made");
+        let writer = self.writer.as_mut().expect("the writer exists");
         let most = target.sizes.batch_bytes;
         let mut run = Vec::new();
         let mut run_bytes = 0;
@@ -131,9 +131,9 @@ impl PartitionBuffer {
         Ok(())
     }
 
-    /// The file of a pile that is spilled whole.
+    /// The file of a partition whose rows are all spilled.
     pub(crate) fn finish(mut self, target: &SpillTarget) -> Result<Option<SpillFile>, JoinError> {
-        assert_eq!(self.rows, self.written, "a pile is written before its file is finished");
+        assert_eq!(self.rows, self.written, "all rows must be written before the file is finished");
         let Some(writer) = self.writer.take() else { return Ok(None) };
         let file = writer.finish()?;
         target.counts.file(&file);
@@ -141,8 +141,8 @@ impl PartitionBuffer {
     }
 }
 
-/// Adds a piece to one of the piles, spilling the largest while memory is short. Nothing was added
-/// when there is none in memory any more, and the error says that memory is short.
+/// Adds rows to a partition's buffer, spilling the largest buffer while memory is short. If no
+/// buffer has rows in memory, nothing is added and the error is [`JoinError::LimitTooSmall`].
 pub(crate) fn add(
     buffers: &mut [PartitionBuffer],
     at: usize,
@@ -167,7 +167,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Spills the largest pile. False when none has anything in memory.
+/// Spills the largest buffer. False if none has rows in memory.
 pub(crate) fn make_room(
     buffers: &mut [PartitionBuffer],
     (target, charge): (&SpillTarget, &mut ChargedBatches),

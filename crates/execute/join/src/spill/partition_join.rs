@@ -1,9 +1,9 @@
-//! A spilled partition and the probe rows it is joined with: a whole join of its own, one level
-//! deeper, or in chunks.
+//! Joins a spilled partition of both sides: as a join of its own, one level deeper, or by block
+//! nested loops.
 //!
 //! ```text
-//! Building ──► Probing ──► FinalPhase ──► Done
-//! BlockNestedLoopJoin ─────────────────────────────► Done      many rows of one key: see there
+//! Building ──► Probing ──► Flushing ──► FinalPhase ──► Done
+//! BlockNestedLoop ───────────────────────────────────► Done      many rows of one key
 //! ```
 
 use std::collections::VecDeque;
@@ -17,27 +17,27 @@ use crate::context::Context;
 use crate::join_type::SideOutput;
 use crate::{FinalPhase, JoinError, JoinSpec, ProbeMetrics, Prober, Progress, Reservation};
 
-/// How deep partitions are partitioned: a million of them even with the fewest at a time, and no
+/// Most levels of partitioning: a million partitions even with the fewest for each level, and no
 /// more bits than a hash has.
 const DEPTH_MAX: u32 = 10;
 
-/// Files of both sides.
+/// A partition's files of both sides.
 #[derive(Clone)]
 pub(crate) struct PartitionPair {
     pub(crate) build: SpillFile,
-    /// One of each prober that had any rows.
+    /// One for each prober that had rows for the partition.
     pub(crate) probe: Vec<SpillFile>,
-    /// Levels above, and bits of the hash that they used.
+    /// The level of recursive partitioning at which it is joined.
     pub(crate) depth: u32,
     pub(crate) bits_used: u32,
     /// Whether partitioning it again would not make it smaller.
     pub(crate) unsplittable: bool,
 }
 
-/// A pair being joined.
+/// A partition pair being joined.
 pub(crate) struct PartitionJoin {
     state: State,
-    /// What reading the files takes.
+    /// Memory for reading the files.
     reading: Reservation,
     metrics: ProbeMetrics,
 }
@@ -74,7 +74,7 @@ impl PartitionJoin {
         let probe_bytes = pair.probe.iter().map(SpillFile::reading_bytes).max().unwrap_or(0);
         let bytes = pair.build.reading_bytes() + probe_bytes;
         reading.grow(bytes).map_err(|short| context.short(short))?;
-        // Without probe rows, only build rows without a match are left to say anything.
+        // Without probe rows, only joins that output unmatched build rows have output.
         let matches_complete = pair.probe.is_empty()
             && matches!(output_rules.build, SideOutput::Never | SideOutput::Matched);
         let state = if matches_complete {
@@ -92,7 +92,7 @@ impl PartitionJoin {
         Ok(Self { state, reading, metrics: ProbeMetrics::default() })
     }
 
-    /// Does a bounded piece of the work.
+    /// Does a bounded step of the work.
     pub(crate) fn advance(&mut self) -> Result<Progress, JoinError> {
         match std::mem::replace(&mut self.state, State::Done) {
             State::Building { mut side, mut build, probe } => {
@@ -162,13 +162,13 @@ impl PartitionJoin {
         }
     }
 
-    /// What was done, but for rows: those are counted where they came in and come out.
+    /// Metrics, without rows: those are counted where they enter and leave the join.
     pub(crate) fn metrics(&self) -> ProbeMetrics {
         ProbeMetrics { probe_rows: 0, output_rows: 0, ..self.metrics }
     }
 }
 
-/// The batches of several files.
+/// Reads the batches of several files.
 pub(super) struct Batches {
     files: VecDeque<SpillFile>,
     reader: Option<SpillReader>,
@@ -179,7 +179,7 @@ impl Batches {
         Self { files: files.into(), reader: None }
     }
 
-    /// The next one; adds the time it took.
+    /// The next batch; adds the elapsed time.
     pub(super) fn next(
         &mut self,
         time: &mut Duration,
@@ -193,7 +193,7 @@ impl Batches {
             }
             self.reader = None;
             match self.files.pop_front() {
-                // The reader keeps the file's space as long as it needs it.
+                // The reader keeps the file alive.
                 Some(file) => self.reader = Some(file.read()?),
                 None => break None,
             }

@@ -1,8 +1,8 @@
-//! Which partition a row belongs to: bits of a hash of its key that both sides compute alike.
+//! Assigns rows to partitions by bits of a hash of their key, equal on both sides.
 //!
-//! The hash has nothing in common with the table's (the keys of one partition must still spread
-//! over a whole table), and each level of partitioning has bits of its own: with the same bits
-//! again, all rows would stay together.
+//! The hash is independent of the table's (the keys of one partition must still be spread over a
+//! whole table), and each level of partitioning uses other bits: with the same bits, all rows would
+//! stay together.
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::ArrowError;
@@ -14,32 +14,32 @@ use crate::keys::{EncodingKind, KeyEncoding, NormalizedKeys, Reader, mixed};
 use crate::memory_estimate::WORD_BYTES;
 use crate::{JoinSpec, Side};
 
-/// Assigns the rows of one side.
+/// Partitions the rows of one side.
 #[derive(Debug)]
 pub(crate) struct Partitioner {
     reader: Reader,
     encoding: KeyEncoding,
-    /// Bits used by the levels above, and those of this one.
+    /// Bits used by the levels above, and by this one.
     used: u32,
     bits: u32,
     keys: NormalizedKeys,
-    /// Rows by partition, and where each partition's begin.
+    /// Rows by partition, and the start of each partition.
     rows: Vec<Row>,
     words: Vec<u64>,
     starts: Vec<usize>,
-    /// Bytes of a key that is not a word.
+    /// Bytes of full keys, if keys are hashed.
     key_bytes: usize,
 }
 
 impl Partitioner {
-    /// Bytes of a row's number and word, and of reading them.
+    /// Bytes per row: its number and key, and scratch.
     pub(crate) const ROW_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
 
-    /// With so many bits after those that are used.
+    /// Uses `bits` bits of the hash after those that are `used`.
     pub(crate) fn new(spec: &JoinSpec, side: Side, used: u32, bits: u32) -> Self {
         assert!(used + bits <= u64::BITS, "a hash has {} bits", u64::BITS);
         let reader = spec.keys(side).clone();
-        // Not by ranges: the probe side would need to know those of the build side.
+        // Not packed by ranges: the probe side would have to know those of the build side.
         let kind = reader.fixed_encoding().unwrap_or(EncodingKind::Hashed);
         let encoding = KeyEncoding::new(kind);
         Self {
@@ -60,7 +60,7 @@ impl Partitioner {
         (hash >> (u64::BITS - self.bits)) as usize
     }
 
-    /// Sorts the rows of a batch that have a key by partition.
+    /// Assigns the rows of a batch that have a key.
     pub(crate) fn route(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.reader.read(&self.encoding, batch, &mut self.keys)?;
         let words = self.keys.values();
@@ -83,7 +83,7 @@ impl Partitioner {
         Ok(())
     }
 
-    /// The rows of a partition in the last batch, and their keys' words.
+    /// A partition's rows in the last batch, and their normalized keys.
     pub(crate) fn of(&self, partition: usize) -> (&[Row], &[u64]) {
         let range = self.starts[partition]..self.starts[partition + 1];
         (&self.rows[range.clone()], &self.words[range])
@@ -94,7 +94,7 @@ impl Partitioner {
         self.rows.len()
     }
 
-    /// Rows of the last batch without one.
+    /// Rows of the last batch without a key.
     pub(crate) fn keyless(&self, rows: usize) -> Vec<Row> {
         if self.keyed() == rows {
             return Vec::new();
@@ -104,18 +104,18 @@ impl Partitioner {
         (0..rows as Row).filter(|row| !keyed[*row as usize]).collect()
     }
 
-    /// What keys of the last batch take where they must be stored.
+    /// Bytes of the last batch's full keys.
     pub(crate) fn key_bytes(&self) -> usize {
         self.key_bytes
     }
 
-    /// Bytes held for batches of so many rows.
+    /// Bytes used for batches of a given number of rows.
     pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
         batch_rows * Self::ROW_BYTES + self.key_bytes
     }
 }
 
-/// Some rows of a batch, without the memory of the others.
+/// Copies some rows of a batch.
 pub(crate) fn piece(batch: &RecordBatch, rows: Vec<Row>) -> Result<RecordBatch, ArrowError> {
     compact(&take_record_batch(batch, &UInt32Array::from(rows))?)
 }

@@ -1,4 +1,4 @@
-//! The build side in partitions, of which as many stay in memory as fit.
+//! The partitioned build side: as many partitions as fit stay in memory.
 
 use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
@@ -15,43 +15,43 @@ use crate::memory::ChargedBatches;
 use crate::memory_estimate::{MemoryEstimate, sliced_bytes, widest};
 use crate::{JoinError, JoinSpec, Reservation, SpillDirectory};
 
-/// A partition with more of the rows than this, in percent, is not worth being partitioned again:
-/// most of its rows have one key.
+/// A partition with more than this percentage of the rows is not partitioned again: most of its
+/// rows have one key.
 const STUCK_PERCENT: usize = 90;
 
-/// Rows by partition.
+/// The build side's rows by partition.
 pub(crate) struct Partitions {
     context: Context,
     target: SpillTarget,
     partitioner: Partitioner,
     depth: u32,
     buffers: Vec<PartitionBuffer>,
-    /// Different keys, and what keys take, of each partition.
+    /// Distinct keys and bytes of full keys, by partition.
     distinct: Vec<Distinct>,
     key_bytes: Vec<usize>,
     charge: ChargedBatches,
-    /// Whether rows that match nothing are kept, and flags for all.
+    /// Whether rows without a key are kept, and whether there is a match bitmap.
     keeps_keyless: bool,
     match_bitmap: bool,
-    /// Where the next row without a key goes: they are dealt out evenly.
+    /// The partition of the next row without a key: they are distributed round-robin.
     next_keyless: usize,
     batch_rows: usize,
     /// Bytes of all rows.
     bytes: usize,
 }
 
-/// What became of them.
+/// The finished build side.
 pub(crate) struct PartitionedBuildSide {
-    /// What stays in memory, charged with what a table of it takes.
+    /// Batches of the in-memory partitions, and the memory for a table of them.
     pub(crate) in_memory: Vec<RecordBatch>,
     pub(crate) memory: Reservation,
-    /// Set aside for probers.
+    /// Memory reserved for probers.
     pub(crate) room: Reservation,
-    /// By partition; none of those in memory.
+    /// By partition; `None` for those in memory.
     pub(crate) files: Vec<Option<SpilledPartition>>,
 }
 
-/// A partition in a file.
+/// A spilled partition of the build side.
 pub(crate) struct SpilledPartition {
     pub(crate) build: SpillFile,
     /// Whether it is not worth being partitioned again.
@@ -117,7 +117,7 @@ impl Partitions {
         Ok(())
     }
 
-    /// What a table of the partitions in memory takes beside them.
+    /// Estimates the memory for a table of the in-memory partitions.
     fn estimate(&self) -> MemoryEstimate {
         let mut estimate = MemoryEstimate {
             batch_rows: self.batch_rows,
@@ -137,19 +137,19 @@ impl Partitions {
         estimate
     }
 
-    /// Spills the largest partition. False when none has anything in memory.
+    /// Spills the largest partition. False if none has rows in memory.
     pub(crate) fn make_room(&mut self) -> Result<bool, JoinError> {
         partition_buffer::make_room(&mut self.buffers, (&self.target, &mut self.charge))
     }
 
-    /// Bytes of a row, about.
+    /// Average bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         let rows: usize = self.buffers.iter().map(PartitionBuffer::rows).sum();
         self.bytes.div_ceil(rows.max(1))
     }
 
-    /// Spills until a table of the rest fits, with so much room beside it, and completes the files.
-    /// What was set aside for that becomes a part of the room.
+    /// Spills until a table of the rest fits beside `room` bytes for probers, and finishes the
+    /// files. The reservation for spilling becomes part of that room.
     pub(crate) fn finish(
         mut self,
         room: usize,
@@ -172,7 +172,9 @@ impl Partitions {
             let in_memory = self.buffers.iter_mut().filter(|buffer| !buffer.is_spilled());
             match in_memory.max_by_key(|buffer| buffer.bytes()).filter(|buffer| buffer.rows() > 0) {
                 Some(buffer) => buffer.spill(&self.target, &mut self.charge)?,
-                None => return Err(self.context.short(short.expect("no rows are not too many"))),
+                None => {
+                    return Err(self.context.short(short.expect("no rows always fit in number")));
+                }
             }
         }
         let all: usize = self.buffers.iter().map(PartitionBuffer::rows).sum();

@@ -1,8 +1,8 @@
-//! The probe side's rows of spilled partitions, on their way into files.
+//! Buffers probe rows of spilled partitions and writes them to files.
 //!
-//! Each prober keeps those of its own batches, under a lock that only memory's lack contends for:
-//! who is short after all of its own is written has the others' written too. A prober that comes
-//! late finds all memory taken by those before it.
+//! Each prober buffers the rows of its own batches under a lock that is only contended if memory is
+//! short: a prober that is still short after writing its own buffers writes those of the others. A
+//! prober that starts late finds all memory taken by earlier ones.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -18,21 +18,21 @@ use crate::join_type::SideOutput;
 use crate::memory::ChargedBatches;
 use crate::{JoinError, JoinSpec, SpillDirectory};
 
-/// Rows by partition, in memory until they are worth a write: those of one prober.
+/// One prober's rows of spilled partitions, buffered until they are worth a write.
 pub(crate) struct ProbeFiles {
     partitioner: Partitioner,
-    /// By partition; none of those whose build rows are in memory.
+    /// Which partitions are spilled.
     spilled: Arc<[bool]>,
     kept: Arc<Mutex<ProbeBuffers>>,
     all: Arc<AllProbeBuffers>,
     context: Context,
-    /// Beside the rows that are kept.
+    /// Memory for writing, beside the buffered rows.
     writing_bytes: usize,
-    /// Whether rows that match nothing come out.
+    /// Whether the join outputs rows that match nothing.
     keeps_keyless: bool,
 }
 
-/// What a prober keeps in memory, and where it goes.
+/// A prober's buffers, and where they are written.
 struct ProbeBuffers {
     target: SpillTarget,
     buffers: Vec<PartitionBuffer>,
@@ -49,7 +49,7 @@ impl ProbeBuffers {
     }
 }
 
-/// What all probers of a table keep in memory.
+/// The buffers of all probers of a table.
 #[derive(Default)]
 pub(crate) struct AllProbeBuffers(Mutex<Vec<Weak<Mutex<ProbeBuffers>>>>);
 
@@ -58,15 +58,13 @@ impl AllProbeBuffers {
         lock(&self.0).push(Arc::downgrade(kept));
     }
 
-    /// Writes piles, the largest first, until so much memory is free that `wanted` bytes were had
-    /// for a moment.
+    /// Writes buffers, the largest first, until `wanted` bytes are free.
     ///
-    /// # Errors
-    /// When there is less even though nobody keeps anything.
+    /// The caller must not hold any of the locks. All are taken at once, in a fixed order: if they
+    /// were inspected one by one, a prober that meanwhile writes its own buffers could make all
+    /// seem empty although memory is free.
     ///
-    /// Whoever asks holds none of the locks. All are taken, in one order, so that "nobody keeps
-    /// anything" is true of one moment: looked at one by one, a prober that writes its own piles
-    /// meanwhile made this seem to be so with memory free.
+    /// # Errors If there is less memory although no prober buffers anything.
     pub(crate) fn make_room(&self, wanted: usize, context: &Context) -> Result<(), JoinError> {
         let all: Vec<Arc<Mutex<ProbeBuffers>>> =
             lock(&self.0).iter().filter_map(Weak::upgrade).collect();
@@ -89,7 +87,7 @@ impl AllProbeBuffers {
     }
 }
 
-/// What a thread that panicked left behind goes with the join.
+/// The lock stays usable after a panic: the join is dropped then.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -121,7 +119,7 @@ impl ProbeFiles {
         }
     }
 
-    /// Keeps the rows of spilled partitions, and gives the others.
+    /// Buffers the rows of spilled partitions and returns the others.
     pub(crate) fn route(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>, JoinError> {
         self.partitioner.route(&batch)?;
         let mut rest = Vec::<Row>::new();
@@ -145,17 +143,17 @@ impl ProbeFiles {
         if rest.is_empty() {
             return Ok(None);
         }
-        // In their order: hits of neighbours in the probe side are often neighbours in the table.
+        // In input order: neighbouring probe rows often hit neighbouring entries.
         rest.sort_unstable();
         Ok(Some(piece(&batch, rest)?))
     }
 
-    /// Adds a piece to a pile, while memory is short in turn with room made anywhere.
+    /// Adds rows to a buffer; while memory is short, makes room in all probers' buffers.
     fn keep(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
         loop {
             let added = lock(&self.kept).add(partition, piece.clone());
             match added {
-                // Another may take what is free now: it comes a piece further, and this one again.
+                // Another prober may take the freed memory: it gets further, and this one retries.
                 Err(JoinError::LimitTooSmall { wanted, .. }) => {
                     self.all.make_room(wanted, &self.context)?;
                 }
@@ -164,7 +162,7 @@ impl ProbeFiles {
         }
     }
 
-    /// Bytes beside those of the rows that are kept.
+    /// Bytes used beside the buffered rows.
     pub(crate) fn bytes(&self, batch_rows: usize) -> usize {
         self.partitioner.bytes(batch_rows) + self.writing_bytes
     }

@@ -1,43 +1,44 @@
-//! How many partitions, and how large their buffers: a small part of the memory there is.
+//! The number of partitions and the size of their buffers: a small part of the memory.
 
 use arrow_array::RecordBatch;
 
 use super::partitioner::Partitioner;
 use crate::memory_estimate::sliced_bytes;
 
-/// Bits of the hash that tell the partitions of a level apart, at most: enough that a side of ten
-/// times the memory is done in one level, few enough that their buffers cost little.
+/// Most hash bits used by a level: enough for one level to handle a side of ten times the memory,
+/// few enough for the buffers to be small.
 const BITS_MAX: u32 = 4;
 const BITS_MIN: u32 = 2;
-/// Memory that affords the most partitions.
+/// Memory from which the most partitions are used.
 const MEMORY_FOR_BITS_MAX: usize = 4 << 20;
 
-/// A spilled batch is a share of the memory, but no longer than what amortises a write.
+/// Size of a spilled batch as a share of the memory; above the maximum, writes are amortised
+/// anyway.
 const BATCH_SHARE: usize = 512;
 const BATCH_BYTES: (usize, usize) = (2 << 10, 256 << 10);
-/// A block of a file likewise.
+/// The same for a block of a file.
 const BLOCK_SHARE: usize = 2048;
 const BLOCK_BYTES: (usize, usize) = (1 << 10, 64 << 10);
 
-/// What is kept free is a share of the memory.
+/// Share of the memory that is kept free.
 const SPARE_SHARE: usize = 16;
 
-/// What a column of a small batch takes beside its bytes: an array and its buffers' heads.
+/// Bytes of a column in a small batch beside its values: array and buffer headers.
 pub(crate) const COLUMN_BYTES: usize = 256;
 
-/// Sizes of one level.
+/// Sizes for one level of partitioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// log2 of the partitions.
+    /// log2 of the number of partitions.
     pub(crate) bits: u32,
-    /// Bytes at which a batch is written.
+    /// Bytes from which a batch is written.
     pub(crate) batch_bytes: usize,
     /// Bytes of a block of a file.
     pub(crate) block_bytes: usize,
 }
 
 impl Sizes {
-    /// For so much memory.
+    /// Sizes for an amount of memory.
     pub(crate) fn of(limit: Option<usize>) -> Self {
         let memory = limit.unwrap_or(usize::MAX);
         let clamped =
@@ -53,25 +54,25 @@ impl Sizes {
         1 << self.bits
     }
 
-    /// What writing takes beside the batches: a block of each file, and one batch that is put
-    /// together and compressed.
+    /// Memory for writing, beside the batches: a block of each file, and one batch being
+    /// concatenated and compressed.
     pub(crate) fn writing_bytes(&self) -> usize {
         self.partitions() * self.block_bytes + 3 * self.batch_bytes
     }
 
-    /// What a batch takes on its way into partitions: itself, its pieces, the numbers of its rows.
+    /// Memory for partitioning a batch: itself, its pieces, the numbers of its rows.
     pub(crate) fn partitioning_bytes(&self, batch: &RecordBatch) -> usize {
         let heads = self.partitions() * batch.num_columns() * COLUMN_BYTES;
         let rows = batch.num_rows() * Partitioner::ROW_BYTES;
         self.writing_bytes() + 2 * (sliced_bytes(batch) + heads + rows)
     }
 
-    /// Bytes of one prober's rows on their way into files.
+    /// Memory for one prober's buffers and files.
     pub(crate) fn files_bytes(&self) -> usize {
         self.writing_bytes() + self.partitions() * self.batch_bytes
     }
 
-    /// Memory kept free beside what probers are known to take: rows may be longer than the average.
+    /// Memory kept free beside the probers' estimated memory: rows may be longer than the average.
     pub(crate) fn spare_bytes(&self, limit: Option<usize>) -> usize {
         limit.map_or(0, |limit| limit / SPARE_SHARE)
     }

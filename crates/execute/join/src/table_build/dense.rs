@@ -1,9 +1,9 @@
-//! Integers that lie close together are put each in a place of its own: no hash, no comparison, no
-//! order of rows that would be better than the one they came in.
+//! Builds a dense table: each integer has a slot of its own. No hash, no comparison, and no better
+//! order of rows than that of the input.
 //!
 //! ```text
-//! unique keys   pieces ──► whoever is free ──► stores, in any order
-//! others        pieces ──► every thread, which minds the places that are its own
+//! unique keys   pieces ──► next free thread ──► stores, in any order
+//! others        pieces ──► every thread, which handles the slots of its own share
 //! ```
 
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::hash_table::HashTable;
 use crate::keys::KeyEncoding;
 use crate::table_payload::TablePayload;
 
-/// The words of the build side, both ends included. Signed ones may go through zero.
+/// The range of the build side's keys, inclusive. Signed ranges may wrap through zero.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) lowest: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Span {
     pub(crate) width: u64,
 }
 
-/// Rows on their way into a table.
+/// A dense table being built.
 struct Dense<'a> {
     source: &'a KeyedRows<'a>,
     pieces: Vec<Piece>,
@@ -39,7 +39,7 @@ struct Dense<'a> {
 }
 
 impl KeyedRows<'_> {
-    /// A table of all keys, which lie in a span.
+    /// Builds a dense table of all keys, which lie in `span`.
     pub(crate) fn build_dense(
         &self,
         how: &BuildOptions<'_>,
@@ -68,7 +68,7 @@ impl KeyedRows<'_> {
 }
 
 impl Dense<'_> {
-    /// Puts all rows in. False if a key repeats.
+    /// Stores all rows. False if a key repeats.
     fn put(&self, table: &mut direct::Table, values: Values) -> Result<bool, JoinError> {
         let (next, repeats) = (AtomicUsize::new(0), AtomicBool::new(false));
         let shared = table.shared();
@@ -93,12 +93,12 @@ impl Dense<'_> {
                 Ok(())
             })
         })?;
-        // One thread sees each key that repeats.
+        // With one thread, every repeated key was noticed.
         let seen = repeats.into_inner();
         Ok(!seen && (self.threads == 1 || table.is_unique(self.threads)))
     }
 
-    /// Puts the groups of all rows in.
+    /// Stores all rows, with repeated keys.
     fn group(&self, table: &mut direct::Table) -> Result<Repeats, JoinError> {
         let mut all = Repeats::of(self.source.rows);
         let shared = table.shared();
@@ -115,7 +115,7 @@ impl Dense<'_> {
         Ok(all)
     }
 
-    /// Puts those groups in whose places are a share's.
+    /// Stores the keys whose slots are in a share.
     fn group_share(
         &self,
         table: Shared<'_>,

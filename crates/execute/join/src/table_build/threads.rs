@@ -1,10 +1,10 @@
-//! Work by several threads, of which the caller's is one.
+//! Runs work on several threads, one of them the caller's.
 
 use std::thread;
 
 use crate::JoinError;
 
-/// Does work on so many threads, and gives what each came to, in their order.
+/// Runs `work` on a number of threads and returns the results in order.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
     work: impl Fn(usize) -> Result<T, JoinError> + Sync,
