@@ -165,12 +165,12 @@ fn explain_predicts_the_design() {
     write_column(&place, "close.parquet", |row| 5000 - row * 2);
     write_column(&place, "apart.parquet", |row| row << 40);
     write_column(&place, "right.parquet", |row| row);
-    let close = "a place for each of the 5,999 integers between the lowest and the highest key";
-    let bloom = "a Bloom filter before them if at most 15 of 100 probes are found to hit";
+    let close = "a slot for each of the 5,999 integers between the lowest and the highest key";
+    let bloom = "a Bloom filter before them if at most 15 of 100 probes hit";
     for (left, more, design, why) in [
         ("close.parquet", &[][..], "dense", close),
-        ("close.parquet", &["--design", "buckets"], "buckets", "as asked"),
-        ("close.parquet", &["--design", "bloom"], "bloom", "as asked"),
+        ("close.parquet", &["--design", "buckets"], "buckets", "as requested"),
+        ("close.parquet", &["--design", "bloom"], "bloom", "as requested"),
         ("apart.parquet", &[], "buckets", bloom),
     ] {
         let files = ["join", "--left", left, "--right", "right.parquet", "--build-side", "left"];

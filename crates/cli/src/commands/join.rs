@@ -105,7 +105,7 @@ pub(crate) struct Args {
     /// The build side; auto takes the side with fewer rows
     #[arg(long, value_name = "SIDE", value_enum, default_value_t = BuildSideArgument::Auto)]
     build_side: BuildSideArgument,
-    /// Table layout: auto, buckets, dense (an entry for every integer of the keys' range), bloom
+    /// Table layout: auto, buckets, dense (a slot for every integer of the keys' range), bloom
     /// (buckets behind a Bloom filter)
     #[arg(long, value_name = "NAME", default_value_t = TableLayout::Auto)]
     design: TableLayout,

@@ -1,10 +1,10 @@
-//! Auto against everything it could have chosen: sizes of the table × share of probes that hit ×
-//! widths of the build side × kinds of keys; every design forced, in turns with Auto.
+//! `Auto` against all layouts it could have chosen: table sizes × shares of probes that hit ×
+//! widths of the build side × key distributions; every layout forced, interleaved with `Auto`.
 //!
-//! A cell is a whole join, build and probe, all output columns made and added up. Cells in which
-//! Auto comes out more than 15 % behind the best are measured once more before they count, with
-//! three times the rounds and against those only that were ahead: the best of several noisy figures
-//! is too good, and only that cell would pay for it.
+//! A cell is a whole join, build and probe, with all output columns made and summed up. Cells in
+//! which `Auto` is more than 15 % behind the best are measured once more before they count, with
+//! three times the rounds and only against layouts that were ahead: the best of several noisy
+//! figures is too good, and only that cell would pay for it.
 
 mod inputs;
 #[path = "../../walks/benches/measure/mod.rs"]
@@ -21,22 +21,22 @@ use workahead_machine::clock::thread_cpu_s;
 use workahead_machine::pages::Pool;
 use workahead_walks::random::Random;
 
-/// How far behind the best a cell may be, measured twice.
+/// How far behind the best a cell may be after the second measurement.
 const BEHIND_MOST: f64 = 1.15;
 
 /// Bytes of a bucket table for each of its keys.
 const ENTRY_BYTES: usize = 32;
 
-/// Keeps the pages of one join for the next: the first touch of fresh ones is the system's time,
-/// and a host that takes them back makes it any time.
+/// Keeps the pages of one join for the next: the first touch of fresh pages costs system time, and
+/// any amount of it if the host reclaims them.
 static PAGES: LazyLock<Pool> = LazyLock::new(|| Pool::keeping(4 << 30));
 
-/// How keys lie.
+/// Distribution of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
-    /// Anywhere.
+    /// Random numbers.
     Spread,
-    /// All numbers of a range, as surrogate keys are, in no order.
+    /// All numbers of a range, like surrogate keys, in random order.
     Dense,
     /// Every fourth of a range: a dense table is as large as buckets.
     Quarter,
@@ -62,7 +62,7 @@ impl Inputs {
         let build: Vec<i64> = draws.permutation(rows).into_iter().map(key).collect();
         let mut probe = || {
             let entry = draws.below(rows);
-            // What misses lies beside the build side's keys, as after a selection of them.
+            // Misses lie beside the build side's keys, as after a selection of them.
             if draws.below(100) < percent { key(entry) } else { key(rows + entry) }
         };
         let probe: Vec<i64> = (0..probes).map(|_| probe()).collect();
@@ -105,7 +105,7 @@ impl Inputs {
     }
 }
 
-/// What Auto is held against.
+/// The layouts to compare `Auto` with.
 fn forced(keys: Keys) -> Vec<TableLayout> {
     let mut forced = vec![TableLayout::Buckets, TableLayout::Bloom];
     if keys != Keys::Spread {
@@ -114,7 +114,7 @@ fn forced(keys: Keys) -> Vec<TableLayout> {
     forced
 }
 
-/// How many times as long as the best Auto takes, and the best.
+/// How many times as long as the best layout `Auto` takes, and the best.
 fn behind(times: &[Timed]) -> (f64, &Timed) {
     let forced = times[1..].iter();
     let best = forced.max_by(|a, b| {
@@ -125,7 +125,7 @@ fn behind(times: &[Timed]) -> (f64, &Timed) {
     (best.times_as_fast_as(&times[0]), best)
 }
 
-/// Auto, and then what is wanted of what could be forced.
+/// Times of `Auto`, then of the selected layouts.
 fn measured(
     arguments: &Arguments,
     rounds: usize,
@@ -135,7 +135,7 @@ fn measured(
     let caches = Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED);
     let join = inputs.join(caches);
     let auto = join.clone();
-    // Whoever is the first would pay for pages that the pool does not have yet.
+    // The first join would pay for pages that the pool lacks.
     inputs.joined(&auto);
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
     for design in forced(keys).into_iter().filter(|design| wanted(design.name())) {
@@ -158,7 +158,7 @@ fn main() {
     };
     let (mut logs, mut worst) = (Vec::new(), (0.0, String::new()));
     for (bytes, probes) in sizes {
-        // The largest joins take seconds each: only the ends of what matters.
+        // The largest joins take seconds each: only the extremes.
         let large = bytes > 64 << 20;
         let (hits, widths): (&[u32], &[usize]) =
             if large { (&[10, 100], &[1]) } else { (&[1, 10, 50, 100], &[1, 4]) };

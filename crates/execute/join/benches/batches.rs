@@ -1,6 +1,5 @@
-//! How long batches should be: one join with probe and output batches of 256 to 131072 rows, for
-//! narrow and wide rows and tables in cache and beyond, beside the length that
-//! [`Caches::batch_rows`] gives.
+//! Batch lengths: one join with probe and output batches of 256 to 131072 rows, for narrow and wide
+//! rows and tables in cache and beyond, and with the length by [`Caches::batch_rows`].
 
 mod inputs;
 #[path = "../../walks/benches/measure/mod.rs"]
@@ -16,10 +15,10 @@ use workahead_machine::Machine;
 use workahead_machine::clock::thread_cpu_s;
 use workahead_walks::random::Random;
 
-/// Rows of a batch as it comes from a file.
+/// Rows of a batch as read from a file.
 const GIVEN_ROWS: usize = 1 << 17;
 
-/// Joins batches cut to so many rows, and adds up what comes out: what is made is also read.
+/// Joins batches cut to `rows` rows and sums up the output, so that it is also read.
 fn joined(table: &Arc<JoinTable>, batches: &[RecordBatch], rows: usize) -> Run {
     let start = thread_cpu_s();
     let (mut count, mut sum) = (0, 0_u64);

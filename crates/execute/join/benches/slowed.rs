@@ -1,9 +1,9 @@
-//! Two workers, one of them 1.54 times slower: batches dealt from a shared source against fixed
-//! halves, and both against the best there can be, where each works in proportion to its speed.
+//! Two workers, one of them 1.54 times slower: batches from a shared source against fixed halves,
+//! and both against the ideal, where each worker's share is proportional to its speed.
 //!
-//! After each batch the slow worker spins for another 54 % of the CPU time that the batch took it,
-//! output included. The factor is that of a slow core on a shared machine (a noisy neighbour, or a
-//! core of the small kind).
+//! After each batch the slow worker spins for another 54 % of the CPU time it took, output
+//! included. The factor is that of a slow core on a shared machine (a noisy neighbour, or an
+//! efficiency core).
 
 mod inputs;
 #[path = "../../walks/benches/measure/mod.rs"]
@@ -24,7 +24,7 @@ use workahead_walks::random::Random;
 /// How many times as long the slow worker takes.
 const SLOWED: f64 = 1.54;
 
-/// Where a worker's batches come from: all that are left, or a half of its own.
+/// Where a worker's batches come from: a shared source, or a half of its own.
 struct Source {
     next: AtomicUsize,
     end: usize,
@@ -34,7 +34,7 @@ struct Paced<'a> {
     batches: &'a [RecordBatch],
     source: &'a Source,
     slowed: f64,
-    /// CPU time when the batch before was given.
+    /// CPU time when the previous batch was taken.
     given_s: Option<f64>,
     taken: usize,
     rows: usize,
@@ -65,7 +65,7 @@ impl Worker for Paced<'_> {
     }
 }
 
-/// Joins by two workers; how many batches the second took is noted.
+/// Joins by two workers, and records how many batches the second one took.
 fn joined(
     table: &Arc<JoinTable>,
     batches: &[RecordBatch],
@@ -136,7 +136,7 @@ fn main() {
     let mut report =
         Report::new(&arguments, "A join by two workers, one of them 1.54 times slower");
     for (case, timed) in times.iter().enumerate() {
-        // Two workers alike have the speed of two; these have that of one and a part of one.
+        // Two equal workers have speed two; these have one plus a part of one.
         let ideal = if case == 0 { 1.0 } else { 2.0 / (1.0 + 1.0 / SLOWED) };
         report.row(&[
             ("case", json!(timed.name)),

@@ -29,13 +29,13 @@ const FAR_HITS_MAX: usize = 30;
 const NEAR_HITS_MAX: usize = 15;
 /// How many more percent of the keys may survive before batches skip the filter: false positives,
 /// and some tolerance.
-const SURVIVORS_MORE: usize = 10;
+const SURVIVORS_TOLERANCE: usize = 10;
 /// Batches that then skip it.
-const BATCHES_WITHOUT: u32 = 16;
+const BATCHES_SKIPPED: u32 = 16;
 /// A filter costs about as much as missing lookups of this part of the table's keys.
-const PRICE: usize = 4;
+const COST: usize = 4;
 /// With fewer keys, the share of hits is not significant.
-const SEEN_LEAST: usize = 1 << 15;
+const TESTED_MIN: usize = 1 << 15;
 
 /// The filter shared by all probers of a table, and their statistics.
 pub(crate) struct SharedBloomFilter {
@@ -43,7 +43,7 @@ pub(crate) struct SharedBloomFilter {
     /// A prober builds it, or there is no memory for it.
     claimed: AtomicBool,
     /// Keys looked up without it, and those that hit.
-    seen: AtomicUsize,
+    tested: AtomicUsize,
     hits: AtomicUsize,
     keys: usize,
     bits: Bits,
@@ -57,14 +57,14 @@ pub(crate) struct SharedBloomFilter {
 pub(crate) struct ProberBloomFilter {
     survivors: Survivors,
     /// Batches still to skip.
-    without: u32,
+    skip: u32,
     /// Keys of the previous batch, if it skipped the filter, and the matched rows before it.
     before: Option<(usize, u64)>,
 }
 
 impl ProberBloomFilter {
     /// Drops keys of a batch that are not in the table, if that pays.
-    pub(crate) fn sift(
+    pub(crate) fn apply(
         &mut self,
         table: &InMemoryBuildSide,
         keys: &mut NormalizedKeys,
@@ -74,21 +74,21 @@ impl ProberBloomFilter {
         else {
             return;
         };
-        if let Some((seen, matched)) = self.before.take() {
-            bloom_filter.note(seen, (metrics.matched_rows - matched) as usize);
+        if let Some((tested_before, matched)) = self.before.take() {
+            bloom_filter.record(tested_before, (metrics.matched_rows - matched) as usize);
         }
         let tested = keys.values().len();
         match bloom_filter.filter(buckets, &table.memory) {
-            Some(filter) if self.without == 0 => {
+            Some(filter) if self.skip == 0 => {
                 metrics.bloom_tested_rows += tested as u64;
-                keys.sift(filter, &mut self.survivors);
-                let most = tested * (bloom_filter.hits_max + SURVIVORS_MORE);
+                keys.apply_bloom_filter(filter, &mut self.survivors);
+                let most = tested * (bloom_filter.hits_max + SURVIVORS_TOLERANCE);
                 if !bloom_filter.forced && keys.values().len() * 100 > most {
-                    self.without = BATCHES_WITHOUT;
+                    self.skip = BATCHES_SKIPPED;
                 }
             }
             _ => {
-                self.without = self.without.saturating_sub(1);
+                self.skip = self.skip.saturating_sub(1);
                 self.before = Some((tested, metrics.matched_rows));
             }
         }
@@ -105,7 +105,7 @@ impl SharedBloomFilter {
         Some(Self {
             filter: OnceLock::new(),
             claimed: AtomicBool::new(false),
-            seen: AtomicUsize::new(0),
+            tested: AtomicUsize::new(0),
             hits: AtomicUsize::new(0),
             keys: table.len(),
             bits: if near { Bits::Sixteen } else { Bits::Eight },
@@ -127,39 +127,39 @@ impl SharedBloomFilter {
     }
 
     /// Records keys that were looked up without the filter.
-    fn note(&self, seen: usize, hits: usize) {
-        self.seen.fetch_add(seen, Ordering::Relaxed);
+    fn record(&self, tested: usize, hits: usize) {
+        self.tested.fetch_add(tested, Ordering::Relaxed);
         self.hits.fetch_add(hits, Ordering::Relaxed);
     }
 
     /// Whether the statistics call for a filter.
     fn is_due(&self) -> bool {
-        let [seen, hits] = [&self.seen, &self.hits].map(|count| count.load(Ordering::Relaxed));
-        let missed = seen.saturating_sub(hits);
+        let [tested, hits] = [&self.tested, &self.hits].map(|count| count.load(Ordering::Relaxed));
+        let missed = tested.saturating_sub(hits);
         self.forced
-            || (seen >= SEEN_LEAST
-                && missed >= self.keys / PRICE
-                && hits <= seen / 100 * self.hits_max)
+            || (tested >= TESTED_MIN
+                && missed >= self.keys / COST
+                && hits <= tested / 100 * self.hits_max)
     }
 
     /// The filter, built now if it is due; other probers don't wait for it.
     fn filter(&self, table: &Table, memory: &Reservation) -> Option<&Filter> {
-        let made = self.filter.get();
-        if made.is_none() && self.is_due() && !self.claimed.swap(true, Ordering::Relaxed) {
-            self.make(table, memory.pool());
+        let built = self.filter.get();
+        if built.is_none() && self.is_due() && !self.claimed.swap(true, Ordering::Relaxed) {
+            self.build(table, memory.pool());
         }
         self.filter.get().map(|(filter, _)| filter)
     }
 
-    fn make(&self, table: &Table, pool: &Arc<dyn MemoryPool>) {
+    fn build(&self, table: &Table, pool: &Arc<dyn MemoryPool>) {
         let mut memory = Reservation::new(pool.clone());
         if memory.grow(Filter::bytes_for(self.keys, self.bits)).is_err() {
             return;
         }
         if let Ok(mut filter) = Filter::for_keys(self.keys, self.bits, Pages::Huge) {
             filter.insert(table.keys());
-            let made = self.filter.set((filter, memory));
-            debug_assert!(made.is_ok(), "only one prober builds it");
+            let built = self.filter.set((filter, memory));
+            debug_assert!(built.is_ok(), "only one prober builds it");
         }
     }
 }

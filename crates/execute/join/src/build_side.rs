@@ -15,7 +15,7 @@ use crate::builder::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
 use crate::memory_estimate::ProbeBatchSize;
-use crate::spill::{Partitioner, Partitions, Sizes};
+use crate::spill::{Level, Partitioner, Partitions, Sizes};
 use crate::table::SpilledPartitions;
 use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
 
@@ -24,20 +24,19 @@ pub struct BuildSide {
     spec: Arc<JoinSpec>,
     context: Context,
     /// The level of recursive partitioning.
-    depth: u32,
-    bits_used: u32,
+    level: Level,
     sizes: Sizes,
     state: State,
     /// Reserved so that spilling can start: pieces of one batch, and the files' buffers.
     reserve: Reservation,
     /// Size of probe batches; assumed to be that of build batches unless it is known.
-    probed: ProbeBatchSize,
+    probe_batch_size: ProbeBatchSize,
     probe_batch_size_is_known: bool,
     bytes: usize,
     rows: usize,
     /// Of a null-aware join, whether any key was null.
     nulls: bool,
-    busy: Duration,
+    build_time: Duration,
 }
 
 enum State {
@@ -49,43 +48,43 @@ impl HashJoin {
     /// Starts the build side.
     #[must_use]
     pub fn build(&self) -> BuildSide {
-        BuildSide::at(&Arc::new(self.spec.clone()), Context::new(self), 0, 0)
+        BuildSide::at(Level::default(), &Arc::new(self.spec.clone()), Context::new(self))
     }
 }
 
 impl BuildSide {
     /// The build side of a partition.
-    pub(crate) fn at(spec: &Arc<JoinSpec>, context: Context, depth: u32, bits_used: u32) -> Self {
+    pub(crate) fn at(level: Level, spec: &Arc<JoinSpec>, context: Context) -> Self {
         let sizes = Sizes::of(context.pool.limit());
         let state = State::InMemory(Box::new(Builder::new(spec.clone(), context.reservation())));
         let reserve = context.reservation();
-        let (rows, nulls, busy) = (0, false, Duration::ZERO);
+        let (rows, nulls, build_time) = (0, false, Duration::ZERO);
         Self {
             spec: spec.clone(),
             context,
-            depth,
-            bits_used,
+            level,
             sizes,
             state,
             reserve,
-            probed: ProbeBatchSize::default(),
+            probe_batch_size: ProbeBatchSize::default(),
             probe_batch_size_is_known: false,
             bytes: 0,
             rows,
             nulls,
-            busy,
+            build_time,
         }
     }
 
     /// Sets the known size of the probe side's batches.
-    pub(crate) fn with_probe_batch_size(self, probed: ProbeBatchSize) -> Self {
-        Self { probed, probe_batch_size_is_known: true, ..self }
+    pub(crate) fn with_probe_batch_size(self, probe_batch_size: ProbeBatchSize) -> Self {
+        Self { probe_batch_size, probe_batch_size_is_known: true, ..self }
     }
 
     /// Adds a batch.
     ///
-    /// # Errors If the batch doesn't have the declared schema, there are too many rows, the memory
-    /// limit is reached without a spill directory, or spilling fails.
+    /// # Errors
+    /// If the batch doesn't have the declared schema, there are too many rows, the memory limit is
+    /// reached without a spill directory, or spilling fails.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let start = Instant::now();
         self.spec.check(self.spec.build_side, batch.schema_ref())?;
@@ -98,26 +97,26 @@ impl BuildSide {
             self.nulls |= self.spec.null_aware && keys.nulls(&batch).is_some();
             for piece in pieces(&batch, self.context.piece_rows(&batch, self.spec.probers)) {
                 self.rows += piece.num_rows();
-                self.guess(&piece);
+                self.update_probe_batch_size(&piece);
                 self.add(piece)?;
             }
         }
-        self.busy += start.elapsed();
+        self.build_time += start.elapsed();
         Ok(())
     }
 
-    fn guess(&mut self, batch: &RecordBatch) {
+    fn update_probe_batch_size(&mut self, batch: &RecordBatch) {
         if !self.probe_batch_size_is_known {
             self.bytes += self.context.bytes_of(batch);
-            self.probed.rows = self.probed.rows.max(batch.num_rows());
-            self.probed.row_bytes = self.bytes.div_ceil(self.rows);
+            self.probe_batch_size.rows = self.probe_batch_size.rows.max(batch.num_rows());
+            self.probe_batch_size.row_bytes = self.bytes.div_ceil(self.rows);
         }
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
-        if !self.set_aside(&batch)? {
-            self.part()?;
-            self.set_aside(&batch)?;
+        if !self.reserve_spilling(&batch)? {
+            self.start_partitioning()?;
+            self.reserve_spilling(&batch)?;
         }
         match &mut self.state {
             State::Partitioned(partitions) => partitions.add(&batch),
@@ -130,13 +129,13 @@ impl BuildSide {
                     fits = false;
                 }
                 if !fits && self.context.spill.is_some() {
-                    self.part()?;
+                    self.start_partitioning()?;
                     return self.add(batch);
                 }
                 builder.push(batch)?;
-                match builder.settle() {
+                match builder.charge_actual() {
                     Ok(()) => Ok(()),
-                    Err(_) if self.context.spill.is_some() => self.part(),
+                    Err(_) if self.context.spill.is_some() => self.start_partitioning(),
                     Err(short) => Err(self.context.short(short)),
                 }
             }
@@ -145,20 +144,20 @@ impl BuildSide {
 
     /// Reserves memory for spilling a batch like this. False if the batches in memory must be
     /// spilled first.
-    fn set_aside(&mut self, batch: &RecordBatch) -> Result<bool, JoinError> {
+    fn reserve_spilling(&mut self, batch: &RecordBatch) -> Result<bool, JoinError> {
         if self.context.spill.is_none() {
             return Ok(true);
         }
-        let wanted = self.sizes.partitioning_bytes(batch);
-        if wanted <= self.reserve.bytes() {
+        let needed = self.sizes.partitioning_bytes(batch);
+        if needed <= self.reserve.bytes() {
             return Ok(true);
         }
-        match (self.reserve.resize(wanted), &mut self.state) {
+        match (self.reserve.resize(needed), &mut self.state) {
             (Ok(()), _) => Ok(true),
             (Err(_), State::InMemory(builder)) if builder.rows().input > 0 => Ok(false),
             (Err(short), State::InMemory(_)) => Err(self.context.short(short)),
             (Err(_), State::Partitioned(partitions)) => {
-                while let Err(short) = self.reserve.resize(wanted) {
+                while let Err(short) = self.reserve.resize(needed) {
                     if !partitions.make_room()? {
                         return Err(self.context.short(short));
                     }
@@ -169,13 +168,11 @@ impl BuildSide {
     }
 
     /// Moves the batches in memory into partitions.
-    fn part(&mut self) -> Result<(), JoinError> {
+    fn start_partitioning(&mut self) -> Result<(), JoinError> {
         let State::InMemory(builder) = &mut self.state else { return Ok(()) };
         let (spec, context) = (&self.spec, &self.context);
-        let directory = context.spill.as_ref().expect("asked by whoever comes here");
-        let router = Partitioner::new(spec, spec.build_side, self.bits_used, self.sizes.bits);
-        let mut partitions =
-            Partitions::new(spec, context, directory, (router, self.depth), self.sizes);
+        let directory = context.spill.as_ref().expect("only called with a spill directory");
+        let mut partitions = Partitions::new(spec, context, directory, self.level, self.sizes);
         let empty = Builder::new(spec.clone(), context.reservation());
         let (batches, mut charged) = std::mem::replace(&mut **builder, empty).into_batches();
         // The first pieces are made before the first batch is freed.
@@ -196,17 +193,19 @@ impl BuildSide {
 
     /// Builds the table.
     ///
-    /// # Errors If the memory limit is reached without a spill directory, or spilling fails.
+    /// # Errors
+    /// If the memory limit is reached without a spill directory, or spilling fails.
     pub fn finish(mut self) -> Result<JoinTable, JoinError> {
         let start = Instant::now();
-        if self.depth == 0 {
-            self.context.null_aware_state.build(self.rows, self.nulls);
+        if self.level.is_top() {
+            self.context.null_aware_state.set_build(self.rows, self.nulls);
         }
         let decision = self.reserve_table()?;
-        let Self { spec, context, depth, bits_used, sizes, state, reserve, .. } = self;
-        let (probed, rows, busy) = (self.probed, self.rows, self.busy);
+        let Self { spec, context, level, sizes, state, reserve, .. } = self;
+        let (probe_batch_size, rows, build_time) =
+            (self.probe_batch_size, self.rows, self.build_time);
         // Below the first level, each partition pair is joined by one thread.
-        let probers = if depth == 0 { spec.probers } else { 1 };
+        let probers = if level.is_top() { spec.probers } else { 1 };
         let null_aware_state = context.null_aware_state.clone();
         let table = match state {
             State::InMemory(builder) => {
@@ -216,23 +215,23 @@ impl BuildSide {
                 JoinTable::new(builder.finish(decision, null_aware_state)?, context, room, rows)
             }
             State::Partitioned(partitions) => {
-                let prober = probed.bytes(spec.batch_rows, partitions.row_bytes())
-                    + probed.rows * (Partitioner::ROW_BYTES + probed.row_bytes)
+                let prober = probe_batch_size.bytes(spec.batch_rows, partitions.row_bytes())
+                    + probe_batch_size.rows * (Partitioner::ROW_BYTES + probe_batch_size.row_bytes)
                     + sizes.files_bytes();
                 let room = probers * prober + sizes.spare_bytes(context.pool.limit());
-                let mut parted = partitions.finish(room, reserve)?;
-                let mut builder = Builder::new(spec, parted.memory);
-                for batch in std::mem::take(&mut parted.in_memory) {
+                let mut build = partitions.finish(room, reserve)?;
+                let mut builder = Builder::new(spec, build.memory);
+                for batch in std::mem::take(&mut build.in_memory) {
                     builder.count(&batch);
                     builder.push(batch)?;
                 }
                 let decision = builder.decide();
                 let in_memory = builder.finish(decision, null_aware_state)?;
-                let table = JoinTable::new(in_memory, context, parted.room, rows);
-                table.with_spilled(SpilledPartitions::new(parted.files, sizes, (depth, bits_used)))
+                let table = JoinTable::new(in_memory, context, build.room, rows);
+                table.with_spilled(SpilledPartitions::new(build.files, sizes, level))
             }
         };
-        Ok(table.with_build_time(busy + start.elapsed()))
+        Ok(table.with_build_time(build_time + start.elapsed()))
     }
 
     /// Reserves memory for a table of all rows and returns the decision on it, or partitions the
@@ -246,9 +245,11 @@ impl BuildSide {
             builder.reserve_partitioned_build(&mut decision);
             return Ok(Some(decision));
         }
-        let probers = if self.depth == 0 { self.spec.probers } else { 1 };
+        let probers = if self.level.is_top() { self.spec.probers } else { 1 };
         let room = match self.context.pool.limit() {
-            Some(_) => probers * self.probed.bytes(self.spec.batch_rows, builder.row_bytes()),
+            Some(_) => {
+                probers * self.probe_batch_size.bytes(self.spec.batch_rows, builder.row_bytes())
+            }
             None => 0,
         };
         let reserved = self.reserve.bytes();
@@ -259,7 +260,7 @@ impl BuildSide {
             return Ok(Some(decision));
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
-        self.part()?;
+        self.start_partitioning()?;
         Ok(None)
     }
 }
@@ -267,8 +268,8 @@ impl BuildSide {
 impl std::fmt::Debug for BuildSide {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match &self.state {
-            State::InMemory(_) => "whole",
-            State::Partitioned(_) => "parted",
+            State::InMemory(_) => "in memory",
+            State::Partitioned(_) => "partitioned",
         };
         f.debug_struct("BuildSide")
             .field("spec", &self.spec)

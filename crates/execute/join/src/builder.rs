@@ -113,9 +113,9 @@ impl Builder {
         self.widen();
         self.split(batch)?;
         if self.keys.full_keys.width > 0 {
-            let (words, parts) = self.keys.take();
-            self.kept_bytes += words.capacity() * WORD_BYTES + parts.bytes();
-            self.kept.push((words, parts));
+            let (keys, full_keys) = self.keys.take();
+            self.kept_bytes += keys.capacity() * WORD_BYTES + full_keys.bytes();
+            self.kept.push((keys, full_keys));
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Builder {
     }
 
     /// Charges the batches' actual size.
-    pub(crate) fn settle(&mut self) -> Result<(), MemoryError> {
+    pub(crate) fn charge_actual(&mut self) -> Result<(), MemoryError> {
         self.memory.resize(self.batch_bytes + self.kept_bytes)
     }
 
@@ -191,18 +191,18 @@ impl Builder {
         self.rows.has_null |= null.count_set_bits() > 0;
         let unmatchable = &!&keyed & &!&null;
         let output_rules = self.spec.output_rules();
-        let comes_out = matches!(output_rules.build, SideOutput::Unmatched | SideOutput::Marked);
-        let parts = [
+        let is_output = matches!(output_rules.build, SideOutput::Unmatched | SideOutput::Marked);
+        let selections = [
             (keyed, &mut self.keyed, &mut self.rows.keyed, true),
-            (unmatchable, &mut self.unmatchable, &mut self.rows.unmatchable, comes_out),
-            (null, &mut self.null, &mut self.rows.null, comes_out),
+            (unmatchable, &mut self.unmatchable, &mut self.rows.unmatchable, is_output),
+            (null, &mut self.null, &mut self.rows.null, is_output),
         ];
-        for (wanted, batches, rows, kept) in parts {
-            if kept && wanted.count_set_bits() > 0 {
-                let part = filter_record_batch(&batch, &BooleanArray::new(wanted, None))?;
-                *rows += part.num_rows();
-                self.batch_bytes += self.charged.add(&part);
-                batches.push(part);
+        for (selected, batches, rows, kept) in selections {
+            if kept && selected.count_set_bits() > 0 {
+                let batch_part = filter_record_batch(&batch, &BooleanArray::new(selected, None))?;
+                *rows += batch_part.num_rows();
+                self.batch_bytes += self.charged.add(&batch_part);
+                batches.push(batch_part);
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Builder {
         let Self { keyed, unmatchable, null, mut memory, charged, batch_bytes, .. } = self;
         memory.shrink(memory.bytes().saturating_sub(batch_bytes));
         let batches = keyed.into_iter().chain(unmatchable).chain(null).collect();
-        (batches, ChargedBatches { memory, charged })
+        (batches, ChargedBatches { memory, buffers: charged })
     }
 
     pub(crate) fn rows(&self) -> BuildRowCounts {
@@ -304,15 +304,15 @@ impl Builder {
         let mut encoding = self.spec.encoding(decision.kind.clone());
         let reader = self.spec.keys(side);
         let mut source =
-            KeyedRows { batches: &self.keyed, reader, kept: None, rows: self.rows.keyed };
+            KeyedRows { batches: &self.keyed, reader, read_keys: None, rows: self.rows.keyed };
         let mut store = None;
         if encoding.is_hashed() {
             if self.kept.is_empty() {
                 self.kept = source.read_all(&encoding)?;
             }
-            let (words, parts) = std::mem::take(&mut self.kept).into_iter().unzip();
-            store = Some(KeyStore::new(parts, &self.spec.pages)?);
-            source.kept = Some(words);
+            let (keys, full_keys) = std::mem::take(&mut self.kept).into_iter().unzip();
+            store = Some(KeyStore::new(full_keys, &self.spec.pages)?);
+            source.read_keys = Some(keys);
         }
         let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
         let how = BuildOptions {
@@ -324,15 +324,15 @@ impl Builder {
             payload: column,
         };
         let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
-        let filled = match decision.dense_span() {
+        let built = match decision.dense_span() {
             Some(span) => source.build_dense(&how, span, &encoding)?,
-            None => source.fill(&how, &mut encoding)?,
+            None => source.build(&how, &mut encoding)?,
         };
         drop(source);
         let mut batches = self.keyed;
         batches.append(&mut self.unmatchable);
         batches.append(&mut self.null);
-        let (mut table, duplicate_lists, payload, collides) = match filled {
+        let (mut table, duplicate_lists, payload, collides) = match built {
             BuiltTable::Payload(table, payload) => {
                 (table, self.spec.pages.zeroed(0)?, Some(payload), false)
             }
@@ -374,11 +374,12 @@ impl Builder {
 /// Which columns of the build side are gathered.
 fn kept_columns(spec: &JoinSpec) -> Vec<bool> {
     let side = spec.build_side;
-    let (alone, sources) = (spec.output_rules().build != SideOutput::Never, spec.match_sources());
+    let (outputs_side, sources) =
+        (spec.output_rules().build != SideOutput::Never, spec.match_sources());
     let filter = spec.filter.as_ref();
     let kept = |column| {
         sources.contains(&ColumnSource::Column(side, column))
-            || (alone && spec.layout.shows(side, column))
+            || (outputs_side && spec.output_columns.contains(side, column))
             || filter.is_some_and(|filter| filter.reads(side, column))
     };
     (0..spec.schema_of(side).fields().len()).map(kept).collect()

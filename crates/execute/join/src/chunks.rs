@@ -152,9 +152,9 @@ impl Chunks {
 
 /// Rows of one chunk, with nulls for missing rows.
 fn one_or_nulls(mut rows: Vec<Row>) -> Rows {
-    let there = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
+    let valid = BooleanBuffer::collect_bool(rows.len(), |at| rows[at] != NO_ROW);
     rows.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = 0);
-    Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(there))))
+    Rows::One(UInt32Array::new(rows.into(), Some(NullBuffer::new(valid))))
 }
 
 /// Cuts the batches into runs whose columns can be concatenated.
@@ -166,8 +166,8 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
         let columns = || batch.columns().iter().zip(kept).filter(|(_, kept)| **kept);
         let largest = columns().map(|(column, _)| joined_bytes(column)).max();
         let largest = largest.unwrap_or(0);
-        let alone = columns().any(|(column, _)| holds_dictionary(column.data_type()));
-        if (alone || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
+        let has_dictionary = columns().any(|(column, _)| holds_dictionary(column.data_type()));
+        if (has_dictionary || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
             runs.push(std::mem::take(&mut run));
             bytes = 0;
         }

@@ -1,7 +1,7 @@
 //! State shared by all parts of one join: memory, files, null-aware state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 
@@ -81,7 +81,7 @@ impl Context {
 /// rows.
 #[derive(Debug, Default)]
 pub(crate) struct NullAwareState {
-    build_rows: AtomicUsize,
+    build_rows: AtomicBool,
     build_nulls: AtomicBool,
     probe_rows: AtomicBool,
     probe_nulls: AtomicBool,
@@ -89,28 +89,43 @@ pub(crate) struct NullAwareState {
 
 impl NullAwareState {
     /// Records the build side, once it is complete.
-    pub(crate) fn build(&self, rows: usize, nulls: bool) {
-        self.build_rows.store(rows, Ordering::Relaxed);
-        self.build_nulls.store(nulls, Ordering::Relaxed);
+    pub(crate) fn set_build(&self, rows: usize, has_null: bool) {
+        self.build_rows.store(rows > 0, Ordering::Relaxed);
+        self.build_nulls.store(has_null, Ordering::Relaxed);
     }
 
-    /// The build side's rows, and whether any key was null.
-    pub(crate) fn built(&self) -> (usize, bool) {
-        (self.build_rows.load(Ordering::Relaxed), self.build_nulls.load(Ordering::Relaxed))
+    /// The build side.
+    pub(crate) fn build(&self) -> InputState {
+        InputState::load(&self.build_rows, &self.build_nulls)
     }
 
     /// Records a probe batch.
-    pub(crate) fn probe(&self, rows: usize, nulls: bool) {
+    pub(crate) fn add_probe(&self, rows: usize, has_null: bool) {
         if rows > 0 {
             self.probe_rows.store(true, Ordering::Relaxed);
         }
-        if nulls {
+        if has_null {
             self.probe_nulls.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the probe side had any row, and any null key. Valid once all probers have ended.
-    pub(crate) fn probed(&self) -> (bool, bool) {
-        (self.probe_rows.load(Ordering::Relaxed), self.probe_nulls.load(Ordering::Relaxed))
+    /// The probe side. Valid once all probers have ended.
+    pub(crate) fn probe(&self) -> InputState {
+        InputState::load(&self.probe_rows, &self.probe_nulls)
+    }
+}
+
+/// What a null-aware join must know of an input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputState {
+    pub(crate) has_rows: bool,
+    /// Whether any key was null.
+    pub(crate) has_null: bool,
+}
+
+impl InputState {
+    fn load(rows: &AtomicBool, nulls: &AtomicBool) -> Self {
+        let [has_rows, has_null] = [rows, nulls].map(|flag| flag.load(Ordering::Relaxed));
+        Self { has_rows, has_null }
     }
 }

@@ -48,12 +48,12 @@ impl Distinct {
     }
 
     pub(crate) fn estimate(&self) -> usize {
-        let known = self.estimate.get().unwrap_or_else(|| self.reckon());
+        let known = self.estimate.get().unwrap_or_else(|| self.compute());
         self.estimate.set(Some(known));
         known
     }
 
-    fn reckon(&self) -> usize {
+    fn compute(&self) -> usize {
         let m = REGISTERS as f64;
         // One power for each run length instead of one for each register.
         let mut runs = [0_u32; 1 << u8::BITS];

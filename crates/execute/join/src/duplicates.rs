@@ -59,7 +59,7 @@ impl Repeats {
         self.first.iter().enumerate().any(|(row, mark)| {
             let ahead = self.first.get(row + KEYS_AHEAD).copied().and_then(first_of);
             if let Some(ahead) = ahead {
-                keys.fetch(ahead);
+                keys.prefetch(ahead);
             }
             first_of(*mark).is_some_and(|first| !keys.equal(first, row as Row))
         })
@@ -89,7 +89,7 @@ impl Repeats {
             duplicate_lists[start as usize] = first;
             self.first[first as usize] = start + 1;
             start += rows;
-            entry(rows, start - rows)
+            list_entry(rows, start - rows)
         });
         for row in 0..self.rows {
             let mark = self.first[row];
@@ -103,7 +103,7 @@ impl Repeats {
     }
 }
 
-fn entry(rows: u32, start: u32) -> u64 {
+fn list_entry(rows: u32, start: u32) -> u64 {
     u64::from(rows) << 32 | u64::from(start)
 }
 

@@ -69,14 +69,12 @@ pub enum JoinError {
         columns: usize,
     },
     /// The filter reads a column as another type.
-    #[error(
-        "the filter takes {name:?} as {announced}, but the input has {found}: cast one of them"
-    )]
+    #[error("the filter takes {name:?} as {declared}, but the input has {found}: cast one of them")]
     FilterColumn {
         /// The filter's field.
         name: String,
         /// Its type.
-        announced: DataType,
+        declared: DataType,
         /// The input's type.
         found: DataType,
     },
@@ -105,7 +103,7 @@ pub enum JoinError {
         most: usize,
     },
     /// A batch has other columns than declared.
-    #[error("a batch has the columns {found} where {expected} were announced")]
+    #[error("a batch has the columns {found} where {expected} were declared")]
     Schema {
         /// Columns of the batch.
         found: String,

@@ -13,8 +13,9 @@ pub trait ResidualPredicate: Send + Sync + Debug {
     /// Whether each candidate is a match; null counts as false. `rows` has the columns of
     /// [`Filter::columns`].
     ///
-    /// # Errors If the predicate can't be evaluated.
-    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError>;
+    /// # Errors
+    /// If the predicate can't be evaluated.
+    fn evaluate(&self, rows: &RecordBatch) -> Result<BooleanArray, ArrowError>;
 }
 
 /// A [`ResidualPredicate`] and the columns it reads.
@@ -48,7 +49,7 @@ impl Filter {
             if found.data_type() != field.data_type() {
                 return Err(JoinError::FilterColumn {
                     name: field.name().clone(),
-                    announced: field.data_type().clone(),
+                    declared: field.data_type().clone(),
                     found: found.data_type().clone(),
                 });
             }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 3 threads, each a third of the memory ──a pair does not fit──► pair requeued, 2 threads …
-//!                                                   … ──► 1 thread with all memory: now it must fit
+//!                                                  … ──► 1 thread with all memory: now it must fit
 //! ```
 
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub struct FinalPhase {
     unmatched_scan: Option<UnmatchedBuildScan>,
     queue: Arc<Mutex<PartitionQueue>>,
     /// Whether this share still counts as working.
-    works: bool,
+    active: bool,
     current: Option<CurrentPair>,
     metrics: ProbeMetrics,
 }
@@ -55,7 +55,7 @@ struct PartitionQueue {
 struct CurrentPair {
     join: Box<PartitionJoin>,
     /// For a restart with more memory, if there may be more and nothing has been output.
-    again: Option<PartitionPair>,
+    restart: Option<PartitionPair>,
 }
 
 impl FinalPhase {
@@ -63,8 +63,8 @@ impl FinalPhase {
     pub(crate) fn new(table: &JoinTable) -> Self {
         let spilled = table.spilled.as_ref();
         let in_memory = if spilled.is_some() { table.take_in_memory() } else { table.in_memory() };
-        let alone = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
-        let in_memory = in_memory.filter(|in_memory| alone(in_memory.output_rules.build));
+        let has_output = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
+        let in_memory = in_memory.filter(|in_memory| has_output(in_memory.output_rules.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
         Self {
             spec: table.spec.clone(),
@@ -75,7 +75,7 @@ impl FinalPhase {
                 working: 1,
                 free: usize::MAX,
             })),
-            works: true,
+            active: true,
             current: None,
             metrics: ProbeMetrics::default(),
         }
@@ -83,8 +83,9 @@ impl FinalPhase {
 
     /// The next output batch.
     ///
-    /// # Errors If an output array can't be made, a filter fails, or a spilled partition can't be
-    /// read back, written or joined within the memory limit.
+    /// # Errors
+    /// If an output array can't be made, a filter fails, or a spilled partition can't be read back,
+    /// written or joined within the memory limit.
     pub fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         loop {
             match self.advance()? {
@@ -97,23 +98,24 @@ impl FinalPhase {
 
     /// Does a bounded step: reads one batch, builds one table or returns one output.
     ///
-    /// # Errors As [`next_output`](Self::next_output).
+    /// # Errors
+    /// As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
         if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
         }
-        let Some(current) = &mut self.current else { return self.begin() };
+        let Some(current) = &mut self.current else { return self.start_next() };
         let progress = match current.join.advance() {
-            Err(JoinError::LimitTooSmall { .. }) if current.again.is_some() => {
-                let pair = current.again.take();
-                self.put_back(pair);
+            Err(JoinError::LimitTooSmall { .. }) if current.restart.is_some() => {
+                let pair = current.restart.take();
+                self.requeue(pair);
                 return Ok(Progress::Working);
             }
             progress => progress?,
         };
         match &progress {
             Progress::Output(output) => {
-                current.again = None;
+                current.restart = None;
                 self.metrics.output_rows += output.num_rows() as u64;
             }
             Progress::Working => {}
@@ -127,24 +129,24 @@ impl FinalPhase {
     }
 
     /// Starts the next pair, if there is one.
-    fn begin(&mut self) -> Result<Progress, JoinError> {
-        if !self.works {
+    fn start_next(&mut self) -> Result<Progress, JoinError> {
+        if !self.active {
             return Ok(Progress::Done);
         }
         let mut queue = lock(&self.queue);
         let Some(pair) = queue.pairs.pop_front() else {
             queue.working -= 1;
-            self.works = false;
+            self.active = false;
             return Ok(Progress::Done);
         };
         let more = queue.working > 1;
         let share = if more { queue.free / queue.working } else { usize::MAX };
         drop(queue);
         let context = self.context.with_share(share);
-        let again = more.then(|| pair.clone());
+        let restart = more.then(|| pair.clone());
         match PartitionJoin::new(&self.spec, &context, pair) {
-            Ok(join) => self.current = Some(CurrentPair { join: Box::new(join), again }),
-            Err(JoinError::LimitTooSmall { .. }) if more => self.put_back(again),
+            Ok(join) => self.current = Some(CurrentPair { join: Box::new(join), restart }),
+            Err(JoinError::LimitTooSmall { .. }) if more => self.requeue(restart),
             Err(error) => return Err(error),
         }
         Ok(Progress::Working)
@@ -152,14 +154,14 @@ impl FinalPhase {
 
     /// Requeues a pair that didn't fit in a share of the memory, and leaves the share to the other
     /// threads; the last thread retries.
-    fn put_back(&mut self, pair: Option<PartitionPair>) {
+    fn requeue(&mut self, pair: Option<PartitionPair>) {
         // Its memory must be free before other threads see the pair.
         self.current = None;
         let mut queue = lock(&self.queue);
         queue.pairs.extend(pair);
         if queue.working > 1 {
             queue.working -= 1;
-            self.works = false;
+            self.active = false;
         }
     }
 
@@ -176,7 +178,8 @@ impl FinalPhase {
 
     /// Counts the rows left without making them.
     ///
-    /// # Errors As [`next_output`](Self::next_output).
+    /// # Errors
+    /// As [`next_output`](Self::next_output).
     pub fn count(mut self) -> Result<u64, JoinError> {
         let before = self.metrics.output_rows;
         self.count_only()?;
@@ -198,26 +201,27 @@ impl FinalPhase {
     ///
     /// All shares must be run to their ends: the last to end does what others left.
     ///
-    /// # Panics If `threads` is zero, or the first partition was already started.
+    /// # Panics
+    /// If `threads` is zero, or the first partition was already started.
     #[must_use]
     pub fn split(self, threads: usize) -> Vec<Self> {
         assert!(threads > 0, "the final phase needs a thread");
-        assert!(self.works && self.current.is_none(), "a started phase can't be split");
+        assert!(self.active && self.current.is_none(), "a started phase can't be split");
         let mut queue = lock(&self.queue);
         (queue.working, queue.free) = (threads, self.context.free());
         drop(queue);
-        let part = |_| Self {
+        let new_share = |_| Self {
             spec: self.spec.clone(),
             context: self.context.clone(),
             unmatched_scan: None,
             queue: self.queue.clone(),
-            works: true,
+            active: true,
             current: None,
             metrics: ProbeMetrics::default(),
         };
-        let mut parts: Vec<_> = (1..threads).map(part).collect();
-        parts.insert(0, self);
-        parts
+        let mut shares: Vec<_> = (1..threads).map(new_share).collect();
+        shares.insert(0, self);
+        shares
     }
 
     /// Metrics so far: output rows, and the costs of spilled partitions.
@@ -230,7 +234,7 @@ impl FinalPhase {
 impl Drop for FinalPhase {
     fn drop(&mut self) {
         // A dropped share must not keep the others from using all of the memory.
-        if self.works {
+        if self.active {
             self.current = None;
             lock(&self.queue).working -= 1;
         }

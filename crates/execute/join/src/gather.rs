@@ -48,15 +48,15 @@ impl ProbeRows {
 /// Takes the generated matches and gathers their output batch.
 pub(crate) fn output(
     table: &InMemoryBuildSide,
-    pairing: &mut MatchGenerator,
+    generator: &mut MatchGenerator,
 ) -> Result<RecordBatch, JoinError> {
     let spec = &table.spec;
-    let rows = pairing.out.len();
-    let Matches { run, probe, build, values } = std::mem::take(&mut pairing.out);
+    let rows = generator.out.len();
+    let Matches { run, probe, build, values } = std::mem::take(&mut generator.out);
     let payload = table.data.payload.as_ref().map(|payload| payload.array(values)).transpose()?;
-    let batch = pairing.batch.as_ref().expect("rows are of a batch");
+    let batch = generator.batch.as_ref().expect("rows are of a batch");
     let marks = spec.join_type.is_mark().then(|| {
-        let marked = |at: usize| pairing.matched.get(probe[at] as usize);
+        let marked = |at: usize| generator.matched.get(probe[at] as usize);
         BooleanArray::new(BooleanBuffer::collect_bool(rows, marked), None)
     });
     let probe_rows = ProbeRows::of(run, probe);
@@ -75,12 +75,12 @@ pub(crate) fn output(
         (ColumnSource::Mark, None) => unreachable!("only mark joins have marks"),
     });
     let arrays = arrays.collect::<Result<_, _>>()?;
-    pairing.metrics.output_rows += rows as u64;
+    generator.metrics.output_rows += rows as u64;
     batch_of(table, arrays, rows)
 }
 
 /// Build rows without matching probe rows, or semi-join and mark results of the build side.
-pub(crate) fn alone(
+pub(crate) fn unmatched_build(
     table: &InMemoryBuildSide,
     rows: Vec<Row>,
     mark: impl Fn(Row) -> bool,
@@ -92,7 +92,7 @@ pub(crate) fn alone(
         .is_mark()
         .then(|| BooleanArray::new(BooleanBuffer::collect_bool(count, |at| mark(rows[at])), None));
     let rows = table.data.chunks.rows(rows);
-    let arrays = spec.layout.sources.iter().map(|source| match (*source, &marks) {
+    let arrays = spec.output_columns.sources.iter().map(|source| match (*source, &marks) {
         (ColumnSource::Mark, Some(marks)) => Ok(std::sync::Arc::new(marks.clone()) as ArrayRef),
         (ColumnSource::Column(side, column), _) if side == spec.build_side => {
             table.data.chunks.gather(column, &rows)
@@ -107,19 +107,19 @@ pub(crate) fn alone(
 }
 
 /// The same for the rows of a probe batch that are selected by `wanted`.
-pub(crate) fn probe_alone(
+pub(crate) fn unmatched_probe(
     spec: &JoinSpec,
     batch: &RecordBatch,
-    wanted: &BooleanArray,
+    selected: &BooleanArray,
     marks: &BooleanArray,
 ) -> Result<RecordBatch, JoinError> {
-    let count = wanted.true_count();
-    let arrays = spec.layout.sources.iter().map(|source| match *source {
-        ColumnSource::Mark => filter(marks, wanted),
+    let count = selected.true_count();
+    let arrays = spec.output_columns.sources.iter().map(|source| match *source {
+        ColumnSource::Mark => filter(marks, selected),
         ColumnSource::Column(side, column) if side == spec.build_side => {
             Ok(new_null_array(spec.schema_of(side).field(column).data_type(), count))
         }
-        ColumnSource::Column(_, column) => filter(batch.column(column), wanted),
+        ColumnSource::Column(_, column) => filter(batch.column(column), selected),
     });
     let arrays = arrays.collect::<Result<_, ArrowError>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -136,14 +136,14 @@ fn batch_of(
 }
 
 /// Evaluates the filter on candidate matches.
-pub(crate) fn wanted(
+pub(crate) fn evaluate_filter(
     table: &InMemoryBuildSide,
     condition: &Filter,
     batch: &RecordBatch,
-    pairs: &Matches,
+    candidates: &Matches,
 ) -> Result<BooleanArray, JoinError> {
-    let probe_rows = ProbeRows::of(0..0, pairs.probe.clone());
-    let build_rows = table.data.chunks.rows(pairs.build.clone());
+    let probe_rows = ProbeRows::of(0..0, candidates.probe.clone());
+    let build_rows = table.data.chunks.rows(candidates.build.clone());
     let arrays = condition.columns.iter().map(|&(side, column)| {
         if side == table.build_side() {
             table.data.chunks.gather(column, &build_rows)
@@ -151,13 +151,13 @@ pub(crate) fn wanted(
             probe_rows.gather(batch.column(column))
         }
     });
-    let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
+    let options = RecordBatchOptions::new().with_row_count(Some(candidates.len()));
     let arrays = arrays.collect::<Result<_, _>>()?;
     let chunk = RecordBatch::try_new_with_options(condition.schema.clone(), arrays, &options)?;
-    let wanted = condition.filter.evaluate(&chunk)?;
-    if wanted.len() != pairs.len() {
-        let (results, rows) = (wanted.len(), pairs.len());
+    let accepted = condition.filter.evaluate(&chunk)?;
+    if accepted.len() != candidates.len() {
+        let (results, rows) = (accepted.len(), candidates.len());
         return Err(JoinError::FilterLength { results, rows });
     }
-    Ok(wanted)
+    Ok(accepted)
 }

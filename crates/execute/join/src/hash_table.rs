@@ -58,26 +58,26 @@ impl HashTable {
     }
 
     /// The first cache line that a lookup of a key touches.
-    pub(crate) fn line(&self, word: u64) -> usize {
+    pub(crate) fn line(&self, key: u64) -> usize {
         match self {
-            Self::Buckets(table) => table.line(word),
-            Self::Dense(table) => table.line(word),
+            Self::Buckets(table) => table.line(key),
+            Self::Dense(table) => table.line(key),
         }
     }
 
     /// Looks up a vector of keys.
-    pub(crate) fn look_up(&self, words: &[u64], answers: &mut Answers) {
+    pub(crate) fn look_up(&self, keys: &[u64], selection: &mut Answers) {
         let memory = &mut Prefetching::<ToL1>::default();
         match self {
             Self::Buckets(table) => {
                 with_isa!(Detected::best(), isa => {
-                    select::look_up(table, isa, words, memory, answers)
+                    select::look_up(table, isa, keys, memory, selection)
                 });
             }
             Self::Dense(table) => {
                 with_isa!(Detected::best(), isa => {
                     let _inside = isa;
-                    direct::look_up(table, words, memory, answers)
+                    direct::look_up(table, keys, memory, selection)
                 });
             }
         }

@@ -34,7 +34,8 @@ impl HashJoin {
     /// Joins inputs with these schemas on equality of the columns at the positions `on`. It builds
     /// on the left side, and conflicting names of the right side get the suffix `_right`.
     ///
-    /// # Errors If there is no key, a key column doesn't exist, or two keys can't be compared.
+    /// # Errors
+    /// If there is no key, a key column doesn't exist, or two keys can't be compared.
     pub fn new(
         left: SchemaRef,
         right: SchemaRef,
@@ -43,8 +44,8 @@ impl HashJoin {
     ) -> Result<Self, JoinError> {
         let keys = keys::readers(&left, &right, on, false)?;
         let suffix = "_right".to_owned();
-        let layout = OutputColumns::new(&left, &right, join_type, &suffix);
-        let batch_rows = Caches::ASSUMED.batch_rows(&layout.schema);
+        let output_columns = OutputColumns::new(&left, &right, join_type, &suffix);
+        let batch_rows = Caches::ASSUMED.batch_rows(&output_columns.schema);
         let spec = JoinSpec {
             left,
             right,
@@ -55,12 +56,12 @@ impl HashJoin {
             filter: None,
             suffix,
             projection: None,
-            layout,
+            output_columns,
             build_side: Side::Left,
             table_layout: TableLayout::Auto,
             caches: Caches::ASSUMED,
             batch_rows,
-            asked_batch_rows: None,
+            requested_batch_rows: None,
             pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
             spill: None,
@@ -94,7 +95,8 @@ impl HashJoin {
 
     /// Sets whether null keys are equal. No effect on a null-aware join.
     ///
-    /// # Panics Never: the keys were compared when the join was created.
+    /// # Panics
+    /// Never: the keys were compared when the join was created.
     #[must_use]
     pub fn with_null_equality(mut self, null_equality: NullEquality) -> Self {
         let equal = null_equality == NullEquality::NullEqualsNull && !self.null_aware;
@@ -106,7 +108,8 @@ impl HashJoin {
     /// Makes an anti join that of `NOT IN`: with a null key on the other side, no row is output; a
     /// row with a null key is output only if the other side has no row at all.
     ///
-    /// # Errors If this is not an anti join, has several keys, or a filter.
+    /// # Errors
+    /// If this is not an anti join, has several keys, or a filter.
     pub fn with_null_aware(self) -> Result<Self, JoinError> {
         if !matches!(self.join_type, JoinType::LeftAnti | JoinType::RightAnti) {
             return Err(JoinError::NullAware { why: "only an anti join can be null-aware" });
@@ -124,7 +127,8 @@ impl HashJoin {
 
     /// Adds a residual predicate: only candidates that satisfy it are matches.
     ///
-    /// # Errors If the filter's columns don't fit the inputs, or the join is null-aware.
+    /// # Errors
+    /// If the filter's columns don't fit the inputs, or the join is null-aware.
     pub fn with_filter(mut self, filter: Filter) -> Result<Self, JoinError> {
         if self.null_aware {
             return Err(JoinError::NullAware { why: "a null-aware join takes no filter" });
@@ -137,7 +141,8 @@ impl HashJoin {
     /// Selects the output columns, by their positions in the unprojected output. With none, batches
     /// have only a number of rows.
     ///
-    /// # Errors If there is no such column.
+    /// # Errors
+    /// If there is no such column.
     pub fn with_projection(self, columns: Vec<usize>) -> Result<Self, JoinError> {
         Ok(Self { spec: self.spec.with_projection(columns)? })
     }
@@ -147,8 +152,8 @@ impl HashJoin {
     pub fn with_suffix(mut self, suffix: &str) -> Self {
         suffix.clone_into(&mut self.spec.suffix);
         let unprojected = self.unprojected();
-        let projected = self.projection.as_ref().and_then(|kept| unprojected.projected(kept));
-        self.spec.layout = projected.unwrap_or(unprojected);
+        let projected = self.projection.as_ref().and_then(|columns| unprojected.projected(columns));
+        self.spec.output_columns = projected.unwrap_or(unprojected);
         self
     }
 
@@ -163,19 +168,20 @@ impl HashJoin {
     #[must_use]
     pub fn with_caches(mut self, caches: Caches) -> Self {
         self.spec.caches = caches;
-        self.spec = self.spec.sized();
+        self.spec = self.spec.with_default_batch_rows();
         self
     }
 
     /// Sets the most rows of an output batch; small outputs are coalesced. Default:
     /// [`Caches::batch_rows`].
     ///
-    /// # Panics If `batch_rows` is zero or more than 2³¹.
+    /// # Panics
+    /// If `batch_rows` is zero or more than 2³¹.
     #[must_use]
     pub fn with_batch_rows(mut self, batch_rows: usize) -> Self {
         assert!((1..=1 << 31).contains(&batch_rows), "a batch can't have {batch_rows} rows");
-        self.spec.asked_batch_rows = Some(batch_rows);
-        self.spec = self.spec.sized();
+        self.spec.requested_batch_rows = Some(batch_rows);
+        self.spec = self.spec.with_default_batch_rows();
         self
     }
 

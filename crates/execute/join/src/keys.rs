@@ -115,18 +115,18 @@ impl Reader {
         batch: &RecordBatch,
         keys: &mut NormalizedKeys,
     ) -> Result<(), ArrowError> {
-        keys.give_back();
+        keys.release_borrowed();
         match &self.form {
             Form::Words(fixed) => {
                 if let (EncodingKind::Identity, None, [fixed]) =
                     (&encoding.kind, encoding.salt, &**fixed)
-                    && let Some(words) = fixed.lend(&plain(batch.column(self.columns[0]))?)
+                    && let Some(words) = fixed.borrow(&plain(batch.column(self.columns[0]))?)
                 {
                     keys.borrow(words);
                     return Ok(());
                 }
                 let keep = self.load(fixed, batch, keys)?;
-                keys.map(encoding, keep, self.nulls_equal.then_some(&**fixed));
+                keys.normalize(encoding, keep, self.nulls_equal.then_some(&**fixed));
             }
             Form::Bytes => self.read_bytes(encoding, batch, keys)?,
             Form::Rows(format) => self.read_rows(format, encoding, batch, keys)?,
@@ -195,10 +195,11 @@ impl Reader {
             for word in 0..fixed.words() {
                 fixed.read(&array, word, &mut columns[at + word]);
             }
-            if let Some(possible) = fixed.possible(&columns[at]) {
+            if let Some(matchable) = fixed.matchable(&columns[at]) {
                 // Values under nulls don't count.
-                let possible = nulls.as_ref().map_or(possible.clone(), |n| &possible | &!n.inner());
-                keep = both(keep, possible);
+                let matchable =
+                    nulls.as_ref().map_or(matchable.clone(), |n| &matchable | &!n.inner());
+                keep = both(keep, matchable);
             }
             if let Some(nulls) = nulls {
                 match mask {
@@ -264,9 +265,9 @@ impl Reader {
                 dropped = both(dropped, nulls.into_inner());
             }
         }
-        let (rows, possible) = format.rows(columns)?;
-        if let Some(possible) = possible {
-            dropped = both(dropped, possible);
+        let (rows, matchable) = format.rows(columns)?;
+        if let Some(matchable) = matchable {
+            dropped = both(dropped, matchable);
         }
         keys.keep(dropped, batch.num_rows());
         keys.hash(encoding, batch.num_rows(), |row| Some(rows.row(row).data()));

@@ -11,23 +11,23 @@ pub(crate) const VECTOR: usize = 1024;
 /// The lookups of a batch, resumable.
 #[derive(Default)]
 pub(crate) struct Lookup {
-    answers: Answers,
+    selection: Answers,
     /// The next key, and the number of keys.
     next: usize,
-    words: usize,
+    keys: usize,
 }
 
 /// A key that was found: its position among the batch's keys, and its entry's value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
-    pub(crate) word: Row,
+    pub(crate) key: Row,
     pub(crate) value: u64,
 }
 
 impl Lookup {
     /// Starts the lookups of a batch with this many keys.
-    pub(crate) fn start(&mut self, words: usize) {
-        (self.next, self.words) = (0, words);
+    pub(crate) fn start(&mut self, keys: usize) {
+        (self.next, self.keys) = (0, keys);
     }
 
     /// Looks up the next keys, at most `most`: the position of the first one, and the selection
@@ -35,23 +35,23 @@ impl Lookup {
     pub(crate) fn vector(
         &mut self,
         table: &HashTable,
-        words: &[u64],
+        keys: &[u64],
         most: usize,
     ) -> (Row, &mut Answers) {
         let first = self.next;
-        let count = most.min(self.words - first);
+        let count = most.min(self.keys - first);
         self.next += count;
-        table.look_up(&words[first..][..count], &mut self.answers);
-        (first as Row, &mut self.answers)
+        table.look_up(&keys[first..][..count], &mut self.selection);
+        (first as Row, &mut self.selection)
     }
 
     /// Looks up the next vector of keys, and appends the hits.
-    pub(crate) fn hits(&mut self, table: &HashTable, words: &[u64], hits: &mut Vec<Hit>) {
-        let (first, answers) = self.vector(table, words, VECTOR);
-        for (block, mut found) in answers.found().iter().copied().enumerate() {
+    pub(crate) fn hits(&mut self, table: &HashTable, keys: &[u64], hits: &mut Vec<Hit>) {
+        let (first, selection) = self.vector(table, keys, VECTOR);
+        for (block, mut found) in selection.found().iter().copied().enumerate() {
             while found != 0 {
                 let at = block * BLOCK + found.trailing_zeros() as usize;
-                hits.push(Hit { word: first + at as Row, value: answers.values()[at] });
+                hits.push(Hit { key: first + at as Row, value: selection.values()[at] });
                 found &= found - 1;
             }
         }
@@ -59,6 +59,6 @@ impl Lookup {
 
     /// Whether all keys were looked up.
     pub(crate) fn is_drained(&self) -> bool {
-        self.next == self.words
+        self.next == self.keys
     }
 }

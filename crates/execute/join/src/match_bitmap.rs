@@ -53,7 +53,8 @@ impl MatchBitmap {
 
     /// Sets the bits of some words, starting at bit `first`.
     ///
-    /// # Panics If `first` is not a multiple of 64.
+    /// # Panics
+    /// If `first` is not a multiple of 64.
     pub(crate) fn set_words(&mut self, first: usize, words: &[u64]) {
         assert!(first.is_multiple_of(64), "bits are set by whole words");
         let own = &mut self.words[first / 64..];

@@ -64,7 +64,7 @@ pub(crate) struct MatchGenerator {
     next_hit: usize,
     rows_done: u32,
     /// Matches not yet in `out`, and how many of them are merged.
-    found: Matches,
+    pending: Matches,
     merged: usize,
     /// The first probe row that was neither output nor passed over.
     next_row: usize,
@@ -90,7 +90,7 @@ impl MatchGenerator {
             matched_before: 0,
             next_hit: 0,
             rows_done: 0,
-            found: Matches::default(),
+            pending: Matches::default(),
             merged: 0,
             next_row: 0,
             matched: MatchBitmap::default(),
@@ -114,14 +114,14 @@ impl MatchGenerator {
         self.matched_before = self.metrics.matched_rows;
         let side = table.build_side().other();
         table.spec.keys(side).read(&table.data.encoding, &batch, &mut self.keys)?;
-        self.bloom_filter.sift(table, &mut self.keys, &mut self.metrics);
+        self.bloom_filter.apply(table, &mut self.keys, &mut self.metrics);
         let sampled = self.keys.values().iter().take(LINES_SAMPLED);
-        let lines = sampled.map(|word| table.data.table.line(*word));
+        let lines = sampled.map(|key| table.data.table.line(*key));
         self.metrics.lines = self.metrics.lines.plus(TouchedLines::of(lines));
         self.lookup.start(self.keys.values().len());
         (self.drained, self.matches_complete, self.done) = (false, false, false);
         self.hits.clear();
-        self.found.clear();
+        self.pending.clear();
         (self.next_hit, self.rows_done, self.merged, self.next_row) = (0, 0, 0, 0);
         if self.tracks_probe_rows(table) {
             self.matched.reset(batch.num_rows());
@@ -152,24 +152,24 @@ impl MatchGenerator {
         let enough = if table.has_residual_predicate() { room.div_ceil(2) } else { room };
         while !self.done && self.out.len() < enough {
             let start = Instant::now();
-            if Self::interleaves_unmatched(table) && self.merged < self.found.len() {
+            if Self::interleaves_unmatched(table) && self.merged < self.pending.len() {
                 self.merge(room);
             } else if self.next_hit < self.hits.len() {
-                self.pair(table)?;
+                self.generate(table)?;
             } else if !self.drained {
                 if !self.match_vector(table) && !self.generate_vector(table, room) {
-                    self.drive(table);
+                    self.look_up(table);
                 }
                 self.metrics.lookup_time += start.elapsed();
                 continue;
             } else {
-                self.alone(table, room);
+                self.output_unmatched(table, room);
             }
             self.metrics.gather_time += start.elapsed();
         }
         if self.out.len() == 0 {
             self.batch = None;
-            self.keys.give_back();
+            self.keys.release_borrowed();
         }
         Ok(self.out.len() > 0)
     }
@@ -190,7 +190,7 @@ impl MatchGenerator {
                     rows += if table.output_rules.matches { hits } else { 0 };
                     continue;
                 }
-                self.drive(table);
+                self.look_up(table);
                 let found = &self.hits;
                 matched += found.len() as u64;
                 if table.data.payload.is_some() {
@@ -201,7 +201,7 @@ impl MatchGenerator {
                 }
             }
             let all = self.batch.take().map_or(0, |batch| batch.num_rows() as u64);
-            self.keys.give_back();
+            self.keys.release_borrowed();
             rows += match table.output_rules.probe {
                 SideOutput::Never | SideOutput::Tracked => 0,
                 SideOutput::Matched => matched,
@@ -215,7 +215,7 @@ impl MatchGenerator {
     }
 
     /// Looks up more keys, and records matches that hits prove.
-    fn drive(&mut self, table: &InMemoryBuildSide) {
+    fn look_up(&mut self, table: &InMemoryBuildSide) {
         self.hits.clear();
         self.next_hit = 0;
         // The steps that follow have a fixed cost: with few hits, several lookups precede one of
@@ -230,21 +230,21 @@ impl MatchGenerator {
         }
         if !table.has_residual_predicate() {
             self.metrics.matched_rows += self.hits.len() as u64;
-            if let Some(flags) = &table.match_bitmap {
-                self.hits.iter().for_each(|hit| flags.set(table.bit(hit.value)));
+            if let Some(bitmap) = &table.match_bitmap {
+                self.hits.iter().for_each(|hit| bitmap.set(table.bit(hit.value)));
             }
             if self.tracks_probe_rows(table) {
                 let Self { hits, keys, matched, .. } = self;
-                hits.iter().for_each(|hit| matched.set(keys.row(hit.word) as usize));
+                hits.iter().for_each(|hit| matched.set(keys.row(hit.key) as usize));
             }
         }
     }
 
     /// Generates the matches of hits.
-    fn pair(&mut self, table: &InMemoryBuildSide) -> Result<(), JoinError> {
-        let (pairs, has_residual_predicate) =
+    fn generate(&mut self, table: &InMemoryBuildSide) -> Result<(), JoinError> {
+        let (outputs_matches, has_residual_predicate) =
             (table.output_rules.matches, table.has_residual_predicate());
-        if !pairs && !has_residual_predicate {
+        if !outputs_matches && !has_residual_predicate {
             self.next_hit = self.hits.len();
             return Ok(());
         }
@@ -255,22 +255,22 @@ impl MatchGenerator {
             self.out = out;
             return Ok(());
         }
-        let mut found = std::mem::take(&mut self.found);
-        found.clear();
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.clear();
         self.merged = 0;
         let room = if Self::interleaves_unmatched(table) { room } else { room - self.out.len() };
         if has_residual_predicate {
-            self.expand::<UNPROVEN>(table, &mut found, room);
-            self.apply_residual_predicate(table, &mut found)?;
+            self.expand::<UNPROVEN>(table, &mut pending, room);
+            self.apply_residual_predicate(table, &mut pending)?;
         } else {
-            self.expand::<PROVEN>(table, &mut found, room);
+            self.expand::<PROVEN>(table, &mut pending, room);
         }
-        if !pairs {
-            found.clear();
+        if !outputs_matches {
+            pending.clear();
         } else if !Self::interleaves_unmatched(table) {
-            self.out.append(&mut found);
+            self.out.append(&mut pending);
         }
-        self.found = found;
+        self.pending = pending;
         Ok(())
     }
 }

@@ -36,7 +36,8 @@ pub struct MemoryError {
 pub trait MemoryPool: Debug + Send + Sync {
     /// Charges bytes.
     ///
-    /// # Errors If they exceed the limit; then nothing is charged.
+    /// # Errors
+    /// If they exceed the limit; then nothing is charged.
     fn try_grow(&self, bytes: usize) -> Result<(), MemoryError>;
 
     /// Returns charged bytes.
@@ -153,7 +154,8 @@ impl Reservation {
 
     /// Charges more.
     ///
-    /// # Errors If the limit would be exceeded; then nothing has changed.
+    /// # Errors
+    /// If the limit would be exceeded; then nothing has changed.
     pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryError> {
         self.pool.try_grow(bytes)?;
         self.bytes += bytes;
@@ -162,7 +164,8 @@ impl Reservation {
 
     /// Returns some bytes.
     ///
-    /// # Panics If it is more than is charged.
+    /// # Panics
+    /// If it is more than is charged.
     pub fn shrink(&mut self, bytes: usize) {
         assert!(bytes <= self.bytes, "{bytes} bytes given back of {}", self.bytes);
         self.pool.shrink(bytes);
@@ -171,7 +174,8 @@ impl Reservation {
 
     /// Sets the number of charged bytes.
     ///
-    /// # Errors As [`grow`](Self::grow).
+    /// # Errors
+    /// As [`grow`](Self::grow).
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryError> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),
@@ -194,7 +198,8 @@ impl Reservation {
 
     /// Splits some of the bytes off into another reservation.
     ///
-    /// # Panics If it is more than is charged.
+    /// # Panics
+    /// If it is more than is charged.
     #[must_use]
     pub fn split(&mut self, bytes: usize) -> Self {
         assert!(bytes <= self.bytes, "{bytes} bytes split off {}", self.bytes);
@@ -229,11 +234,11 @@ impl ChargedBuffers {
     pub(crate) fn add_array(&mut self, array: &ArrayRef) -> usize {
         let mut new = 0;
         each_buffer_of(&array.to_data(), &mut |address, bytes| {
-            let (_, held) = self.buffers.entry(address).or_insert((bytes, 0));
-            if *held == 0 {
+            let (_, references) = self.buffers.entry(address).or_insert((bytes, 0));
+            if *references == 0 {
                 new += bytes;
             }
-            *held += 1;
+            *references += 1;
         });
         new
     }
@@ -242,9 +247,9 @@ impl ChargedBuffers {
     pub(crate) fn remove(&mut self, batch: &RecordBatch) -> usize {
         let mut freed = 0;
         each_buffer(batch, &mut |address, _| {
-            let Some((bytes, held)) = self.buffers.get_mut(&address) else { return };
-            *held -= 1;
-            if *held == 0 {
+            let Some((bytes, references)) = self.buffers.get_mut(&address) else { return };
+            *references -= 1;
+            if *references == 0 {
                 freed += *bytes;
                 self.buffers.remove(&address);
             }
@@ -257,18 +262,18 @@ impl ChargedBuffers {
 #[derive(Debug)]
 pub(crate) struct ChargedBatches {
     pub(crate) memory: Reservation,
-    pub(crate) charged: ChargedBuffers,
+    pub(crate) buffers: ChargedBuffers,
 }
 
 impl ChargedBatches {
     pub(crate) fn new(memory: Reservation) -> Self {
-        Self { memory, charged: ChargedBuffers::default() }
+        Self { memory, buffers: ChargedBuffers::default() }
     }
 
     /// Returns the bytes that only this batch references. Copies of some rows may be larger than
     /// the reservation made for them.
     pub(crate) fn release(&mut self, batch: &RecordBatch) {
-        let bytes = self.charged.remove(batch);
+        let bytes = self.buffers.remove(batch);
         self.memory.shrink(bytes.min(self.memory.bytes()));
     }
 }

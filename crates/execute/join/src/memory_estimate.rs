@@ -73,18 +73,18 @@ impl MemoryEstimate {
 
     /// The peak.
     pub(crate) fn bytes(&self) -> usize {
-        let keys = self.key_bytes;
-        let words = if keys > 0 { self.keyed * WORD_BYTES } else { 0 };
+        let full_keys = self.key_bytes;
+        let keys = if full_keys > 0 { self.keyed * WORD_BYTES } else { 0 };
         let table = Table::bytes_for(self.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table = table.max(self.table_bytes);
         let rows = self.keyed * ROW_BYTES;
         // A bit for each row, one for each duplicate list, and both again for the unmatched build
         // scan.
         let match_bitmap = if self.match_bitmap { self.rows.div_ceil(8) * 3 } else { 0 };
-        let storing = words + 2 * keys;
-        let filling = words + keys + table + 2 * rows;
-        let joining = keys + table + rows + self.widest_bytes;
-        storing.max(filling).max(joining) + match_bitmap + self.batch_rows * SCRATCH_BYTES
+        let storing = keys + 2 * full_keys;
+        let building = keys + full_keys + table + 2 * rows;
+        let joining = full_keys + table + rows + self.widest_bytes;
+        storing.max(building).max(joining) + match_bitmap + self.batch_rows * SCRATCH_BYTES
     }
 }
 
@@ -123,8 +123,8 @@ fn sliced_bytes_of(column: &dyn Array) -> usize {
         }
         DataType::Dictionary(key, _) => {
             let dictionary = column.as_any_dictionary();
-            let (values, shown) = (dictionary.values(), dictionary.values().len().max(1));
-            let of_values = sliced_bytes_of(values) * rows.min(shown) / shown;
+            let (values, distinct) = (dictionary.values(), dictionary.values().len().max(1));
+            let of_values = sliced_bytes_of(values) * rows.min(distinct) / distinct;
             nulls + rows * key.primitive_width().unwrap_or(WORD_BYTES) + of_values
         }
         _ => {

@@ -22,8 +22,9 @@ pub struct UnknownSize;
 
 /// The bytes of `300MB`, `1.5 GiB`, `1000000`.
 ///
-/// # Errors If it is not a number, has an unknown unit, or is less than a byte or more than a
-/// machine can have.
+/// # Errors
+/// If it is not a number, has an unknown unit, or is less than a byte or more than a machine can
+/// have.
 pub fn memory_bytes(text: &str) -> Result<usize, UnknownSize> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

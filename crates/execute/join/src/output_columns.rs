@@ -46,7 +46,7 @@ impl OutputColumns {
             for (column, field) in schema.fields().iter().enumerate() {
                 let name = match side {
                     Side::Right if join_type.outputs(Side::Left) => names.free(field.name(), &own),
-                    _ => names.kept(field.name()),
+                    _ => names.take(field.name()),
                 };
                 let nullable = field.is_nullable() || join_type.null_extends(side);
                 fields.push((**field).clone().with_name(name).with_nullable(nullable));
@@ -69,7 +69,7 @@ impl OutputColumns {
     }
 
     /// Whether a column is in the output.
-    pub(crate) fn shows(&self, side: Side, column: usize) -> bool {
+    pub(crate) fn contains(&self, side: Side, column: usize) -> bool {
         self.sources.contains(&ColumnSource::Column(side, column))
     }
 }
@@ -81,7 +81,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn kept(&mut self, name: &str) -> String {
+    fn take(&mut self, name: &str) -> String {
         self.taken.insert(name.to_owned());
         name.to_owned()
     }
@@ -96,7 +96,7 @@ impl Names<'_> {
             }
             name.push_str(self.suffix);
         }
-        self.kept(&name)
+        self.take(&name)
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
         let all = layout(&["a", "b"], &["c"], JoinType::Inner);
         let picked = all.projected(&[2, 0, 2]).unwrap();
         assert_eq!(names(&picked), ["c", "a", "c"]);
-        assert!(picked.shows(Side::Left, 0) && !picked.shows(Side::Left, 1));
+        assert!(picked.contains(Side::Left, 0) && !picked.contains(Side::Left, 1));
         assert!(all.projected(&[3]).is_none());
     }
 }

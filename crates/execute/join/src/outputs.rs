@@ -34,7 +34,7 @@ enum Input {
 /// One thread's part of the probe phase.
 pub(crate) struct ProbePhase {
     prober: Prober,
-    wanted: OutputMode,
+    mode: OutputMode,
     input: Input,
     piece_rows: usize,
     /// Pieces of the current batch that are not probed yet, the last one first.
@@ -42,10 +42,10 @@ pub(crate) struct ProbePhase {
 }
 
 impl ProbePhase {
-    pub(crate) fn new(table: &Arc<JoinTable>, wanted: OutputMode) -> Self {
+    pub(crate) fn new(table: &Arc<JoinTable>, mode: OutputMode) -> Self {
         let piece_rows = table.spec().probe_batch_rows();
         let (prober, pieces) = (Prober::new(table.clone()), Vec::new());
-        Self { prober, wanted, input: Input::Open, piece_rows, pieces }
+        Self { prober, mode, input: Input::Open, piece_rows, pieces }
     }
 
     /// Returns an output, probes a piece, or reads a batch; at the end [`Progress::Done`].
@@ -53,13 +53,13 @@ impl ProbePhase {
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
     ) -> Result<Progress, E> {
-        if self.wanted == OutputMode::Rows
+        if self.mode == OutputMode::Rows
             && let Some(output) = self.prober.next_output()?
         {
             return Ok(Progress::Output(output));
         }
         if let Some(piece) = self.pieces.pop() {
-            match self.wanted {
+            match self.mode {
                 OutputMode::Rows => self.prober.start(vec![piece])?,
                 OutputMode::Count => drop(self.prober.count_pieces(vec![piece])?),
             }
@@ -139,7 +139,8 @@ enum Stage {
 impl Outputs {
     /// Starts the output.
     ///
-    /// # Panics If the table has been probed already and [spills](JoinTable::spills).
+    /// # Panics
+    /// If the table has been probed already and [spills](JoinTable::spills).
     #[must_use]
     pub fn new(table: &Arc<JoinTable>) -> Self {
         table.expect_probers(1);
@@ -150,7 +151,8 @@ impl Outputs {
     /// Returns an output or does a bounded step of work. Reads probe batches with `next_batch`
     /// until that returns `None`; while it is pending, nothing is done.
     ///
-    /// # Errors If a batch can't be read, or the join fails.
+    /// # Errors
+    /// If a batch can't be read, or the join fails.
     pub fn advance<E: From<JoinError>>(
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,

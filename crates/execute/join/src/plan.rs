@@ -16,8 +16,8 @@ const KEY_BYTES: usize = 2 * WORD_BYTES;
 const PROBE_BATCH_ROWS: usize = 8192;
 
 /// The reason for buckets if the key range is unknown.
-const UNKNOWN_RANGE: &str = "nothing is known of the keys' range; a place for each integer of it \
-                             if that is found to be smaller";
+const UNKNOWN_RANGE: &str = "the keys' range is unknown: dense if a slot for each of its integers \
+                             turns out to be smaller";
 
 /// The plan of a join. Sizes are estimates, as if all build keys are distinct.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,9 +96,8 @@ impl JoinSpec {
         if let (TableLayout::Buckets, false, Some(hits)) =
             (layout_choice.layout, hashed, SharedBloomFilter::hits_max(self, table_bytes))
         {
-            layout_choice.why += &format!(
-                "; a Bloom filter before them if at most {hits} of 100 probes are found to hit"
-            );
+            layout_choice.why +=
+                &format!("; a Bloom filter before them if at most {hits} of 100 probes hit");
         }
         Plan { keys, table_bytes, payload_bytes, peak_bytes, layout_choice }
     }
@@ -171,13 +170,13 @@ mod tests {
         ] {
             let (plan, table, pool) = both(on, spans, design);
             assert!(plan.keys.starts_with(says), "{}", plan.keys);
-            let near = |planned: usize, came: usize| {
-                assert!(planned <= 2 * came && came <= 2 * planned, "{planned}, not {came}");
+            let near = |planned: usize, actual: usize| {
+                assert!(planned <= 2 * actual && actual <= 2 * planned, "{planned}, not {actual}");
             };
             near(plan.table_bytes, table.table_bytes());
             near(plan.peak_bytes, pool.peak_bytes());
-            let (layout_choice, came) = (&plan.layout_choice, table.layout_choice());
-            assert_eq!(layout_choice.layout, came.layout, "{on:?}");
+            let (layout_choice, actual) = (&plan.layout_choice, table.layout_choice());
+            assert_eq!(layout_choice.layout, actual.layout, "{on:?}");
         }
     }
 
@@ -185,12 +184,12 @@ mod tests {
     fn reasons_depend_on_the_statistics() {
         let last = ROWS as u64 - 1;
         for (on, spans, says) in [
-            (&["close"][..], &[last][..], "a place for each of the 100,000 integers between"),
+            (&["close"][..], &[last][..], "a slot for each of the 100,000 integers between"),
             (&["wide"], &[30 * last], "; a Bloom filter before them if at most 15 of 100 probes"),
-            (&["wide"], &[], "nothing is known of the keys' range; a place for each integer"),
-            (&["wide"], &[u64::MAX], "the keys lie too far apart for a place each"),
-            (&["text"], &[], "the keys are no integers"),
-            (&["page", "line"], &[last, 99], "where a place for each of the 10,000,000 integers"),
+            (&["wide"], &[], "the keys' range is unknown: dense if a slot for each"),
+            (&["wide"], &[u64::MAX], "the keys lie too far apart for a slot each"),
+            (&["text"], &[], "the keys are not integers"),
+            (&["page", "line"], &[last, 99], "where a slot for each of the 10,000,000 integers"),
         ] {
             let (plan, ..) = both(on, spans, TableLayout::Auto);
             assert!(plan.layout_choice.why.contains(says), "{}", plan.layout_choice.why);

@@ -32,7 +32,7 @@ pub struct Prober {
     table: Arc<JoinTable>,
     /// The in-memory part of the build side, until this prober ends.
     in_memory: Option<Arc<InMemoryBuildSide>>,
-    pairing: MatchGenerator,
+    generator: MatchGenerator,
     /// The remaining pieces of the current batch, the last one first.
     pieces: Vec<RecordBatch>,
     outputs: BatchCoalescer,
@@ -44,7 +44,8 @@ pub struct Prober {
 impl Prober {
     /// Starts probing. Several probers must be [expected](JoinTable::expect_probers) by the table.
     ///
-    /// # Panics If all expected probers of a table that [spills](JoinTable::spills) have ended.
+    /// # Panics
+    /// If all expected probers of a table that [spills](JoinTable::spills) have ended.
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
         let spec = table.spec();
@@ -54,16 +55,18 @@ impl Prober {
         assert!(in_memory.is_some(), "a table that spills is freed when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
         let memory = table.context.reservation();
-        let (pairing, pieces) = (MatchGenerator::new(), Vec::new());
-        Self { table, in_memory, pairing, pieces, outputs, files, memory }
+        let (generator, pieces) = (MatchGenerator::new(), Vec::new());
+        Self { table, in_memory, generator, pieces, outputs, files, memory }
     }
 
     /// Starts a batch. [`next_output`](Self::next_output) must have returned `None` for the
     /// previous one.
     ///
-    /// # Errors If the batch doesn't have the declared schema, memory is short, or spilling fails.
+    /// # Errors
+    /// If the batch doesn't have the declared schema, memory is short, or spilling fails.
     ///
-    /// # Panics If the previous batch is not finished, or this one has 2³² rows or more.
+    /// # Panics
+    /// If the previous batch is not finished, or this one has 2³² rows or more.
     pub fn probe(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
         let pieces = self.accept(&batch, usize::MAX)?;
         self.start(pieces)
@@ -81,9 +84,9 @@ impl Prober {
         spec.check(side, batch.schema_ref())?;
         if spec.null_aware {
             let nulls = spec.keys(side).nulls(batch).is_some();
-            in_memory.null_aware_state.probe(batch.num_rows(), nulls);
+            in_memory.null_aware_state.add_probe(batch.num_rows(), nulls);
         }
-        self.pairing.metrics.probe_rows += batch.num_rows() as u64;
+        self.generator.metrics.probe_rows += batch.num_rows() as u64;
         // Matched rows are tracked by their position in the batch.
         let whole = in_memory.output_rules.probe == SideOutput::Tracked;
         let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
@@ -100,7 +103,7 @@ impl Prober {
     }
 
     fn is_idle(&self) -> bool {
-        self.pairing.batch.is_none() && self.pieces.is_empty()
+        self.generator.batch.is_none() && self.pieces.is_empty()
     }
 
     /// Starts the next piece with rows for the in-memory table. False if there is none.
@@ -113,13 +116,13 @@ impl Prober {
                 None => Some(batch),
                 Some(files) => {
                     let start = Instant::now();
-                    let rest = files.route(batch)?;
-                    self.pairing.metrics.spill_time += start.elapsed();
+                    let rest = files.partition(batch)?;
+                    self.generator.metrics.spill_time += start.elapsed();
                     rest
                 }
             };
             if let Some(batch) = batch {
-                self.pairing.start(in_memory, batch)?;
+                self.generator.start(in_memory, batch)?;
                 return Ok(true);
             }
         }
@@ -137,21 +140,22 @@ impl Prober {
     /// The next output batch, `None` if the probe batch is finished. Small outputs are held back
     /// until there are enough of them or [`end`](Self::end) is called.
     ///
-    /// # Errors If an output array can't be made, or a filter fails.
+    /// # Errors
+    /// If an output array can't be made, or a filter fails.
     pub fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         loop {
             if let Some(output) = self.outputs.next_completed_batch() {
                 return Ok(Some(output));
             }
             let Some(in_memory) = &self.in_memory else { return Ok(None) };
-            if self.pairing.batch.is_none() || !self.pairing.fill(in_memory)? {
+            if self.generator.batch.is_none() || !self.generator.fill(in_memory)? {
                 if self.start_piece()? {
                     continue;
                 }
                 return Ok(None);
             }
             let start = Instant::now();
-            let output = gather::output(in_memory, &mut self.pairing)?;
+            let output = gather::output(in_memory, &mut self.generator)?;
             let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
             self.table.charge(&mut self.memory, bytes)?;
             if output.num_rows() > self.table.spec().batch_rows / FEW {
@@ -159,7 +163,7 @@ impl Prober {
                 self.outputs.finish_buffered_batch()?;
             }
             self.outputs.push_batch(output)?;
-            self.pairing.metrics.gather_time += start.elapsed();
+            self.generator.metrics.gather_time += start.elapsed();
         }
     }
 
@@ -167,9 +171,11 @@ impl Prober {
     /// The last prober to end gets the final phase, if there is one: unmatched build rows and
     /// spilled partitions, which come after its outputs.
     ///
-    /// # Errors If an output array can't be made, or spilling fails.
+    /// # Errors
+    /// If an output array can't be made, or spilling fails.
     ///
-    /// # Panics If a batch is not finished, or more probers end than the table
+    /// # Panics
+    /// If a batch is not finished, or more probers end than the table
     /// [expects](JoinTable::expect_probers).
     pub fn end(&mut self) -> Result<Option<FinalPhase>, JoinError> {
         assert!(self.is_idle(), "the previous batch still has output");
@@ -178,27 +184,29 @@ impl Prober {
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
             let start = Instant::now();
             spilled.add(files.finish()?);
-            self.pairing.metrics.spill_time += start.elapsed();
+            self.generator.metrics.spill_time += start.elapsed();
         }
-        let comes_out =
+        let is_output =
             !matches!(in_memory.output_rules.build, SideOutput::Never | SideOutput::Tracked);
         drop(in_memory);
         // Outputs held back keep their memory; the rest is released.
-        let metrics = self.pairing.metrics;
-        self.pairing = MatchGenerator::new();
-        self.pairing.metrics = metrics;
+        let metrics = self.generator.metrics;
+        self.generator = MatchGenerator::new();
+        self.generator.metrics = metrics;
         let bytes = PROBER_BYTES.max(self.memory.bytes() / 2);
         self.memory.resize(bytes.min(self.memory.bytes())).expect("it does not grow");
         let last = self.table.end_prober();
-        Ok((last && (comes_out || self.table.spills())).then(|| FinalPhase::new(&self.table)))
+        Ok((last && (is_output || self.table.spills())).then(|| FinalPhase::new(&self.table)))
     }
 
     /// Joins a batch only to count its output rows: nothing is gathered. Rows of spilled partitions
     /// are counted by [`FinalPhase::count`].
     ///
-    /// # Errors As [`probe`](Self::probe), and if a filter fails.
+    /// # Errors
+    /// As [`probe`](Self::probe), and if a filter fails.
     ///
-    /// # Panics As [`probe`](Self::probe).
+    /// # Panics
+    /// As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
         let pieces = self.accept(batch, usize::MAX)?;
         self.count_pieces(pieces)
@@ -208,8 +216,8 @@ impl Prober {
     pub(crate) fn count_pieces(&mut self, pieces: Vec<RecordBatch>) -> Result<u64, JoinError> {
         self.start(pieces)?;
         let mut rows = 0;
-        while let (Some(in_memory), true) = (&self.in_memory, self.pairing.batch.is_some()) {
-            rows += self.pairing.count(in_memory)?;
+        while let (Some(in_memory), true) = (&self.in_memory, self.generator.batch.is_some()) {
+            rows += self.generator.count(in_memory)?;
             self.start_piece()?;
         }
         Ok(rows)
@@ -217,7 +225,7 @@ impl Prober {
 
     /// Whether a row of the last batch has a match, if the join tracks that.
     pub(crate) fn matched(&self, row: usize) -> bool {
-        self.pairing.matched.get(row)
+        self.generator.matched.get(row)
     }
 
     /// Whether rows are spilled to files, so that the order of the probe side is lost.
@@ -229,6 +237,6 @@ impl Prober {
     /// Metrics so far.
     #[must_use]
     pub fn metrics(&self) -> ProbeMetrics {
-        self.pairing.metrics
+        self.generator.metrics
     }
 }

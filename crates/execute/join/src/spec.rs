@@ -24,13 +24,13 @@ pub struct JoinSpec {
     pub(crate) filter: Option<Filter>,
     pub(crate) suffix: String,
     pub(crate) projection: Option<Vec<usize>>,
-    pub(crate) layout: OutputColumns,
+    pub(crate) output_columns: OutputColumns,
     pub(crate) build_side: Side,
     pub(crate) table_layout: TableLayout,
     pub(crate) caches: Caches,
     /// Most rows of an output batch: as requested, or by the caches and columns.
     pub(crate) batch_rows: usize,
-    pub(crate) asked_batch_rows: Option<usize>,
+    pub(crate) requested_batch_rows: Option<usize>,
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
@@ -54,7 +54,7 @@ impl JoinSpec {
             ColumnSource::Column(of, column) if of == side && matched => self.probe_key(column),
             _ => None,
         };
-        self.layout.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
+        self.output_columns.sources.iter().map(|source| own(source).unwrap_or(*source)).collect()
     }
 
     /// The probe key that always equals a build column, if both have one type.
@@ -72,7 +72,7 @@ impl JoinSpec {
     /// Schema of the output.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        self.layout.schema.clone()
+        self.output_columns.schema.clone()
     }
 
     /// Schema of an input.
@@ -100,23 +100,23 @@ impl JoinSpec {
 
     /// Rejects a batch with other columns than those of a side.
     pub(crate) fn check(&self, side: Side, batch: &Schema) -> Result<(), JoinError> {
-        let announced = self.schema_of(side).fields();
-        let same = batch.fields().len() == announced.len()
+        let declared = self.schema_of(side).fields();
+        let same = batch.fields().len() == declared.len()
             && batch
                 .fields()
                 .iter()
-                .zip(announced)
-                .all(|(found, announced)| found.data_type() == announced.data_type());
+                .zip(declared)
+                .all(|(found, declared)| found.data_type() == declared.data_type());
         if same {
             return Ok(());
         }
-        let shown = |schema: &Schema| {
+        let described = |schema: &Schema| {
             let fields = schema.fields().iter();
             let fields = fields.map(|field| format!("{} {}", field.name(), field.data_type()));
             fields.collect::<Vec<_>>().join(", ")
         };
-        let expected = shown(self.schema_of(side));
-        Err(JoinError::Schema { found: shown(batch), expected })
+        let expected = described(self.schema_of(side));
+        Err(JoinError::Schema { found: described(batch), expected })
     }
 
     /// The columns without a projection.
@@ -149,13 +149,14 @@ impl JoinSpec {
             let columns = format!("{columns:?}");
             return Err(JoinError::Projection { columns, most: unprojected.sources.len() });
         };
-        Ok(Self { projection: Some(columns), layout, ..self.clone() }.sized())
+        Ok(Self { projection: Some(columns), output_columns: layout, ..self.clone() }
+            .with_default_batch_rows())
     }
 
     /// Sets the length of output batches by the caches and columns, unless one was requested.
-    pub(crate) fn sized(self) -> Self {
-        let by_caches = || self.caches.batch_rows(&self.layout.schema);
-        Self { batch_rows: self.asked_batch_rows.unwrap_or_else(by_caches), ..self }
+    pub(crate) fn with_default_batch_rows(self) -> Self {
+        let by_caches = || self.caches.batch_rows(&self.output_columns.schema);
+        Self { batch_rows: self.requested_batch_rows.unwrap_or_else(by_caches), ..self }
     }
 
     /// The table layout for a number of distinct keys, and their range unless they are hashed.

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use crate::context::Context;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::spill::{
-    AllProbeBuffers, PartitionPair, Partitioner, ProbeFiles, Sizes, SpillFile, SpilledPartition,
+    Level, PartitionPair, Partitioner, ProbeFiles, ProbeSpill, Sizes, SpillFile, SpilledPartition,
 };
 use crate::{JoinError, JoinSpec, LayoutChoice, MemoryPool, Reservation, Side, SpillMetrics};
 
@@ -37,57 +37,58 @@ struct TableStatistics {
     table_bytes: usize,
     payload_bytes: usize,
     layout_choice: LayoutChoice,
-    busy: Duration,
+    build_time: Duration,
 }
 
 /// The partitions in files.
 pub(crate) struct SpilledPartitions {
-    sizes: Sizes,
-    depth: u32,
-    bits_used: u32,
-    /// Which partitions are spilled.
-    which: Arc<[bool]>,
-    /// Probe rows being buffered for files.
-    kept: Arc<AllProbeBuffers>,
-    files: Mutex<Vec<(Option<SpilledPartition>, Vec<SpillFile>)>>,
+    level: Level,
+    probe: ProbeSpill,
+    files: Mutex<Vec<PartitionFiles>>,
+}
+
+/// The files of a partition.
+struct PartitionFiles {
+    /// `None` if the partition is in memory.
+    build: Option<SpilledPartition>,
+    probe: Vec<SpillFile>,
 }
 
 impl SpilledPartitions {
     pub(crate) fn new(
         partitions: Vec<Option<SpilledPartition>>,
         sizes: Sizes,
-        (depth, bits_used): (u32, u32),
+        level: Level,
     ) -> Self {
-        let which = partitions.iter().map(Option::is_some).collect();
-        let files = partitions.into_iter().map(|partition| (partition, Vec::new())).collect();
-        let kept = Arc::default();
-        Self { sizes, depth, bits_used, which, kept, files: Mutex::new(files) }
+        let spilled = partitions.iter().map(Option::is_some).collect();
+        let probe = ProbeSpill { sizes, spilled, buffers: Arc::default() };
+        let files = partitions.into_iter().map(|build| PartitionFiles { build, probe: Vec::new() });
+        Self { level, probe, files: Mutex::new(files.collect()) }
     }
 
     /// Files for a prober's rows of these partitions.
     pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
         let (spec, context) = (&table.spec, &table.context);
         let side = spec.build_side.other();
-        let router = Partitioner::new(spec, side, self.bits_used, self.sizes.bits);
-        let to = (self.sizes, self.kept.clone());
+        let partitioner = Partitioner::new(spec, side, self.level, self.probe.sizes.bits);
         let directory = context.spill.as_ref()?;
-        Some(ProbeFiles::new(spec, context, directory, (router, self.which.clone()), to))
+        Some(ProbeFiles::new(spec, context, directory, partitioner, self.probe.clone()))
     }
 
     /// Adds the files that a prober wrote.
     pub(crate) fn add(&self, files: Vec<Option<SpillFile>>) {
-        for ((_, probed), file) in lock(&self.files).iter_mut().zip(files) {
-            probed.extend(file);
+        for (partition, file) in lock(&self.files).iter_mut().zip(files) {
+            partition.probe.extend(file);
         }
     }
 
     /// The partition pairs, once every prober has ended.
     pub(crate) fn pairs(&self) -> Vec<PartitionPair> {
         let files = std::mem::take(&mut *lock(&self.files));
-        let pairs = files.into_iter().filter_map(|(build, probe)| {
+        let level = self.level.below(self.probe.sizes.bits);
+        let pairs = files.into_iter().filter_map(|PartitionFiles { build, probe }| {
             let SpilledPartition { build, unsplittable } = build?;
-            let (depth, bits_used) = (self.depth + 1, self.bits_used + self.sizes.bits);
-            Some(PartitionPair { build, probe, depth, bits_used, unsplittable })
+            Some(PartitionPair { build, probe, level, unsplittable })
         });
         pairs.collect()
     }
@@ -108,7 +109,7 @@ impl JoinTable {
             table_bytes: in_memory.table_bytes(),
             payload_bytes: in_memory.data.chunks.bytes(),
             layout_choice: in_memory.layout_choice.clone(),
-            busy: Duration::ZERO,
+            build_time: Duration::ZERO,
         };
         Self {
             spec: in_memory.spec.clone(),
@@ -125,8 +126,8 @@ impl JoinTable {
         Self { spilled: Some(spilled), ..self }
     }
 
-    pub(crate) fn with_build_time(self, busy: Duration) -> Self {
-        Self { statistics: TableStatistics { busy, ..self.statistics.clone() }, ..self }
+    pub(crate) fn with_build_time(self, build_time: Duration) -> Self {
+        Self { statistics: TableStatistics { build_time, ..self.statistics.clone() }, ..self }
     }
 
     /// The in-memory build side.
@@ -157,7 +158,7 @@ impl JoinTable {
         let more = more - aside;
         while let Err(short) = to.grow(more) {
             let Some(spilled) = &self.spilled else { return Err(self.context.short(short)) };
-            spilled.kept.make_room(more, &self.context)?;
+            spilled.probe.buffers.make_room(more, &self.context)?;
         }
         Ok(())
     }
@@ -165,7 +166,8 @@ impl JoinTable {
     /// Sets the number of probers that will [`end`](crate::Prober::end); the last one returns the
     /// final phase. The default is one. To be called before any ends.
     ///
-    /// # Panics If `probers` is zero.
+    /// # Panics
+    /// If `probers` is zero.
     pub fn expect_probers(&self, probers: usize) {
         assert!(probers > 0, "a table is probed by at least one prober");
         self.probers.store(probers, Ordering::Release);
@@ -231,7 +233,7 @@ impl JoinTable {
     /// [`BuildSide::finish`](crate::BuildSide::finish).
     #[must_use]
     pub fn build_time(&self) -> Duration {
-        self.statistics.busy
+        self.statistics.build_time
     }
 
     /// Whether some of the build side is in files: then the order of the probe side is lost, and

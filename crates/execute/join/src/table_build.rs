@@ -43,7 +43,7 @@ pub(crate) struct KeyedRows<'a> {
     pub(crate) batches: &'a [RecordBatch],
     pub(crate) reader: &'a Reader,
     /// The batches' normalized keys, if they are not read again.
-    pub(crate) kept: Option<Vec<Vec<u64>>>,
+    pub(crate) read_keys: Option<Vec<Vec<u64>>>,
     pub(crate) rows: usize,
 }
 
@@ -87,26 +87,26 @@ struct Piece {
 
 impl KeyedRows<'_> {
     /// Builds a table of all keys, again with another salt if it is crowded.
-    pub(crate) fn fill(
+    pub(crate) fn build(
         &self,
         how: &BuildOptions<'_>,
         encoding: &mut KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         loop {
             let entries = if encoding.salt.is_none() { how.entries } else { self.rows };
-            let filled = match how.partition_bytes {
+            let built = match how.partition_bytes {
                 Some(bytes) => {
                     self.partitioned(Parts::of(entries, Load::HALF, bytes)?, how, encoding)
                 }
                 None => self.row_by_row(entries, how, encoding),
             };
-            match filled {
+            match built {
                 Err(JoinError::Table(TableError::Crowded { .. }))
                     if encoding.salt.is_none_or(|tried| tried < ATTEMPTS) =>
                 {
                     encoding.salt = Some(encoding.salt.map_or(1, |tried| tried + 1));
                 }
-                filled => return filled,
+                built => return built,
             }
         }
     }
@@ -120,36 +120,36 @@ impl KeyedRows<'_> {
         let table = Table::for_entries(entries, Load::HALF, how.pages.clone())?;
         let mut repeats = Repeats::of(self.rows);
         let pieces = self.pieces(how);
-        let table = self.fold(&pieces, encoding, table, |table, piece, words| {
-            Ok(table.grouped(words, piece.first, &mut repeats)?)
+        let table = self.fold(&pieces, encoding, table, |table, piece, keys| {
+            Ok(table.grouped(keys, piece.first, &mut repeats)?)
         })?;
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
     fn partitioned(
         &self,
-        parts: Parts,
+        partitions: Parts,
         how: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         if let Some(column) = self.payload_column(how) {
-            let rows = self.scatter(parts, Values::Column(column), how, encoding)?;
-            if let Some(table) = parts.unique(&rows, how.threads, how.pages)? {
+            let rows = self.partition(partitions, Values::Column(column), how, encoding)?;
+            if let Some(table) = partitions.unique(&rows, how.threads, how.pages)? {
                 let payload = TablePayload::of(self.batches[0].column(column).data_type());
                 return Ok(BuiltTable::Payload(HashTable::Buckets(table), payload));
             }
         }
-        let rows = self.scatter(parts, Values::Rows, how, encoding)?;
-        let (table, pairs) = parts.group(&rows, how.threads, how.pages)?;
+        let rows = self.partition(partitions, Values::Rows, how, encoding)?;
+        let (table, pairs) = partitions.group(&rows, how.threads, how.pages)?;
         let mut repeats = Repeats::of(self.rows);
         pairs.into_iter().for_each(|(row, first)| repeats.emit(row, first));
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
     /// Partitions all rows; each thread takes a run of pieces.
-    fn scatter(
+    fn partition(
         &self,
-        parts: Parts,
+        partitions: Parts,
         values: Values,
         how: &BuildOptions<'_>,
         encoding: &KeyEncoding,
@@ -161,35 +161,35 @@ impl KeyedRows<'_> {
         };
         on_threads(how.threads, |thread| {
             let run = &pieces[start(thread)..start(thread + 1)];
-            self.scatter_run(parts, values, run, how.pages, encoding)
+            self.partition_run(partitions, values, run, how.pages, encoding)
         })
     }
 
-    fn scatter_run(
+    fn partition_run(
         &self,
-        parts: Parts,
+        partitions: Parts,
         values: Values,
         run: &[Piece],
         pages: &Supply,
         encoding: &KeyEncoding,
     ) -> Result<Scattered, JoinError> {
-        let mut counts = parts.counts();
-        self.fold(run, encoding, (), |(), _, words| {
-            counts.add(words);
+        let mut counts = partitions.counts();
+        self.fold(run, encoding, (), |(), _, keys| {
+            counts.add(keys);
             Ok(())
         })?;
-        let mut scattered = counts.scatter(pages)?;
+        let mut partitioned = counts.scatter(pages)?;
         // Reading the keys twice costs less than memory for all of them.
-        self.fold(run, encoding, (), |(), piece, words| {
+        self.fold(run, encoding, (), |(), piece, keys| {
             match values {
-                Values::Rows => scattered.add(words, |at| u64::from(piece.first + at as Row)),
+                Values::Rows => partitioned.add(keys, |at| u64::from(piece.first + at as Row)),
                 Values::Column(column) => {
-                    TablePayload::scatter(&self.values(column, piece), words, &mut scattered);
+                    TablePayload::partition(&self.values(column, piece), keys, &mut partitioned);
                 }
             }
             Ok(())
         })?;
-        Ok(scattered)
+        Ok(partitioned)
     }
 
     /// The payload column for the entries, if it has no nulls and about every row has a distinct
@@ -207,10 +207,10 @@ impl KeyedRows<'_> {
 
     /// All rows in pieces. Batches without any key are missing from `batches`, but not from `kept`.
     fn pieces(&self, how: &BuildOptions<'_>) -> Vec<Piece> {
-        let kept = self.kept.iter().flatten().map(Vec::len);
-        let read = self.batches.iter().filter(|_| self.kept.is_none());
+        let read_keys = self.read_keys.iter().flatten().map(Vec::len);
+        let read = self.batches.iter().filter(|_| self.read_keys.is_none());
         let (mut pieces, mut first) = (Vec::new(), 0);
-        for (batch, all) in kept.chain(read.map(RecordBatch::num_rows)).enumerate() {
+        for (batch, all) in read_keys.chain(read.map(RecordBatch::num_rows)).enumerate() {
             for start in (0..all).step_by(how.piece_rows) {
                 let rows = start..all.min(start + how.piece_rows);
                 let next = first + rows.len() as Row;
@@ -234,18 +234,18 @@ impl KeyedRows<'_> {
         start: T,
         mut with: impl FnMut(T, &Piece, &[u64]) -> Result<T, JoinError>,
     ) -> Result<T, JoinError> {
-        let (mut keys, mut mixed) = (NormalizedKeys::default(), Vec::new());
+        let (mut batch_keys, mut mixed) = (NormalizedKeys::default(), Vec::new());
         pieces.into_iter().try_fold(start, |so_far, piece| {
             let Piece { batch, rows, .. } = piece;
-            let words = match &self.kept {
-                Some(kept) => encoding.salted(&kept[*batch][rows.clone()], &mut mixed),
+            let keys = match &self.read_keys {
+                Some(read_keys) => encoding.salted(&read_keys[*batch][rows.clone()], &mut mixed),
                 None => {
                     let rows = self.batches[*batch].slice(rows.start, rows.len());
-                    self.reader.read(encoding, &rows, &mut keys)?;
-                    keys.values()
+                    self.reader.read(encoding, &rows, &mut batch_keys)?;
+                    batch_keys.values()
                 }
             };
-            with(so_far, piece, words)
+            with(so_far, piece, keys)
         })
     }
 

@@ -51,7 +51,7 @@ const DENSE_RATIO_MAX: usize = 2;
 const REQUESTED_RATIO_MAX: usize = 16;
 
 /// The reason for buckets if keys are hashed.
-pub(crate) const NO_INTEGERS: &str = "the keys are no integers";
+pub(crate) const NO_INTEGERS: &str = "the keys are not integers";
 
 impl TableLayout {
     /// All layouts, [`Auto`](Self::Auto) first.
@@ -97,7 +97,7 @@ impl TableLayout {
             Some(dense) if dense <= most => {
                 let dense = Bytes(dense);
                 let why = format!(
-                    "a place for each of the {places} integers between the lowest and the highest \
+                    "a slot for each of the {places} integers between the lowest and the highest \
                      key is {dense}, where buckets take {buckets}"
                 );
                 LayoutChoice { layout: Self::Dense, why }
@@ -105,7 +105,7 @@ impl TableLayout {
             Some(dense) => {
                 let dense = Bytes(dense);
                 let why = format!(
-                    "{buckets}, where a place for each of the {places} integers between the lowest \
+                    "{buckets}, where a slot for each of the {places} integers between the lowest \
                      and the highest key would be {dense}"
                 );
                 LayoutChoice { layout: Self::Buckets, why }

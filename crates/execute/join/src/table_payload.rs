@@ -77,16 +77,16 @@ impl TablePayload {
     }
 
     /// Partitions rows with their values of a column.
-    pub(crate) fn scatter(column: &ArrayRef, words: &[u64], to: &mut Scattered) {
+    pub(crate) fn partition(column: &ArrayRef, keys: &[u64], to: &mut Scattered) {
         with_values!(column.to_data(), values => {
-            assert_eq!(values.len(), words.len());
-            to.add(words, |at| word(&values[at]));
+            assert_eq!(values.len(), keys.len());
+            to.add(keys, |at| word(&values[at]));
         });
     }
 
     /// Stores keys in a dense table with their values of a column. False if a key repeats.
-    pub(crate) fn put_dense(column: &ArrayRef, words: &[u64], to: Shared<'_>) -> bool {
-        with_values!(column.to_data(), values => to.put(words, values.iter().map(word)))
+    pub(crate) fn put_dense(column: &ArrayRef, keys: &[u64], to: Shared<'_>) -> bool {
+        with_values!(column.to_data(), values => to.put(keys, values.iter().map(word)))
     }
 
     /// Replaces the table's row numbers by the column's values, unless some are null or the column

@@ -1,5 +1,5 @@
-//! Every design against a naive oracle, over key types, nulls, duplicates, skew, batch sizes and
-//! threads.
+//! Every table layout against a naive oracle, over key types, nulls, duplicates, skew, batch sizes
+//! and threads.
 
 mod edge_cases;
 mod every_join;
@@ -24,7 +24,7 @@ use proptest::strategy::Strategy as Generate;
 
 use super::*;
 
-/// A key of any integer type, as the integer it is.
+/// A key of any integer type, as its value.
 type Key = Option<i128>;
 
 const TYPES: [DataType; 8] = [
@@ -38,7 +38,7 @@ const TYPES: [DataType; 8] = [
     DataType::UInt64,
 ];
 
-/// Keys that do not fit the type become null.
+/// Keys that don't fit the type become null.
 fn array(keys: &[Key], data_type: &DataType) -> ArrayRef {
     macro_rules! fit {
         ($array:ty) => {
@@ -58,7 +58,7 @@ fn array(keys: &[Key], data_type: &DataType) -> ArrayRef {
     }
 }
 
-/// One side: keys of a type, in batches, and the row's number as payload.
+/// One side: keys of a type, in batches, with the row number as payload.
 #[derive(Debug, Clone)]
 struct Rows {
     keys: Vec<Key>,
@@ -81,7 +81,7 @@ impl Rows {
             .collect()
     }
 
-    /// The keys as the type holds them.
+    /// The keys as the type stores them.
     fn held(&self) -> Vec<Key> {
         let array = array(&self.keys, &self.data_type);
         let valid = self.keys.iter().enumerate();
@@ -105,7 +105,7 @@ fn oracle(left: &Rows, right: &Rows) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// A worker over batches in memory.
+/// A worker over in-memory batches.
 struct InMemory<'a> {
     batches: &'a [RecordBatch],
     next: &'a AtomicUsize,
@@ -265,7 +265,7 @@ fn large_sides_in_every_design() {
 }
 
 #[test]
-fn a_filter_is_made_when_probes_miss_and_passed_over_when_they_hit() {
+fn a_filter_is_built_when_probes_miss_and_skipped_when_they_hit() {
     // Keys far apart, in buckets beyond the (small) cache.
     let left = numbered((0..20_000).map(|i| i * 7_000_000), 8192);
     let joined = |right: &Rows, design| {
@@ -286,7 +286,7 @@ fn a_filter_is_made_when_probes_miss_and_passed_over_when_they_hit() {
     assert!((100_000..200_000).contains(&sifted), "{sifted} of 200000 were sifted");
     assert_eq!(joined(&misses, TableLayout::Bloom), (20_000, 200_000));
     assert_eq!(joined(&misses, TableLayout::Buckets), (20_000, 0));
-    // Seven in a hundred of the first rows hit, all of the rest.
+    // Seven in a hundred of the first rows hit, then all.
     let turning = numbered(
         (0..400_000).map(|i| if i < 100_000 { i * 500_000 } else { i % 20_000 * 7_000_000 }),
         1000,
@@ -301,13 +301,13 @@ fn a_table_is_sized_by_its_keys_not_its_rows() {
     let few = numbered((0..100_000).map(|i| i % 1000), 8192);
     let many = numbered(0..100_000, 8192);
     let bytes = |rows: &Rows| build(&join_of(rows, rows), rows.batches()).table_bytes();
-    // Half-full buckets of 16 bytes an entry, plus the reach; groups of 4 bytes a row.
+    // Half-full buckets of 16 bytes an entry, plus spare buckets; duplicate lists of 4 bytes a row.
     assert!(bytes(&few) < 1000 * 32 * 2 + 100_000 * 4 + (64 << 10), "{}", bytes(&few));
     assert!(bytes(&many) < 100_000 * 32 * 11 / 10, "{}", bytes(&many));
 }
 
 #[test]
-fn rows_come_in_order_of_the_build_side_within_a_key() {
+fn rows_of_a_key_keep_the_order_of_the_build_side() {
     let left = numbered((0..500).map(|i| i % 3), 7);
     let right = numbered(std::iter::once(1), 1);
     let table = build(&join_of(&left, &right).with_batch_rows(10), left.batches());
@@ -318,11 +318,11 @@ fn rows_come_in_order_of_the_build_side_within_a_key() {
     assert!(ids.eq((0..500).filter(|id| id % 3 == 1)));
 }
 
-/// Keys that all hash to one bucket of the plain table: somebody chose them.
+/// Adversarial keys that all hash to one bucket of the table without a salt.
 #[test]
-fn chosen_keys_do_not_break_the_table() {
-    // Multiples of 2⁶⁴ / φ's inverse would fool one multiplication; the fold resists them, so the
-    // keys are found by search over the table's own hash.
+fn adversarial_keys_do_not_break_the_table() {
+    // Multiples of 2⁶⁴ / φ's inverse would defeat a single multiplication; the fold resists them,
+    // so keys are found by searching with the table's own hash.
     let hash = workahead_walks::hash::hash_u64;
     let crowd: Vec<i128> =
         (1_u64..).filter(|key| hash(*key) >> 48 == 0).take(1500).map(i128::from).collect();
@@ -368,7 +368,7 @@ fn every_kind_of_column_is_gathered() {
                 cells.collect::<Vec<_>>()
             };
             if column == 3 {
-                // Dictionaries may be rewritten; what they show may not.
+                // Dictionaries may be rewritten; their decoded values may not change.
                 let text = |array: &ArrayRef| {
                     let array = array.as_dictionary::<arrow_array::types::Int8Type>();
                     let array = array.downcast_dict::<StringArray>().unwrap();

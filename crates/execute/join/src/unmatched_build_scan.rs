@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
 use crate::JoinError;
+use crate::context::InputState;
 use crate::duplicates::duplicate_list;
 use crate::gather;
 use crate::in_memory_build_side::InMemoryBuildSide;
@@ -26,8 +27,8 @@ impl UnmatchedBuildScan {
     pub(crate) fn new(table: Arc<InMemoryBuildSide>) -> Self {
         let mut matched = MatchBitmap::default();
         matched.reset(table.rows.all());
-        spread(&table, &mut matched);
-        let rows = unless_unknown(&table);
+        expand_bitmap(&table, &mut matched);
+        let rows = output_candidates(&table);
         Self { table, matched, next: 0, rows }
     }
 
@@ -35,7 +36,7 @@ impl UnmatchedBuildScan {
     pub(crate) fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         let mut rows = Vec::new();
         while self.next < self.rows && rows.len() < self.table.spec.batch_rows {
-            if self.comes_out(self.next) {
+            if self.is_output(self.next) {
                 rows.push(self.next as Row);
             }
             self.next += 1;
@@ -43,15 +44,15 @@ impl UnmatchedBuildScan {
         if rows.is_empty() {
             return Ok(None);
         }
-        gather::alone(&self.table, rows, |row| self.matched.get(row as usize)).map(Some)
+        gather::unmatched_build(&self.table, rows, |row| self.matched.get(row as usize)).map(Some)
     }
 
     /// The number of rows left.
     pub(crate) fn count(self) -> u64 {
-        (self.next..self.rows).filter(|row| self.comes_out(*row)).count() as u64
+        (self.next..self.rows).filter(|row| self.is_output(*row)).count() as u64
     }
 
-    fn comes_out(&self, row: usize) -> bool {
+    fn is_output(&self, row: usize) -> bool {
         match self.table.output_rules.build {
             SideOutput::Never | SideOutput::Tracked => false,
             SideOutput::Matched => self.matched.get(row),
@@ -62,13 +63,13 @@ impl UnmatchedBuildScan {
 }
 
 /// Expands the match bitmap to rows: a bit for a key counts for all rows of the key.
-fn spread(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
-    let Some(flags) = &table.match_bitmap else { return };
+fn expand_bitmap(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
+    let Some(bitmap) = &table.match_bitmap else { return };
     if table.has_residual_predicate() {
-        (0..table.rows.keyed).filter(|row| flags.get(*row)).for_each(|row| matched.set(row));
+        (0..table.rows.keyed).filter(|row| bitmap.get(*row)).for_each(|row| matched.set(row));
         return;
     }
-    for value in table.data.table.values().filter(|value| flags.get(table.bit(*value))) {
+    for value in table.data.table.values().filter(|value| bitmap.get(table.bit(*value))) {
         match duplicate_list(value) {
             (_, None) => matched.set(value as Row as usize),
             (rows, Some(start)) => {
@@ -81,12 +82,14 @@ fn spread(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
 
 /// How many of the build rows may be output: in a null-aware join, none if a probe key was null,
 /// and rows with a null key, which are last, only if there was no probe row.
-fn unless_unknown(table: &InMemoryBuildSide) -> usize {
+fn output_candidates(table: &InMemoryBuildSide) -> usize {
     let rows = table.rows;
-    match table.null_aware_state.probed() {
-        _ if !table.spec.null_aware => rows.all(),
-        (_, true) => 0,
-        (true, false) => rows.keyed + rows.unmatchable,
-        (false, false) => rows.all(),
+    if !table.spec.null_aware {
+        return rows.all();
+    }
+    match table.null_aware_state.probe() {
+        InputState { has_null: true, .. } => 0,
+        InputState { has_rows: true, .. } => rows.keyed + rows.unmatchable,
+        InputState { has_rows: false, .. } => rows.all(),
     }
 }

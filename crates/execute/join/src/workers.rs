@@ -21,17 +21,20 @@ pub trait Worker: Send {
 
     /// The next probe batch, or `None` at the end.
     ///
-    /// # Errors If it can't be read.
+    /// # Errors
+    /// If it can't be read.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Self::Error>;
 
     /// Consumes a batch of joined rows.
     ///
-    /// # Errors If it can't be stored.
+    /// # Errors
+    /// If it can't be stored.
     fn take(&mut self, output: RecordBatch) -> Result<(), Self::Error>;
 
     /// Called once, after the last output, on the worker's thread.
     ///
-    /// # Errors If the output can't be completed.
+    /// # Errors
+    /// If the output can't be completed.
     fn finish(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -44,9 +47,11 @@ pub trait Worker: Send {
 
 /// Runs each worker on a thread of its own and returns the workers and the metrics.
 ///
-/// # Errors The first error of a worker; the others stop at their next batch.
+/// # Errors
+/// The first error of a worker; the others stop at their next batch.
 ///
-/// # Panics If a worker panics.
+/// # Panics
+/// If a worker panics.
 pub fn run<W: Worker>(
     table: &Arc<JoinTable>,
     workers: Vec<W>,
@@ -59,7 +64,7 @@ pub fn run<W: Worker>(
         for mut worker in workers {
             let spawned = thread::Builder::new().spawn_scoped(scope, move || {
                 let mut guard = StopOnFailure { group, finished: false };
-                let metrics = work(table, &mut worker, group);
+                let metrics = run_worker(table, &mut worker, group);
                 guard.finished = metrics.is_ok();
                 metrics.map(|metrics| (worker, metrics))
             });
@@ -92,34 +97,34 @@ struct WorkerGroup {
     count: usize,
     stop: AtomicBool,
     /// Shares of a spilling join's final phase, split by the last worker to end its probes.
-    parts: Mutex<Option<Vec<FinalPhase>>>,
-    dealt: Condvar,
+    shares: Mutex<Option<Vec<FinalPhase>>>,
+    ready: Condvar,
 }
 
 impl WorkerGroup {
     fn of(count: usize) -> Self {
-        let (stop, dealt) = (AtomicBool::new(false), Condvar::new());
-        Self { count, stop, parts: Mutex::new(None), dealt }
+        let (stop, ready) = (AtomicBool::new(false), Condvar::new());
+        Self { count, stop, shares: Mutex::new(None), ready }
     }
 
     fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn deal(&self, final_phase: FinalPhase) {
-        let parts = Some(final_phase.split(self.count));
-        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
-        self.dealt.notify_all();
+    fn share_out(&self, final_phase: FinalPhase) {
+        let shares = Some(final_phase.split(self.count));
+        *self.shares.lock().unwrap_or_else(PoisonError::into_inner) = shares;
+        self.ready.notify_all();
     }
 
     /// One worker's share. `None` if another failed.
-    fn part(&self) -> Option<FinalPhase> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+    fn share(&self) -> Option<FinalPhase> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.stops() {
-            if let Some(parts) = &mut *parts {
-                return parts.pop();
+            if let Some(shares) = &mut *shares {
+                return shares.pop();
             }
-            parts = self.dealt.wait(parts).unwrap_or_else(PoisonError::into_inner);
+            shares = self.ready.wait(shares).unwrap_or_else(PoisonError::into_inner);
         }
         None
     }
@@ -135,20 +140,20 @@ impl Drop for StopOnFailure<'_> {
     fn drop(&mut self) {
         if !self.finished {
             // Under the lock, so that no worker is between its check and its wait.
-            let _parts = self.group.parts.lock();
+            let _shares = self.group.shares.lock();
             self.group.stop.store(true, Ordering::Relaxed);
-            self.group.dealt.notify_all();
+            self.group.ready.notify_all();
         }
     }
 }
 
-fn work<W: Worker>(
+fn run_worker<W: Worker>(
     table: &Arc<JoinTable>,
     worker: &mut W,
     group: &WorkerGroup,
 ) -> Result<ProbeMetrics, W::Error> {
-    let wanted = if worker.counts_only() { OutputMode::Count } else { OutputMode::Rows };
-    let mut probes = ProbePhase::new(table, wanted);
+    let mode = if worker.counts_only() { OutputMode::Count } else { OutputMode::Rows };
+    let mut probes = ProbePhase::new(table, mode);
     // A key with very many rows makes very many outputs of one batch: stop between them too.
     while !group.stops() {
         match probes.advance(|| worker.next_batch().map(Poll::Ready))? {
@@ -162,7 +167,8 @@ fn work<W: Worker>(
         return Ok(metrics);
     }
     let final_phase = probes.into_final_phase().map(|final_phase| *final_phase);
-    let final_phase = if table.spills() { share(final_phase, worker, group)? } else { final_phase };
+    let final_phase =
+        if table.spills() { own_share(final_phase, worker, group)? } else { final_phase };
     if let Some(final_phase) = final_phase {
         metrics = metrics.plus(run_final_phase(final_phase, worker, group)?);
     }
@@ -173,7 +179,7 @@ fn work<W: Worker>(
 }
 
 /// A worker's share of the final phase; the last to end its probes splits it.
-fn share<W: Worker>(
+fn own_share<W: Worker>(
     final_phase: Option<FinalPhase>,
     worker: &mut W,
     group: &WorkerGroup,
@@ -184,9 +190,9 @@ fn share<W: Worker>(
             let Some(output) = final_phase.next_unmatched()? else { break };
             worker.take(output)?;
         }
-        group.deal(final_phase);
+        group.share_out(final_phase);
     }
-    Ok(group.part())
+    Ok(group.share())
 }
 
 fn run_final_phase<W: Worker>(

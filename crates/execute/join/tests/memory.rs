@@ -1,37 +1,37 @@
-//! A join takes the memory it is charged with, and a limited one no more than its limit: what the
-//! process grows by stays within a tenth above the charge, and a little for the allocator.
+//! A join takes the memory it is charged with, and a limited one no more than its limit: the
+//! process grows by at most a tenth more than the charge, plus slack for the allocator.
 //!
-//! The allocator is [told](workahead_machine::allocator) to give memory back, as whoever limits a
-//! join's memory should: else it keeps what the join has freed.
+//! The allocator is [configured](workahead_machine::allocator) to return memory, as recommended
+//! with memory limits: else it keeps what the join freed.
 
 #[path = "../../walks/tests/resident/mod.rs"]
-mod resident;
+mod resident_memory;
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
-use resident::weighed;
+use resident_memory::weighed;
 use workahead_join::{HashJoin, JoinError, JoinType, Pool, Prober, SpillDirectory, SpillMetrics};
 
-/// What the allocator keeps at hand, and pages of which a part is used.
+/// Memory kept by the allocator, and partly used pages.
 const SLACK_BYTES: usize = 16 << 20;
 
 const BATCH_ROWS: i64 = 8192;
 const BUILD_BATCHES: i64 = 150;
 const PROBE_BATCHES: i64 = 100;
 
-/// What the keys of a run are.
+/// The keys of a run.
 #[derive(Debug, Clone, Copy)]
 enum Keys {
     Numbers,
     Texts,
-    /// One in every second row.
+    /// One key in every second row.
     Hot,
 }
 
 impl Keys {
-    /// Made when it is asked for: what is not handed over takes no memory.
+    /// Made on demand: batches not handed over take no memory.
     fn batch(self, batch: i64, step: i64) -> RecordBatch {
         let rows = batch * BATCH_ROWS..(batch + 1) * BATCH_ROWS;
         let key = |row: i64| row * step % (BUILD_BATCHES * BATCH_ROWS);
@@ -54,7 +54,7 @@ impl Keys {
     }
 }
 
-/// Rows of the result, the most memory charged, and what was spilled.
+/// Output rows, peak charge, and what was spilled.
 fn joined(keys: Keys, pool: Arc<Pool>) -> Result<(usize, usize, SpillMetrics), JoinError> {
     let directory = SpillDirectory::new(std::env::temp_dir(), None)?;
     let join = HashJoin::by_names(keys.schema(), keys.schema(), &[("key", "key")], JoinType::Full)?
@@ -84,7 +84,7 @@ fn joined(keys: Keys, pool: Arc<Pool>) -> Result<(usize, usize, SpillMetrics), J
     Ok((rows, table.peak_memory_bytes(), table.spill_metrics()))
 }
 
-/// One test: in a process of its own, one join after the other.
+/// One test, so that its joins run one after the other in a process of their own.
 #[test]
 fn joins_take_what_they_are_charged_with() {
     workahead_machine::allocator::give_back_what_is_freed();

@@ -133,7 +133,7 @@ impl Explanation {
 fn layout_of_unknown_rows(design: TableLayout) -> &'static str {
     match design {
         TableLayout::Auto => {
-            "decided when all keys are read: an entry for each integer of their range if that is \
+            "decided when all keys are read: a slot for each integer of their range if that is \
              smaller than buckets"
         }
         _ => "as requested, if the keys allow it",

@@ -1,4 +1,4 @@
-//! What the benches join: batches of an integer key and integer columns.
+//! Inputs of the benches: batches of an integer key and integer columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn payload(row: i64, column: usize) -> i64 {
     row.wrapping_mul(2 * column as i64 + 3).wrapping_add(column as i64)
 }
 
-/// Batches of at most `batch_rows`: `key`, and so many columns called `<name>0`, `<name>1`, ….
+/// Batches of at most `batch_rows`: `key`, and a number of columns called `<name>0`, `<name>1`, ….
 pub(crate) fn batches(
     keys: &[i64],
     (name, columns): (&str, usize),

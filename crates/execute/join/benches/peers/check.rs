@@ -1,4 +1,4 @@
-//! Small joins whose answers are known, in all forms: the worker must not rot.
+//! Small joins with known answers, in all forms, so that the worker can't rot.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The join as a user would write it: build from batches, probe by as many threads as asked for.
+//! The join as a user would write it: build from batches, probe on the requested number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -11,7 +11,7 @@ use workahead_machine::pages::Pool;
 
 use crate::data::{Sides, column_sum};
 
-/// What is done with the joined rows.
+/// What to do with the joined rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Count, and sums of the two payloads.
@@ -22,7 +22,7 @@ pub(crate) enum Form {
     Checked,
 }
 
-/// What came out, and where the time went.
+/// The result, and where the time went.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) count: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
     pub(crate) sums: Vec<(String, i64)>,
     /// Time by phase, summed over threads.
     pub(crate) phases: Vec<(&'static str, Duration)>,
-    /// The table's design, and why.
+    /// The table's layout, and the reason for it.
     pub(crate) choice: String,
 }
 
@@ -95,7 +95,7 @@ fn described(sides: &Sides, form: Form) -> HashJoin {
         .and_then(|join| join.with_projection(columns))
         .expect("keys that can be joined")
         .with_build_side(Side::Left)
-        // The build side's keys are not among the columns: no name is there twice.
+        // The build side's keys are not among the columns, so no name is duplicated.
         .with_suffix("")
         .with_caches(*CACHES)
         .with_page_pool(POOL.clone())
@@ -108,15 +108,14 @@ fn summed(table: &JoinTable, form: Form) -> Vec<usize> {
     (0..columns).collect()
 }
 
-/// What tables and columns lie on stays with the process from one join to the next, as the peers'
-/// allocators keep theirs.
+/// Tables and columns stay with the process from one join to the next, as in the peers' allocators.
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::keeping(4 << 30));
 
 /// Read once, as a command does.
 static CACHES: LazyLock<Caches> =
     LazyLock::new(|| Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED));
 
-/// One thread: takes the next batch there is, counts and adds up what it joins to.
+/// One thread: takes the next batch, and counts and sums up its output.
 struct Consumer<'a> {
     batches: &'a [RecordBatch],
     next: &'a AtomicUsize,

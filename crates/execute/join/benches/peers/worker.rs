@@ -1,4 +1,4 @@
-//! The protocol: a request a line in, a reply a line out, both JSON.
+//! The protocol: one request per line in, one reply per line out, both JSON.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use workahead_machine::clock::process_cpu_s;
 use crate::data::Sides;
 use crate::join::{self, Form};
 
-/// Answers requests until there are no more.
+/// Answers requests until the input ends.
 pub(crate) fn serve(threads: usize) {
     let mut sides = None;
     for line in std::io::stdin().lock().lines() {
@@ -28,7 +28,7 @@ pub(crate) fn serve(threads: usize) {
 
 fn load(request: &Value, sides: &mut Option<Sides>) -> Value {
     let folder = request["data"].as_str().expect("a folder");
-    // The old ones go first: two need not fit.
+    // The old inputs are freed first: two need not fit.
     *sides = None;
     *sides = Some(Sides::read(Path::new(folder)));
     json!({ "version": env!("CARGO_PKG_VERSION") })

@@ -42,7 +42,7 @@ fn append(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
 
 /// The bytes of a long key.
 #[inline]
-pub(crate) fn place(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
+pub(crate) fn long_range(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
     if words[1] < LONG {
         return None;
     }
@@ -125,10 +125,10 @@ mod tests {
             let expected = u128::from_le_bytes(padded);
             let words = short(&text[..length]);
             assert_eq!(words, [expected as u64, (expected >> 64) as u64], "{length}");
-            assert!(seen.insert(words) && place(words).is_none());
+            assert!(seen.insert(words) && long_range(words).is_none());
         }
         assert!(seen.insert(short(b"\0")) && seen.insert(short(b"\0\0")));
-        assert!(place(NULL_WORDS).is_none() && !seen.contains(&NULL_WORDS));
+        assert!(long_range(NULL_WORDS).is_none() && !seen.contains(&NULL_WORDS));
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
             all.push((&text[..length], words(&text[..length], &mut long).0));
         }
         for (key, words) in all {
-            assert_eq!(&long[place(words).unwrap()], key);
+            assert_eq!(&long[long_range(words).unwrap()], key);
         }
     }
 

@@ -96,13 +96,13 @@ impl Fixed {
     }
 
     /// Borrows the words of a column, if it stores them as they are and all may match.
-    pub(crate) fn lend(&self, array: &ArrayRef) -> Option<ScalarBuffer<u64>> {
+    pub(crate) fn borrow(&self, array: &ArrayRef) -> Option<ScalarBuffer<u64>> {
         let all = self.width == Width::Bytes8 && !self.drop_negative && array.null_count() == 0;
         all.then(|| native::<u64>(array))
     }
 
     /// Which values can match, if some non-null ones can't.
-    pub(crate) fn possible(&self, words: &[u64]) -> Option<BooleanBuffer> {
+    pub(crate) fn matchable(&self, words: &[u64]) -> Option<BooleanBuffer> {
         let negative = |word: u64| word >> (u64::BITS - 1) != 0;
         if !self.drop_negative || !words.iter().any(|word| negative(*word)) {
             return None;
@@ -193,11 +193,11 @@ mod tests {
         let mut words = Vec::new();
         let array: ArrayRef = Arc::new(Int64Array::from(vec![-1, i64::MAX, 0]).slice(0, 2));
         fixed.read(&array, 0, &mut words);
-        assert_eq!(fixed.possible(&words), Some(BooleanBuffer::from(vec![false, true])));
-        assert_eq!(fixed.possible(&words[1..]), None);
+        assert_eq!(fixed.matchable(&words), Some(BooleanBuffer::from(vec![false, true])));
+        assert_eq!(fixed.matchable(&words[1..]), None);
         let fixed = Fixed::of(&DataType::UInt64, &DataType::Int64).unwrap();
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX]));
         fixed.read(&array, 0, &mut words);
-        assert_eq!((&words[..], fixed.possible(&words)), (&[u64::MAX][..], None));
+        assert_eq!((&words[..], fixed.matchable(&words)), (&[u64::MAX][..], None));
     }
 }

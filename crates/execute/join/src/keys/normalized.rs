@@ -17,7 +17,7 @@ use super::{EncodingKind, KeyEncoding, bytes};
 pub(crate) struct NormalizedKeys {
     pub(super) words: Vec<u64>,
     /// Borrowed from a column that stores them as they are.
-    lent: Option<ScalarBuffer<u64>>,
+    borrowed: Option<ScalarBuffer<u64>>,
     /// Row of each key, unless key `i` is of row `i`.
     pub(super) rows: Option<Vec<Row>>,
     /// The full keys, if they are hashed.
@@ -29,18 +29,18 @@ pub(crate) struct NormalizedKeys {
 
 impl NormalizedKeys {
     pub(crate) fn values(&self) -> &[u64] {
-        self.lent.as_deref().unwrap_or(&self.words)
+        self.borrowed.as_deref().unwrap_or(&self.words)
     }
 
     /// Borrows the keys of a column in which every row has one.
     pub(super) fn borrow(&mut self, words: ScalarBuffer<u64>) {
         self.rows = None;
-        self.lent = Some(words);
+        self.borrowed = Some(words);
     }
 
     /// Releases what was borrowed from a column.
-    pub(crate) fn give_back(&mut self) {
-        self.lent = None;
+    pub(crate) fn release_borrowed(&mut self) {
+        self.borrowed = None;
     }
 
     /// Takes the normalized and the full keys.
@@ -61,7 +61,7 @@ impl NormalizedKeys {
 
     /// Drops keys that a Bloom filter doesn't have. Only for keys that aren't hashed: full keys are
     /// not compacted.
-    pub(crate) fn sift(&mut self, filter: &Filter, survivors: &mut Survivors) {
+    pub(crate) fn apply_bloom_filter(&mut self, filter: &Filter, survivors: &mut Survivors) {
         let memory = &mut Prefetching::<ToL1>::default();
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
@@ -80,7 +80,7 @@ impl NormalizedKeys {
             }
             None => self.rows = Some(survivors.rows().to_vec()),
         }
-        self.lent = None;
+        self.borrowed = None;
         self.words.clear();
         self.words.extend_from_slice(survivors.keys());
     }
@@ -97,7 +97,7 @@ impl NormalizedKeys {
     }
 
     /// Normalizes the loaded words.
-    pub(super) fn map(
+    pub(super) fn normalize(
         &mut self,
         encoding: &KeyEncoding,
         keep: Option<BooleanBuffer>,
@@ -122,10 +122,13 @@ impl NormalizedKeys {
                 for (word, from) in loaded.iter().enumerate() {
                     packing.add(word, from, words, outside);
                 }
-                let inside = outside
+                let in_range = outside
                     .contains(&true)
                     .then(|| BooleanBuffer::collect_bool(rows, |row| !self.outside[row]));
-                self.keep(inside.map_or(keep.clone(), |inside| super::both(keep, inside)), rows);
+                self.keep(
+                    in_range.map_or(keep.clone(), |in_range| super::both(keep, in_range)),
+                    rows,
+                );
                 compact(&mut self.words, self.rows.as_deref());
             }
             EncodingKind::Hashed => {

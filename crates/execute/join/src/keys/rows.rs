@@ -45,19 +45,21 @@ impl RowFormat {
         &self,
         mut columns: Vec<ArrayRef>,
     ) -> Result<(Rows, Option<BooleanBuffer>), ArrowError> {
-        let mut possible: Option<BooleanBuffer> = None;
+        let mut matchable: Option<BooleanBuffer> = None;
         for (column, fixed) in columns.iter_mut().zip(self.words.iter()) {
             let Some(fixed) = fixed else { continue };
             let mut words = Vec::new();
             fixed.read(column, 0, &mut words);
-            if let Some(able) = fixed.possible(&words) {
+            if let Some(in_column) = fixed.matchable(&words) {
                 // Values under nulls don't count.
-                let able = column.nulls().map_or(able.clone(), |nulls| &able | &!nulls.inner());
-                possible = Some(possible.map_or(able.clone(), |before| &before & &able));
+                let in_column =
+                    column.nulls().map_or(in_column.clone(), |nulls| &in_column | &!nulls.inner());
+                matchable =
+                    Some(matchable.map_or(in_column.clone(), |before| &before & &in_column));
             }
             let nulls = column.nulls().cloned();
             *column = Arc::new(PrimitiveArray::<UInt64Type>::new(words.into(), nulls));
         }
-        Ok((self.converter.convert_columns(&columns)?, possible))
+        Ok((self.converter.convert_columns(&columns)?, matchable))
     }
 }

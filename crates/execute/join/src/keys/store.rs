@@ -58,7 +58,7 @@ impl KeyStore {
             if !batch.long.is_empty() {
                 let start = long.len() as u64;
                 for key in to.as_chunks_mut::<{ bytes::WIDTH }>().0 {
-                    if bytes::place(*key).is_some() {
+                    if bytes::long_range(*key).is_some() {
                         key[0] += start;
                     }
                 }
@@ -76,7 +76,7 @@ impl KeyStore {
 
     /// Prefetches a key.
     #[inline]
-    pub(crate) fn fetch(&self, row: Row) {
+    pub(crate) fn prefetch(&self, row: Row) {
         let mut memory = Prefetching::<ToL1>::default();
         memory.fetch(Place::of(&self.words[row as usize * self.width]), Intent::Read);
     }
@@ -88,19 +88,19 @@ impl KeyStore {
 
     /// Prefetches the bytes of a long key, whose words have arrived.
     #[inline]
-    pub(crate) fn fetch_long(&self, row: Row) {
+    pub(crate) fn prefetch_long(&self, row: Row) {
         if self.long.is_empty() {
             return;
         }
-        let place = self.key(row).first_chunk().and_then(|words| bytes::place(*words));
-        if let Some(byte) = place.and_then(|place| self.long.get(place.start)) {
+        let range = self.key(row).first_chunk().and_then(|words| bytes::long_range(*words));
+        if let Some(byte) = range.and_then(|range| self.long.get(range.start)) {
             Prefetching::<ToL1>::default().fetch(Place::of(byte), Intent::Read);
         }
     }
 
     /// Keeps selected rows whose keys equal those of `others`, from `first` on. None of the stored
     /// keys may be [long](Self::holds_long).
-    pub(crate) fn confirm(&self, answers: &mut Answers, others: &FullKeys, first: usize) {
+    pub(crate) fn confirm(&self, selection: &mut Answers, others: &FullKeys, first: usize) {
         if self.words.is_empty() {
             return;
         }
@@ -108,11 +108,11 @@ impl KeyStore {
         match self.width {
             // Equal words are equal keys: words of the other side's long keys differ from those of
             // any short one.
-            1 => self.confirm_words::<1>(answers, others, first),
-            2 => self.confirm_words::<2>(answers, others, first),
-            3 => self.confirm_words::<3>(answers, others, first),
-            _ => answers.confirm(
-                |row| self.fetch(row as Row),
+            1 => self.confirm_words::<1>(selection, others, first),
+            2 => self.confirm_words::<2>(selection, others, first),
+            3 => self.confirm_words::<3>(selection, others, first),
+            _ => selection.confirm(
+                |row| self.prefetch(row as Row),
                 |at, row| self.equals(row as Row, others, first + at),
             ),
         }
@@ -120,13 +120,14 @@ impl KeyStore {
 
     fn confirm_words<const WIDTH: usize>(
         &self,
-        answers: &mut Answers,
+        selection: &mut Answers,
         others: &FullKeys,
         first: usize,
     ) {
         let own = self.words.as_chunks::<WIDTH>().0;
         let others = &others.words.as_chunks::<WIDTH>().0[first..];
-        answers.confirm(|row| self.fetch(row as Row), |at, row| own[row as usize] == others[at]);
+        selection
+            .confirm(|row| self.prefetch(row as Row), |at, row| own[row as usize] == others[at]);
     }
 
     /// Whether a build row has the key `at` of others.
@@ -149,7 +150,7 @@ impl KeyStore {
         };
         // The second word has the length, and whether the first is part of the key itself.
         own[1] == other[1]
-            && match (bytes::place(*own), bytes::place(*other)) {
+            && match (bytes::long_range(*own), bytes::long_range(*other)) {
                 (Some(own), Some(other)) => self.long[own] == other_long[other],
                 _ => own[0] == other[0],
             }

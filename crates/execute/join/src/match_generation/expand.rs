@@ -24,29 +24,29 @@ impl MatchGenerator {
             (_, None) => hit.value as Row,
             (_, Some(start)) => duplicate_lists[start],
         };
-        let found = &mut self.hits;
+        let hits = &mut self.hits;
         let mut memory = Prefetching::<ToL1>::default();
         let mut kept = 0;
-        for at in 0..found.len() {
+        for at in 0..hits.len() {
             if !duplicate_lists.is_empty()
-                && let Some(ahead) = found.get(at + 2 * KEYS_AHEAD)
+                && let Some(ahead) = hits.get(at + 2 * KEYS_AHEAD)
                 && let (_, Some(start)) = duplicate_list(ahead.value)
             {
                 memory.fetch(Place::of(&duplicate_lists[start]), Intent::Read);
             }
-            if let Some(ahead) = found.get(at + KEYS_AHEAD) {
-                store.fetch(first(ahead));
+            if let Some(ahead) = hits.get(at + KEYS_AHEAD) {
+                store.prefetch(first(ahead));
             }
-            if let Some(ahead) = found.get(at + KEYS_AHEAD / 2) {
-                store.fetch_long(first(ahead));
+            if let Some(ahead) = hits.get(at + KEYS_AHEAD / 2) {
+                store.prefetch_long(first(ahead));
             }
-            let hit = found[at];
-            if store.equals(first(&hit), &self.keys.full_keys, hit.word as usize) {
-                found[kept] = hit;
+            let hit = hits[at];
+            if store.equals(first(&hit), &self.keys.full_keys, hit.key as usize) {
+                hits[kept] = hit;
                 kept += 1;
             }
         }
-        found.truncate(kept);
+        hits.truncate(kept);
     }
 
     /// Matches the rows of hits until none are left or `to` has `room` rows. If keys of a duplicate
@@ -59,7 +59,7 @@ impl MatchGenerator {
     ) {
         let (duplicate_lists, payload) =
             (&table.data.duplicate_lists, table.data.payload.is_some());
-        let as_words = UNPROVEN && table.data.collides;
+        let as_keys = UNPROVEN && table.data.collides;
         // One match is enough to output a probe row on its own, unless build rows track theirs.
         let once = UNPROVEN && !table.output_rules.matches && table.match_bitmap.is_none();
         let mut memory = Prefetching::<ToL1>::default();
@@ -74,13 +74,13 @@ impl MatchGenerator {
             {
                 memory.fetch(Place::of(&duplicate_lists[start]), Intent::Read);
             }
-            let probe_row = self.keys.row(hit.word);
+            let probe_row = self.keys.row(hit.key);
             let (rows, start) = if payload { (1, None) } else { duplicate_list(hit.value) };
             if once && self.matched.get(probe_row as usize) {
                 (self.rows_done, self.next_hit) = (0, self.next_hit + 1);
                 continue;
             }
-            let probe_row = if as_words { hit.word } else { probe_row };
+            let probe_row = if as_keys { hit.key } else { probe_row };
             let Some(start) = start else {
                 if payload {
                     to.probe.push(probe_row);

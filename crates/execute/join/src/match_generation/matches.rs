@@ -39,13 +39,13 @@ impl Matches {
     pub(super) fn extend<T: Copy + Default>(
         (probe, build): (&mut Vec<Row>, &mut Vec<T>),
         rows: Range<Row>,
-        answers: &Answers,
+        selection: &Answers,
         of: impl Fn(u64) -> T,
     ) {
         let mut kept = probe.len();
         probe.resize(kept + rows.len(), 0);
         build.resize(kept + rows.len(), T::default());
-        for (row, (found, value)) in rows.zip(answers.each()) {
+        for (row, (found, value)) in rows.zip(selection.each()) {
             (probe[kept], build[kept]) = (row, of(value));
             kept += usize::from(found);
         }

@@ -11,35 +11,35 @@ impl MatchGenerator {
     pub(super) fn apply_residual_predicate(
         &mut self,
         table: &InMemoryBuildSide,
-        found: &mut Matches,
+        candidates: &mut Matches,
     ) -> Result<(), JoinError> {
         if let Some(store) = &table.data.store
             && table.data.collides
         {
             let mut kept = 0;
-            for at in 0..found.len() {
-                let (word, row) = (found.probe[at], found.build[at]);
-                if store.equals(row, &self.keys.full_keys, word as usize) {
-                    (found.probe[kept], found.build[kept]) = (self.keys.row(word), row);
+            for at in 0..candidates.len() {
+                let (key, row) = (candidates.probe[at], candidates.build[at]);
+                if store.equals(row, &self.keys.full_keys, key as usize) {
+                    (candidates.probe[kept], candidates.build[kept]) = (self.keys.row(key), row);
                     kept += 1;
                 }
             }
-            found.probe.truncate(kept);
-            found.build.truncate(kept);
+            candidates.probe.truncate(kept);
+            candidates.build.truncate(kept);
         }
         if let (Some(filter), Some(batch)) = (&table.spec.filter, &self.batch)
-            && found.len() > 0
+            && candidates.len() > 0
         {
-            let wanted = gather::wanted(table, filter, batch, found)?;
-            if wanted.null_count() > 0 {
-                found.retain(|at| wanted.is_valid(at) && wanted.value(at));
+            let accepted = gather::evaluate_filter(table, filter, batch, candidates)?;
+            if accepted.null_count() > 0 {
+                candidates.retain(|at| accepted.is_valid(at) && accepted.value(at));
             } else {
-                found.retain(|at| wanted.value(at));
+                candidates.retain(|at| accepted.value(at));
             }
         }
-        found.probe.iter().for_each(|row| self.matched.set(*row as usize));
-        if let Some(flags) = &table.match_bitmap {
-            found.build.iter().for_each(|row| flags.set(*row as usize));
+        candidates.probe.iter().for_each(|row| self.matched.set(*row as usize));
+        if let Some(bitmap) = &table.match_bitmap {
+            candidates.build.iter().for_each(|row| bitmap.set(*row as usize));
         }
         Ok(())
     }

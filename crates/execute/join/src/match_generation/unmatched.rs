@@ -12,37 +12,37 @@ use crate::join_type::SideOutput;
 impl MatchGenerator {
     /// Outputs matches with the unmatched rows between them.
     pub(super) fn merge(&mut self, room: usize) {
-        while self.merged < self.found.len() && self.out.len() < room {
-            let row = self.found.probe[self.merged];
+        while self.merged < self.pending.len() && self.out.len() < room {
+            let row = self.pending.probe[self.merged];
             if self.next_row < row as usize {
                 self.out.push(self.next_row as Row, NO_ROW);
                 self.next_row += 1;
                 continue;
             }
-            self.out.push(row, self.found.build[self.merged]);
+            self.out.push(row, self.pending.build[self.merged]);
             self.next_row = row as usize + 1;
             self.merged += 1;
         }
     }
 
     /// Outputs rows on their own, once all matches are known.
-    pub(super) fn alone(&mut self, table: &InMemoryBuildSide, room: usize) {
+    pub(super) fn output_unmatched(&mut self, table: &InMemoryBuildSide, room: usize) {
         let (output_rules, rows) =
             (table.output_rules, self.batch.as_ref().map_or(0, RecordBatch::num_rows));
         if !self.matches_complete {
             self.matches_complete = true;
-            self.settle(table, rows);
+            self.complete_matches(table, rows);
         }
         let interleaves_unmatched = Self::interleaves_unmatched(table);
         while self.next_row < rows && self.out.len() < room {
             let row = self.next_row;
-            let comes_out = match output_rules.probe {
+            let is_output = match output_rules.probe {
                 SideOutput::Never | SideOutput::Tracked => break,
                 SideOutput::Matched => self.matched.get(row),
                 SideOutput::Unmatched => interleaves_unmatched || !self.matched.get(row),
                 SideOutput::Marked => true,
             };
-            if comes_out {
+            if is_output {
                 self.out.probe.push(row as Row);
                 if output_rules.matches {
                     self.out.build.push(NO_ROW);
@@ -55,18 +55,18 @@ impl MatchGenerator {
     }
 
     /// Consequences of knowing all matches.
-    fn settle(&mut self, table: &InMemoryBuildSide, rows: usize) {
+    fn complete_matches(&mut self, table: &InMemoryBuildSide, rows: usize) {
         if table.has_residual_predicate() {
             self.metrics.matched_rows += self.matched.count() as u64;
         }
         if !table.spec.null_aware || table.output_rules.probe != SideOutput::Unmatched {
             return;
         }
-        let (build_rows, build_nulls) = table.null_aware_state.built();
-        if build_nulls {
+        let build = table.null_aware_state.build();
+        if build.has_null {
             // Every row might equal that null: all are unknown.
             self.next_row = rows;
-        } else if build_rows > 0
+        } else if build.has_rows
             && let Some(batch) = &self.batch
         {
             let nulls = table.spec.keys(table.build_side().other()).nulls(batch);

@@ -17,11 +17,11 @@ fn vector<'l>(
     table: &InMemoryBuildSide,
     most: usize,
 ) -> (Row, &'l mut Answers) {
-    let (first, answers) = lookup.vector(&table.data.table, keys.values(), most);
+    let (first, selection) = lookup.vector(&table.data.table, keys.values(), most);
     if let Some(store) = &table.data.store {
-        store.confirm(answers, &keys.full_keys, first as usize);
+        store.confirm(selection, &keys.full_keys, first as usize);
     }
-    (first, answers)
+    (first, selection)
 }
 
 impl MatchGenerator {
@@ -41,9 +41,9 @@ impl MatchGenerator {
         if by_hits || !only_matches || self.keys.rows().is_some() {
             return false;
         }
-        let (first, answers) = vector(&mut self.lookup, &self.keys, table, VECTOR);
-        self.metrics.matched_rows += answers.hits() as u64;
-        self.matched.set_words(first as usize, answers.found());
+        let (first, selection) = vector(&mut self.lookup, &self.keys, table, VECTOR);
+        self.metrics.matched_rows += selection.hits() as u64;
+        self.matched.set_words(first as usize, selection.found());
         self.drained = self.lookup.is_drained();
         true
     }
@@ -55,8 +55,8 @@ impl MatchGenerator {
             return None;
         }
         let most = table.spec.batch_rows;
-        let (_, answers) = vector(&mut self.lookup, &self.keys, table, most);
-        let hits = answers.hits() as u64;
+        let (_, selection) = vector(&mut self.lookup, &self.keys, table, most);
+        let hits = selection.hits() as u64;
         self.metrics.matched_rows += hits;
         self.drained = self.lookup.is_drained();
         Some(hits)
@@ -67,51 +67,51 @@ impl MatchGenerator {
     pub(super) fn generate_vector(&mut self, table: &InMemoryBuildSide, room: usize) -> bool {
         let unique = table.data.duplicate_lists.is_empty();
         let by_hits = table.has_residual_predicate() || self.compares_hits(table);
-        let flags = table.output_rules.probe == SideOutput::Tracked;
+        let tracked = table.output_rules.probe == SideOutput::Tracked;
         // Rows without a key, perhaps dropped by the Bloom filter, have no match in an inner join.
         let all = self.keys.rows().is_none() || table.output_rules.probe == SideOutput::Never;
-        if by_hits || !unique || !table.output_rules.matches || flags || !all {
+        if by_hits || !unique || !table.output_rules.matches || tracked || !all {
             return false;
         }
         let most = room - self.out.len();
-        let (first, answers) = vector(&mut self.lookup, &self.keys, table, most);
-        let (hits, start) = (answers.hits(), self.out.probe.len());
+        let (first, selection) = vector(&mut self.lookup, &self.keys, table, most);
+        let (hits, start) = (selection.hits(), self.out.probe.len());
         self.metrics.matched_rows += hits as u64;
         let payload = table.data.payload.is_some();
-        if let Some(flags) = &table.match_bitmap {
-            let hits = answers.each().filter(|(found, _)| *found);
-            hits.for_each(|(_, value)| flags.set(table.bit(value)));
+        if let Some(bitmap) = &table.match_bitmap {
+            let hits = selection.each().filter(|(found, _)| *found);
+            hits.for_each(|(_, value)| bitmap.set(table.bit(value)));
         }
-        let rows = first..first + answers.values().len() as Row;
+        let rows = first..first + selection.values().len() as Row;
         self.next_row = rows.end as usize;
         // The vector fills the room or is the last one: nothing follows it in this output.
         let all_of_run = hits == rows.len() && self.out.len() == 0 && self.keys.rows().is_none();
         if all_of_run && table.output_rules.probe == SideOutput::Never {
             self.out.run = rows;
             if payload {
-                self.out.values = answers.take_values();
+                self.out.values = selection.take_values();
             } else {
-                self.out.build.extend(answers.values().iter().map(|value| *value as Row));
+                self.out.build.extend(selection.values().iter().map(|value| *value as Row));
             }
         } else if hits == rows.len() && payload {
             self.out.probe.extend(rows);
-            self.out.values.extend_from_slice(answers.values());
+            self.out.values.extend_from_slice(selection.values());
         } else if hits == rows.len() {
             self.out.probe.extend(rows);
-            self.out.build.extend(answers.values().iter().map(|value| *value as Row));
+            self.out.build.extend(selection.values().iter().map(|value| *value as Row));
         } else if table.output_rules.probe == SideOutput::Unmatched {
             self.out.probe.extend(rows);
             let row = |(found, value)| if found { value as Row } else { NO_ROW };
-            self.out.build.extend(answers.each().map(row));
+            self.out.build.extend(selection.each().map(row));
         } else if payload {
-            Matches::extend((&mut self.out.probe, &mut self.out.values), rows, answers, |v| v);
+            Matches::extend((&mut self.out.probe, &mut self.out.values), rows, selection, |v| v);
         } else {
             let row = |value| value as Row;
-            Matches::extend((&mut self.out.probe, &mut self.out.build), rows, answers, row);
+            Matches::extend((&mut self.out.probe, &mut self.out.build), rows, selection, row);
         }
         if let Some(rows) = self.keys.rows() {
-            let pairs = &mut self.out.probe[start..];
-            pairs.iter_mut().for_each(|word| *word = rows[*word as usize]);
+            let keys = &mut self.out.probe[start..];
+            keys.iter_mut().for_each(|key| *key = rows[*key as usize]);
         }
         self.drained = self.lookup.is_drained();
         true

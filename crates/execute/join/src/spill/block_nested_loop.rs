@@ -40,17 +40,17 @@ pub(crate) struct BlockNestedLoopJoin {
     charge: Option<RecordBatch>,
     /// Probe rows with a match, and the memory for the bitmap.
     matched: MatchBitmap,
-    _noting: Reservation,
+    _bitmap_memory: Reservation,
     state: State,
     metrics: ProbeMetrics,
 }
 
 enum State {
-    BuildOptions { builder: Box<Builder>, table: Reservation },
+    Building { builder: Box<Builder>, table: Reservation },
     Probing { prober: Box<Prober>, batches: Batches, first_row: usize, rows: usize },
-    Ended { prober: Box<Prober>, final_phase: Option<FinalPhase> },
+    Flushing { prober: Box<Prober>, final_phase: Option<FinalPhase> },
     FinalPhase(FinalPhase),
-    SideOutput { batches: Batches, batch: Option<RecordBatch>, first_row: usize },
+    Unmatched { batches: Batches, batch: Option<RecordBatch>, first_row: usize },
     Done,
 }
 
@@ -62,8 +62,8 @@ impl BlockNestedLoopJoin {
         probe: Vec<SpillFile>,
     ) -> Result<Self, JoinError> {
         let rows: usize = probe.iter().map(SpillFile::rows).sum();
-        let mut noting = context.reservation();
-        noting.grow(rows.div_ceil(8)).map_err(|short| context.short(short))?;
+        let mut bitmap_memory = context.reservation();
+        bitmap_memory.grow(rows.div_ceil(8)).map_err(|short| context.short(short))?;
         let mut matched = MatchBitmap::default();
         matched.reset(rows);
         Ok(Self {
@@ -73,15 +73,15 @@ impl BlockNestedLoopJoin {
             probe,
             charge: None,
             matched,
-            _noting: noting,
-            state: Self::filling(spec, context),
+            _bitmap_memory: bitmap_memory,
+            state: Self::building(spec, context),
             metrics: ProbeMetrics::default(),
         })
     }
 
-    fn filling(spec: &Arc<JoinSpec>, context: &Context) -> State {
+    fn building(spec: &Arc<JoinSpec>, context: &Context) -> State {
         let builder = Box::new(Builder::new(spec.clone(), context.reservation()));
-        State::BuildOptions { builder, table: context.reservation() }
+        State::Building { builder, table: context.reservation() }
     }
 
     fn batches(&self) -> Batches {
@@ -91,7 +91,7 @@ impl BlockNestedLoopJoin {
     /// Does a bounded step of the work.
     pub(crate) fn advance(&mut self) -> Result<Progress, JoinError> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::BuildOptions { builder, table } => self.fill(builder, table)?,
+            State::Building { builder, table } => self.add_batch(builder, table)?,
             State::Probing { mut prober, batches, first_row, rows } => {
                 if rows > 0 {
                     if let Some(output) = prober.next_output()? {
@@ -103,9 +103,9 @@ impl BlockNestedLoopJoin {
                 }
                 self.probe(prober, batches, first_row + rows)?;
             }
-            State::Ended { mut prober, final_phase } => {
+            State::Flushing { mut prober, final_phase } => {
                 if let Some(output) = prober.next_output()? {
-                    self.state = State::Ended { prober, final_phase };
+                    self.state = State::Flushing { prober, final_phase };
                     return Ok(Progress::Output(output));
                 }
                 // Rows may match in several chunks: they are counted once at the end.
@@ -113,7 +113,7 @@ impl BlockNestedLoopJoin {
                 self.metrics = self.metrics.plus(metrics);
                 self.state = match final_phase {
                     Some(final_phase) => State::FinalPhase(final_phase),
-                    None => Self::filling(&self.spec, &self.context),
+                    None => Self::building(&self.spec, &self.context),
                 };
             }
             State::FinalPhase(mut final_phase) => match final_phase.next_output()? {
@@ -121,21 +121,20 @@ impl BlockNestedLoopJoin {
                     self.state = State::FinalPhase(final_phase);
                     return Ok(Progress::Output(output));
                 }
-                None => self.state = Self::filling(&self.spec, &self.context),
+                None => self.state = Self::building(&self.spec, &self.context),
             },
-            State::SideOutput { mut batches, batch: None, first_row } => {
+            State::Unmatched { mut batches, batch: None, first_row } => {
                 let batch = batches.next(&mut self.metrics.spill_time)?;
                 if batch.is_some() {
-                    self.state = State::SideOutput { batches, batch, first_row };
+                    self.state = State::Unmatched { batches, batch, first_row };
                 }
             }
-            State::SideOutput { batches, batch: Some(batch), first_row } => {
+            State::Unmatched { batches, batch: Some(batch), first_row } => {
                 let rows = batch.num_rows().min(self.spec.batch_rows);
                 let rest = batch.num_rows() - rows;
                 let left = (rest > 0).then(|| batch.slice(rows, rest));
-                self.state =
-                    State::SideOutput { batches, batch: left, first_row: first_row + rows };
-                if let Some(output) = self.alone(&batch.slice(0, rows), first_row)? {
+                self.state = State::Unmatched { batches, batch: left, first_row: first_row + rows };
+                if let Some(output) = self.unmatched(&batch.slice(0, rows), first_row)? {
                     return Ok(Progress::Output(output));
                 }
             }
@@ -145,19 +144,23 @@ impl BlockNestedLoopJoin {
     }
 
     /// Adds a batch to the chunk, or builds its table if the batch doesn't fit.
-    fn fill(&mut self, mut builder: Box<Builder>, mut table: Reservation) -> Result<(), JoinError> {
+    fn add_batch(
+        &mut self,
+        mut builder: Box<Builder>,
+        mut table: Reservation,
+    ) -> Result<(), JoinError> {
         let batch = match self.charge.take() {
             Some(batch) => Some(batch),
             None => self.build.next_batch()?,
         };
         let Some(batch) = batch else {
             if builder.rows().input == 0 {
-                return self.note_end();
+                return self.end_chunks();
             }
             return self.finish_chunk(builder, table);
         };
         let row_bytes = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
-        let room = SpillFile::probed(&self.probe).bytes(self.spec.batch_rows, row_bytes);
+        let room = SpillFile::batch_size(&self.probe).bytes(self.spec.batch_rows, row_bytes);
         let more = batch.num_rows() * TABLE_ROW_BYTES + 3 * sliced_bytes(&batch);
         let estimate = builder.estimate(&builder.decide()) + more + room;
         let fits = match table.resize(estimate).and_then(|()| builder.charge(&batch)) {
@@ -171,8 +174,8 @@ impl BlockNestedLoopJoin {
             return self.finish_chunk(builder, table);
         }
         builder.push(batch)?;
-        builder.settle().map_err(|short| self.context.short(short))?;
-        self.state = State::BuildOptions { builder, table };
+        builder.charge_actual().map_err(|short| self.context.short(short))?;
+        self.state = State::Building { builder, table };
         Ok(())
     }
 
@@ -211,46 +214,46 @@ impl BlockNestedLoopJoin {
             }
             None => {
                 let final_phase = prober.end()?;
-                State::Ended { prober, final_phase }
+                State::Flushing { prober, final_phase }
             }
         };
         Ok(())
     }
 
     /// After the last chunk: all matches are known.
-    fn note_end(&mut self) -> Result<(), JoinError> {
+    fn end_chunks(&mut self) -> Result<(), JoinError> {
         self.metrics.matched_rows += self.matched.count() as u64;
-        let (_, unknown) = self.context.null_aware_state.built();
-        let comes_out = match self.spec.output_rules().probe {
+        let unknown = self.context.null_aware_state.build().has_null;
+        let is_output = match self.spec.output_rules().probe {
             SideOutput::Never | SideOutput::Tracked => false,
             SideOutput::Unmatched => !(self.spec.null_aware && unknown),
             SideOutput::Matched | SideOutput::Marked => true,
         };
-        if comes_out {
-            self.state = State::SideOutput { batches: self.batches(), batch: None, first_row: 0 };
+        if is_output {
+            self.state = State::Unmatched { batches: self.batches(), batch: None, first_row: 0 };
         }
         Ok(())
     }
 
     /// Rows of a probe batch that are output on their own.
-    fn alone(
+    fn unmatched(
         &self,
         batch: &RecordBatch,
         first_row: usize,
     ) -> Result<Option<RecordBatch>, JoinError> {
         let rows = batch.num_rows();
         let matched = BooleanBuffer::collect_bool(rows, |row| self.matched.get(first_row + row));
-        let wanted = match self.spec.output_rules().probe {
+        let selected = match self.spec.output_rules().probe {
             SideOutput::Never | SideOutput::Tracked => return Ok(None),
             SideOutput::Matched => matched.clone(),
             SideOutput::Unmatched => !&matched,
             SideOutput::Marked => BooleanBuffer::new_set(rows),
         };
-        if wanted.count_set_bits() == 0 {
+        if selected.count_set_bits() == 0 {
             return Ok(None);
         }
-        let [wanted, marks] = [wanted, matched].map(|bits| BooleanArray::new(bits, None));
-        gather::probe_alone(&self.spec, batch, &wanted, &marks).map(Some)
+        let [selected, marks] = [selected, matched].map(|bits| BooleanArray::new(bits, None));
+        gather::unmatched_probe(&self.spec, batch, &selected, &marks).map(Some)
     }
 
     pub(crate) fn metrics(&self) -> ProbeMetrics {

@@ -70,39 +70,41 @@ pub struct SpillDirectory {
     limit: u64,
     bytes: AtomicU64,
     files: AtomicU64,
-    _keeper: Keeper,
+    _owner: Owner,
 }
 
 /// Something to keep alive as long as the directory is in use.
-type Keeper = Option<Arc<dyn Any + Send + Sync>>;
+type Owner = Option<Arc<dyn Any + Send + Sync>>;
 
 impl SpillDirectory {
     /// Spills to a directory, at most `limit` bytes.
     ///
-    /// # Errors If no file can be created there.
+    /// # Errors
+    /// If no file can be created there.
     pub fn new(path: impl Into<PathBuf>, limit: Option<u64>) -> Result<Arc<Self>, SpillError> {
-        Self::made(path.into(), limit, None)
+        Self::open(path.into(), limit, None)
     }
 
     /// The same for a directory that exists as long as its owner.
     ///
-    /// # Errors As [`new`](Self::new).
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn with_owner(
         path: impl Into<PathBuf>,
         limit: Option<u64>,
-        keeper: Arc<dyn Any + Send + Sync>,
+        owner: Arc<dyn Any + Send + Sync>,
     ) -> Result<Arc<Self>, SpillError> {
-        Self::made(path.into(), limit, Some(keeper))
+        Self::open(path.into(), limit, Some(owner))
     }
 
-    fn made(path: PathBuf, limit: Option<u64>, keeper: Keeper) -> Result<Arc<Self>, SpillError> {
+    fn open(path: PathBuf, limit: Option<u64>, owner: Owner) -> Result<Arc<Self>, SpillError> {
         match tempfile::tempfile_in(&path) {
             Ok(_) => Ok(Arc::new(Self {
                 path,
                 limit: limit.unwrap_or(u64::MAX),
                 bytes: AtomicU64::new(0),
                 files: AtomicU64::new(0),
-                _keeper: keeper,
+                _owner: owner,
             })),
             Err(source) => Err(SpillError::Directory { directory: path, source }),
         }
@@ -138,7 +140,7 @@ pub(crate) struct SpillWriter {
     batch_bytes: usize,
     batch_rows: usize,
     /// Bytes counted by the directory.
-    told: u64,
+    counted: u64,
     directory: Arc<SpillDirectory>,
 }
 
@@ -163,7 +165,7 @@ impl SpillWriter {
         )
         .map_err(failed)?;
         let directory = directory.clone();
-        Ok(Self { writer, rows: 0, batch_bytes: 0, batch_rows: 0, told: 0, directory })
+        Ok(Self { writer, rows: 0, batch_bytes: 0, batch_rows: 0, counted: 0, directory })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SpillError> {
@@ -172,24 +174,24 @@ impl SpillWriter {
         self.rows += batch.num_rows();
         self.batch_bytes = self.batch_bytes.max(sliced_bytes(batch));
         self.batch_rows = self.batch_rows.max(batch.num_rows());
-        self.tell(self.writer.get_ref().written())
+        self.count_written(self.writer.get_ref().written())
     }
 
     pub(crate) fn finish(mut self) -> Result<SpillFile, SpillError> {
         let ended = self.writer.finish();
         ended.map_err(|source| self.failed(source))?;
-        let Self { writer, rows, batch_bytes, batch_rows, told, directory } = self;
+        let Self { writer, rows, batch_bytes, batch_rows, counted, directory } = self;
         let block_bytes = writer.get_ref().block_bytes();
         let failed = |source| SpillError::Write { directory: directory.path.clone(), source };
         let blocks = writer.into_inner().map_err(failed)?;
         let (file, bytes) = blocks.finish().map_err(|error| failed(error.into()))?;
-        directory.add(bytes - told)?;
+        directory.add(bytes - counted)?;
         let file = Arc::new(file);
         Ok(SpillFile { file, rows, batch_bytes, batch_rows, block_bytes, bytes, directory })
     }
 
-    fn tell(&mut self, written: u64) -> Result<(), SpillError> {
-        let more = written - std::mem::replace(&mut self.told, written);
+    fn count_written(&mut self, written: u64) -> Result<(), SpillError> {
+        let more = written - std::mem::replace(&mut self.counted, written);
         self.directory.add(more)
     }
 
@@ -221,7 +223,7 @@ impl SpillFile {
     }
 
     /// Size of the batches of several files.
-    pub(crate) fn probed(files: &[Self]) -> ProbeBatchSize {
+    pub(crate) fn batch_size(files: &[Self]) -> ProbeBatchSize {
         let rows = files.iter().map(|file| file.batch_rows).max().unwrap_or(0);
         let bytes = files.iter().map(|file| file.batch_bytes).max().unwrap_or(0);
         ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) }

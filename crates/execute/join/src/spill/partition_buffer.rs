@@ -145,19 +145,20 @@ impl PartitionBuffer {
 /// buffer has rows in memory, nothing is added and the error is [`JoinError::LimitTooSmall`].
 pub(crate) fn add(
     buffers: &mut [PartitionBuffer],
-    at: usize,
+    partition: usize,
     piece: RecordBatch,
-    (target, charge): (&SpillTarget, &mut ChargedBatches),
+    target: &SpillTarget,
+    charge: &mut ChargedBatches,
 ) -> Result<(), JoinError> {
     let heads = piece.num_columns() * COLUMN_BYTES;
-    let bytes = charge.charged.add(&piece) + heads;
+    let bytes = charge.buffers.add(&piece) + heads;
     while let Err(MemoryError { wanted, used, limit }) = charge.memory.grow(bytes) {
-        if !make_room(buffers, (target, charge))? {
-            charge.charged.remove(&piece);
+        if !make_room(buffers, target, charge)? {
+            charge.buffers.remove(&piece);
             return Err(JoinError::LimitTooSmall { wanted, used, limit });
         }
     }
-    let buffer = &mut buffers[at];
+    let buffer = &mut buffers[partition];
     buffer.rows += piece.num_rows();
     buffer.bytes += bytes;
     buffer.batches.push(piece);
@@ -170,7 +171,8 @@ pub(crate) fn add(
 /// Spills the largest buffer. False if none has rows in memory.
 pub(crate) fn make_room(
     buffers: &mut [PartitionBuffer],
-    (target, charge): (&SpillTarget, &mut ChargedBatches),
+    target: &SpillTarget,
+    charge: &mut ChargedBatches,
 ) -> Result<bool, JoinError> {
     let Some(largest) = buffers.iter_mut().max_by_key(|buffer| buffer.bytes) else {
         return Ok(false);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::block_nested_loop::BlockNestedLoopJoin;
 use super::file::{SpillFile, SpillReader};
+use super::level::Level;
 use crate::build_side::BuildSide;
 use crate::context::Context;
 use crate::join_type::SideOutput;
@@ -28,8 +29,7 @@ pub(crate) struct PartitionPair {
     /// One for each prober that had rows for the partition.
     pub(crate) probe: Vec<SpillFile>,
     /// The level of recursive partitioning at which it is joined.
-    pub(crate) depth: u32,
-    pub(crate) bits_used: u32,
+    pub(crate) level: Level,
     /// Whether partitioning it again would not make it smaller.
     pub(crate) unsplittable: bool,
 }
@@ -51,15 +51,15 @@ enum State {
     Probing {
         prober: Box<Prober>,
         batches: Batches,
-        busy: bool,
+        has_output: bool,
     },
     /// Outputs held back.
-    Ended {
+    Flushing {
         prober: Box<Prober>,
         final_phase: Option<FinalPhase>,
     },
     FinalPhase(FinalPhase),
-    BlockNestedLoopJoin(Box<BlockNestedLoopJoin>),
+    BlockNestedLoop(Box<BlockNestedLoopJoin>),
     Done,
 }
 
@@ -75,17 +75,17 @@ impl PartitionJoin {
         let bytes = pair.build.reading_bytes() + probe_bytes;
         reading.grow(bytes).map_err(|short| context.short(short))?;
         // Without probe rows, only joins that output unmatched build rows have output.
-        let matches_complete = pair.probe.is_empty()
+        let no_output = pair.probe.is_empty()
             && matches!(output_rules.build, SideOutput::Never | SideOutput::Matched);
-        let state = if matches_complete {
+        let state = if no_output {
             State::Done
-        } else if pair.unsplittable || pair.depth >= DEPTH_MAX {
-            State::BlockNestedLoopJoin(Box::new(BlockNestedLoopJoin::new(
+        } else if pair.unsplittable || pair.level.depth >= DEPTH_MAX {
+            State::BlockNestedLoop(Box::new(BlockNestedLoopJoin::new(
                 spec, context, pair.build, pair.probe,
             )?))
         } else {
-            let side = BuildSide::at(spec, context.clone(), pair.depth, pair.bits_used);
-            let side = side.with_probe_batch_size(SpillFile::probed(&pair.probe));
+            let side = BuildSide::at(pair.level, spec, context.clone());
+            let side = side.with_probe_batch_size(SpillFile::batch_size(&pair.probe));
             let build = pair.build.read()?;
             State::Building { side: Box::new(side), build, probe: pair.probe }
         };
@@ -109,28 +109,28 @@ impl PartitionJoin {
                 self.metrics.build_time += table.build_time();
                 let prober = Box::new(Prober::new(Arc::new(table)));
                 let batches = Batches::new(probe);
-                self.state = State::Probing { prober, batches, busy: false };
+                self.state = State::Probing { prober, batches, has_output: false };
                 Ok(Progress::Working)
             }
-            State::Probing { mut prober, mut batches, busy } => {
-                if busy {
+            State::Probing { mut prober, mut batches, has_output } => {
+                if has_output {
                     let output = prober.next_output()?;
-                    let busy = output.is_some();
-                    self.state = State::Probing { prober, batches, busy };
+                    let has_output = output.is_some();
+                    self.state = State::Probing { prober, batches, has_output };
                     return Ok(output.map_or(Progress::Working, Progress::Output));
                 }
                 if let Some(batch) = batches.next(&mut self.metrics.spill_time)? {
                     prober.probe(batch)?;
-                    self.state = State::Probing { prober, batches, busy: true };
+                    self.state = State::Probing { prober, batches, has_output: true };
                     return Ok(Progress::Working);
                 }
                 let final_phase = prober.end()?;
-                self.state = State::Ended { prober, final_phase };
+                self.state = State::Flushing { prober, final_phase };
                 Ok(Progress::Working)
             }
-            State::Ended { mut prober, final_phase } => {
+            State::Flushing { mut prober, final_phase } => {
                 if let Some(output) = prober.next_output()? {
-                    self.state = State::Ended { prober, final_phase };
+                    self.state = State::Flushing { prober, final_phase };
                     return Ok(Progress::Output(output));
                 }
                 self.metrics = self.metrics.plus(prober.metrics());
@@ -146,12 +146,12 @@ impl PartitionJoin {
                 }
                 Ok(progress)
             }
-            State::BlockNestedLoopJoin(mut chunked) => {
-                let progress = chunked.advance()?;
+            State::BlockNestedLoop(mut nested_loop) => {
+                let progress = nested_loop.advance()?;
                 if let Progress::Done = progress {
-                    self.metrics = self.metrics.plus(chunked.metrics());
+                    self.metrics = self.metrics.plus(nested_loop.metrics());
                 } else {
-                    self.state = State::BlockNestedLoopJoin(chunked);
+                    self.state = State::BlockNestedLoop(nested_loop);
                 }
                 Ok(progress)
             }

@@ -10,6 +10,7 @@ use arrow_select::take::take_record_batch;
 use workahead_walks::walk::Row;
 
 use super::file::compact;
+use super::level::Level;
 use crate::keys::{EncodingKind, KeyEncoding, NormalizedKeys, Reader, mixed};
 use crate::memory_estimate::WORD_BYTES;
 use crate::{JoinSpec, Side};
@@ -25,7 +26,7 @@ pub(crate) struct Partitioner {
     keys: NormalizedKeys,
     /// Rows by partition, and the start of each partition.
     rows: Vec<Row>,
-    words: Vec<u64>,
+    normalized: Vec<u64>,
     starts: Vec<usize>,
     /// Bytes of full keys, if keys are hashed.
     key_bytes: usize,
@@ -35,8 +36,9 @@ impl Partitioner {
     /// Bytes per row: its number and key, and scratch.
     pub(crate) const ROW_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
 
-    /// Uses `bits` bits of the hash after those that are `used`.
-    pub(crate) fn new(spec: &JoinSpec, side: Side, used: u32, bits: u32) -> Self {
+    /// Uses `bits` bits of the hash after those of the levels above.
+    pub(crate) fn new(spec: &JoinSpec, side: Side, level: Level, bits: u32) -> Self {
+        let used = level.bits_used;
         assert!(used + bits <= u64::BITS, "a hash has {} bits", u64::BITS);
         let reader = spec.keys(side).clone();
         // Not packed by ranges: the probe side would have to know those of the build side.
@@ -49,7 +51,7 @@ impl Partitioner {
             bits,
             keys: NormalizedKeys::default(),
             rows: Vec::new(),
-            words: Vec::new(),
+            normalized: Vec::new(),
             starts: Vec::new(),
             key_bytes: 0,
         }
@@ -61,32 +63,32 @@ impl Partitioner {
     }
 
     /// Assigns the rows of a batch that have a key.
-    pub(crate) fn route(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+    pub(crate) fn assign(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.reader.read(&self.encoding, batch, &mut self.keys)?;
-        let words = self.keys.values();
+        let normalized = self.keys.values();
         let mut next = vec![0; (1 << self.bits) + 1];
-        words.iter().for_each(|word| next[self.partition_of(*word) + 1] += 1);
+        normalized.iter().for_each(|word| next[self.partition_of(*word) + 1] += 1);
         for partition in 1..next.len() {
             next[partition] += next[partition - 1];
         }
         self.starts.clone_from(&next);
-        let (mut rows, mut sorted) = (vec![0; words.len()], vec![0; words.len()]);
-        for (at, word) in words.iter().enumerate() {
+        let (mut rows, mut sorted) = (vec![0; normalized.len()], vec![0; normalized.len()]);
+        for (at, word) in normalized.iter().enumerate() {
             let to = &mut next[self.partition_of(*word)];
             rows[*to] = self.keys.row(at as Row);
             sorted[*to] = *word;
             *to += 1;
         }
-        (self.rows, self.words) = (rows, sorted);
-        let parts = &self.keys.full_keys;
-        self.key_bytes = parts.words.len() * WORD_BYTES + parts.long.len();
+        (self.rows, self.normalized) = (rows, sorted);
+        let full_keys = &self.keys.full_keys;
+        self.key_bytes = full_keys.words.len() * WORD_BYTES + full_keys.long.len();
         Ok(())
     }
 
     /// A partition's rows in the last batch, and their normalized keys.
-    pub(crate) fn of(&self, partition: usize) -> (&[Row], &[u64]) {
+    pub(crate) fn rows_of(&self, partition: usize) -> (&[Row], &[u64]) {
         let range = self.starts[partition]..self.starts[partition + 1];
-        (&self.rows[range.clone()], &self.words[range])
+        (&self.rows[range.clone()], &self.normalized[range])
     }
 
     /// Rows of the last batch with a key.

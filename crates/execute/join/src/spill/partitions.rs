@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
 use super::file::SpillFile;
+use super::level::Level;
 use super::partition_buffer::{self, PartitionBuffer, SpillTarget};
 use super::partitioner::{Partitioner, piece};
 use super::sizes::Sizes;
@@ -17,14 +18,14 @@ use crate::{JoinError, JoinSpec, Reservation, SpillDirectory};
 
 /// A partition with more than this percentage of the rows is not partitioned again: most of its
 /// rows have one key.
-const STUCK_PERCENT: usize = 90;
+const UNSPLITTABLE_PERCENT: usize = 90;
 
 /// The build side's rows by partition.
 pub(crate) struct Partitions {
     context: Context,
     target: SpillTarget,
     partitioner: Partitioner,
-    depth: u32,
+    level: Level,
     buffers: Vec<PartitionBuffer>,
     /// Distinct keys and bytes of full keys, by partition.
     distinct: Vec<Distinct>,
@@ -63,15 +64,15 @@ impl Partitions {
         spec: &JoinSpec,
         context: &Context,
         directory: &std::sync::Arc<SpillDirectory>,
-        (partitioner, depth): (Partitioner, u32),
+        level: Level,
         sizes: Sizes,
     ) -> Self {
         let build = spec.output_rules().build;
         let partitions = sizes.partitions();
         Self {
             target: SpillTarget::new(directory, context, spec.schema_of(spec.build_side), sizes),
-            partitioner,
-            depth,
+            partitioner: Partitioner::new(spec, spec.build_side, level, sizes.bits),
+            level,
             buffers: (0..partitions).map(|_| PartitionBuffer::default()).collect(),
             distinct: vec![Distinct::new(); partitions],
             key_bytes: vec![0; partitions],
@@ -88,7 +89,7 @@ impl Partitions {
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<(), JoinError> {
         self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.bytes += sliced_bytes(batch);
-        self.partitioner.route(batch)?;
+        self.partitioner.assign(batch)?;
         let mut keyless = vec![Vec::new(); self.buffers.len()];
         if self.keeps_keyless {
             for row in self.partitioner.keyless(batch.num_rows()) {
@@ -97,22 +98,18 @@ impl Partitions {
             }
         }
         for (partition, keyless) in keyless.into_iter().enumerate() {
-            let (rows, words) = self.partitioner.of(partition);
+            let (rows, keys) = self.partitioner.rows_of(partition);
             let all: Vec<Row> = rows.iter().copied().chain(keyless).collect();
             if all.is_empty() {
                 continue;
             }
-            self.distinct[partition].add(words);
+            self.distinct[partition].add(keys);
             let keyed = self.partitioner.keyed().max(1);
             self.key_bytes[partition] +=
                 (self.partitioner.key_bytes() * rows.len()).div_ceil(keyed);
             let piece = piece(batch, all)?;
-            partition_buffer::add(
-                &mut self.buffers,
-                partition,
-                piece,
-                (&self.target, &mut self.charge),
-            )?;
+            let (buffers, target) = (&mut self.buffers, &self.target);
+            partition_buffer::add(buffers, partition, piece, target, &mut self.charge)?;
         }
         Ok(())
     }
@@ -139,7 +136,7 @@ impl Partitions {
 
     /// Spills the largest partition. False if none has rows in memory.
     pub(crate) fn make_room(&mut self) -> Result<bool, JoinError> {
-        partition_buffer::make_room(&mut self.buffers, (&self.target, &mut self.charge))
+        partition_buffer::make_room(&mut self.buffers, &self.target, &mut self.charge)
     }
 
     /// Average bytes of a row.
@@ -185,13 +182,13 @@ impl Partitions {
         for mut buffer in self.buffers {
             let rows = buffer.rows();
             if buffer.is_spilled() {
-                self.context.counts.partition(self.depth);
+                self.context.counts.partition(self.level.depth);
             } else {
                 parted.in_memory.append(&mut buffer.take_batches());
                 parted.files.push(None);
                 continue;
             }
-            let unsplittable = rows * 100 > all * STUCK_PERCENT;
+            let unsplittable = rows * 100 > all * UNSPLITTABLE_PERCENT;
             let file = buffer.finish(&self.target)?;
             parted.files.push(file.map(|build| SpilledPartition { build, unsplittable }));
         }

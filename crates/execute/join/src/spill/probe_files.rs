@@ -21,15 +21,22 @@ use crate::{JoinError, JoinSpec, SpillDirectory};
 /// One prober's rows of spilled partitions, buffered until they are worth a write.
 pub(crate) struct ProbeFiles {
     partitioner: Partitioner,
-    /// Which partitions are spilled.
-    spilled: Arc<[bool]>,
-    kept: Arc<Mutex<ProbeBuffers>>,
-    all: Arc<AllProbeBuffers>,
+    spill: ProbeSpill,
+    own: Arc<Mutex<ProbeBuffers>>,
     context: Context,
     /// Memory for writing, beside the buffered rows.
     writing_bytes: usize,
     /// Whether the join outputs rows that match nothing.
     keeps_keyless: bool,
+}
+
+/// How the probe rows of a table are spilled, shared by its probers.
+#[derive(Clone)]
+pub(crate) struct ProbeSpill {
+    pub(crate) sizes: Sizes,
+    /// Which partitions are spilled.
+    pub(crate) spilled: Arc<[bool]>,
+    pub(crate) buffers: Arc<AllProbeBuffers>,
 }
 
 /// A prober's buffers, and where they are written.
@@ -41,7 +48,8 @@ struct ProbeBuffers {
 
 impl ProbeBuffers {
     fn add(&mut self, partition: usize, piece: RecordBatch) -> Result<(), JoinError> {
-        partition_buffer::add(&mut self.buffers, partition, piece, (&self.target, &mut self.charge))
+        let (buffers, charge) = (&mut self.buffers, &mut self.charge);
+        partition_buffer::add(buffers, partition, piece, &self.target, charge)
     }
 
     fn bytes(&self) -> usize {
@@ -54,8 +62,8 @@ impl ProbeBuffers {
 pub(crate) struct AllProbeBuffers(Mutex<Vec<Weak<Mutex<ProbeBuffers>>>>);
 
 impl AllProbeBuffers {
-    fn register(&self, kept: &Arc<Mutex<ProbeBuffers>>) {
-        lock(&self.0).push(Arc::downgrade(kept));
+    fn register(&self, own: &Arc<Mutex<ProbeBuffers>>) {
+        lock(&self.0).push(Arc::downgrade(own));
     }
 
     /// Writes buffers, the largest first, until `wanted` bytes are free.
@@ -64,18 +72,18 @@ impl AllProbeBuffers {
     /// were inspected one by one, a prober that meanwhile writes its own buffers could make all
     /// seem empty although memory is free.
     ///
-    /// # Errors If there is less memory although no prober buffers anything.
+    /// # Errors
+    /// If there is less memory although no prober buffers anything.
     pub(crate) fn make_room(&self, wanted: usize, context: &Context) -> Result<(), JoinError> {
         let all: Vec<Arc<Mutex<ProbeBuffers>>> =
             lock(&self.0).iter().filter_map(Weak::upgrade).collect();
-        let mut all: Vec<MutexGuard<'_, ProbeBuffers>> =
-            all.iter().map(|kept| lock(kept)).collect();
+        let mut all: Vec<MutexGuard<'_, ProbeBuffers>> = all.iter().map(|own| lock(own)).collect();
         while let Err(short) = context.reservation().grow(wanted) {
-            let most = all.iter_mut().max_by_key(|kept| kept.bytes());
-            let made = match most {
-                Some(most) => {
-                    let ProbeBuffers { target, buffers, charge } = &mut **most;
-                    partition_buffer::make_room(buffers, (target, charge))?
+            let largest = all.iter_mut().max_by_key(|own| own.bytes());
+            let made = match largest {
+                Some(largest) => {
+                    let ProbeBuffers { target, buffers, charge } = &mut **largest;
+                    partition_buffer::make_room(buffers, target, charge)?
                 }
                 None => false,
             };
@@ -97,34 +105,36 @@ impl ProbeFiles {
         spec: &JoinSpec,
         context: &Context,
         directory: &Arc<SpillDirectory>,
-        (partitioner, spilled): (Partitioner, Arc<[bool]>),
-        (sizes, all): (Sizes, Arc<AllProbeBuffers>),
+        partitioner: Partitioner,
+        spill: ProbeSpill,
     ) -> Self {
         let probe = spec.output_rules().probe;
         let schema = spec.schema_of(spec.build_side.other());
-        let kept = Arc::new(Mutex::new(ProbeBuffers {
-            target: SpillTarget::new(directory, context, schema, sizes),
-            buffers: spilled.iter().map(|_| PartitionBuffer::default()).collect(),
+        let own = Arc::new(Mutex::new(ProbeBuffers {
+            target: SpillTarget::new(directory, context, schema, spill.sizes),
+            buffers: spill.spilled.iter().map(|_| PartitionBuffer::default()).collect(),
             charge: ChargedBatches::new(context.reservation()),
         }));
-        all.register(&kept);
+        spill.buffers.register(&own);
         Self {
             partitioner,
-            spilled,
-            kept,
-            all,
+            own,
             context: context.clone(),
-            writing_bytes: sizes.writing_bytes(),
+            writing_bytes: spill.sizes.writing_bytes(),
+            spill,
             keeps_keyless: matches!(probe, SideOutput::Unmatched | SideOutput::Marked),
         }
     }
 
     /// Buffers the rows of spilled partitions and returns the others.
-    pub(crate) fn route(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>, JoinError> {
-        self.partitioner.route(&batch)?;
+    pub(crate) fn partition(
+        &mut self,
+        batch: RecordBatch,
+    ) -> Result<Option<RecordBatch>, JoinError> {
+        self.partitioner.assign(&batch)?;
         let mut rest = Vec::<Row>::new();
-        for (partition, spilled) in self.spilled.iter().enumerate() {
-            let (rows, _) = self.partitioner.of(partition);
+        for (partition, spilled) in self.spill.spilled.iter().enumerate() {
+            let (rows, _) = self.partitioner.rows_of(partition);
             if rows.is_empty() {
                 continue;
             }
@@ -132,7 +142,7 @@ impl ProbeFiles {
                 rest.extend_from_slice(rows);
                 continue;
             }
-            self.keep(partition, &piece(&batch, rows.to_vec())?)?;
+            self.buffer(partition, &piece(&batch, rows.to_vec())?)?;
         }
         if self.keeps_keyless {
             rest.append(&mut self.partitioner.keyless(batch.num_rows()));
@@ -149,13 +159,13 @@ impl ProbeFiles {
     }
 
     /// Adds rows to a buffer; while memory is short, makes room in all probers' buffers.
-    fn keep(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
+    fn buffer(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
         loop {
-            let added = lock(&self.kept).add(partition, piece.clone());
+            let added = lock(&self.own).add(partition, piece.clone());
             match added {
                 // Another prober may take the freed memory: it gets further, and this one retries.
                 Err(JoinError::LimitTooSmall { wanted, .. }) => {
-                    self.all.make_room(wanted, &self.context)?;
+                    self.spill.buffers.make_room(wanted, &self.context)?;
                 }
                 other => return other,
             }
@@ -169,8 +179,8 @@ impl ProbeFiles {
 
     /// The files, by partition.
     pub(crate) fn finish(self) -> Result<Vec<Option<SpillFile>>, JoinError> {
-        let mut kept = lock(&self.kept);
-        let ProbeBuffers { target, buffers, charge } = &mut *kept;
+        let mut own = lock(&self.own);
+        let ProbeBuffers { target, buffers, charge } = &mut *own;
         let mut files = Vec::new();
         for mut buffer in std::mem::take(buffers) {
             if buffer.bytes() > 0 {

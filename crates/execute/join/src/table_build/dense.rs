@@ -73,18 +73,18 @@ impl Dense<'_> {
         let (next, repeats) = (AtomicUsize::new(0), AtomicBool::new(false));
         let shared = table.shared();
         on_threads(self.threads, |_| {
-            let free = std::iter::from_fn(|| {
+            let next_pieces = std::iter::from_fn(|| {
                 let going = !repeats.load(Ordering::Relaxed);
                 going.then(|| self.pieces.get(next.fetch_add(1, Ordering::Relaxed))).flatten()
             });
-            self.source.fold(free, self.encoding, (), |(), piece, words| {
+            self.source.fold(next_pieces, self.encoding, (), |(), piece, keys| {
                 let put = match values {
                     Values::Column(column) => {
-                        TablePayload::put_dense(&self.source.values(column, piece), words, shared)
+                        TablePayload::put_dense(&self.source.values(column, piece), keys, shared)
                     }
                     Values::Rows => {
-                        let rows = piece.first..piece.first + words.len() as Row;
-                        shared.put(words, rows.map(u64::from))
+                        let rows = piece.first..piece.first + keys.len() as Row;
+                        shared.put(keys, rows.map(u64::from))
                     }
                 };
                 if !put {
@@ -94,8 +94,8 @@ impl Dense<'_> {
             })
         })?;
         // With one thread, every repeated key was noticed.
-        let seen = repeats.into_inner();
-        Ok(!seen && (self.threads == 1 || table.is_unique(self.threads)))
+        let repeated = repeats.into_inner();
+        Ok(!repeated && (self.threads == 1 || table.is_unique(self.threads)))
     }
 
     /// Stores all rows, with repeated keys.
@@ -123,8 +123,8 @@ impl Dense<'_> {
         repeats: &mut impl Sink<Row>,
     ) -> Result<(), JoinError> {
         let mut grouping = table.grouping(share);
-        self.source.fold(&self.pieces, self.encoding, (), |(), piece, words| {
-            grouping.add(words, piece.first, repeats);
+        self.source.fold(&self.pieces, self.encoding, (), |(), piece, keys| {
+            grouping.add(keys, piece.first, repeats);
             Ok(())
         })
     }

@@ -1,4 +1,4 @@
-//! Edges: inputs without rows, promises about order, chosen projections, and what is refused.
+//! Edge cases: empty inputs, promises about order, projections, and rejected joins.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn inputs_without_rows_or_batches_have_a_result() {
             for empty in [&[], std::slice::from_ref(&none)] {
                 let output_rules = join_type.output_rules(build_side);
                 let all = [join_type::SideOutput::Unmatched, join_type::SideOutput::Marked];
-                let expected = |alone| if all.contains(&alone) { 3 } else { 0 };
+                let expected = |unmatched| if all.contains(&unmatched) { 3 } else { 0 };
                 let outputs = joined(&join, empty, std::slice::from_ref(&some));
                 assert_eq!(
                     rows(&outputs),
@@ -76,7 +76,7 @@ fn inputs_without_rows_or_batches_have_a_result() {
 }
 
 #[test]
-fn rows_without_a_match_keep_their_place() {
+fn unmatched_rows_keep_their_place() {
     let left = batch(&[("k", numbers((0..200).map(|k| Some(k * 2 % 100))))]);
     let right = batch(&[("k", numbers((0..300).map(|k| (k % 7 > 0).then_some(k % 120))))]);
     let join = HashJoin::by_names(left.schema(), right.schema(), &[("k", "k")], JoinType::Right);
@@ -90,7 +90,7 @@ fn rows_without_a_match_keep_their_place() {
             };
             let mut found: Vec<_> = outputs.iter().flat_map(keys).collect();
             assert!(found.len() > 300);
-            // Four rows of the left side have each even key below 100: told apart by nothing here.
+            // Four left rows have each even key below 100 and can't be distinguished here.
             found.dedup_by(|next, before| next == before && next.is_some());
             let expected: Vec<_> = (0..300).map(|k| (k % 7 > 0).then_some(k % 120)).collect();
             assert_eq!(found, expected, "{design} {batch_rows}");
@@ -99,7 +99,7 @@ fn rows_without_a_match_keep_their_place() {
 }
 
 #[test]
-fn columns_are_picked_and_repeated() {
+fn columns_are_selected_and_repeated() {
     let left = batch(&[("k", numbers([Some(1), Some(2)])), ("t", texts(&["a", "b"]))]);
     let right = batch(&[("k", numbers([Some(2), Some(3)]))]);
     let join =
@@ -120,7 +120,7 @@ fn columns_are_picked_and_repeated() {
 }
 
 #[test]
-fn the_last_prober_gives_the_rest() {
+fn the_last_prober_returns_the_final_phase() {
     let side = batch(&[("k", numbers((0..10).map(Some)))]);
     let join = HashJoin::new(side.schema(), side.schema(), &[(0, 0)], JoinType::Full).unwrap();
     let mut build = join.build();
@@ -133,23 +133,27 @@ fn the_last_prober_gives_the_rest() {
     assert!(first.next_output().unwrap().is_none() && second.next_output().unwrap().is_none());
     assert!(second.end().unwrap().is_none(), "the first has not ended");
     let mut final_phase = first.end().unwrap().unwrap();
-    let alone = final_phase.next_output().unwrap().unwrap();
-    assert_eq!(alone.column(0), &numbers([3, 4, 7, 8, 9].map(Some)));
+    let unmatched = final_phase.next_output().unwrap().unwrap();
+    assert_eq!(unmatched.column(0), &numbers([3, 4, 7, 8, 9].map(Some)));
     assert!(final_phase.next_output().unwrap().is_none());
 }
 
 #[derive(Debug)]
-struct Answers(Vec<bool>);
+struct FixedResults(Vec<bool>);
 
-impl ResidualPredicate for Answers {
+impl ResidualPredicate for FixedResults {
     fn evaluate(&self, _: &RecordBatch) -> Result<BooleanArray, ArrowError> {
         Ok(BooleanArray::from(self.0.clone()))
     }
 }
 
-fn filter(columns: Vec<(Side, usize)>, fields: &[DataType], answers: Vec<bool>) -> Filter {
+fn filter(columns: Vec<(Side, usize)>, fields: &[DataType], results: Vec<bool>) -> Filter {
     let fields: Fields = fields.iter().map(|t| Field::new("f", t.clone(), true)).collect();
-    Filter { columns, schema: Arc::new(Schema::new(fields)), filter: Arc::new(Answers(answers)) }
+    Filter {
+        columns,
+        schema: Arc::new(Schema::new(fields)),
+        filter: Arc::new(FixedResults(results)),
+    }
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn filters_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn null_aware_joins_that_mean_nothing_are_refused() {
+fn meaningless_null_aware_joins_are_refused() {
     let side = batch(&[("k", numbers([Some(1)])), ("t", texts(&["a"]))]);
     let join = |on: &[(usize, usize)], join_type| {
         HashJoin::new(side.schema(), side.schema(), on, join_type).unwrap()
@@ -224,9 +228,9 @@ fn keys_that_can_not_be_equal_are_refused() {
     assert_eq!(position, "the right input has no column 1: choose from its 1, counted from 0");
 }
 
-/// A payload may be of any type, also where a row has none of it.
+/// A payload may be of any type, also if it is null-extended.
 #[test]
-fn payloads_of_any_type_are_null_beside_no_row() {
+fn payloads_of_any_type_are_null_extended() {
     let fields = [(0, Arc::new(Field::new("n", DataType::Int64, true)))];
     let union = UnionArray::try_new(
         fields.into_iter().collect::<UnionFields>(),
@@ -268,9 +272,9 @@ fn payloads_of_any_type_are_null_beside_no_row() {
     }
 }
 
-/// One build row whose hash is that of all probe rows: the keys themselves must be asked.
+/// One build row whose hash equals that of all probe rows: the keys themselves must be compared.
 #[test]
-fn an_equal_hash_proves_nothing() {
+fn equal_hashes_are_compared_by_key() {
     let others: Vec<String> =
         (0..300).map(|row| format!("{:width$}", row, width = row % 40)).collect();
     for build in ["7", "           11", "                            28"] {

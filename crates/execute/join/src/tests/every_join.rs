@@ -1,5 +1,5 @@
-//! Every join against nested loops: random types of keys, nulls, duplicates, batch sizes, both
-//! build sides, every type of join, null equality, filters, designs, hashes that collide.
+//! Every join against nested loops: random key types, nulls, duplicates, batch sizes, both build
+//! sides, every join type, null equality, filters, table layouts, colliding hashes.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -14,11 +14,11 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::InMemory;
-use super::inputs::{Input, Joined, Question, oracle, wanted};
-use super::kinds::{ALONE, FAMILIES, VALUES};
+use super::inputs::{Input, JoinCase, Joined, oracle, wanted};
+use super::kinds::{FAMILIES, SINGLES, VALUES};
 use crate::*;
 
-/// Wants pairs by the numbers of their rows.
+/// Accepts candidates by their row numbers.
 #[derive(Debug)]
 struct ByIds;
 
@@ -38,9 +38,9 @@ pub(super) fn filter(left: &Input, right: &Input) -> Filter {
     }
 }
 
-/// How a case is joined.
+/// The options of a case.
 #[derive(Debug, Clone)]
-pub(super) struct How {
+pub(super) struct CaseOptions {
     pub(super) join_type: JoinType,
     pub(super) build: Side,
     pub(super) nulls_equal: bool,
@@ -49,12 +49,12 @@ pub(super) struct How {
     pub(super) design: TableLayout,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
-    /// Whether the table is built as one that does not fit the cache.
+    /// Whether the table is built as if it didn't fit in cache.
     pub(super) scattered: bool,
     pub(super) hash_mask: u64,
 }
 
-impl How {
+impl CaseOptions {
     pub(super) fn join(&self, left: &Input, right: &Input) -> HashJoin {
         let on: Vec<_> = (0..left.kinds.len()).map(|key| (key, key)).collect();
         let nulls = if self.nulls_equal {
@@ -112,12 +112,17 @@ fn counted(table: &Arc<JoinTable>, batches: &[RecordBatch]) -> u64 {
     rows + prober.end().unwrap().map_or(0, |final_phase| final_phase.count().unwrap())
 }
 
-/// The rows of an output, its columns checked against those of the inputs.
-pub(super) fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Input) -> Vec<Joined> {
+/// The rows of an output, with their columns checked against the inputs.
+pub(super) fn joined(
+    output: &RecordBatch,
+    options: &CaseOptions,
+    left: &Input,
+    right: &Input,
+) -> Vec<Joined> {
     let rows = output.num_rows();
     let mut at = 0;
     let mut ids = |side, input: &Input| {
-        if !how.join_type.outputs(side) {
+        if !options.join_type.outputs(side) {
             return vec![None; rows];
         }
         let columns = input.id_column() + 1;
@@ -127,7 +132,7 @@ pub(super) fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Inpu
             let expected = take(whole.column(column), ids, None).unwrap();
             let found = output.column(at + column);
             assert_eq!(found.data_type(), expected.data_type());
-            // Dictionaries may be rewritten; what they show is checked by the other tests.
+            // Dictionaries may be rewritten; their values are checked by other tests.
             if !matches!(expected.data_type(), DataType::Dictionary(..)) {
                 assert_eq!(found, &expected, "column {}", at + column);
             }
@@ -136,32 +141,32 @@ pub(super) fn joined(output: &RecordBatch, how: &How, left: &Input, right: &Inpu
         ids.iter().collect::<Vec<_>>()
     };
     let (lefts, rights) = (ids(Side::Left, left), ids(Side::Right, right));
-    let marks = how.join_type.is_mark().then(|| output.column(at).as_boolean().clone());
+    let marks = options.join_type.is_mark().then(|| output.column(at).as_boolean().clone());
     let mark = |row: usize| marks.as_ref().map(|marks| marks.value(row));
     (0..rows).map(|row| (lefts[row], rights[row], mark(row))).collect()
 }
 
-fn check(left: &Input, right: &Input, how: &How) -> Result<(), TestCaseError> {
-    let question = Question {
-        join_type: how.join_type,
-        nulls_equal: how.nulls_equal && !how.null_aware,
-        null_aware: how.null_aware,
-        filtered: how.filtered,
+fn check(left: &Input, right: &Input, options: &CaseOptions) -> Result<(), TestCaseError> {
+    let case = JoinCase {
+        join_type: options.join_type,
+        nulls_equal: options.nulls_equal && !options.null_aware,
+        null_aware: options.null_aware,
+        filtered: options.filtered,
     };
-    let expected = oracle(left, right, &question);
-    let join = how.join(left, right);
-    let (build, probe) = match how.build {
+    let expected = oracle(left, right, &case);
+    let join = options.join(left, right);
+    let (build, probe) = match options.build {
         Side::Left => (left.batches(), right.batches()),
         Side::Right => (right.batches(), left.batches()),
     };
-    let outputs = probed(&table(&join, build.clone()), &probe, how.probers);
-    let sizes = 1..=how.batch_rows;
+    let outputs = probed(&table(&join, build.clone()), &probe, options.probers);
+    let sizes = 1..=options.batch_rows;
     prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
     prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
     let mut found: Vec<_> =
-        outputs.iter().flat_map(|output| joined(output, how, left, right)).collect();
-    if how.probers == 1 {
-        let row = |joined: &Joined| match how.build {
+        outputs.iter().flat_map(|output| joined(output, options, left, right)).collect();
+    if options.probers == 1 {
+        let row = |joined: &Joined| match options.build {
             Side::Left => joined.1,
             Side::Right => joined.0,
         };
@@ -173,14 +178,14 @@ fn check(left: &Input, right: &Input, how: &How) -> Result<(), TestCaseError> {
     prop_assert_eq!(counted(&table(&join, build.clone()), &probe), expected.len() as u64);
 
     let none = join.with_projection(Vec::new()).unwrap();
-    let outputs = probed(&table(&none, build), &probe, how.probers);
+    let outputs = probed(&table(&none, build), &probe, options.probers);
     let rows: usize = outputs.iter().map(RecordBatch::num_rows).sum();
     prop_assert_eq!(rows, expected.len());
     prop_assert!(outputs.iter().all(|output| output.num_columns() == 0));
     Ok(())
 }
 
-/// Kinds of one key, of both sides.
+/// Key types of both sides for one key column.
 fn kinds() -> impl Generate<Value = [&'static str; 2]> {
     let pair = (0..FAMILIES.len(), any::<[prop::sample::Index; 2]>()).prop_map(|(family, of)| {
         let family = FAMILIES[family];
@@ -188,7 +193,7 @@ fn kinds() -> impl Generate<Value = [&'static str; 2]> {
     });
     prop_oneof![
         8 => pair,
-        1 => prop::sample::select(&ALONE[..]).prop_map(|kind| [kind; 2]),
+        1 => prop::sample::select(&SINGLES[..]).prop_map(|kind| [kind; 2]),
     ]
 }
 
@@ -206,7 +211,7 @@ pub(super) fn inputs() -> impl Generate<Value = [Input; 2]> {
     inputs_of(90, 130)
 }
 
-/// With at most so many rows.
+/// The same with at most this many rows.
 pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Value = [Input; 2]> {
     let keys = prop_oneof![4 => Just(1_usize), 3 => Just(2), 1 => Just(3), 1 => Just(5)];
     let values = prop_oneof![Just(VALUES), Just(3)];
@@ -232,7 +237,7 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
         })
 }
 
-pub(super) fn hows() -> impl Generate<Value = How> {
+pub(super) fn options() -> impl Generate<Value = CaseOptions> {
     let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
     let design = prop::sample::select(&TableLayout::ALL[..]);
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
@@ -240,7 +245,7 @@ pub(super) fn hows() -> impl Generate<Value = How> {
     (join, design, batch_rows, 1..4_usize, hash_mask).prop_map(
         |((join_type, flags, aware), design, batch_rows, probers, hash_mask)| {
             let [left, nulls_equal, filtered, scattered] = flags;
-            How {
+            CaseOptions {
                 join_type,
                 build: if left { Side::Left } else { Side::Right },
                 nulls_equal,
@@ -256,27 +261,28 @@ pub(super) fn hows() -> impl Generate<Value = How> {
     )
 }
 
-/// Without what does not go together.
-pub(super) fn possible(mut how: How, keys: usize) -> How {
-    let anti = matches!(how.join_type, JoinType::LeftAnti | JoinType::RightAnti);
-    how.null_aware &= anti && keys == 1;
-    how.filtered &= !how.null_aware;
-    how
+/// Removes options that can't be combined.
+pub(super) fn possible(mut options: CaseOptions, keys: usize) -> CaseOptions {
+    let anti = matches!(options.join_type, JoinType::LeftAnti | JoinType::RightAnti);
+    options.null_aware &= anti && keys == 1;
+    options.filtered &= !options.null_aware;
+    options
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn is_what_nested_loops_give([left, right] in inputs(), how in hows()) {
-        let how = possible(how, left.kinds.len());
-        check(&left, &right, &how)?;
+    fn is_what_nested_loops_give([left, right] in inputs(), options in options()) {
+        let options = possible(options, left.kinds.len());
+        check(&left, &right, &options)?;
     }
 }
 
-/// Found by chance: rows whose number the other side has not beside rows that are null there.
+/// Found by the random test: rows whose value the other side's type lacks, beside rows that are
+/// null.
 #[test]
-fn a_null_beside_what_can_not_match_is_still_a_key() {
+fn nulls_beside_unmatchable_keys_are_still_keys() {
     let input = |kind, rows: Vec<Vec<Option<usize>>>, batch_rows| Input {
         kinds: vec!["f16", kind],
         rows,
@@ -292,7 +298,7 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
         for design in TableLayout::ALL {
             for batch_rows in [1, 7, 49] {
                 let right = input("d8 i64", rows.clone(), batch_rows);
-                let how = How {
+                let options = CaseOptions {
                     join_type: JoinType::Full,
                     build,
                     nulls_equal: true,
@@ -304,16 +310,17 @@ fn a_null_beside_what_can_not_match_is_still_a_key() {
                     scattered: batch_rows == 7,
                     hash_mask: u64::MAX,
                 };
-                check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+                check(&left, &right, &options)
+                    .unwrap_or_else(|error| panic!("{options:?}: {error}"));
             }
         }
     }
 }
 
-/// Every family with every type of join at least once, whatever chance does.
+/// Every family with every join type at least once, deterministically.
 #[test]
 fn every_kind_in_every_join() {
-    let families = FAMILIES.iter().copied().chain(ALONE.iter().map(std::slice::from_ref));
+    let families = FAMILIES.iter().copied().chain(SINGLES.iter().map(std::slice::from_ref));
     let mut turn = 0;
     for family in families {
         for (left, right) in family.iter().flat_map(|l| family.iter().map(move |r| (l, r))) {
@@ -328,7 +335,7 @@ fn every_kind_in_every_join() {
             let (left, right) = (input(left, 21, 3), input(right, 34, 1));
             for join_type in JoinType::ALL {
                 turn += 1;
-                let how = How {
+                let options = CaseOptions {
                     join_type,
                     build: if turn % 2 == 0 { Side::Left } else { Side::Right },
                     nulls_equal: turn % 3 == 0,
@@ -340,8 +347,9 @@ fn every_kind_in_every_join() {
                     scattered: turn % 13 < 6,
                     hash_mask: if turn % 11 == 0 { 1 } else { u64::MAX },
                 };
-                let how = possible(how, 1);
-                check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+                let options = possible(options, 1);
+                check(&left, &right, &options)
+                    .unwrap_or_else(|error| panic!("{options:?}: {error}"));
             }
         }
     }
@@ -349,10 +357,10 @@ fn every_kind_in_every_join() {
 
 /// `NOT IN` with and without nulls and rows on either side.
 #[test]
-fn null_aware_joins_know_what_is_unknown() {
+fn null_aware_joins_treat_nulls_as_unknown() {
     let sides: [&[Option<usize>]; 5] =
         [&[], &[None], &[Some(1), Some(2), Some(1)], &[Some(2), None, Some(4)], &[Some(0)]];
-    // Numbers the other side's type has not are no nulls.
+    // Numbers that the other side's type lacks are not nulls.
     for kinds in [["i64", "i32"], ["i64", "u64"], ["u64", "i8"], ["utf8", "d8 utf8"]] {
         for (left, right) in sides.iter().flat_map(|l| sides.iter().map(move |r| (l, r))) {
             let input = |side: usize, values: &[Option<usize>]| Input {
@@ -368,19 +376,20 @@ fn null_aware_joins_know_what_is_unknown() {
             {
                 let designs = TableLayout::ALL.map(|design| (u64::MAX, design));
                 for (hash_mask, design) in designs.into_iter().chain([(0, TableLayout::Auto)]) {
-                    let how = How { join_type, build, hash_mask, design, ..PLAIN };
-                    let how = How { null_aware: true, ..how };
-                    check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+                    let options = CaseOptions { join_type, build, hash_mask, design, ..PLAIN };
+                    let options = CaseOptions { null_aware: true, ..options };
+                    check(&left, &right, &options)
+                        .unwrap_or_else(|error| panic!("{options:?}: {error}"));
                 }
             }
         }
     }
 }
 
-/// A key that the other side's type has not, beside nulls that are equal: they have no place in the
+/// Keys that the other side's type lacks, beside nulls that are equal: neither has a place in the
 /// ranges by which keys are packed.
 #[test]
-fn impossible_keys_stand_beside_nulls() {
+fn unmatchable_keys_are_packed_beside_nulls() {
     let input = |kinds: [&'static str; 2], rows: &[[Option<usize>; 2]]| Input {
         kinds: kinds.to_vec(),
         rows: rows.iter().map(|row| row.to_vec()).collect(),
@@ -394,14 +403,14 @@ fn impossible_keys_stand_beside_nulls() {
     let right = input(["interval mdn", "d8 i64"], &right);
     for join_type in JoinType::ALL {
         for build in [Side::Left, Side::Right] {
-            let how = How { join_type, build, nulls_equal: true, ..PLAIN };
-            check(&left, &right, &how).unwrap_or_else(|error| panic!("{how:?}: {error}"));
+            let options = CaseOptions { join_type, build, nulls_equal: true, ..PLAIN };
+            check(&left, &right, &options).unwrap_or_else(|error| panic!("{options:?}: {error}"));
         }
     }
 }
 
-/// The least a case says.
-pub(super) const PLAIN: How = How {
+/// The default options.
+pub(super) const PLAIN: CaseOptions = CaseOptions {
     join_type: JoinType::Inner,
     build: Side::Left,
     nulls_equal: false,
@@ -418,9 +427,9 @@ pub(super) const PLAIN: How = How {
 fn a_hot_key_is_resumed_in_batches_of_three() {
     let input =
         Input { kinds: vec!["i32"], rows: vec![vec![Some(4)]; 1000], batch_rows: 400, pad: 0 };
-    let how = How { batch_rows: 3, ..PLAIN };
-    let table_of = |how: &How| table(&how.join(&input, &input), input.batches());
-    let mut prober = Prober::new(table_of(&how));
+    let options = CaseOptions { batch_rows: 3, ..PLAIN };
+    let table_of = |options: &CaseOptions| table(&options.join(&input, &input), input.batches());
+    let mut prober = Prober::new(table_of(&options));
     let mut rows = Vec::new();
     for batch in input.batches() {
         prober.probe(batch).unwrap();
@@ -436,7 +445,7 @@ fn a_hot_key_is_resumed_in_batches_of_three() {
     let expected = (0..1000).flat_map(|r| (0..1000).map(move |l| (r, l)));
     assert!(rows.into_iter().eq(expected), "every pair once, in order of the probe side");
     for join_type in JoinType::ALL {
-        let how = How { join_type, filtered: true, batch_rows: 64, ..PLAIN };
-        check(&input, &input, &how).unwrap();
+        let options = CaseOptions { join_type, filtered: true, batch_rows: 64, ..PLAIN };
+        check(&input, &input, &options).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Random inputs of joins, and what comes out of them by nested loops.
+//! Random inputs, and the expected output by nested loops.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use arrow_select::take::take;
 use super::kinds::{identity, pool};
 use crate::JoinType;
 
-/// One side: keys of types, in batches, and the row's number as payload.
+/// One side: key columns, in batches, with the row number as payload.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
     pub(super) kinds: Vec<&'static str>,
-    /// By row, then by key: which value of its kind.
+    /// By row, then by key: the index of its value.
     pub(super) rows: Vec<Vec<Option<usize>>>,
     pub(super) batch_rows: usize,
-    /// Bytes of a further column; none if zero.
+    /// Bytes of a padding column; none if zero.
     pub(super) pad: usize,
 }
 
@@ -27,7 +27,7 @@ impl Input {
 
     /// `key0, key1, …, pad, id`.
     pub(super) fn whole(&self) -> RecordBatch {
-        // Two rows more at the front, so that every array has an offset.
+        // Two extra rows at the front give every array an offset.
         let picked = |key: usize| {
             let rows = self.rows.iter().map(|row| row[key].map(|at| at as u32));
             [Some(0), None].into_iter().chain(rows).collect::<UInt32Array>()
@@ -61,32 +61,32 @@ impl Input {
     }
 }
 
-/// A row of the result: rows of both sides, and the mark.
+/// A row of the output: rows of both sides, and the mark.
 pub(super) type Joined = (Option<u32>, Option<u32>, Option<bool>);
 
-/// What is asked of the oracle.
-pub(super) struct Question {
+/// The join computed by the oracle.
+pub(super) struct JoinCase {
     pub(super) join_type: JoinType,
     pub(super) nulls_equal: bool,
     pub(super) null_aware: bool,
     pub(super) filtered: bool,
 }
 
-/// The filter of the tests: some pairs of each row, and some for which nothing is known.
+/// The residual predicate of the tests: true, false or null by row numbers.
 pub(super) fn wanted(left: u32, right: u32) -> Option<bool> {
     let mixed = left.wrapping_mul(7).wrapping_add(right.wrapping_mul(13)) % 11;
     (mixed != 0).then_some(mixed < 4 || left.is_multiple_of(5))
 }
 
-/// The result by nested loops, sorted.
-pub(super) fn oracle(left: &Input, right: &Input, question: &Question) -> Vec<Joined> {
+/// The output by nested loops, sorted.
+pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<Joined> {
     let (lefts, rights) = (left.rows.len(), right.rows.len());
     let keys = |input: &Input| (0..input.rows.len()).map(|row| input.key(row)).collect::<Vec<_>>();
     let (left_keys, right_keys) = (keys(left), keys(right));
     let matches = |l: usize, r: usize| {
         let null = left_keys[l].contains(&None);
-        let equal = left_keys[l] == right_keys[r] && (question.nulls_equal || !null);
-        equal && (!question.filtered || wanted(l as u32, r as u32) == Some(true))
+        let equal = left_keys[l] == right_keys[r] && (case.nulls_equal || !null);
+        equal && (!case.filtered || wanted(l as u32, r as u32) == Some(true))
     };
     let (mut left_matched, mut right_matched) = (vec![false; lefts], vec![false; rights]);
     let mut pairs = Vec::new();
@@ -98,34 +98,36 @@ pub(super) fn oracle(left: &Input, right: &Input, question: &Question) -> Vec<Jo
             }
         }
     }
-    let alone = |matched: &[bool], wanted: bool| {
+    let unmatched = |matched: &[bool], wanted: bool| {
         let rows = (0..matched.len()).filter(|row| matched[*row] == wanted);
         rows.map(|row| Some(row as u32)).collect::<Vec<_>>()
     };
     let unknown = |own: &[Vec<Option<i128>>], row: u32, other: &[Vec<Option<i128>>]| {
         let null = |key: &Vec<Option<i128>>| key.contains(&None);
         let own_null = null(&own[row as usize]);
-        question.null_aware && (other.iter().any(null) || (own_null && !other.is_empty()))
+        case.null_aware && (other.iter().any(null) || (own_null && !other.is_empty()))
     };
     let anti = |matched: &[bool], own: &[_], other: &[_]| {
-        let rows = alone(matched, false).into_iter().flatten();
+        let rows = unmatched(matched, false).into_iter().flatten();
         rows.filter(|row| !unknown(own, *row, other)).map(Some).collect::<Vec<_>>()
     };
     let of_left = |rows: Vec<Option<u32>>| rows.into_iter().map(|l| (l, None, None));
     let of_right = |rows: Vec<Option<u32>>| rows.into_iter().map(|r| (None, r, None));
-    let mut joined: Vec<Joined> = match question.join_type {
+    let mut joined: Vec<Joined> = match case.join_type {
         JoinType::Inner => pairs,
-        JoinType::Left => pairs.into_iter().chain(of_left(alone(&left_matched, false))).collect(),
+        JoinType::Left => {
+            pairs.into_iter().chain(of_left(unmatched(&left_matched, false))).collect()
+        }
         JoinType::Right => {
-            pairs.into_iter().chain(of_right(alone(&right_matched, false))).collect()
+            pairs.into_iter().chain(of_right(unmatched(&right_matched, false))).collect()
         }
         JoinType::Full => {
-            let lefts = of_left(alone(&left_matched, false));
-            let rights = of_right(alone(&right_matched, false));
+            let lefts = of_left(unmatched(&left_matched, false));
+            let rights = of_right(unmatched(&right_matched, false));
             pairs.into_iter().chain(lefts).chain(rights).collect()
         }
-        JoinType::LeftSemi => of_left(alone(&left_matched, true)).collect(),
-        JoinType::RightSemi => of_right(alone(&right_matched, true)).collect(),
+        JoinType::LeftSemi => of_left(unmatched(&left_matched, true)).collect(),
+        JoinType::RightSemi => of_right(unmatched(&right_matched, true)).collect(),
         JoinType::LeftAnti => of_left(anti(&left_matched, &left_keys, &right_keys)).collect(),
         JoinType::RightAnti => of_right(anti(&right_matched, &right_keys, &left_keys)).collect(),
         JoinType::LeftMark => {

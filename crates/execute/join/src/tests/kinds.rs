@@ -1,4 +1,4 @@
-//! A few values of every type that keys can have.
+//! A few values of every key type.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, Field};
 use arrow_select::take::take;
 
-/// Values of a type; those of one family can be equal.
+/// Number of values of a type; those of one family may be equal.
 pub(super) const VALUES: usize = 10;
 
 /// Types that can be compared with each other.
@@ -43,8 +43,8 @@ pub(super) const FAMILIES: [&[&str]; 23] = [
     &["list", "list"],
 ];
 
-/// Nested types and those with few values: no family with another.
-pub(super) const ALONE: [&str; 5] = ["fixed 16", "large list", "fixed list", "struct", "null"];
+/// Nested types and those with few values, each only comparable with itself.
+pub(super) const SINGLES: [&str; 5] = ["fixed 16", "large list", "fixed list", "struct", "null"];
 
 fn text(at: usize) -> &'static str {
     [
@@ -61,7 +61,7 @@ fn text(at: usize) -> &'static str {
     ][at]
 }
 
-/// Numbers near zero, and one that only wide types hold.
+/// Numbers near zero, and one that only wide types can hold.
 pub(super) fn number(at: usize) -> i128 {
     [-3, -2, -1, 0, 1, 2, 3, 100, i64::MAX as i128, u64::MAX as i128][at]
 }
@@ -75,7 +75,7 @@ fn all<T>(value: impl Fn(usize) -> T) -> Vec<T> {
     (0..VALUES).map(value).collect()
 }
 
-/// Numbers that a type can't hold are null.
+/// Numbers that a type can't hold become null.
 fn numbers<T: TryFrom<i128>>() -> Vec<Option<T>> {
     all(|at| number(at).try_into().ok())
 }
@@ -85,7 +85,7 @@ fn small(at: usize) -> i64 {
     at as i64 - 4
 }
 
-/// The values of a type, all different.
+/// The values of a type, all distinct.
 pub(super) fn pool(kind: &str) -> ArrayRef {
     match kind {
         "i8" => Arc::new(Int8Array::from(numbers())),
@@ -164,7 +164,7 @@ fn fixed(bytes: usize) -> ArrayRef {
     Arc::new(FixedSizeBinaryArray::try_from_iter(all(value).into_iter()).unwrap())
 }
 
-/// Its values in another order, one of them null, one twice.
+/// The values in another order, one of them null, one twice.
 fn dictionary<K: ArrowDictionaryKeyType>(values: &str) -> ArrayRef {
     let order: Vec<_> = (0..VALUES as u32).rev().map(Some).chain([None, Some(2)]).collect();
     let values = take(&pool(values), &UInt32Array::from(order), None).unwrap();
@@ -182,7 +182,7 @@ fn nested_pool(kind: &str) -> ArrayRef {
         ($builder:expr) => {{
             let mut list = $builder;
             for at in 0..VALUES {
-                // No item, a null, and numbers.
+                // Items are absent, null, or numbers.
                 for item in 0..at % 5 {
                     list.values().append_option((item != at / 5).then_some(item as i16));
                 }
@@ -192,7 +192,7 @@ fn nested_pool(kind: &str) -> ArrayRef {
         }};
     }
     match kind {
-        // Of at most four items: the ninth value would be the fourth again.
+        // At most four items: the ninth value would repeat the fourth.
         "list" => list!(ListBuilder::new(Int16Builder::new())),
         "large list" => list!(LargeListBuilder::new(Int16Builder::new())),
         "fixed list" => {
@@ -217,8 +217,7 @@ fn nested_pool(kind: &str) -> ArrayRef {
     }
 }
 
-/// Whether a value of a type is null, and otherwise what it is: equal numbers of a family are equal
-/// values.
+/// The identity of a value, or null: equal numbers of a family are equal values.
 pub(super) fn identity(kind: &str, at: usize) -> Option<i128> {
     let (dictionary, kind) = match kind.split_once(' ') {
         Some(("d8" | "d16", values)) => (true, values),
@@ -242,7 +241,7 @@ pub(super) fn identity(kind: &str, at: usize) -> Option<i128> {
         _ if dictionary && at == 5 => None,
         ("null", _) => None,
         ("bool", _) => (at < 2).then_some(at as i128),
-        // The sixth list is empty as the first.
+        // The sixth list is empty like the first.
         ("list" | "large list", 5) => Some(0),
         _ => numbers.unwrap_or(Some(at as i128)),
     }

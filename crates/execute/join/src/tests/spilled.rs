@@ -1,4 +1,4 @@
-//! Joins in less memory than they need: right, within the limit, and nothing left behind.
+//! Joins in less memory than they need: correct, within the limit, and leaving nothing behind.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use arrow_select::concat::concat_batches;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::every_join::{How, hows, inputs_of, joined, possible};
-use super::inputs::{Input, Question, oracle};
+use super::every_join::{CaseOptions, inputs_of, joined, options, possible};
+use super::inputs::{Input, JoinCase, oracle};
 use super::{InMemory, Rows, join_of, numbered, pairs};
 use crate::*;
 
@@ -25,7 +25,7 @@ fn table(join: &HashJoin, batches: Vec<RecordBatch>) -> Result<Arc<JoinTable>, J
     build.finish().map(Arc::new)
 }
 
-/// What comes out, and what was spilled.
+/// The output, and the metrics.
 fn all(
     table: &Arc<JoinTable>,
     probe: &[RecordBatch],
@@ -43,7 +43,7 @@ fn all(
     Ok((outputs.into_inner().unwrap(), metrics))
 }
 
-/// The same on one thread that asks for each, and for some before there is input.
+/// The same with [`Outputs`] on one thread, with pending input in between.
 fn pulled(
     table: &Arc<JoinTable>,
     probe: &[RecordBatch],
@@ -72,27 +72,27 @@ fn counted(table: &Arc<JoinTable>, probe: &[RecordBatch]) -> Result<u64, JoinErr
     Ok(rows + prober.end()?.map_or(Ok(0), FinalPhase::count)?)
 }
 
-/// Joins within a limit; `None` when it is too small.
+/// Joins within a limit; `None` if it is too small.
 fn check(
     [left, right]: [&Input; 2],
-    how: &How,
+    options: &CaseOptions,
     limit: usize,
 ) -> Result<Option<SpillMetrics>, TestCaseError> {
-    let question = Question {
-        join_type: how.join_type,
-        nulls_equal: how.nulls_equal && !how.null_aware,
-        null_aware: how.null_aware,
-        filtered: how.filtered,
+    let case = JoinCase {
+        join_type: options.join_type,
+        nulls_equal: options.nulls_equal && !options.null_aware,
+        null_aware: options.null_aware,
+        filtered: options.filtered,
     };
     let pool = Pool::of(limit);
-    let join = how.join(left, right).with_memory(pool.clone()).with_spill(directory(None));
-    let join = join.with_probers(how.probers);
-    let (build, probe) = match how.build {
+    let join = options.join(left, right).with_memory(pool.clone()).with_spill(directory(None));
+    let join = join.with_probers(options.probers);
+    let (build, probe) = match options.build {
         Side::Left => (left.batches(), right.batches()),
         Side::Right => (right.batches(), left.batches()),
     };
     let result = table(&join, build.clone()).and_then(|table| {
-        let (outputs, metrics) = all(&table, &probe, how.probers)?;
+        let (outputs, metrics) = all(&table, &probe, options.probers)?;
         Ok((outputs, metrics, table.spill_metrics()))
     });
     prop_assert_eq!(pool.used(), 0, "everything is given back");
@@ -100,13 +100,13 @@ fn check(
         Err(JoinError::LimitTooSmall { .. }) => return Ok(None),
         other => other.unwrap(),
     };
-    let sizes = 1..=how.batch_rows;
+    let sizes = 1..=options.batch_rows;
     prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
     prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
     let output = concat_batches(&join.schema(), &outputs).unwrap();
-    let mut found = joined(&output, how, left, right);
+    let mut found = joined(&output, options, left, right);
     found.sort_unstable();
-    let expected = oracle(left, right, &question);
+    let expected = oracle(left, right, &case);
     prop_assert_eq!(&found, &expected, "{:?}", spilled);
     prop_assert_eq!(metrics.output_rows, expected.len() as u64);
     prop_assert_eq!(metrics.probe_rows, probe.iter().map(|b| b.num_rows() as u64).sum::<u64>());
@@ -114,7 +114,7 @@ fn check(
     if !matches!(asked, Err(JoinError::LimitTooSmall { .. })) {
         let (outputs, metrics) = asked.unwrap();
         let output = concat_batches(&join.schema(), &outputs).unwrap();
-        let mut found = joined(&output, how, left, right);
+        let mut found = joined(&output, options, left, right);
         found.sort_unstable();
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(metrics.output_rows, expected.len() as u64);
@@ -128,7 +128,7 @@ fn check(
 }
 
 #[test]
-fn little_memory_gives_what_nested_loops_give() {
+fn little_memory_gives_the_output_of_nested_loops() {
     let cases = 120;
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
@@ -138,20 +138,24 @@ fn little_memory_gives_what_nested_loops_give() {
     let [joined, spilled, levels, chunks] = [const { AtomicU64::new(0) }; 4];
     let memory = (200_usize << 10..340 << 10, prop::sample::select(&[1_usize, 7, 50][..]));
     runner
-        .run(&(inputs_of(1200, 1200), hows(), memory), |([mut left, mut right], how, memory)| {
-            for side in [&mut left, &mut right] {
-                (side.pad, side.batch_rows) = (200, side.batch_rows.min(50));
-            }
-            let how = How { batch_rows: memory.1, ..possible(how, left.kinds.len()) };
-            let limit = memory.0 + (how.probers - 1) * (120 << 10);
-            if let Some(metrics) = check([&left, &right], &how, limit)? {
-                joined.fetch_add(1, Ordering::Relaxed);
-                spilled.fetch_add(u64::from(metrics.files > 0), Ordering::Relaxed);
-                levels.fetch_max(metrics.levels, Ordering::Relaxed);
-                chunks.fetch_add(metrics.chunks, Ordering::Relaxed);
-            }
-            Ok(())
-        })
+        .run(
+            &(inputs_of(1200, 1200), options(), memory),
+            |([mut left, mut right], options, memory)| {
+                for side in [&mut left, &mut right] {
+                    (side.pad, side.batch_rows) = (200, side.batch_rows.min(50));
+                }
+                let options =
+                    CaseOptions { batch_rows: memory.1, ..possible(options, left.kinds.len()) };
+                let limit = memory.0 + (options.probers - 1) * (120 << 10);
+                if let Some(metrics) = check([&left, &right], &options, limit)? {
+                    joined.fetch_add(1, Ordering::Relaxed);
+                    spilled.fetch_add(u64::from(metrics.files > 0), Ordering::Relaxed);
+                    levels.fetch_max(metrics.levels, Ordering::Relaxed);
+                    chunks.fetch_add(metrics.chunks, Ordering::Relaxed);
+                }
+                Ok(())
+            },
+        )
         .unwrap();
     let seen = [joined, spilled, levels, chunks].map(AtomicU64::into_inner);
     let [joined, spilled, levels, chunks] = seen;
@@ -159,7 +163,7 @@ fn little_memory_gives_what_nested_loops_give() {
     assert!(enough && levels > 1 && chunks > 0, "{seen:?}");
 }
 
-/// Of 30,000 rows, keys of which some repeat and one is a third, if that is asked for.
+/// 30,000 rows; some keys repeat, and if `hot`, a third of the rows have one key.
 fn large(hot: bool) -> [Rows; 2] {
     let key = move |row: i128| if hot && row % 3 == 0 { 7 } else { row * 7919 % 20_011 };
     let left = numbered((0..30_000).map(key), 500);
@@ -194,7 +198,7 @@ fn partitions_are_partitioned_again_and_a_hot_key_is_joined_in_chunks() {
     }
 }
 
-/// Joins what remains by so many parts that take turns. `None` when the limit is too small.
+/// Runs the final phase as shares that take turns. `None` if the limit is too small.
 fn by_turns(sides: &[Rows; 2], limit: usize, parts: usize) -> Option<Vec<RecordBatch>> {
     let (join, pool) = limited(sides, limit);
     let result = table(&join.with_probers(1), sides[0].batches()).and_then(|table| {
@@ -225,7 +229,7 @@ fn by_turns(sides: &[Rows; 2], limit: usize, parts: usize) -> Option<Vec<RecordB
 }
 
 #[test]
-fn where_shares_are_too_small_fewer_do_the_work() {
+fn with_too_small_shares_fewer_threads_do_the_work() {
     let sides = large(false);
     let expected = super::oracle(&sides[0], &sides[1]);
     let step = 10 << 10;
@@ -240,7 +244,7 @@ fn where_shares_are_too_small_fewer_do_the_work() {
     }
 }
 
-/// The first of two probers takes all batches but the last few; `None` when memory is too small.
+/// The first of two probers takes all batches but the last few; `None` if memory is too small.
 fn late(sides: &[Rows; 2], limit: usize, few: usize) -> Option<Vec<RecordBatch>> {
     let (join, pool) = limited(sides, limit);
     let run = || -> Result<Vec<RecordBatch>, JoinError> {
@@ -278,7 +282,7 @@ fn late(sides: &[Rows; 2], limit: usize, few: usize) -> Option<Vec<RecordBatch>>
 }
 
 #[test]
-fn a_prober_that_comes_late_finds_room() {
+fn a_late_prober_finds_memory() {
     let sides = large(false);
     let expected = super::oracle(&sides[0], &sides[1]);
     let step = 4 << 10;
@@ -290,9 +294,9 @@ fn a_prober_that_comes_late_finds_room() {
     }
 }
 
-/// Which limit is enough is a matter of the rows, not of who was quicker.
+/// Which limit suffices depends on the rows, not on timing.
 #[test]
-fn probers_that_make_room_at_the_same_time_all_find_it() {
+fn concurrent_probers_find_memory() {
     let sides = large(false);
     let batches = sides.each_ref().map(Rows::batches);
     let enough = |limit: &usize| {
@@ -313,10 +317,10 @@ fn probers_that_make_room_at_the_same_time_all_find_it() {
 }
 
 #[test]
-fn dropped_at_any_point_everything_is_given_back() {
+fn all_memory_is_returned_when_dropped_at_any_point() {
     let sides = large(true);
     let (join, pool) = limited(&sides, 600 << 10);
-    // Stops after so many calls; true when it came to the end.
+    // Stops after a number of calls; true if it reached the end.
     let run = |calls: usize| -> Result<bool, JoinError> {
         let mut left = calls;
         let mut stops = || {
@@ -396,7 +400,7 @@ fn a_full_directory_is_an_error_whenever_it_fills() {
     assert!(limit > 100_000, "{limit}");
 }
 
-/// Probers that are given batches of one large buffer do not charge it again and again.
+/// Slices of one large batch are not charged repeatedly.
 #[test]
 fn slices_of_one_batch_are_charged_once() {
     let rows = 200_000_i64;

@@ -1,8 +1,8 @@
-//! Batches from a shared source go to whoever is free: under a clock that is not the machine's.
+//! Workers with a shared source get batches by their speed, tested with a simulated clock.
 //!
-//! Each worker's clock goes on by what a batch costs it, and a worker takes its next batch only
-//! when no other's clock is behind: so the threads of [`run`] meet the source in the order in which
-//! workers of these speeds would, on any machine and under any load.
+//! A batch advances its worker's clock by a cost, and a worker takes its next batch only if no
+//! other clock is behind: the threads of [`run`] take batches in the order of workers with these
+//! speeds, on any machine and under any load.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -13,25 +13,25 @@ use crate::{HashJoin, JoinError, JoinType, Worker, run};
 const BATCHES: usize = 1000;
 
 struct Clocks {
-    /// By worker; the end of time when it has found no batch.
+    /// By worker; the maximum once it found no batch.
     now: Mutex<Vec<u64>>,
     turned: Condvar,
 }
 
 /// Which batches a worker may take.
 #[derive(Clone, Copy)]
-enum Dealing {
-    /// Whichever is next.
+enum Source {
+    /// The next one.
     Shared,
-    /// Those of its half.
+    /// Those of its own half.
     Halves,
 }
 
-struct Paced<'a> {
+struct PacedWorker<'a> {
     clocks: &'a Clocks,
-    /// Batches taken of the shared ones.
+    /// Number of shared batches taken.
     next: &'a Mutex<usize>,
-    dealing: Dealing,
+    source: Source,
     me: usize,
     cost: u64,
     taken: usize,
@@ -39,7 +39,7 @@ struct Paced<'a> {
     ended: u64,
 }
 
-impl Worker for Paced<'_> {
+impl Worker for PacedWorker<'_> {
     type Error = JoinError;
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, JoinError> {
@@ -49,9 +49,9 @@ impl Worker for Paced<'_> {
             now = self.clocks.turned.wait(now).unwrap();
         }
         let mut next = self.next.lock().unwrap();
-        let left = match self.dealing {
-            Dealing::Shared => *next < BATCHES,
-            Dealing::Halves => self.taken < BATCHES / 2,
+        let left = match self.source {
+            Source::Shared => *next < BATCHES,
+            Source::Halves => self.taken < BATCHES / 2,
         };
         if left {
             (*next, self.taken) = (*next + 1, self.taken + 1);
@@ -74,8 +74,8 @@ fn keys(range: std::ops::Range<i64>) -> RecordBatch {
     RecordBatch::try_from_iter([("key", keys as _)]).unwrap()
 }
 
-/// Batches by worker, and when the last ended.
-fn dealt(dealing: Dealing, costs: &[u64]) -> (Vec<usize>, u64) {
+/// Batches by worker, and the time when the last one ended.
+fn batches_taken(source: Source, costs: &[u64]) -> (Vec<usize>, u64) {
     let build = keys(0..BATCHES as i64);
     let join =
         HashJoin::by_names(build.schema(), build.schema(), &[("key", "key")], JoinType::Inner);
@@ -84,18 +84,18 @@ fn dealt(dealing: Dealing, costs: &[u64]) -> (Vec<usize>, u64) {
     let table = Arc::new(side.finish().unwrap());
     let clocks = Clocks { now: Mutex::new(vec![0; costs.len()]), turned: Condvar::new() };
     let next = Mutex::new(0);
-    let paced = |(me, cost): (usize, &u64)| Paced {
+    let worker = |(me, cost): (usize, &u64)| PacedWorker {
         clocks: &clocks,
         next: &next,
-        dealing,
+        source,
         me,
         cost: *cost,
         taken: 0,
         rows: 0,
         ended: 0,
     };
-    let (workers, metrics) = run(&table, costs.iter().enumerate().map(paced).collect()).unwrap();
-    // The last batch has one key that is not there.
+    let (workers, metrics) = run(&table, costs.iter().enumerate().map(worker).collect()).unwrap();
+    // The last batch has one key without a match.
     assert_eq!(workers.iter().map(|worker| worker.rows).sum::<usize>(), 2 * BATCHES - 1);
     assert_eq!(metrics.probe_rows, 2 * BATCHES as u64);
     let taken = workers.iter().map(|worker| worker.taken).collect();
@@ -103,9 +103,9 @@ fn dealt(dealing: Dealing, costs: &[u64]) -> (Vec<usize>, u64) {
 }
 
 #[test]
-fn work_is_dealt_by_speed() {
+fn work_is_shared_by_speed() {
     for costs in [[100, 154], [154, 100], [100, 100], [100, 1000]] {
-        let (taken, ended) = dealt(Dealing::Shared, &costs);
+        let (taken, ended) = batches_taken(Source::Shared, &costs);
         let speed: f64 = costs.iter().map(|cost| 1.0 / *cost as f64).sum();
         let ideal = BATCHES as f64 / speed;
         let slowest = *costs.iter().max().unwrap() as f64;
@@ -119,8 +119,8 @@ fn work_is_dealt_by_speed() {
 
 #[test]
 fn halves_wait_for_the_slower() {
-    let (taken, ended) = dealt(Dealing::Halves, &[100, 154]);
+    let (taken, ended) = batches_taken(Source::Halves, &[100, 154]);
     assert_eq!((taken, ended), (vec![BATCHES / 2; 2], 154 * BATCHES as u64 / 2));
-    let (_, shared) = dealt(Dealing::Shared, &[100, 154]);
+    let (_, shared) = batches_taken(Source::Shared, &[100, 154]);
     assert!(ended as f64 > 1.25 * shared as f64);
 }

@@ -1,4 +1,4 @@
-//! Tables that many threads made against the one that a single thread made.
+//! Tables built by several threads equal those built by one.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::keys::{EncodingKind, KeyEncoding};
 use crate::{HashJoin, JoinType, Side};
 
-/// A build side: its keys lie in a range and are a few of it, or each one of it.
+/// A build side: keys in a range, all distinct or drawn from `among` values.
 fn batches(seed: u64, sizes: &[usize], among: Option<u32>) -> Vec<RecordBatch> {
     let mut draws = Random::of(seed);
     let rows: usize = sizes.iter().sum();
@@ -38,8 +38,8 @@ fn keys_of(batch: &RecordBatch) -> Vec<i64> {
     batch.column(0).as_primitive::<Int64Type>().values().to_vec()
 }
 
-/// The values of the table, by key; the rows of its groups; whether values are a column's.
-fn filled(
+/// The table's values by key; its duplicate lists; whether the values are payload.
+fn built(
     batches: &[RecordBatch],
     threads: usize,
     (payload, entries): (Option<usize>, usize),
@@ -48,7 +48,7 @@ fn filled(
     let join =
         HashJoin::by_names(schema.clone(), schema, &[("key", "key")], JoinType::Inner).unwrap();
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
-    let source = KeyedRows { batches, reader: join.keys(Side::Left), kept: None, rows };
+    let source = KeyedRows { batches, reader: join.keys(Side::Left), read_keys: None, rows };
     let pages = Pages::Small.into();
     let how = BuildOptions {
         entries,
@@ -83,10 +83,10 @@ proptest! {
     ) {
         let batches = batches(seed, &sizes, among);
         let rows: usize = sizes.iter().sum();
-        // An estimate that is wrong must not matter.
+        // A wrong estimate must not matter.
         let entries = if guessed { rows } else { rows / 2 };
-        let one = filled(&batches, 1, (payload, entries));
-        let many = filled(&batches, threads, (payload, entries));
+        let one = built(&batches, 1, (payload, entries));
+        let many = built(&batches, threads, (payload, entries));
         prop_assert_eq!(one.2, many.2);
         prop_assert!(one == many, "{} and {} values", one.0.len(), many.0.len());
         let mut keys: Vec<i64> = batches.iter().flat_map(keys_of).collect();
