@@ -1,5 +1,5 @@
-//! The papers' row store: records of 64 bytes, one cache line each (Zhou et al., §6.2), or of half a
-//! line to four lines, since the paper varied the size too ("similar").
+//! The papers' row store: records of 64 bytes, one cache line each (Zhou et al., §6.2), or of half
+//! a line to four lines, since the paper varied the size too ("similar").
 
 mod layout;
 

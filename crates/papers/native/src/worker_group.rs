@@ -35,6 +35,9 @@ pub(crate) struct WorkerGroup {
     allowed: CpuSet,
 }
 
+/// The result of one main thread, or the error that ended it.
+type PartResult = Result<ThreadResult, EngineError>;
+
 /// The result of one main thread.
 pub(crate) struct ThreadResult {
     pub(crate) answer: Answer,
@@ -87,14 +90,14 @@ impl WorkerGroup {
         &self,
         threads: Threads,
         rows: Range<usize>,
-        part: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> Result<ThreadResult, EngineError> + Sync,
+        run: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> PartResult + Sync,
     ) -> Result<RunResult, EngineError> {
         let all = Rows::range(rows.start as Row..rows.end as Row);
         let mut whole = std::iter::once(all);
         if threads == Threads::One {
             let _pinned = self.pin()?;
             let start = Moment::now();
-            let part = part(0, &mut whole);
+            let part = run(0, &mut whole);
             return sum([(part, start.elapsed())]);
         }
         // More threads than CPUs take turns.
@@ -103,10 +106,10 @@ impl WorkerGroup {
             Threads::Bi { threads, split } => {
                 assert_eq!(rows.start, 0, "rows are dealt out from the first");
                 let shares = Shares::new(split, rows.end as Row, threads as u32);
-                together(&cpus, &self.allowed, |thread| part(thread, &mut shares.of(thread as u32)))
+                together(&cpus, &self.allowed, |thread| run(thread, &mut shares.of(thread as u32)))
             }
             Threads::Independent(_) | Threads::One => {
-                together(&cpus, &self.allowed, |thread| part(thread, &mut std::iter::once(all)))
+                together(&cpus, &self.allowed, |thread| run(thread, &mut std::iter::once(all)))
             }
         };
         sum(ran.map_err(EngineError::failed)?.into_iter().map(|ran| (ran.result, ran.elapsed)))
