@@ -81,6 +81,15 @@ pub fn together<R: Send>(
     allowed: &CpuSet,
     task: impl Fn(usize) -> R + Sync,
 ) -> Result<Vec<Ran<R>>, Error> {
+    start_together(cpus, allowed, &task)
+}
+
+/// Compiled once for a type of results, and not for every task.
+fn start_together<R: Send>(
+    cpus: &[usize],
+    allowed: &CpuSet,
+    task: &(dyn Fn(usize) -> R + Sync),
+) -> Result<Vec<Ran<R>>, Error> {
     let start = Barrier::new(cpus.len());
     let run = |thread: usize| {
         let pinned = pin::to(cpus[thread], allowed);

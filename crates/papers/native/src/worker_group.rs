@@ -90,7 +90,7 @@ impl WorkerGroup {
         &self,
         threads: Threads,
         rows: Range<usize>,
-        run: impl Fn(usize, &mut dyn Iterator<Item = Rows>) -> PartResult + Sync,
+        run: &(dyn Fn(usize, &mut dyn Iterator<Item = Rows>) -> PartResult + Sync),
     ) -> Result<RunResult, EngineError> {
         let all = Rows::range(rows.start as Row..rows.end as Row);
         let mut whole = std::iter::once(all);
@@ -135,7 +135,7 @@ impl Platform for WorkerGroup {
     {
         let outputs: Vec<_> =
             outputs.iter_mut().map(|output| Mutex::new(Some(&mut output[..]))).collect();
-        task.platform.parts(task.execution.threads, task.rows.clone(), |thread, shares| {
+        task.platform.parts(task.execution.threads, task.rows.clone(), &|thread, shares| {
             let output = outputs[thread].lock().ok().and_then(|mut output| output.take());
             let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
             let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;

@@ -130,9 +130,21 @@ pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
 
 /// Runs `main` while `serve` runs on the helper's CPU, which must end soon after `main` has.
 pub(super) fn beside(
-    Placement { helper_cpu, allowed }: Placement<'_>,
+    placement: Placement<'_>,
     serve: impl FnOnce() -> HelperReport + Send,
     main: impl FnOnce(),
+) -> Result<Option<Served>, Error> {
+    let (mut serve, mut main) = (Some(serve), Some(main));
+    start_beside(placement, &mut || serve.take().expect("called once")(), &mut || {
+        main.take().expect("called once")()
+    })
+}
+
+/// Starts a thread: compiled once, and not for every walk.
+fn start_beside(
+    Placement { helper_cpu, allowed }: Placement<'_>,
+    serve: &mut (dyn FnMut() -> HelperReport + Send),
+    main: &mut dyn FnMut(),
 ) -> Result<Option<Served>, Error> {
     if !allowed.contains(helper_cpu) {
         let _ = pin::to(helper_cpu, allowed)?;
