@@ -191,13 +191,12 @@ pub fn run_walks(
     mains: &[Main],
     costs: Costs,
     co_runners: CoRunners,
-    walk: impl Fn(WalkThread, Recorder) + Sync,
+    walk: &(dyn Fn(WalkThread, Recorder) + Sync),
 ) -> Result<WalksResult, PresetError> {
     std::thread::scope(|scope| {
         let started = mains.iter().enumerate().map(|(number, main)| {
             let start = |part: WalkThread| {
                 let (sender, recording) = recording_channel();
-                let walk = &walk;
                 scope.spawn(move || walk(part, sender.recorder(number, costs)));
                 recording
             };

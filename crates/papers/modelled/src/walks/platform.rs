@@ -63,6 +63,33 @@ impl ModelPlatform {
         let done = [0; 2].map(|none| done.next().unwrap_or(none));
         Ok((timed.of(first?.then(second?)), done))
     }
+
+    /// Times the walks of all threads, which add what they find to `found`.
+    fn time(
+        &self,
+        execution: &Execution,
+        walk: &(dyn Fn(WalkThread, Recorder) + Sync),
+        found: &Mutex<RunResult>,
+    ) -> Result<RunResult, EngineError> {
+        let take = || found.lock().map(|mut found| std::mem::take(&mut *found));
+        if let Some(shared_machine) = &self.shared_machine {
+            // It times them.
+            shared_machine.walk(|recorder| walk(WalkThread::Main(0), recorder));
+            return take().map_err(EngineError::failed);
+        }
+        let model = &self.model;
+        let mains = model.mains(execution)?;
+        let (co_runners, loops) = model.co_runners();
+        let walked = run_walks(model.preset(), &mains, Costs::default(), co_runners, walk)
+            .map_err(EngineError::failed)?;
+        let found = take().map_err(EngineError::failed)?;
+        let probed = found.probed as u64;
+        let mut ran = model.timed(found, &mains, &walked);
+        let shared = loops.and_then(|loops| loops.shared(measures::count(&mains), &walked));
+        let measures = shared.iter().flat_map(|shared| shared.measures(model.preset(), probed));
+        ran.measures.extend(measures.filter(|(_, value)| value.is_finite()));
+        Ok(ran)
+    }
 }
 
 /// The error for `results = "whole"`.
@@ -88,7 +115,6 @@ impl Platform for ModelPlatform {
         T: Send,
         Materialise<'o, T>: Sink<W::Hit>,
     {
-        let model = &task.platform.model;
         let threads = task.execution.threads;
         let starts: Vec<Start<W, T>> = outputs
             .iter_mut()
@@ -107,7 +133,7 @@ impl Platform for ModelPlatform {
                 }
             })
             .collect();
-        let found = Mutex::new((Answer::default(), 0_usize));
+        let found = Mutex::new(RunResult::default());
         let walk = |role: WalkThread, recorder: Recorder| {
             let (WalkThread::Main(thread) | WalkThread::DirectHelper(thread)) = role;
             let (start, rows) = (&starts[thread % starts.len()], share(task, thread));
@@ -120,38 +146,12 @@ impl Platform for ModelPlatform {
                     let probed = rows.left();
                     let answer = run_main(task, taken(&start.main), rows, recorder);
                     let mut found = found.lock().expect("no walk ended during an addition");
-                    oracle::add(&mut found.0, answer);
-                    found.1 += probed;
+                    oracle::add(&mut found.answer, answer);
+                    found.probed += probed;
                 }
             }
         };
-        let walked = match &task.platform.shared_machine {
-            Some(shared_machine) => {
-                shared_machine.walk(|recorder| walk(WalkThread::Main(0), recorder));
-                None
-            }
-            None => {
-                let mains = model.mains(task.execution)?;
-                let (co_runners, loops) = model.co_runners();
-                let costs = Costs::default();
-                let walked = run_walks(model.preset(), &mains, costs, co_runners, walk);
-                Some((mains, walked.map_err(EngineError::failed)?, loops))
-            }
-        };
-        let (answer, probed) = found.into_inner().map_err(EngineError::failed)?;
-        let ran = RunResult { answer, probed, ..RunResult::default() };
-        Ok(match walked {
-            Some((mains, walked, loops)) => {
-                let mut ran = model.timed(ran, &mains, &walked);
-                let shared = loops.and_then(|loops| loops.shared(measures::count(&mains), &walked));
-                let measures =
-                    shared.iter().flat_map(|shared| shared.measures(model.preset(), probed as u64));
-                ran.measures.extend(measures.filter(|(_, value)| value.is_finite()));
-                ran
-            }
-            // The shared machine times it.
-            None => ran,
-        })
+        task.platform.time(task.execution, &walk, &found)
     }
 
     fn run_whole<W, T>(

@@ -60,7 +60,7 @@ impl Join {
     pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> WalksResult {
         let mains: Vec<Main> = (0..threads).map(|cpu| Main { cpu, helper: None }).collect();
         let walked =
-            run_walks(preset, &mains, Costs::default(), CoRunners::None, |part, mut recorder| {
+            run_walks(preset, &mains, Costs::default(), CoRunners::None, &|part, mut recorder| {
                 let (WalkThread::Main(main) | WalkThread::DirectHelper(main)) = part;
                 let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
                 let address = 0x10_0000 * (main + 1);

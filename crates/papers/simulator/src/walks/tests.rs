@@ -85,7 +85,7 @@ fn modelled_on(
 ) -> (Sum, WalksResult) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(preset, mains, Costs::default(), CoRunners::None, |part, recorder| {
+    let walked = run_walks(preset, mains, Costs::default(), CoRunners::None, &|part, recorder| {
         let WalkThread::Main(main) = part else { panic!("no direct helper in this run") };
         let mut recorder = recorder.with_technique(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
@@ -226,7 +226,7 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
             &mains,
             Costs::default(),
             CoRunners::None,
-            |part, mut recorder| {
+            &|part, mut recorder| {
                 let probes = Unclustered { records: &data.probe, rids: &data.rids };
                 let mut walk = HashJoin::new(&data.chains, &data.build, probes);
                 let mut rows = Rows::range(0..ROWS);
@@ -334,6 +334,6 @@ fn repeated_lines_are_left_out() {
 #[test]
 fn a_thread_without_a_cpu_is_refused() {
     let mains = [Main { cpu: 7, helper: None }];
-    let refused = run_walks(&pentium(), &mains, Costs::default(), CoRunners::None, |_, _| {});
+    let refused = run_walks(&pentium(), &mains, Costs::default(), CoRunners::None, &|_, _| {});
     assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
 }
