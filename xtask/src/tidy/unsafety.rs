@@ -21,7 +21,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
     ("crates/execute/walks/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     (
-        "crates/execute/walks/src/direct/atomics.rs",
+        "crates/execute/walks/src/perfect_hash/atomics.rs",
         "numbers as atomic ones, which is not stable yet",
     ),
     (

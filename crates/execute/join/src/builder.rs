@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
-use workahead_walks::bucket::{Load, Parts, Table};
+use workahead_walks::bucket::{Load, Partitions, Table};
 use workahead_walks::walk::Row;
 
 use crate::chunks::Chunks;
@@ -267,7 +267,7 @@ impl Builder {
             Some(dense) => (Some(dense), 2 * repeats),
             None => {
                 let table = Table::bytes_for(decision.entries, Load::HALF);
-                (table, repeats + Parts::scattered_bytes(decision.keyed))
+                (table, repeats + Partitions::row_bytes(decision.keyed))
             }
         };
         decision.partitioned = table.is_some_and(|table| table > self.spec.caches.l2_bytes)

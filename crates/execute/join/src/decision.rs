@@ -4,7 +4,7 @@
 //! all batches pushed ─► decide ─► reserve memory ─► finish, or spill
 //! ```
 
-use workahead_walks::direct;
+use workahead_walks::perfect_hash;
 
 use crate::keys::EncodingKind;
 use crate::table_build::Span;
@@ -34,6 +34,6 @@ impl Decision {
 
     /// Bytes of the table, if it is dense.
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
-        self.dense_span().and_then(|span| direct::Table::bytes_for(span.width))
+        self.dense_span().and_then(|span| perfect_hash::Table::bytes_for(span.width))
     }
 }

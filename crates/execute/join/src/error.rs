@@ -123,7 +123,7 @@ pub enum JoinError {
     Table(#[from] TableError),
     /// The dense table could not be built.
     #[error(transparent)]
-    Dense(#[from] workahead_walks::direct::TableError),
+    Dense(#[from] workahead_walks::perfect_hash::TableError),
     /// Memory for duplicate lists or keys could not be allocated.
     #[error(transparent)]
     Memory(#[from] AllocationError),

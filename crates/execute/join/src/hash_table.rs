@@ -1,15 +1,15 @@
 //! The hash table of the build side's keys, of either layout.
 
-use workahead_walks::answers::Answers;
 use workahead_walks::bucket::{self, select};
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Prefetching, ToL1};
-use workahead_walks::{direct, with_isa};
+use workahead_walks::selection::SelectionVector;
+use workahead_walks::{perfect_hash, with_isa};
 
 /// A hash table in which every key is once.
 pub(crate) enum HashTable {
     Buckets(bucket::Table),
-    Dense(direct::Table),
+    Dense(perfect_hash::Table),
 }
 
 impl HashTable {
@@ -21,7 +21,7 @@ impl HashTable {
         }
     }
 
-    fn dense(&self) -> Option<&direct::Table> {
+    fn dense(&self) -> Option<&perfect_hash::Table> {
         match self {
             Self::Buckets(_) => None,
             Self::Dense(table) => Some(table),
@@ -46,7 +46,7 @@ impl HashTable {
     /// The values of all entries, in memory order.
     pub(crate) fn values(&self) -> impl Iterator<Item = u64> + '_ {
         let of_buckets = self.buckets().into_iter().flat_map(bucket::Table::values);
-        of_buckets.chain(self.dense().into_iter().flat_map(direct::Table::values))
+        of_buckets.chain(self.dense().into_iter().flat_map(perfect_hash::Table::values))
     }
 
     /// Replaces the values of all entries, in memory order.
@@ -66,7 +66,7 @@ impl HashTable {
     }
 
     /// Looks up a vector of keys.
-    pub(crate) fn look_up(&self, keys: &[u64], selection: &mut Answers) {
+    pub(crate) fn look_up(&self, keys: &[u64], selection: &mut SelectionVector) {
         let memory = &mut Prefetching::<ToL1>::default();
         match self {
             Self::Buckets(table) => {
@@ -77,7 +77,7 @@ impl HashTable {
             Self::Dense(table) => {
                 with_isa!(Detected::best(), isa => {
                     let _inside = isa;
-                    direct::look_up(table, keys, memory, selection)
+                    perfect_hash::look_up(table, keys, memory, selection)
                 });
             }
         }

@@ -1,6 +1,6 @@
 //! Looks up a batch's keys, a vector at a time.
 
-use workahead_walks::answers::{Answers, BLOCK};
+use workahead_walks::selection::{BLOCK, SelectionVector};
 use workahead_walks::walk::Row;
 
 use crate::hash_table::HashTable;
@@ -11,7 +11,7 @@ pub(crate) const VECTOR: usize = 1024;
 /// The lookups of a batch, resumable.
 #[derive(Default)]
 pub(crate) struct Lookup {
-    selection: Answers,
+    selection: SelectionVector,
     /// The next key, and the number of keys.
     next: usize,
     keys: usize,
@@ -37,7 +37,7 @@ impl Lookup {
         table: &HashTable,
         keys: &[u64],
         most: usize,
-    ) -> (Row, &mut Answers) {
+    ) -> (Row, &mut SelectionVector) {
         let first = self.next;
         let count = most.min(self.keys - first);
         self.next += count;

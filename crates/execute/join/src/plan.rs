@@ -1,7 +1,7 @@
 //! The plan of a join, before it runs: for `--explain` and for planners.
 
 use workahead_walks::bucket::{Load, Table};
-use workahead_walks::direct;
+use workahead_walks::perfect_hash;
 
 use crate::bloom_filter::SharedBloomFilter;
 use crate::join_type::SideOutput;
@@ -85,7 +85,7 @@ impl JoinSpec {
             planned.why = UNKNOWN_RANGE.to_owned();
         }
         let dense = span.filter(|_| planned.layout == TableLayout::Dense);
-        let dense = dense.and_then(direct::Table::bytes_for);
+        let dense = dense.and_then(perfect_hash::Table::bytes_for);
         let buckets = || Table::bytes_for(estimate.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
         estimate.table_bytes = dense.unwrap_or(0);

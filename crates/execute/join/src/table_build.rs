@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use workahead_machine::pages::Supply;
-use workahead_walks::bucket::parts::Scattered;
-use workahead_walks::bucket::{Load, Parts, Table, TableError};
+use workahead_walks::bucket::partitions::PartitionedRows;
+use workahead_walks::bucket::{Load, Partitions, Table, TableError};
 use workahead_walks::walk::{Row, Sink};
 
 pub(crate) use dense::Span;
@@ -96,7 +96,7 @@ impl KeyedRows<'_> {
             let entries = if encoding.salt.is_none() { how.entries } else { self.rows };
             let built = match how.partition_bytes {
                 Some(bytes) => {
-                    self.partitioned(Parts::of(entries, Load::HALF, bytes)?, how, encoding)
+                    self.partitioned(Partitions::of(entries, Load::HALF, bytes)?, how, encoding)
                 }
                 None => self.row_by_row(entries, how, encoding),
             };
@@ -128,7 +128,7 @@ impl KeyedRows<'_> {
 
     fn partitioned(
         &self,
-        partitions: Parts,
+        partitions: Partitions,
         how: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
@@ -149,11 +149,11 @@ impl KeyedRows<'_> {
     /// Partitions all rows; each thread takes a run of pieces.
     fn partition(
         &self,
-        partitions: Parts,
+        partitions: Partitions,
         values: Values,
         how: &BuildOptions<'_>,
         encoding: &KeyEncoding,
-    ) -> Result<Vec<Scattered>, JoinError> {
+    ) -> Result<Vec<PartitionedRows>, JoinError> {
         let pieces = self.pieces(how);
         let start = |thread: usize| {
             let row = (self.rows * thread).div_ceil(how.threads);
@@ -167,18 +167,18 @@ impl KeyedRows<'_> {
 
     fn partition_run(
         &self,
-        partitions: Parts,
+        partitions: Partitions,
         values: Values,
         run: &[Piece],
         pages: &Supply,
         encoding: &KeyEncoding,
-    ) -> Result<Scattered, JoinError> {
+    ) -> Result<PartitionedRows, JoinError> {
         let mut counts = partitions.counts();
         self.fold(run, encoding, (), |(), _, keys| {
             counts.add(keys);
             Ok(())
         })?;
-        let mut partitioned = counts.scatter(pages)?;
+        let mut partitioned = counts.allocate(pages)?;
         // Reading the keys twice costs less than memory for all of them.
         self.fold(run, encoding, (), |(), piece, keys| {
             match values {

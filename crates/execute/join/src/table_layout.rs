@@ -18,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use workahead_walks::bucket::{self, Load};
-use workahead_walks::direct;
+use workahead_walks::perfect_hash;
 
 use crate::display::{Bytes, Count};
 
@@ -90,7 +90,7 @@ impl TableLayout {
             return LayoutChoice { layout: Self::Buckets, why: NO_INTEGERS.into() };
         };
         let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
-        match direct::Table::bytes_for(span) {
+        match perfect_hash::Table::bytes_for(span) {
             Some(dense) if dense <= most && self == Self::Dense => {
                 LayoutChoice { layout: self, why: "as requested".into() }
             }

@@ -13,8 +13,8 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::{ArrowError, DataType};
-use workahead_walks::bucket::parts::Scattered;
-use workahead_walks::direct::shared::Shared;
+use workahead_walks::bucket::partitions::PartitionedRows;
+use workahead_walks::perfect_hash::shared::Shared;
 
 use crate::JoinSpec;
 use crate::hash_table::HashTable;
@@ -77,7 +77,7 @@ impl TablePayload {
     }
 
     /// Partitions rows with their values of a column.
-    pub(crate) fn partition(column: &ArrayRef, keys: &[u64], to: &mut Scattered) {
+    pub(crate) fn partition(column: &ArrayRef, keys: &[u64], to: &mut PartitionedRows) {
         with_values!(column.to_data(), values => {
             assert_eq!(values.len(), keys.len());
             to.add(keys, |at| word(&values[at]));

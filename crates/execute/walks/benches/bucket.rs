@@ -16,7 +16,7 @@ use workahead_machine::cpus::CpuSet;
 use workahead_machine::limits::field::Field;
 use workahead_machine::limits::lines::{Method, on_field};
 use workahead_machine::pages::{PageBuffer, Pages};
-use workahead_walks::bucket::select::{Answers, look_up};
+use workahead_walks::bucket::select::{SelectionVector, look_up};
 use workahead_walks::bucket::{Compare, First, Load, Output, Probe, Table};
 use workahead_walks::hash::hash_u64;
 use workahead_walks::isa::Detected;
@@ -183,7 +183,7 @@ fn select(
 ) -> (usize, u64) {
     const ROWS: usize = 8192;
     let mut memory = Prefetching::<ToL1>::default();
-    let mut answers = Answers::default();
+    let mut answers = SelectionVector::default();
     let mut out = [[0; BATCH_ROWS]; 3];
     let (mut hits, mut sum) = (0, 0_u64);
     for mut share in shares {

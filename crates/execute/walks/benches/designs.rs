@@ -13,16 +13,16 @@ use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
 use workahead_machine::clock::{Moment, thread_cpu_s};
 use workahead_machine::pages::{Pages, Pool, Supply};
-use workahead_walks::answers::BLOCK;
 use workahead_walks::bloom::{Bits, Filter, Survivors, sift};
 use workahead_walks::bucket::{self, First, Load, Probe, select};
-use workahead_walks::direct::shared::Share;
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Direct, Prefetching, ToL1};
+use workahead_walks::perfect_hash::shared::Share;
 use workahead_walks::random::Random;
+use workahead_walks::selection::BLOCK;
 use workahead_walks::technique::{Driver, Technique};
 use workahead_walks::walk::Row;
-use workahead_walks::{Pause, Rows, answers, direct, with_isa};
+use workahead_walks::{Pause, Rows, perfect_hash, selection, with_isa};
 
 /// Keys looked up at a time.
 const VECTOR: usize = 8192;
@@ -66,24 +66,26 @@ fn over(probes: &[u64], mut look: impl FnMut(u64, &[u64], &mut Found)) -> Run {
 }
 
 fn vectors(table: &bucket::Table, probes: &[u64]) -> Run {
-    let (mut memory, mut answers) = (Prefetching::<ToL1>::default(), select::Answers::default());
+    let (mut memory, mut selection) =
+        (Prefetching::<ToL1>::default(), select::SelectionVector::default());
     over(probes, |first, keys, found| {
         with_isa!(Detected::best(), isa => {
-            select::look_up(table, isa, keys, &mut memory, &mut answers);
-            found.add_each(answers.found(), answers.values(), |at| first + at as u64);
+            select::look_up(table, isa, keys, &mut memory, &mut selection);
+            found.add_each(selection.found(), selection.values(), |at| first + at as u64);
         });
     })
 }
 
 fn filtered(table: &bucket::Table, filter: &Filter, probes: &[u64]) -> Run {
-    let (mut memory, mut answers) = (Prefetching::<ToL1>::default(), select::Answers::default());
+    let (mut memory, mut selection) =
+        (Prefetching::<ToL1>::default(), select::SelectionVector::default());
     let mut survivors = Survivors::default();
     over(probes, |first, keys, found| {
         with_isa!(Detected::best(), isa => {
             sift(filter, keys, &mut memory, &mut survivors);
-            select::look_up(table, isa, survivors.keys(), &mut memory, &mut answers);
+            select::look_up(table, isa, survivors.keys(), &mut memory, &mut selection);
             let row = |at: usize| first + u64::from(survivors.rows()[at]);
-            found.add_each(answers.found(), answers.values(), row);
+            found.add_each(selection.found(), selection.values(), row);
         });
     })
 }
@@ -103,13 +105,16 @@ fn distance(table: &bucket::Table, probes: &[u64]) -> Run {
     })
 }
 
-fn directly<M: workahead_walks::Memory + Default>(table: &direct::Table, probes: &[u64]) -> Run {
-    let (mut memory, mut answers) = (M::default(), answers::Answers::default());
+fn directly<M: workahead_walks::Memory + Default>(
+    table: &perfect_hash::Table,
+    probes: &[u64],
+) -> Run {
+    let (mut memory, mut selection) = (M::default(), selection::SelectionVector::default());
     over(probes, |first, keys, found| {
         with_isa!(Detected::best(), isa => {
             let _proof = isa;
-            direct::look_up(table, keys, &mut memory, &mut answers);
-            found.add_each(answers.found(), answers.values(), |at| first + at as u64);
+            perfect_hash::look_up(table, keys, &mut memory, &mut selection);
+            found.add_each(selection.found(), selection.values(), |at| first + at as u64);
         });
     })
 }
@@ -167,7 +172,7 @@ impl Sparse {
 /// Integers of a range, a part of them taken.
 struct Dense {
     buckets: bucket::Table,
-    direct: direct::Table,
+    direct: perfect_hash::Table,
     keys: Vec<u64>,
     span: u32,
 }
@@ -183,7 +188,7 @@ impl Dense {
         let values: Vec<u64> = (0..entries as u64).collect();
         let buckets = bucket::Table::of(&keys, &values, Load::HALF, Pages::Huge).expect("memory");
         let last = u64::from(span - 1);
-        let mut direct = direct::Table::for_range(0, last, Pages::Huge).expect("memory");
+        let mut direct = perfect_hash::Table::for_range(0, last, Pages::Huge).expect("memory");
         assert!(direct.shared().put(&keys, values.into_iter()), "keys differ");
         Self { buckets, direct, keys, span }
     }
@@ -226,7 +231,7 @@ impl Dense {
             Case::new("direct: build", move |_: &mut ()| {
                 timed(&|| {
                     let last = u64::from(self.span - 1);
-                    let table = direct::Table::for_range(0, last, Pages::Huge);
+                    let table = perfect_hash::Table::for_range(0, last, Pages::Huge);
                     let mut table = table.expect("memory");
                     table.group(keys, 0, &mut Vec::new());
                     table.len()
@@ -238,17 +243,18 @@ impl Dense {
     /// Building the direct table by one and by two threads, on pages that are kept.
     fn builds_by_threads(&self) -> Vec<Case<'_, ()>> {
         let pages = Supply::from(Pages::Huge).with_pool(Pool::keeping(2 << 30));
-        let case = |name: &str, threads: usize, build: fn(&Self, &mut direct::Table, usize)| {
-            let name = format!("direct: {name}, {threads} on the clock");
-            let (pages, range) = (pages.clone(), (0, u64::from(self.span - 1)));
-            Case::new(name, move |_: &mut ()| {
-                let start = Moment::now();
-                let table = direct::Table::for_range_by(threads, range, &pages);
-                let mut table = table.expect("memory");
-                build(self, &mut table, threads);
-                Run { seconds: start.wall_s(), answer: Some((table.len(), 0)) }
-            })
-        };
+        let case =
+            |name: &str, threads: usize, build: fn(&Self, &mut perfect_hash::Table, usize)| {
+                let name = format!("direct: {name}, {threads} on the clock");
+                let (pages, range) = (pages.clone(), (0, u64::from(self.span - 1)));
+                Case::new(name, move |_: &mut ()| {
+                    let start = Moment::now();
+                    let table = perfect_hash::Table::for_range_by(threads, range, &pages);
+                    let mut table = table.expect("memory");
+                    build(self, &mut table, threads);
+                    Run { seconds: start.wall_s(), answer: Some((table.len(), 0)) }
+                })
+            };
         vec![
             case("put", 1, Self::put),
             case("put", 2, Self::put),
@@ -258,7 +264,7 @@ impl Dense {
     }
 
     /// Puts keys that are known to differ, as far as threads that share them can know.
-    fn put(&self, table: &mut direct::Table, threads: usize) {
+    fn put(&self, table: &mut perfect_hash::Table, threads: usize) {
         let (shared, next) = (table.shared(), AtomicUsize::new(0));
         by_threads(threads, |_| {
             while let Some(keys) = self.pieces().nth(next.fetch_add(1, Ordering::Relaxed)) {
@@ -269,7 +275,7 @@ impl Dense {
     }
 
     /// Groups keys, each thread its share of the places.
-    fn group(&self, table: &mut direct::Table, threads: usize) {
+    fn group(&self, table: &mut perfect_hash::Table, threads: usize) {
         let shared = table.shared();
         by_threads(threads, |thread| {
             let mut grouping = shared.grouping(Share::of(thread, threads));

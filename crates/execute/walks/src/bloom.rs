@@ -21,10 +21,10 @@ mod tests;
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
-use crate::answers::{BLOCK, Blocks};
 use crate::hash::hash_u64;
 use crate::memory::{Memory, Prefetching, ToL1};
 use crate::place::{Intent, Place};
+use crate::selection::{BLOCK, Blocks};
 use crate::walk::Row;
 
 /// Room that a filter takes for each key.

@@ -34,7 +34,7 @@ pub mod build;
 mod compare;
 pub mod group;
 mod output;
-pub mod parts;
+pub mod partitions;
 pub mod probe;
 pub mod select;
 #[cfg(test)]
@@ -44,7 +44,7 @@ pub use build::Build;
 pub use compare::Compare;
 pub use group::{Group, Grouping};
 pub use output::{Batch, Output};
-pub use parts::Parts;
+pub use partitions::Partitions;
 pub use probe::{Every, First, Matches, Probe};
 
 use bytemuck::{Pod, Zeroable};

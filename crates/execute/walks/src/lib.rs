@@ -13,22 +13,22 @@
 //!
 //! Slices only: this crate knows no Arrow, no file and no clock.
 
-pub mod answers;
 pub mod bloom;
 pub mod bucket;
 pub mod chained;
 pub mod columnar;
 pub mod conformance;
-pub mod direct;
 pub mod hash;
 pub mod isa;
 pub mod join_index;
 pub mod materialise;
 pub mod memory;
+pub mod perfect_hash;
 pub mod place;
 pub mod random;
 pub mod record;
 pub mod schedule;
+pub mod selection;
 pub mod speed_model;
 pub mod split_references;
 pub mod technique;

@@ -10,7 +10,7 @@ use workahead_machine::clock::process_cpu_s;
 use crate::data::Sides;
 use crate::join::{self, Form};
 
-/// Answers requests until the input ends.
+/// SelectionVector requests until the input ends.
 pub(crate) fn serve(threads: usize) {
     let mut sides = None;
     for line in std::io::stdin().lock().lines() {

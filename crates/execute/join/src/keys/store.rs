@@ -4,9 +4,9 @@
 //! buffer, which costs another.
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
-use workahead_walks::answers::Answers;
 use workahead_walks::memory::{Memory, Prefetching, ToL1};
 use workahead_walks::place::{Intent, Place};
+use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
 use super::bytes;
@@ -100,7 +100,7 @@ impl KeyStore {
 
     /// Keeps selected rows whose keys equal those of `others`, from `first` on. None of the stored
     /// keys may be [long](Self::holds_long).
-    pub(crate) fn confirm(&self, selection: &mut Answers, others: &FullKeys, first: usize) {
+    pub(crate) fn confirm(&self, selection: &mut SelectionVector, others: &FullKeys, first: usize) {
         if self.words.is_empty() {
             return;
         }
@@ -120,7 +120,7 @@ impl KeyStore {
 
     fn confirm_words<const WIDTH: usize>(
         &self,
-        selection: &mut Answers,
+        selection: &mut SelectionVector,
         others: &FullKeys,
         first: usize,
     ) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use workahead_walks::answers::Answers;
+use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
 /// Matching rows of both sides, side by side.
@@ -39,7 +39,7 @@ impl Matches {
     pub(super) fn extend<T: Copy + Default>(
         (probe, build): (&mut Vec<Row>, &mut Vec<T>),
         rows: Range<Row>,
-        selection: &Answers,
+        selection: &SelectionVector,
         of: impl Fn(u64) -> T,
     ) {
         let mut kept = probe.len();

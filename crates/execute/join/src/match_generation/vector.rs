@@ -1,6 +1,6 @@
 //! Generates matches directly from a selection vector.
 
-use workahead_walks::answers::Answers;
+use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
 use super::{MatchGenerator, Matches};
@@ -16,7 +16,7 @@ fn vector<'l>(
     keys: &NormalizedKeys,
     table: &InMemoryBuildSide,
     most: usize,
-) -> (Row, &'l mut Answers) {
+) -> (Row, &'l mut SelectionVector) {
     let (first, selection) = lookup.vector(&table.data.table, keys.values(), most);
     if let Some(store) = &table.data.store {
         store.confirm(selection, &keys.full_keys, first as usize);

@@ -11,8 +11,8 @@ mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use workahead_walks::direct;
-use workahead_walks::direct::shared::{Share, Shared};
+use workahead_walks::perfect_hash;
+use workahead_walks::perfect_hash::shared::{Share, Shared};
 use workahead_walks::walk::{Row, Sink};
 
 use super::{BuildOptions, BuiltTable, KeyedRows, Piece, Values, on_threads};
@@ -47,7 +47,7 @@ impl KeyedRows<'_> {
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         let range = (span.lowest, span.lowest.wrapping_add(span.width));
-        let mut table = direct::Table::for_range_by(how.threads, range, how.pages)?;
+        let mut table = perfect_hash::Table::for_range_by(how.threads, range, how.pages)?;
         let dense =
             Dense { source: self, pieces: self.pieces(how), threads: how.threads, encoding };
         if let Some(column) = self.payload_column(how) {
@@ -69,7 +69,7 @@ impl KeyedRows<'_> {
 
 impl Dense<'_> {
     /// Stores all rows. False if a key repeats.
-    fn put(&self, table: &mut direct::Table, values: Values) -> Result<bool, JoinError> {
+    fn put(&self, table: &mut perfect_hash::Table, values: Values) -> Result<bool, JoinError> {
         let (next, repeats) = (AtomicUsize::new(0), AtomicBool::new(false));
         let shared = table.shared();
         on_threads(self.threads, |_| {
@@ -99,7 +99,7 @@ impl Dense<'_> {
     }
 
     /// Stores all rows, with repeated keys.
-    fn group(&self, table: &mut direct::Table) -> Result<Repeats, JoinError> {
+    fn group(&self, table: &mut perfect_hash::Table) -> Result<Repeats, JoinError> {
         let mut all = Repeats::of(self.source.rows);
         let shared = table.shared();
         if self.threads == 1 {

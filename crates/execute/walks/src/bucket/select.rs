@@ -17,12 +17,12 @@
 //! selections); Ross, *Selection conditions in main memory*, TODS 2004 (branches as arithmetic).
 
 use super::{Bucket, Compare, SLOTS, Table, has_spilled, home, stored};
-use crate::answers::Blocks;
-pub use crate::answers::{Answers, BLOCK};
 use crate::memory::Memory;
 use crate::place::{Intent, Place};
+use crate::selection::Blocks;
+pub use crate::selection::{BLOCK, SelectionVector};
 
-/// Looks up every key. The order of `answers` is the order of `keys`.
+/// Looks up every key. The order of `selection` is the order of `keys`.
 ///
 /// Of a key that the table holds several times, one value is found.
 #[inline(always)]
@@ -31,12 +31,12 @@ pub fn look_up<I: Compare, M: Memory>(
     isa: I,
     keys: &[u64],
     memory: &mut M,
-    answers: &mut Answers,
+    selection: &mut SelectionVector,
 ) {
     let within = Within { buckets: &table.buckets, homes: table.homes };
     let blocks = Blocks::of(keys);
     let count = blocks.count();
-    let (found, values) = answers.begin(keys.len());
+    let (found, values) = selection.begin(keys.len());
     let mut here = &mut blocks.block(0).map(|key| within.announce(key, memory));
     let (mut ahead, mut before) = (&mut [0; BLOCK], &mut [0; BLOCK]);
     let mut late = 0;
@@ -142,14 +142,18 @@ mod tests {
     use crate::memory::{Direct, Prefetching, ToL1};
     use crate::with_isa;
 
-    fn check(table: &Table, map: &HashMap<u64, u64>, keys: &[u64], answers: &Answers) {
-        assert_eq!(answers.found().len(), keys.len().div_ceil(BLOCK));
-        assert_eq!(answers.values().len(), keys.len());
+    fn check(table: &Table, map: &HashMap<u64, u64>, keys: &[u64], selection: &SelectionVector) {
+        assert_eq!(selection.found().len(), keys.len().div_ceil(BLOCK));
+        assert_eq!(selection.values().len(), keys.len());
         let expected = keys.iter().filter(|key| map.contains_key(key)).count();
-        assert_eq!(answers.hits(), expected, "of {} in {}", keys.len(), table.len());
+        assert_eq!(selection.hits(), expected, "of {} in {}", keys.len(), table.len());
         for (row, key) in keys.iter().enumerate() {
-            let found = answers.found()[row / BLOCK] >> (row % BLOCK) & 1 == 1;
-            assert_eq!(found.then(|| &answers.values()[row]), map.get(key), "row {row}, key {key}");
+            let found = selection.found()[row / BLOCK] >> (row % BLOCK) & 1 == 1;
+            assert_eq!(
+                found.then(|| &selection.values()[row]),
+                map.get(key),
+                "row {row}, key {key}"
+            );
         }
     }
 
@@ -166,16 +170,17 @@ mod tests {
             let load = Load::percent(load).unwrap();
             let table = Table::of(&keys, &values, load, Pages::Small).unwrap();
             // Used again with more keys and with fewer.
-            let mut answers = Answers::default();
+            let mut selection = SelectionVector::default();
             for probes in [&probes[..], &[], &probes[..probes.len() / 2]] {
                 keys.extend(probes);
                 for detected in Detected::all() {
                     with_isa!(detected, isa =>
-                        look_up(&table, isa, &keys, &mut Direct, &mut answers));
-                    check(&table, &build, &keys, &answers);
+                        look_up(&table, isa, &keys, &mut Direct, &mut selection));
+                    check(&table, &build, &keys, &selection);
                     let memory = &mut Prefetching::<ToL1>::default();
-                    with_isa!(detected, isa => look_up(&table, isa, probes, memory, &mut answers));
-                    check(&table, &build, probes, &answers);
+                    with_isa!(detected, isa =>
+                        look_up(&table, isa, probes, memory, &mut selection));
+                    check(&table, &build, probes, &selection);
                 }
             }
         }

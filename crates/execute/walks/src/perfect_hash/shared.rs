@@ -1,44 +1,44 @@
-//! A direct table that several threads fill together.
+//! A perfect hash table that several threads fill together.
 //!
 //! ```text
 //! unique keys     thread 0 │ thread 1 │ …   each any rows: a store for each, unconditionally
-//!                 then all places that are taken are counted: as many as rows, or a key repeats
-//! groups          thread 0 │ thread 1 │ …   each all rows, and puts those whose places are its own
+//!                 then all slots that are taken are counted: as many as rows, or a key repeats
+//! groups          thread 0 │ thread 1 │ …   each all rows, and puts those whose slots are its own
 //! ```
 //!
-//! * **Different keys have different places**, so that rows of unique keys may come in any order
+//! * **Different keys have different slots**, so that rows of unique keys may come in any order
 //!   and from any thread, by plain stores. Two threads with one key at the same time may both find
-//!   its place free, and one row is lost: then there are fewer places taken than rows put, which is
-//!   how it comes out. A counted place costs less than an exchange that locks its line.
+//!   its slot free, and one row is lost: then there are fewer slots taken than rows put, which is
+//!   how it comes out. A counted slot costs less than an exchange that locks its line.
 //! * **Repeated keys must be counted in the order of their rows**. Every thread reads all keys,
-//!   which is a stream, and minds those of its own blocks of places, drawn by a hash so that
-//!   clustered keys are everybody's: the result is that of one thread, bit by bit.
+//!   which is a stream, and handles those of its own blocks of slots, drawn by a hash so that
+//!   clustered keys are spread over all threads: the result is that of one thread, bit by bit.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::atomics::atomics;
-use super::{COUNT_ONE, Table, place};
+use super::{COUNT_ONE, Table, slot};
 use crate::memory::{Memory, Prefetching, ToL1};
 use crate::place::{Intent, Place};
 use crate::walk::{Row, Sink};
 
-/// Keys whose places are announced ahead: beyond the latency of a miss at the speed of these loops.
+/// Keys whose slots are announced ahead: beyond the latency of a miss at the speed of these loops.
 const AHEAD: usize = 32;
 
-/// log2 of the places of a block, which is one thread's: far more than a line or a page's worth of
+/// log2 of the slots of a block, which is one thread's: far more than a line or a page's worth of
 /// neighbours, far fewer than a table beyond the second-level cache has.
 const BLOCK_SHIFT: u32 = 12;
 
 /// A table lent to threads that fill it.
 #[derive(Clone, Copy)]
 pub struct Shared<'t> {
-    places: &'t [AtomicU64],
+    slots: &'t [AtomicU64],
     lowest: u64,
     hole: u64,
     entries: &'t AtomicUsize,
 }
 
-/// One of several equal parts of a table's places.
+/// One of several equal parts of a table's slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     part: u32,
@@ -46,7 +46,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// All places.
+    /// All slots.
     pub const WHOLE: Self = Self { part: 0, of: 1 };
 
     /// Part number `part` of `of`.
@@ -78,8 +78,8 @@ pub struct Grouping<'t> {
 impl Table {
     /// Lends the table to threads that fill it together.
     pub fn shared(&mut self) -> Shared<'_> {
-        let (places, entries) = (atomics(&mut self.places), &self.entries);
-        Shared { places, lowest: self.lowest, hole: self.hole, entries }
+        let (slots, entries) = (atomics(&mut self.slots), &self.entries);
+        Shared { slots, lowest: self.lowest, hole: self.hole, entries }
     }
 }
 
@@ -98,17 +98,17 @@ impl<'t> Shared<'t> {
             if let Some(ahead) = keys.get(at_key + AHEAD) {
                 self.announce(*ahead);
             }
-            let at = self.place(keys[at_key]);
-            if self.places[at].load(Ordering::Relaxed) != 0 || value == self.hole {
+            let at = self.slot(keys[at_key]);
+            if self.slots[at].load(Ordering::Relaxed) != 0 || value == self.hole {
                 return false;
             }
-            self.places[at].store(value ^ self.hole, Ordering::Relaxed);
+            self.slots[at].store(value ^ self.hole, Ordering::Relaxed);
         }
         self.entries.fetch_add(keys.len(), Ordering::Relaxed);
         true
     }
 
-    /// For adding groups of all rows to a share of the places. Every share must be given the same
+    /// For adding groups of all rows to a share of the slots. Every share must be given the same
     /// rows in the same order, and nothing else may be put meanwhile.
     #[must_use]
     pub fn grouping(self, share: Share) -> Grouping<'t> {
@@ -117,15 +117,15 @@ impl<'t> Shared<'t> {
 
     #[inline(always)]
     fn announce(&self, key: u64) {
-        let at = place(self.lowest, self.places.len() - 1, key);
-        Prefetching::<ToL1>::default().fetch(Place::of(&self.places[at]), Intent::Write);
+        let at = slot(self.lowest, self.slots.len() - 1, key);
+        Prefetching::<ToL1>::default().fetch(Place::of(&self.slots[at]), Intent::Write);
     }
 
     /// The place of a key to be put in.
     #[inline(always)]
-    fn place(&self, key: u64) -> usize {
-        let last = self.places.len() - 1;
-        let at = place(self.lowest, last, key);
+    fn slot(&self, key: u64) -> usize {
+        let last = self.slots.len() - 1;
+        let at = slot(self.lowest, last, key);
         assert!(at < last, "key {key} is out of the table's range");
         at
     }
@@ -133,15 +133,15 @@ impl<'t> Shared<'t> {
     /// Counts a row. True if its key is new.
     #[inline(always)]
     fn count<S: Sink<Row>>(&self, key: u64, row: Row, repeats: &mut S) -> bool {
-        // Nobody else has this place: a load and a store are enough.
-        let place = &self.places[self.place(key)];
-        let stored = place.load(Ordering::Relaxed);
+        // No other thread has this slot: a load and a store are enough.
+        let slot = &self.slots[self.slot(key)];
+        let stored = slot.load(Ordering::Relaxed);
         if stored == 0 {
-            place.store(u64::from(row) ^ self.hole, Ordering::Relaxed);
+            slot.store(u64::from(row) ^ self.hole, Ordering::Relaxed);
             return true;
         }
         let value = (stored ^ self.hole) + COUNT_ONE;
-        place.store(value ^ self.hole, Ordering::Relaxed);
+        slot.store(value ^ self.hole, Ordering::Relaxed);
         repeats.emit(row, value as Row);
         false
     }
@@ -149,8 +149,8 @@ impl<'t> Shared<'t> {
 
 impl Grouping<'_> {
     /// Adds the groups of more rows, of which row `i` is `keys[i]` and called `base + i`, as far as
-    /// they are in the share. A row whose key is there already is counted, and `repeats` hears of
-    /// it and of its key's first row. The values are read by [`Group`](crate::bucket::Group).
+    /// they are in the share. A row whose key is there already is counted, and `repeats` gets it
+    /// with its key's first row. The values are read by [`Group`](crate::bucket::Group).
     ///
     /// # Panics
     /// When a key is out of range, or the last row's name does not fit [`Row`].
@@ -166,7 +166,7 @@ impl Grouping<'_> {
         for (row, key) in keys.iter().enumerate() {
             // Decided by no branch: which thread's a row is can't be guessed.
             mine[rows] = row as u32;
-            rows += usize::from(self.share.has(self.table.place(*key)));
+            rows += usize::from(self.share.has(self.table.slot(*key)));
         }
         self.add_rows(keys, base, rows, |at| mine[at] as usize, repeats);
         self.mine = mine;

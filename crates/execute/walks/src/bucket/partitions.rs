@@ -1,11 +1,11 @@
-//! A build that stays in cache, on any number of threads: rows are sorted by the part of the table
-//! that their keys call home, then each part is filled on its own.
+//! A radix-partitioned build that stays in cache, on any number of threads: rows are partitioned by
+//! their keys' home buckets, then each partition of the table is filled on its own.
 //!
 //! ```text
-//! keys ─► count ─► scatter ─►  │ part 0 │ part 1 │ part 2 │ …      one pass, sequential streams
-//!                                  ▼        ▼        ▼
-//! buckets                      │ 256 KiB │ 256 KiB │ 256 KiB │ …   filled in L2, by any thread
-//! over                           └──────────┴───────── few rows that find no room in their part:
+//! keys ─► count ─► partition ─► │  rows 0 │  rows 1 │  rows 2 │ …   one pass, sequential streams
+//!                                    ▼         ▼         ▼
+//! buckets                       │ 256 KiB │ 256 KiB │ 256 KiB │ …   filled in L2, by any thread
+//! overflow                           └─────────┴────── rows without room in their partition are
 //!                                                      added one by one at the end
 //! ```
 //!
@@ -27,14 +27,14 @@ use crate::memory::Direct;
 use crate::walk::Row;
 use crate::with_isa;
 
-/// Most parts: as many streams as can be written at a time.
-const PARTS_MAX: usize = 2048;
+/// Most partitions: as many streams as can be written at a time.
+const PARTITIONS_MAX: usize = 2048;
 
 /// How a table is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
+pub struct Partitions {
     homes: u32,
-    /// log2 of the buckets of a part.
+    /// log2 of the buckets of a partition.
     shift: u32,
 }
 
@@ -46,32 +46,32 @@ struct Pair {
     value: u64,
 }
 
-/// How many rows go to each part.
+/// How many rows go to each partition.
 #[derive(Debug, Clone)]
 pub struct Counts {
-    parts: Parts,
+    partitions: Partitions,
     rows: Vec<u32>,
 }
 
-/// Rows sorted by part, in the order they came; of one thread.
-pub struct Scattered {
-    parts: Parts,
+/// Rows sorted by partition, in the order they came; of one thread.
+pub struct PartitionedRows {
+    partitions: Partitions,
     pairs: PageBuffer<Pair>,
-    /// By part: where the next row goes, in the end where the next part starts.
+    /// By partition: where the next row goes, in the end where the next partition starts.
     ends: Vec<u32>,
 }
 
-impl Parts {
-    /// Of a table for a given number of entries, cut into parts of about a given number of bytes.
+impl Partitions {
+    /// Cuts a table for a given number of entries into partitions of about a given number of bytes.
     ///
     /// # Errors
     /// When there can be no such table.
-    pub fn of(entries: usize, load: Load, part_bytes: usize) -> Result<Self, TableError> {
+    pub fn of(entries: usize, load: Load, partition_bytes: usize) -> Result<Self, TableError> {
         let too_large = TableError::TooLarge { entries, load };
         let homes = Table::homes_for(entries, load).ok_or(too_large)?;
-        let least = (homes + SPARE_BUCKETS).div_ceil(PARTS_MAX);
-        let buckets = (part_bytes / size_of::<Bucket>()).max(least).max(REACH);
-        // A power of two, rounded down unless the parts were too many.
+        let least = (homes + SPARE_BUCKETS).div_ceil(PARTITIONS_MAX);
+        let buckets = (partition_bytes / size_of::<Bucket>()).max(least).max(REACH);
+        // A power of two, rounded down unless the partitions were too many.
         let shift = buckets.ilog2() + u32::from(buckets == least && !least.is_power_of_two());
         Ok(Self { homes: homes as u32, shift })
     }
@@ -86,23 +86,23 @@ impl Parts {
         self.buckets().div_ceil(1 << self.shift)
     }
 
-    /// Bytes of a given number of rows on their way to their parts.
+    /// Bytes of a given number of rows on their way to their partitions.
     #[must_use]
-    pub fn scattered_bytes(rows: usize) -> usize {
+    pub fn row_bytes(rows: usize) -> usize {
         rows * size_of::<Pair>()
     }
 
     /// Where a key is at home.
     #[inline(always)]
     #[must_use]
-    pub fn part(self, key: u64) -> usize {
+    pub fn partition(self, key: u64) -> usize {
         (home(self.homes, key) >> self.shift) as usize
     }
 
     /// None counted yet.
     #[must_use]
     pub fn counts(self) -> Counts {
-        Counts { parts: self, rows: vec![0; self.count()] }
+        Counts { partitions: self, rows: vec![0; self.count()] }
     }
 
     /// The table of all rows: as [`Table::grouped`] makes it, where the rows of the first thread
@@ -112,7 +112,7 @@ impl Parts {
     /// As [`Table::grouped`].
     pub fn group(
         self,
-        rows: &[Scattered],
+        rows: &[PartitionedRows],
         threads: usize,
         pages: &Supply,
     ) -> Result<(Table, Vec<(Row, Row)>), TableError> {
@@ -131,7 +131,7 @@ impl Parts {
     /// As [`Table::grouped`].
     pub fn unique(
         self,
-        rows: &[Scattered],
+        rows: &[PartitionedRows],
         threads: usize,
         pages: &Supply,
     ) -> Result<Option<Table>, TableError> {
@@ -147,26 +147,26 @@ impl Parts {
         Ok(Table { buckets, homes: self.homes, entries: 0, repeats: false })
     }
 
-    /// Fills every part, and gives what the threads noted of repeated keys.
+    /// Fills every partition, and gives what the threads noted of repeated keys.
     fn fill<N: Default + Send>(
         self,
         table: &mut Table,
-        rows: &[Scattered],
+        rows: &[PartitionedRows],
         (threads, pages): (usize, &Supply),
         again: impl Fn(&mut u64, u64, &mut N) + Copy + Sync,
     ) -> Result<Vec<N>, TableError> {
-        let parts = Mutex::new(table.buckets.chunks_mut(1 << self.shift).enumerate());
-        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let partitions = Mutex::new(table.buckets.chunks_mut(1 << self.shift).enumerate());
+        let next = || partitions.lock().unwrap_or_else(PoisonError::into_inner).next();
         let (next, clear) = (&next, pages.is_pooled());
         let work = || {
             let mut done = Done::<N>::default();
-            while let Some((part, buckets)) = next() {
+            while let Some((partition, buckets)) = next() {
                 if clear {
                     buckets.fill(Bucket::zeroed());
                 }
-                let first = (part << self.shift) as u32;
-                for scattered in rows {
-                    let pairs = scattered.part(part);
+                let first = (partition << self.shift) as u32;
+                for partitioned in rows {
+                    let pairs = partitioned.partition(partition);
                     with_isa!(Detected::best(), isa =>
                         done.fill((self.homes, first), buckets, pairs, isa, again));
                 }
@@ -189,10 +189,10 @@ impl Parts {
         let mut last = Done::<N>::default();
         let mut noted = Vec::with_capacity(threads + 1);
         let mut over = Vec::new();
-        for part in done {
-            table.entries += part.entries;
-            noted.push(part.noted);
-            over.extend(part.over);
+        for thread in done {
+            table.entries += thread.entries;
+            noted.push(thread.noted);
+            over.extend(thread.over);
         }
         let everywhere = &mut table.buckets[..];
         with_isa!(Detected::best(), isa =>
@@ -210,7 +210,7 @@ impl Counts {
     /// Counts some rows.
     pub fn add(&mut self, keys: &[u64]) {
         for key in keys {
-            self.rows[self.parts.part(*key)] += 1;
+            self.rows[self.partitions.partition(*key)] += 1;
         }
     }
 
@@ -221,7 +221,7 @@ impl Counts {
     ///
     /// # Panics
     /// If they are 2³² or more.
-    pub fn scatter(self, pages: &Supply) -> Result<Scattered, AllocationError> {
+    pub fn allocate(self, pages: &Supply) -> Result<PartitionedRows, AllocationError> {
         let mut ends = self.rows;
         let mut total = 0_u32;
         for end in &mut ends {
@@ -229,11 +229,11 @@ impl Counts {
             total = total.checked_add(rows).expect("rows are counted in 32 bits");
         }
         let pairs = pages.any(total as usize)?;
-        Ok(Scattered { parts: self.parts, pairs, ends })
+        Ok(PartitionedRows { partitions: self.partitions, pairs, ends })
     }
 }
 
-impl Scattered {
+impl PartitionedRows {
     /// Adds rows that were counted: the value of each by its place.
     ///
     /// # Panics
@@ -241,15 +241,15 @@ impl Scattered {
     #[inline]
     pub fn add(&mut self, keys: &[u64], value: impl Fn(usize) -> u64) {
         for (at, key) in keys.iter().enumerate() {
-            let next = &mut self.ends[self.parts.part(*key)];
+            let next = &mut self.ends[self.partitions.partition(*key)];
             self.pairs[*next as usize] = Pair { key: *key, value: value(at) };
             *next += 1;
         }
     }
 
-    fn part(&self, part: usize) -> &[Pair] {
-        let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.pairs[start as usize..self.ends[part] as usize]
+    fn partition(&self, partition: usize) -> &[Pair] {
+        let start = partition.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.pairs[start as usize..self.ends[partition] as usize]
     }
 }
 
@@ -257,7 +257,7 @@ impl Scattered {
 #[derive(Default)]
 struct Done<N> {
     entries: usize,
-    /// Rows that found no room in their part, in their order.
+    /// Rows that found no room in their partition, in their order.
     over: Vec<Pair>,
     noted: N,
 }

@@ -1,4 +1,4 @@
-//! Tables built part by part against those built row by row.
+//! Partitioned builds against builds row by row.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use workahead_machine::pages::{Pages, Pool};
 
 use super::*;
 
-fn scattered(parts: Parts, threads: &[&[u64]], pages: &Supply) -> Vec<Scattered> {
+fn partitioned(partitions: Partitions, threads: &[&[u64]], pages: &Supply) -> Vec<PartitionedRows> {
     let mut base = 0;
-    let scatter = |keys: &&[u64]| {
-        let mut counts = parts.counts();
+    let partition = |keys: &&[u64]| {
+        let mut counts = partitions.counts();
         let (one, other) = keys.split_at(keys.len() / 3);
         counts.add(one);
         counts.add(other);
-        let mut scattered = counts.scatter(pages).unwrap();
+        let mut partitioned = counts.allocate(pages).unwrap();
         for keys in [one, other] {
-            scattered.add(keys, |at| (base + at) as u64);
+            partitioned.add(keys, |at| (base + at) as u64);
             base += keys.len();
         }
-        scattered
+        partitioned
     };
-    threads.iter().map(scatter).collect()
+    threads.iter().map(partition).collect()
 }
 
-/// Keys that call the last homes of parts home, and others.
+/// Keys that call the last homes of partitions home, and others.
 fn keys() -> impl Strategy<Value = Vec<u64>> {
     let key = prop_oneof![Just(0), Just(1), Just(u64::MAX), 0..400_u64, any::<u64>()];
     prop::collection::vec(key, 0..3000)
@@ -32,7 +32,7 @@ fn keys() -> impl Strategy<Value = Vec<u64>> {
 
 proptest! {
     #[test]
-    fn parts_make_the_table_that_rows_make(
+    fn a_partitioned_build_makes_the_table_of_a_build_by_rows(
         keys in keys(), cut in 0.0..1.0_f64, threads in 1..4_usize, load in 30..=85_u8,
         pooled: bool,
     ) {
@@ -42,10 +42,10 @@ proptest! {
         // Dirty.
         pool.take::<u8>(2 << 20, Pages::Small).unwrap().fill(0xa5);
         let pages = if pooled { fresh.with_pool(pool) } else { fresh };
-        let parts = Parts::of(keys.len(), load, 1).unwrap();
+        let partitions = Partitions::of(keys.len(), load, 1).unwrap();
         let (one, other) = keys.split_at((keys.len() as f64 * cut) as usize);
-        let rows = scattered(parts, &[one, other], &pages);
-        let grouped = parts.group(&rows, threads, &pages);
+        let rows = partitioned(partitions, &[one, other], &pages);
+        let grouped = partitions.group(&rows, threads, &pages);
         let mut expected = Vec::new();
         let plain = Table::for_entries(keys.len(), load, Pages::Small).unwrap();
         let plain = plain.grouped(&keys, 0, &mut expected).unwrap();
@@ -59,7 +59,7 @@ proptest! {
         let mut values: [Vec<u64>; 2] = [table.values().collect(), plain.values().collect()];
         values.iter_mut().for_each(|values| values.sort_unstable());
         prop_assert_eq!(&values[0], &values[1]);
-        let unique = parts.unique(&rows, threads, &pages).unwrap();
+        let unique = partitions.unique(&rows, threads, &pages).unwrap();
         prop_assert_eq!(unique.is_some(), repeats.is_empty());
     }
 
@@ -70,12 +70,12 @@ proptest! {
     ) {
         let pages = Supply::from(Pages::Small);
         let (keys, values): (Vec<u64>, Vec<u64>) = given.iter().map(|(k, v)| (*k, *v)).unzip();
-        let parts = Parts::of(keys.len(), Load::percent(80).unwrap(), 1).unwrap();
-        let mut counts = parts.counts();
+        let partitions = Partitions::of(keys.len(), Load::percent(80).unwrap(), 1).unwrap();
+        let mut counts = partitions.counts();
         counts.add(&keys);
-        let mut rows = counts.scatter(&pages).unwrap();
+        let mut rows = counts.allocate(&pages).unwrap();
         rows.add(&keys, |at| values[at]);
-        let table = parts.unique(&[rows], threads, &pages).unwrap().expect("no key repeats");
+        let table = partitions.unique(&[rows], threads, &pages).unwrap().expect("no key repeats");
         let held: HashMap<u64, u64> =
             keys.iter().map(|key| (*key, table.values_of(*key)[0])).collect();
         prop_assert_eq!(held, given);
@@ -84,14 +84,15 @@ proptest! {
 
 #[test]
 fn rows_that_leave_their_part_are_found_again() {
-    // Many times more keys than a part has room for, all at home in its last bucket.
-    let parts = Parts::of(40_000, Load::HALF, 1).unwrap();
-    assert!(parts.count() > 8);
-    let last = (3 << parts.shift) - 1;
-    let at_home = (1_u64..).filter(|key| home(parts.homes, *key) == last).take(300);
+    // Many times more keys than a partition has room for, all at home in its last bucket.
+    let partitions = Partitions::of(40_000, Load::HALF, 1).unwrap();
+    assert!(partitions.count() > 8);
+    let last = (3 << partitions.shift) - 1;
+    let at_home = (1_u64..).filter(|key| home(partitions.homes, *key) == last).take(300);
     let keys: Vec<u64> = at_home.collect();
     let pages = Supply::from(Pages::Small);
-    let (table, repeats) = parts.group(&scattered(parts, &[&keys], &pages), 2, &pages).unwrap();
+    let (table, repeats) =
+        partitions.group(&partitioned(partitions, &[&keys], &pages), 2, &pages).unwrap();
     assert!(repeats.is_empty() && table.len() == keys.len());
     for (row, key) in keys.iter().enumerate() {
         assert_eq!(table.values_of(*key), [row as u64]);
@@ -102,17 +103,20 @@ fn rows_that_leave_their_part_are_found_again() {
 fn too_many_keys_are_refused() {
     let keys: Vec<u64> = (1..5000).collect();
     let pages = Supply::from(Pages::Small);
-    let parts = Parts::of(10, Load::HALF, 1 << 18).unwrap();
-    let crowded = parts.group(&scattered(parts, &[&keys], &pages), 1, &pages);
+    let partitions = Partitions::of(10, Load::HALF, 1 << 18).unwrap();
+    let crowded = partitions.group(&partitioned(partitions, &[&keys], &pages), 1, &pages);
     assert!(matches!(crowded, Err(TableError::Crowded { .. })));
 }
 
 #[test]
-fn parts_are_a_power_of_two_and_not_too_many() {
+fn partitions_are_a_power_of_two_and_not_too_many() {
     for entries in [0, 1, 1000, 1 << 20, 1 << 28] {
-        for part_bytes in [1, 1 << 18, 3 << 17] {
-            let parts = Parts::of(entries, Load::HALF, part_bytes).unwrap();
-            assert!((1..=PARTS_MAX).contains(&parts.count()), "{entries} {part_bytes}");
+        for partition_bytes in [1, 1 << 18, 3 << 17] {
+            let partitions = Partitions::of(entries, Load::HALF, partition_bytes).unwrap();
+            assert!(
+                (1..=PARTITIONS_MAX).contains(&partitions.count()),
+                "{entries} {partition_bytes}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The direct table against a map of the standard library.
+//! The perfect hash table against a map of the standard library.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,32 @@ use crate::isa::Detected;
 use crate::memory::{Direct, Prefetching, ToL1};
 use crate::with_isa;
 
-fn check(table: &Table, map: &HashMap<u64, u64>, keys: &[u64], answers: &Answers) {
-    assert_eq!(answers.found().len(), keys.len().div_ceil(BLOCK));
-    assert_eq!(answers.values().len(), keys.len());
-    assert_eq!(answers.hits(), keys.iter().filter(|key| map.contains_key(key)).count());
-    for ((key, (found, value)), row) in keys.iter().zip(answers.each()).zip(0..) {
+fn check(table: &Table, map: &HashMap<u64, u64>, keys: &[u64], selection: &SelectionVector) {
+    assert_eq!(selection.found().len(), keys.len().div_ceil(BLOCK));
+    assert_eq!(selection.values().len(), keys.len());
+    assert_eq!(selection.hits(), keys.iter().filter(|key| map.contains_key(key)).count());
+    for ((key, (found, value)), row) in keys.iter().zip(selection.each()).zip(0..) {
         assert_eq!(found.then_some(value), map.get(key).copied(), "row {row}, key {key}");
         assert_eq!(table.value_of(*key), map.get(key).copied());
     }
 }
 
 fn check_every_way(table: &Table, map: &HashMap<u64, u64>, keys: &[u64]) {
-    let mut answers = Answers::default();
+    let mut selection = SelectionVector::default();
     for detected in Detected::all() {
         // Used again with more keys and with fewer.
         for keys in [keys, &[], &keys[..keys.len() / 2]] {
             with_isa!(detected, isa => {
                 let _proof = isa;
-                look_up(table, keys, &mut Direct, &mut answers)
+                look_up(table, keys, &mut Direct, &mut selection)
             });
-            check(table, map, keys, &answers);
+            check(table, map, keys, &selection);
             let memory = &mut Prefetching::<ToL1>::default();
             with_isa!(detected, isa => {
                 let _proof = isa;
-                look_up(table, keys, memory, &mut answers)
+                look_up(table, keys, memory, &mut selection)
             });
-            check(table, map, keys, &answers);
+            check(table, map, keys, &selection);
         }
     }
 }
@@ -123,7 +123,7 @@ proptest! {
     }
 }
 
-/// Enough places for many blocks.
+/// Enough slots for many blocks.
 const WIDE: u64 = 100_000;
 
 proptest! {
@@ -164,7 +164,7 @@ proptest! {
         repeats.sort_unstable();
         prop_assert_eq!(repeats, expected);
         prop_assert_eq!(many.len(), one.len());
-        prop_assert!(many.places[..] == one.places[..]);
+        prop_assert!(many.slots[..] == one.slots[..]);
     }
 
     #[test]
@@ -205,7 +205,7 @@ proptest! {
 
 #[test]
 fn a_range_of_everything_is_refused() {
-    for (lowest, highest) in [(0, u64::MAX), (1, 0), (0, PLACES_MAX - 1)] {
+    for (lowest, highest) in [(0, u64::MAX), (1, 0), (0, SLOTS_MAX - 1)] {
         let refused = Table::for_range(lowest, highest, Pages::Small);
         assert!(matches!(refused, Err(TableError::TooWide { .. })), "{lowest} {highest}");
     }

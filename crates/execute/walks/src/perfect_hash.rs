@@ -1,23 +1,23 @@
-//! A table of integers that lie close together: a key's place is the key itself.
+//! A perfect hash table of integers that lie close together: a key's slot is the key itself.
 //!
 //! ```text
-//! place = key − lowest ──►  ┌──────┬───┬──────┬──────┬───┬─ … ─┬───┐   8 bytes a place
+//! slot = key − lowest ───►  ┌──────┬───┬──────┬──────┬───┬─ … ─┬───┐   8 bytes a slot
 //!                           │ v ⊕ h│ 0 │ v ⊕ h│ v ⊕ h│ 0 │     │ 0 │   0: no such key
 //! out of range ─────────────┴──────┴───┴──────┴──────┴───┴─ … ─┴─▲─┘   the last: never any
 //!                                                  └─────────────┘
 //! ```
 //!
-//! Surrogate keys are numbers from a sequence: nothing needs to be hashed or compared, and a place
+//! Surrogate keys are numbers from a sequence: nothing needs to be hashed or compared, and a slot
 //! is an eighth of a [bucket](crate::bucket) table's line. While at least a quarter of the range is
 //! taken it is the smaller table as well (a bucket table at half load has 32 bytes a key).
 //! DataFusion and DuckDB do likewise (*perfect hash join*); the idea is as old as arrays.
 //!
-//! * **A word and no bit tells who is there.** Values are stored with a mask, the *hole*, such that
-//!   none of them becomes zero; so a lookup touches one line, fresh pages are an empty table, and
-//!   all 64-bit values can be held. If one should equal the hole, another hole is drawn.
+//! * **No extra bit says whether a slot is taken.** Values are stored with a mask, the *hole*, such
+//!   that none of them becomes zero; so a lookup touches one line, fresh pages are an empty table,
+//!   and all 64-bit values can be held. If one should equal the hole, another hole is drawn.
 //! * **The difference wraps**, so that a range of signed numbers may begin below zero.
 //! * **Semantics are those of [`bucket::group`](crate::bucket::group)**: each key is held once,
-//!   further rows are counted and told to a sink.
+//!   further rows are counted and passed to a sink.
 
 mod atomics;
 pub mod shared;
@@ -30,18 +30,18 @@ use std::thread;
 
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
-use crate::answers::{Answers, BLOCK, Blocks};
 use crate::memory::Memory;
 use crate::place::{Intent, LINE_BYTES, Place};
 use crate::random::Random;
+use crate::selection::{BLOCK, Blocks, SelectionVector};
 use crate::walk::{Row, Sink};
 use shared::Share;
 
-/// Bytes of a place.
-const PLACE_BYTES: usize = size_of::<u64>();
+/// Bytes of a slot.
+const SLOT_BYTES: usize = size_of::<u64>();
 
-/// Most places of a table: as many bytes as the largest bucket table's.
-const PLACES_MAX: u64 = 1 << 33;
+/// Most slots of a table: as many bytes as the largest bucket table's.
+const SLOTS_MAX: u64 = 1 << 33;
 
 /// A table could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +51,8 @@ pub enum TableError {
     Memory(#[from] AllocationError),
     /// The range is too long.
     #[error(
-        "keys from {lowest} to {highest} are further apart than the {PLACES_MAX} places of a \
-         direct table: hash them"
+        "keys from {lowest} to {highest} are further apart than the {SLOTS_MAX} slots of a \
+         perfect hash table: hash them"
     )]
     TooWide {
         /// Lowest key.
@@ -66,7 +66,7 @@ pub enum TableError {
 ///
 /// ```
 /// use workahead_machine::pages::Pages;
-/// use workahead_walks::direct::Table;
+/// use workahead_walks::perfect_hash::Table;
 /// let (lowest, highest) = (-1_i64 as u64, 2);
 /// let mut table = Table::for_range(lowest, highest, Pages::Huge)?;
 /// let mut repeats = Vec::new();
@@ -74,10 +74,10 @@ pub enum TableError {
 /// assert_eq!((table.len(), repeats), (3, vec![(3, 1)]), "row 3 has the key of row 1");
 /// assert_eq!(table.value_of(2), Some(0));
 /// assert_eq!(table.value_of(1), None);
-/// # Ok::<(), workahead_walks::direct::TableError>(())
+/// # Ok::<(), workahead_walks::perfect_hash::TableError>(())
 /// ```
 pub struct Table {
-    places: PageBuffer<u64>,
+    slots: PageBuffer<u64>,
     lowest: u64,
     entries: AtomicUsize,
     /// What a stored value is masked with: no value held equals it.
@@ -91,7 +91,7 @@ impl Table {
     /// The line that a lookup of a key touches, by its number in the table.
     #[must_use]
     pub fn line(&self, key: u64) -> usize {
-        place(self.lowest, self.places.len() - 1, key) * size_of::<u64>() / LINE_BYTES
+        slot(self.lowest, self.slots.len() - 1, key) * size_of::<u64>() / LINE_BYTES
     }
 
     /// An empty table for keys of a range, both ends included. The highest may be the smaller
@@ -105,29 +105,29 @@ impl Table {
         pages: impl Into<Supply>,
     ) -> Result<Self, TableError> {
         let pages = pages.into();
-        Self::over(lowest, highest, |places| pages.zeroed(places))
+        Self::over(lowest, highest, |slots| pages.zeroed(slots))
     }
 
     fn over(
         lowest: u64,
         highest: u64,
-        places: impl FnOnce(usize) -> Result<PageBuffer<u64>, AllocationError>,
+        slots: impl FnOnce(usize) -> Result<PageBuffer<u64>, AllocationError>,
     ) -> Result<Self, TableError> {
         let Some(bytes) = Self::bytes_for(highest.wrapping_sub(lowest)) else {
             return Err(TableError::TooWide { lowest, highest });
         };
         // No group has the highest bit: there are fewer rows.
         let hole = Random::of(lowest).number() | 1 << (u64::BITS - 1);
-        let places = places(bytes / PLACE_BYTES)?;
-        Ok(Self { places, lowest, entries: AtomicUsize::new(0), hole })
+        let slots = slots(bytes / SLOT_BYTES)?;
+        Ok(Self { slots, lowest, entries: AtomicUsize::new(0), hole })
     }
 
     /// Bytes of a table whose highest key is so much above its lowest; `None` where there can be no
     /// such table.
     #[must_use]
     pub fn bytes_for(span: u64) -> Option<usize> {
-        // A place for the highest, and one for what is out of range.
-        (span <= PLACES_MAX - 2).then(|| (span as usize + 2) * PLACE_BYTES)
+        // A slot for the highest, and one for what is out of range.
+        (span <= SLOTS_MAX - 2).then(|| (span as usize + 2) * SLOT_BYTES)
     }
 
     /// The same, where pages that were used before are cleared by a given number of threads.
@@ -139,7 +139,7 @@ impl Table {
         (lowest, highest): (u64, u64),
         pages: &Supply,
     ) -> Result<Self, TableError> {
-        let mut table = Self::over(lowest, highest, |places| pages.any(places))?;
+        let mut table = Self::over(lowest, highest, |slots| pages.any(slots))?;
         if pages.is_pooled() {
             table.clear(threads);
         }
@@ -149,11 +149,11 @@ impl Table {
     /// Takes all keys out, by a given number of threads.
     pub fn clear(&mut self, threads: usize) {
         *self.entries.get_mut() = 0;
-        by_threads(&mut self.places, threads, |places| places.fill(0));
+        by_threads(&mut self.slots, threads, |slots| slots.fill(0));
     }
 
     /// Adds the groups of more rows: row `i` is `keys[i]` and called `base + i`. A row whose key is
-    /// there already is counted, and `repeats` hears of it and of its key's first row. The values
+    /// there already is counted, and `repeats` gets it with its key's first row. The values
     /// are read by [`Group`](crate::bucket::Group).
     ///
     /// # Panics
@@ -162,12 +162,12 @@ impl Table {
         self.shared().grouping(Share::WHOLE).add(keys, base, repeats);
     }
 
-    /// Whether as many places are taken as keys were put, so that none was put twice; counted by
+    /// Whether as many slots are taken as keys were put, so that none was put twice; counted by
     /// `threads` threads.
     #[must_use]
     pub fn is_unique(&mut self, threads: usize) -> bool {
-        let taken = |places: &mut [u64]| places.iter().filter(|place| **place != 0).count();
-        by_threads(&mut self.places, threads, taken).into_iter().sum::<usize>()
+        let taken = |slots: &mut [u64]| slots.iter().filter(|slot| **slot != 0).count();
+        by_threads(&mut self.slots, threads, taken).into_iter().sum::<usize>()
             == *self.entries.get_mut()
     }
 
@@ -186,32 +186,32 @@ impl Table {
     /// All the memory of the table.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.places.bytes()
+        self.slots.bytes()
     }
 
     /// The value of every key held, by key.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
-        self.places.iter().filter(|stored| **stored != 0).map(|stored| stored ^ self.hole)
+        self.slots.iter().filter(|stored| **stored != 0).map(|stored| stored ^ self.hole)
     }
 
     /// Replaces the value of every key held, by key.
     pub fn update_values(&mut self, mut update: impl FnMut(u64) -> u64) {
-        for at in 0..self.places.len() {
-            if self.places[at] == 0 {
+        for at in 0..self.slots.len() {
+            if self.slots[at] == 0 {
                 continue;
             }
-            let value = update(self.places[at] ^ self.hole);
+            let value = update(self.slots[at] ^ self.hole);
             if value == self.hole {
                 self.move_hole(value);
             }
-            self.places[at] = value ^ self.hole;
+            self.slots[at] = value ^ self.hole;
         }
     }
 
     /// The value of a key: for tests and small uses.
     #[must_use]
     pub fn value_of(&self, key: u64) -> Option<u64> {
-        match self.places[place(self.lowest, self.places.len() - 1, key)] {
+        match self.slots[slot(self.lowest, self.slots.len() - 1, key)] {
             0 => None,
             stored => Some(stored ^ self.hole),
         }
@@ -224,22 +224,22 @@ impl Table {
         let mut random = Random::of(self.hole);
         let holes = std::iter::repeat_with(|| random.number());
         let free = |hole: &u64| *hole != value && self.values().all(|held| held != *hole);
-        let hole = { holes }.find(free).expect("there are more numbers than places");
+        let hole = { holes }.find(free).expect("there are more numbers than slots");
         let change = self.hole ^ hole;
-        self.places.iter_mut().filter(|stored| **stored != 0).for_each(|stored| *stored ^= change);
+        self.slots.iter_mut().filter(|stored| **stored != 0).for_each(|stored| *stored ^= change);
         self.hole = hole;
     }
 }
 
-/// Does something with every place, a run of them by each of a given number of threads. One that
+/// Does something with every slot, a run of them by each of a given number of threads. One that
 /// does not start is one less.
 fn by_threads<T: Send>(
-    places: &mut [u64],
+    slots: &mut [u64],
     threads: usize,
     work: impl Fn(&mut [u64]) -> T + Sync,
 ) -> Vec<T> {
-    let share = places.len().div_ceil(threads.max(1)).max(1);
-    let runs = Mutex::new(places.chunks_mut(share));
+    let share = slots.len().div_ceil(threads.max(1)).max(1);
+    let runs = Mutex::new(slots.chunks_mut(share));
     let next = || runs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run = || std::iter::from_fn(&next).map(&work).collect::<Vec<_>>();
     let done: Vec<Vec<T>> = thread::scope(|scope| {
@@ -256,30 +256,35 @@ fn by_threads<T: Send>(
     done.into_iter().flatten().collect()
 }
 
-/// A key's place: the last one if it is out of range.
+/// A key's slot: the last one if it is out of range.
 #[inline(always)]
-fn place(lowest: u64, last: usize, key: u64) -> usize {
+fn slot(lowest: u64, last: usize, key: u64) -> usize {
     key.wrapping_sub(lowest).min(last as u64) as usize
 }
 
-/// Looks up every key. The order of `answers` is the order of `keys`.
+/// Looks up every key. The order of `selection` is the order of `keys`.
 ///
-/// The places of the next 64 keys are announced while these 64 are read, and no branch depends on
+/// The slots of the next 64 keys are announced while these 64 are read, and no branch depends on
 /// what is there. For a table in the second-level cache, a memory that ignores announcements is as
 /// fast.
 #[inline(always)]
-pub fn look_up<M: Memory>(table: &Table, keys: &[u64], memory: &mut M, answers: &mut Answers) {
-    let (places, last) = (&table.places[..], table.places.len() - 1);
+pub fn look_up<M: Memory>(
+    table: &Table,
+    keys: &[u64],
+    memory: &mut M,
+    selection: &mut SelectionVector,
+) {
+    let (slots, last) = (&table.slots[..], table.slots.len() - 1);
     let blocks = Blocks::of(keys);
-    let (found, values) = answers.begin(keys.len());
-    let mut at = blocks.block(0).map(|key| place(table.lowest, last, key));
-    at.iter().for_each(|at| memory.fetch(Place::of(&places[*at]), Intent::Read));
+    let (found, values) = selection.begin(keys.len());
+    let mut at = blocks.block(0).map(|key| slot(table.lowest, last, key));
+    at.iter().for_each(|at| memory.fetch(Place::of(&slots[*at]), Intent::Read));
     for (number, (found, values)) in found.iter_mut().zip(values).enumerate() {
         let next = blocks.block(number + 1);
         for row in 0..BLOCK {
-            values[row] = *memory.read(&places[at[row]]);
-            at[row] = place(table.lowest, last, next[row]);
-            memory.fetch(Place::of(&places[at[row]]), Intent::Read);
+            values[row] = *memory.read(&slots[at[row]]);
+            at[row] = slot(table.lowest, last, next[row]);
+            memory.fetch(Place::of(&slots[at[row]]), Intent::Read);
         }
         let mut bits = 0;
         for (row, value) in values.iter_mut().enumerate() {

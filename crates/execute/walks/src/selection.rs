@@ -1,20 +1,20 @@
-//! What became of each key of a vector that was looked up: a bit, and a value where it is set.
+//! Selection vectors: which keys of a vector are in a table, as a bit for each, and their values.
 //!
-//! The form in which all kinds of joins want it: bits for semi, anti and mark joins, values for the
-//! others, both in the order of the keys (Boncz, Zukowski, Nes, *MonetDB/X100*, CIDR 2005).
+//! All kinds of joins can use them: semi, anti and mark joins the bits, the others the values, both
+//! in the order of the keys (Boncz, Zukowski, Nes, *MonetDB/X100*, CIDR 2005).
 
 /// Keys of a block: their bits are one word.
 pub const BLOCK: usize = u64::BITS as usize;
 
-/// What became of each key.
+/// Which keys of a vector were found, and their values.
 #[derive(Debug, Clone, Default)]
-pub struct Answers {
+pub struct SelectionVector {
     found: Vec<u64>,
     values: Vec<u64>,
     keys: usize,
 }
 
-impl Answers {
+impl SelectionVector {
     /// Bit `i % 64` of word `i / 64` is set where key `i` is in the table; the last word's others
     /// are clear.
     #[must_use]
@@ -128,16 +128,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_found_is_kept_if_it_holds_and_announced_before() {
+    fn found_keys_are_kept_if_confirmed_and_prefetched_before() {
         for keys in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 7] {
-            let mut answers = Answers::default();
-            let (found, values) = answers.begin(keys);
+            let mut selection = SelectionVector::default();
+            let (found, values) = selection.begin(keys);
             for key in 0..keys {
                 found[key / BLOCK] |= u64::from(key % 3 > 0) << (key % BLOCK);
                 values[key / BLOCK][key % BLOCK] = key as u64 + 1;
             }
             let announced = RefCell::new(vec![false; keys + 1]);
-            answers.confirm(
+            selection.confirm(
                 |value| announced.borrow_mut()[value as usize] = true,
                 |key, value| {
                     assert_eq!(value, if key % 3 > 0 { key as u64 + 1 } else { 0 });
@@ -145,10 +145,10 @@ mod tests {
                     value % 2 == 0
                 },
             );
-            let kept: Vec<bool> = answers.each().take(keys).map(|(found, _)| found).collect();
+            let kept: Vec<bool> = selection.each().take(keys).map(|(found, _)| found).collect();
             let expected: Vec<bool> = (0..keys).map(|key| key % 3 > 0 && key % 2 == 1).collect();
             assert_eq!(kept, expected);
-            assert_eq!(answers.hits(), expected.iter().filter(|kept| **kept).count());
+            assert_eq!(selection.hits(), expected.iter().filter(|kept| **kept).count());
         }
     }
 }
