@@ -1,9 +1,9 @@
-//! `wa.sql(query, orders=…)`: SQL over Python's tables, DataFusion's with Workahead's joins in it.
+//! `wa.sql(query, orders=…)`: SQL over Python's tables, by DataFusion with Workahead's joins.
 //!
 //! ```text
 //! tables, data frames ──Arrow C streams──► batches in memory ─┐
 //! readers ──────────────Arrow C streams──► read once ─────────┼─► session ─► the last statement's
-//! paths ──────────────────────────────────► files ────────────┘              rows, made while read
+//! paths ──────────────────────────────────► files ────────────┘              rows, computed while read
 //! ```
 //!
 //! A wheel of its own, because DataFusion is fifty times the size of everything else. Inputs,
@@ -17,7 +17,7 @@ mod tables;
 use std::path::PathBuf;
 
 use _workahead::errors::Error;
-use _workahead::reader::{Batch, Joined};
+use _workahead::result_stream::{Batch, ResultStream};
 use pyo3::prelude::*;
 
 use crate::query::Query;
@@ -33,25 +33,26 @@ struct Options {
     stock: bool,
 }
 
-/// Plans a text's statements over tables by name; a table comes with whether it can be read again.
+/// Plans the statements of a text. Each table has a name, and whether it can be read repeatedly.
 #[pyfunction]
 fn sql(
     py: Python<'_>,
     query: String,
     tables: Vec<(String, Bound<'_, PyAny>, bool)>,
     options: Options,
-) -> PyResult<Joined> {
-    let taken = tables.into_iter().map(|(name, table, again)| Table::take(name, &table, again));
-    let tables = taken.collect::<PyResult<Vec<_>>>()?;
+) -> PyResult<ResultStream> {
+    let tables =
+        tables.into_iter().map(|(name, table, repeatable)| Table::new(name, &table, repeatable));
+    let tables = tables.collect::<PyResult<Vec<_>>>()?;
     let planned = py.detach(|| Query::plan(&query, tables, options))?;
-    Ok(Joined::new(planned.schema(), planned.work()))
+    Ok(ResultStream::new(planned.schema(), planned.work()))
 }
 
 /// The native module of `import workahead_sql`.
 #[pymodule]
 fn _workahead_sql(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<Joined>()?;
+    module.add_class::<ResultStream>()?;
     module.add_class::<Batch>()?;
     module.add_function(wrap_pyfunction!(sql, module)?)
 }

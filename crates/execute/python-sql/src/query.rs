@@ -1,11 +1,11 @@
-//! A text of SQL, planned, and run while its rows are read.
+//! A planned query, which runs while its rows are read.
 
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use _workahead::driver::{Driver, Work};
 use _workahead::errors::Error;
-use _workahead::running::{Driver, Work};
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use workahead_sql::session::{Answer, Joiner, PlannedStatement, Session};
@@ -13,11 +13,11 @@ use workahead_sql::session::{Answer, Joiner, PlannedStatement, Session};
 use crate::tables::Table;
 use crate::{Options, exception};
 
-/// Batches that wait for a reader.
-const WAITING: usize = 4;
-/// How often the driver looks whether the reader was closed.
+/// Batches that are queued for the reader.
+const QUEUED: usize = 4;
+/// The interval at which the driver checks whether the reader was closed.
 const TICK: Duration = Duration::from_millis(20);
-/// A query is stopped by dropping it, never by this flag.
+/// A query is stopped by dropping it and not by this flag.
 static NEVER_STOP: AtomicBool = AtomicBool::new(false);
 
 /// A query whose rows are computed while they are read.
@@ -41,7 +41,7 @@ impl Query {
         let mut statements = session.statements(text).map_err(exception)?;
         let last = statements.pop();
         let Some(last) = last else {
-            return Err(Error::WrongUse("there is no statement to run".to_owned()));
+            return Err(Error::WrongUse("no statement to run".to_owned()));
         };
         for statement in &statements {
             let mut answer = session.run(statement, &NEVER_STOP).map_err(exception)?;
@@ -56,14 +56,14 @@ impl Query {
 
     /// The rows as work for a driver.
     pub(crate) fn work(self) -> Work {
-        Work { waiting: WAITING, run: Box::new(move |driver| give(self.planned, driver)) }
+        Work { queued: QUEUED, run: Box::new(move |driver| send_rows(self.planned, driver)) }
     }
 }
 
-fn give(planned: PlannedStatement, driver: &Driver) -> Result<(), Error> {
+fn send_rows(planned: PlannedStatement, driver: &Driver) -> Result<(), Error> {
     let mut answer = planned.start(&NEVER_STOP).map_err(exception)?;
     let mut rows = 0;
-    note(&answer, rows, driver);
+    set_facts(&answer, rows, driver);
     while !driver.is_stopped() {
         let Some(next) = answer.next_within(TICK) else { continue };
         let Some(batch) = next.map_err(exception)? else { break };
@@ -72,12 +72,12 @@ fn give(planned: PlannedStatement, driver: &Driver) -> Result<(), Error> {
             driver.send(batch)?;
         }
     }
-    note(&answer, rows, driver);
+    set_facts(&answer, rows, driver);
     Ok(())
 }
 
-/// Under the names that `workahead sql --json` gives them.
-fn note(answer: &Answer, rows: usize, driver: &Driver) {
+/// Updates the facts, with the names of `workahead sql --json`.
+fn set_facts(answer: &Answer, rows: usize, driver: &Driver) {
     let joins = answer.joins();
     let facts = json!({
         "rows": rows,
@@ -87,5 +87,5 @@ fn note(answer: &Answer, rows: usize, driver: &Driver) {
         "spill_files": joins.spill_files,
         "spilled_bytes": joins.spilled_bytes,
     });
-    driver.notes().set(facts.to_string());
+    driver.facts().set(facts.to_string());
 }

@@ -1,4 +1,4 @@
-//! Tables out of Python.
+//! Tables from Python.
 
 use std::path::PathBuf;
 
@@ -21,26 +21,26 @@ pub(crate) struct Table {
 enum Source {
     /// A file, or a directory of Parquet files.
     Path(PathBuf),
-    /// A table or a data frame: its batches are there already.
+    /// The batches of a table or a data frame.
     Batches(SchemaRef, Vec<RecordBatch>),
-    /// Rows that are made while they are read.
+    /// Rows that are produced while they are read.
     Reader(Box<dyn RecordBatchReader + Send>),
 }
 
 impl Table {
     /// Keeps a reference to it; a table is not copied.
-    pub(crate) fn take(name: String, table: &Bound<'_, PyAny>, again: bool) -> PyResult<Self> {
+    pub(crate) fn new(name: String, table: &Bound<'_, PyAny>, repeatable: bool) -> PyResult<Self> {
         let is_path = table.is_instance_of::<PyString>() || table.hasattr("__fspath__")?;
         let source = if is_path {
             Source::Path(table.extract()?)
         } else {
-            let called = format!("table {name:?}");
-            let reader = input::reader(table, &called)?;
-            match again {
+            let label = format!("table {name:?}");
+            let reader = input::reader(table, &label)?;
+            match repeatable {
                 false => Source::Reader(reader),
                 true => {
                     let schema = reader.schema();
-                    let failed = |source| Error::Input { name: called.clone(), source };
+                    let failed = |source| Error::Input { name: label.clone(), source };
                     let batches = reader.map(|batch| batch.map_err(failed));
                     Source::Batches(schema, batches.collect::<Result<_, _>>()?)
                 }
@@ -49,14 +49,14 @@ impl Table {
         Ok(Self { name, source })
     }
 
-    /// Makes it known to SQL by its name.
+    /// Registers it in the session.
     pub(crate) fn register(self, session: &Session) -> Result<(), Error> {
         let name = &self.name;
-        let done = match self.source {
+        let registered = match self.source {
             Source::Path(path) => session.register(name, &path),
             Source::Batches(schema, batches) => session.register_batches(name, schema, &batches),
             Source::Reader(reader) => session.register_reader(name, reader),
         };
-        done.map_err(exception)
+        registered.map_err(exception)
     }
 }

@@ -53,13 +53,13 @@ def test_tables_of_every_library(left, right):
     assert rows.facts["rows"] == 2
 
 
-def test_datafusions_own_joins_say_the_same():
+def test_datafusions_own_joins_return_the_same_rows():
     rows = wa.sql(JOINED, orders=ORDERS, lines=LINES, stock=True)
     assert rows.to_pyarrow().to_pydict() == EXPECTED
     assert (rows.facts["joins"], rows.facts["joins_left_to_datafusion"]) == (0, 1)
 
 
-def test_files_and_names_that_are_no_words(tmp_path):
+def test_files_and_names_that_are_not_identifiers(tmp_path):
     pq.write_table(LINES, tmp_path / "lines.parquet")
     (tmp_path / "orders.csv").write_text("id,name\n2,Bob\n3,Cid\n")
     named = {"the lines": tmp_path / "lines.parquet", "threads": str(tmp_path / "orders.csv")}
@@ -68,14 +68,14 @@ def test_files_and_names_that_are_no_words(tmp_path):
     assert found == {"name": ["Bob", "Bob", "Cid"], "price": [10, 20, 30]}
 
 
-def test_a_table_is_read_as_often_as_wanted_and_a_reader_once():
+def test_a_table_is_read_repeatedly_and_a_reader_once():
     twice = "select count(*) as rows from lines a join lines b on a.id = b.id"
     assert wa.sql(twice, lines=LINES).to_pyarrow().to_pydict() == {"rows": [6]}
     with pytest.raises(wa.WorkaheadError, match="is a reader, which can be read only once"):
         wa.sql(twice, lines=reader(LINES)).to_pyarrow()
 
 
-def test_several_statements_give_the_last_ones_rows():
+def test_several_statements_return_the_last_ones_rows():
     text = "create table bob as select * from orders where name = 'Bob'; select id from bob"
     assert wa.sql(text, orders=ORDERS).to_pyarrow().to_pydict() == {"id": [2]}
     text = "set workahead.design = 'buckets'; " + JOINED
@@ -115,7 +115,7 @@ def test_a_memory_limit_is_kept_and_changes_no_row(tmp_path):
 
 WRONG = {
     "no SQL": ("selec 1", {}, wa.WrongUseError, "selec"),
-    "no statement": ("  ", {}, wa.WrongUseError, "there is no statement"),
+    "no statement": ("  ", {}, wa.WrongUseError, "no statement to run"),
     "no table": ("select * from nowhere", {}, wa.WrongUseError, "nowhere"),
     "no column": ("select nothing from orders", {"orders": ORDERS}, wa.WrongUseError, "nothing"),
     "no Arrow": ("select 1", {"orders": 7}, wa.WrongUseError, 'table "orders" is a int'),
@@ -128,14 +128,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_can_not_be_done_is_one_line(what):
+def test_errors_are_one_line(what):
     query, options, kind, says = WRONG[what]
     with pytest.raises(kind) as raised:
         wa.sql(query, **options).to_pyarrow()
     assert says in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_a_producer_that_fails_is_an_error_with_its_words():
+def test_a_producer_that_fails_is_an_error_with_its_message():
     def failing():
         yield LINES.to_batches()[0]
         raise OSError("the disk is gone")
@@ -151,7 +151,7 @@ def endless() -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(batch.schema, (batch for _ in itertools.count()))
 
 
-def test_nothing_is_read_before_it_is_wanted():
+def test_nothing_is_read_before_it_is_requested():
     read = []
 
     def counted():
@@ -178,7 +178,7 @@ def test_ctrl_c_ends_an_endless_query():
     assert wa.sql("select 1 as one").to_pyarrow().to_pydict() == {"one": [1]}
 
 
-def test_leaving_in_the_middle_of_a_query_is_no_crash():
+def test_an_exit_during_a_query_does_not_crash():
     script = textwrap.dedent("""
         import itertools, pyarrow as pa, workahead as wa
         one = pa.record_batch({"k": pa.array(range(1000))})
@@ -204,5 +204,5 @@ def test_without_the_second_wheel_it_is_named():
     )
 
 
-def test_both_wheels_are_of_one_version():
+def test_both_wheels_have_the_same_version():
     assert workahead_sql.__version__ == wa.__version__

@@ -1,4 +1,4 @@
-"""Our join from Python beside the Rust one, Polars and DuckDB, on the same rows.
+"""Our join from Python compared with the Rust one, Polars and DuckDB, on the same rows.
 
     cargo xtask bench python
 
@@ -46,7 +46,7 @@ class Engine:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )
 
-    def ask(self, **request):
+    def request(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         reply = json.loads(self.process.stdout.readline())
@@ -55,11 +55,11 @@ class Engine:
         return reply
 
 
-def engines(asked):
-    pinned = [sys.executable, "-B", str(PEERS / "pinned.py"), str(asked.threads)]
-    threads = str(asked.threads)
+def engines(arguments):
+    pinned = [sys.executable, "-B", str(PEERS / "pinned.py"), str(arguments.threads)]
+    threads = str(arguments.threads)
     worker = [*pinned, sys.executable, "-B", str(PEERS / "worker.py")]
-    yield Engine(RUST, [*pinned, asked.ours, "--worker", threads])
+    yield Engine(RUST, [*pinned, arguments.ours, "--worker", threads])
     for name, module in MODULES.items():
         yield Engine(name, [*worker, module, "--threads", threads])
 
@@ -72,29 +72,29 @@ def main():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--build", type=int, default=2_000_000)
     parser.add_argument("--probe", type=int, default=16_000_000)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as data:
         generate = [sys.executable, "-B", str(PEERS / "generate.py"), "--out", data]
-        generate += ["--build", str(asked.build), "--probe", str(asked.probe), "--keys", "int"]
+        generate += ["--build", str(arguments.build), "--probe", str(arguments.probe), "--keys", "int"]
         subprocess.run(generate, check=True)
-        all_engines = list(engines(asked))
+        all_engines = list(engines(arguments))
         answers = set()
         for engine in all_engines:
-            engine.ask(do="load", data=data, own=True)
-            reply = engine.ask(do="run", form="columns", check=True)
+            engine.request(do="load", data=data, own=True)
+            reply = engine.request(do="run", form="columns", check=True)
             answers.add((reply["count"], json.dumps(reply["sums"], sort_keys=True)))
         if len(answers) != 1:
             sys.exit(f"the engines disagree: {answers}")
         seen = {engine.name: [] for engine in all_engines}
-        for round_ in range(asked.rounds):
+        for round_ in range(arguments.rounds):
             turn = round_ % len(all_engines)
             for engine in all_engines[turn:] + all_engines[:turn]:
-                reply = engine.ask(do="run", form="columns", check=False)
+                reply = engine.request(do="run", form="columns", check=False)
                 seen[engine.name].append((reply["wall_s"], reply["cpu_s"]))
     rows = [row(name, times, seen[RUST]) for name, times in seen.items()]
-    sizes = f"{asked.build:,} × {asked.probe:,} rows, threads {asked.threads}"
+    sizes = f"{arguments.build:,} × {arguments.probe:,} rows, threads {arguments.threads}"
     title = f"Our join from Python beside the Rust one, Polars and DuckDB: {sizes}"
-    if asked.json:
+    if arguments.json:
         print(json.dumps({"title": title, "rows": rows, "notes": NOTES}))
         return
     print(title)

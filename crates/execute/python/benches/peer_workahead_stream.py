@@ -1,4 +1,4 @@
-"""Our join read through pyarrow, which makes an object of its own of every batch."""
+"""Our join read through pyarrow, which wraps every batch in an object."""
 
 import peer_workahead
 import pyarrow as pa

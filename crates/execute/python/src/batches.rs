@@ -1,12 +1,12 @@
-//! One side of a join: the batches of a producer, cut to a size and handed out one at a time.
+//! One side of a join: the batches of a producer, sliced and handed out one at a time.
 //!
 //! ```text
 //! pyarrow, Polars, … ──__arrow_c_stream__──► reader ──┬─ batch ─► thread 0
 //!                             (one at a time)         └─ batch ─► thread 1
 //! ```
 //!
-//! A table is often one batch of many million rows: in pieces, all threads have work, and a limit
-//! of memory is charged with what is really in use. A piece is a view, nothing is copied.
+//! A table is often one batch of many million rows. In slices, all threads have work, and only the
+//! slices in use are charged to a memory limit. A slice is a view, nothing is copied.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,16 +22,16 @@ pub(crate) struct InputBatches {
     source: Mutex<Source>,
 }
 
-/// Where the next ones come from.
+/// The reader, and the rest of its last batch.
 struct Source {
     /// Dropped at the end: the producer may hold memory for its batches.
     reader: Option<Box<dyn RecordBatchReader + Send>>,
-    /// What is left of the batch before.
+    /// The rest of the last batch.
     rest: Option<RecordBatch>,
 }
 
 impl InputBatches {
-    /// Batches of at most `rows` rows. To be read by threads that are not attached to Python:
+    /// Batches of at most `rows` rows. Read them in threads that are not attached to Python:
     /// a producer may have to wait for the interpreter.
     pub(crate) fn new(side: Side, reader: Box<dyn RecordBatchReader + Send>, rows: usize) -> Self {
         let source = Mutex::new(Source { reader: Some(reader), rest: None });

@@ -1,6 +1,6 @@
-//! What can go wrong, as Python's exceptions: the same one-line texts as the command's.
+//! Errors as Python's exceptions, with the same one-line messages as the command's.
 //!
-//! The classes are Python's own (`workahead/_errors.py`), because each is of two kinds: one of
+//! The classes are defined in Python (`workahead/_errors.py`), because each has two bases: one of
 //! ours, and the built-in that a caller would expect (`ValueError`, `MemoryError`, `OSError`).
 
 use arrow_schema::ArrowError;
@@ -13,13 +13,13 @@ pub enum Error {
     /// An argument is invalid.
     #[error("{0}")]
     WrongUse(String),
-    /// The join refuses.
+    /// An error of the join.
     #[error(transparent)]
     Join(#[from] JoinError),
     /// The producer of an input's batches failed.
     #[error("the {name} can't be read: {source}")]
     Input {
-        /// Which one.
+        /// The input.
         name: String,
         /// The producer's error.
         source: ArrowError,
@@ -27,13 +27,13 @@ pub enum Error {
     /// A result column can't be assembled.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// A result is read once.
+    /// A result can be read only once.
     #[error("this result was read already: join again, or keep it with .to_pyarrow()")]
-    Taken,
+    AlreadyRead,
     /// The reader was closed before the end.
     #[error("the join was stopped")]
     Stopped,
-    /// The system refuses to start a thread.
+    /// The system can't start a thread.
     #[error("can't start a thread: {0}")]
     Thread(std::io::Error),
     /// The memory limit was reached.
@@ -42,7 +42,7 @@ pub enum Error {
     /// Any other error of a query.
     #[error("{0}")]
     Query(String),
-    /// A defect of ours.
+    /// A defect of Workahead.
     #[error("workahead has a defect, please report it: {0}")]
     Defect(String),
     /// The machine's limits can't be measured.
@@ -93,11 +93,11 @@ impl Error {
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         Python::attach(|py| {
-            let made = py
+            let exception = py
                 .import("workahead._errors")
                 .and_then(|errors| errors.getattr(error.class()))
                 .and_then(|class| class.call1((error.line(),)));
-            made.map_or_else(|failed| failed, PyErr::from_value)
+            exception.map_or_else(|failed| failed, PyErr::from_value)
         })
     }
 }

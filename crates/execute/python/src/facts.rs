@@ -3,8 +3,8 @@
 use serde_json::json;
 use workahead_join::{JoinTable, ProbeMetrics};
 
-/// Facts of a join, as far as it is, as JSON.
-pub(crate) fn of(table: &JoinTable, metrics: ProbeMetrics) -> String {
+/// Facts of a join so far, as JSON.
+pub(crate) fn join_facts(table: &JoinTable, metrics: ProbeMetrics) -> String {
     let (choice, spilled) = (table.layout_choice(), table.spill_metrics());
     let seconds = |time: std::time::Duration| time.as_secs_f64();
     let facts = json!({

@@ -1,4 +1,4 @@
-//! Data out of Python: anything that speaks the Arrow PyCapsule interface.
+//! Inputs from Python: anything with the Arrow PyCapsule interface.
 
 use arrow_array::RecordBatchReader;
 use arrow_schema::ArrowError;
@@ -7,16 +7,16 @@ use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::errors::Error;
 
-/// Batches of an input that errors call so: `left input`, `table "orders"`.
+/// Batches of an input. `name` is for errors: `left input`, `table "orders"`.
 ///
 /// # Errors
-/// When it is no Arrow data, or refuses to give it.
+/// When it is not Arrow data, or its producer fails.
 pub fn reader(input: &Bound<'_, PyAny>, name: &str) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let speaks = |method| input.hasattr(method);
-    if !speaks("__arrow_c_stream__")? && !speaks("__arrow_c_array__")? {
+    let supports = |method| input.hasattr(method);
+    if !supports("__arrow_c_stream__")? && !supports("__arrow_c_array__")? {
         let kind = input.get_type().fully_qualified_name()?;
         let text = format!(
-            "the {name} is a {kind}, which is no Arrow data: give a table, a data frame or a \
+            "the {name} is a {kind}, which is not Arrow data: give a table, a data frame or a \
              reader of pyarrow, Polars, pandas, DuckDB or DataFusion"
         );
         return Err(Error::WrongUse(text).into());

@@ -1,4 +1,4 @@
-//! Workahead's joins, and the facts of the machine, for Python.
+//! Workahead's joins and the description of the machine, for Python.
 //!
 //! ```text
 //! python/workahead/*.py   names, defaults, docstrings    ──►  this module, `workahead._workahead`
@@ -6,40 +6,44 @@
 //! ```
 //!
 //! Both sides are streamed, no value is converted, and the interpreter is free while threads join.
-//! What the second wheel (`crates/execute/python-sql`) shares is public: inputs, results, errors.
+//! Inputs, results and errors are public for the second wheel (`crates/execute/python-sql`).
 //! Deliberately absent: any knowledge of those libraries; they are recognised by
 //! `__arrow_c_stream__` alone.
 
 #![forbid(unsafe_code)]
 
 mod batches;
+pub mod driver;
 pub mod errors;
 mod facts;
-mod feeding;
 pub mod input;
-mod joining;
 mod machine;
 mod options;
 mod output_naming;
-pub mod reader;
-pub mod running;
+mod plan;
+mod probe_feed;
+pub mod result_stream;
 
 use pyo3::prelude::*;
 use workahead_join::Side;
 
 use crate::options::Options;
-use crate::reader::Joined;
+use crate::result_stream::ResultStream;
 
 /// Plans a join of two inputs.
 #[pyfunction]
-fn join(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, options: Options) -> PyResult<Joined> {
+fn join(
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+    options: Options,
+) -> PyResult<ResultStream> {
     let left = options::reader(left, Side::Left)?;
     let right = options::reader(right, Side::Right)?;
     let plan = options.plan(left, right)?;
-    Ok(Joined::new(plan.naming.schema().clone(), plan.work()))
+    Ok(ResultStream::new(plan.naming.schema().clone(), plan.work()))
 }
 
-/// Bytes of a size in words: `300MB`.
+/// The bytes of a size such as `300MB`.
 #[pyfunction]
 fn memory_bytes(text: &str) -> PyResult<usize> {
     Ok(options::bytes(text)?)
@@ -49,8 +53,8 @@ fn memory_bytes(text: &str) -> PyResult<usize> {
 #[pymodule]
 fn _workahead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<Joined>()?;
-    module.add_class::<reader::Batch>()?;
+    module.add_class::<ResultStream>()?;
+    module.add_class::<result_stream::Batch>()?;
     module.add_function(wrap_pyfunction!(join, module)?)?;
     module.add_function(wrap_pyfunction!(memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(machine::machine, module)?)?;

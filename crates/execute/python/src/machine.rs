@@ -1,4 +1,4 @@
-//! The machine and its limits, as JSON: what `workahead machine --json` and `limits --json` print.
+//! The machine and its limits, in the JSON of `workahead machine --json` and `limits --json`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,17 @@ use workahead_machine::limits::{Budget, Limits, Store};
 
 use crate::errors::Error;
 
-/// How often a pending Ctrl-C is looked for.
+/// The interval at which a pending Ctrl-C is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What this computer is.
+/// The description of this computer.
 #[pyfunction]
 pub(crate) fn machine(py: Python<'_>) -> PyResult<String> {
     let json = py.detach(|| serde_json::to_string(&Machine::here()));
     Ok(json.map_err(Error::Json)?)
 }
 
-/// The limits that are kept, if there are any.
+/// The kept limits, if there are any.
 #[pyfunction]
 pub(crate) fn kept_limits(py: Python<'_>) -> PyResult<Option<String>> {
     let limits = py.detach(|| Store::of_user().load(&Machine::here()));
@@ -29,12 +29,12 @@ pub(crate) fn kept_limits(py: Python<'_>) -> PyResult<Option<String>> {
     Ok(json.map_err(Error::Json)?)
 }
 
-/// The limits, measured: as a quick look that is not kept, or well.
+/// Measures the limits: quickly, and not kept, or thoroughly.
 #[pyfunction]
 pub(crate) fn measured_limits(py: Python<'_>, quick: bool) -> PyResult<String> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
-    let measuring = thread::Builder::new().spawn(move || measured(quick, &stopped));
+    let measuring = thread::Builder::new().spawn(move || measure(quick, &stopped));
     let measuring = measuring.map_err(Error::Thread)?;
     let mut interrupted = Ok(());
     while !measuring.is_finished() {
@@ -47,11 +47,11 @@ pub(crate) fn measured_limits(py: Python<'_>, quick: bool) -> PyResult<String> {
     }
     interrupted?;
     let limits = measuring.join();
-    let limits = limits.map_err(|_| Error::Defect("measuring broke off".to_owned()))??;
+    let limits = limits.map_err(|_| Error::Defect("the measurement panicked".to_owned()))??;
     Ok(serde_json::to_string(&limits).map_err(Error::Json)?)
 }
 
-fn measured(quick: bool, stop: &AtomicBool) -> Result<Limits, Error> {
+fn measure(quick: bool, stop: &AtomicBool) -> Result<Limits, Error> {
     let machine = Machine::here();
     let progress = &mut |_: workahead_machine::limits::Progress<'_>| {};
     if quick {

@@ -1,4 +1,4 @@
-//! A call of `join`: options out of Python, checked, and made a plan.
+//! The options of a call of `join`, checked and turned into a plan.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -14,16 +14,16 @@ use workahead_machine::{Machine, allocator};
 
 use crate::errors::Error;
 use crate::input;
-use crate::joining::Plan;
 use crate::output_naming::OutputNaming;
+use crate::plan::Plan;
 
-/// More than any machine has logical CPUs; a number above it is a mistake.
+/// More than any machine has logical CPUs: a larger number is a mistake.
 const THREADS_MAX: usize = 4096;
-/// Row numbers of a batch have 32 bits, of which one is a mark.
+/// Row numbers of a batch have 32 bits, one of which is a mark.
 const BATCH_ROWS_MAX: usize = 1 << 31;
 
-/// Touched pages that stay with the process from one join to the next, where memory has no limit:
-/// to touch fresh ones can cost as much as a join.
+/// Pages that are kept from one join to the next if memory has no limit: the first touch of fresh
+/// pages can cost as much as a join.
 const KEPT_BYTES: usize = 256 << 20;
 static KEPT_PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEPT_BYTES));
 
@@ -64,8 +64,8 @@ impl Options {
         let pool = self.memory_limit.map_or_else(Pool::unlimited, Pool::of);
         let on: Vec<_> = self.on.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         for (left_key, right_key) in &on {
-            known(left_key, &left.schema(), Side::Left)?;
-            known(right_key, &right.schema(), Side::Right)?;
+            require_column(left_key, &left.schema(), Side::Left)?;
+            require_column(right_key, &right.schema(), Side::Right)?;
         }
         let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, join_type)?
             .with_build_side(build_side)
@@ -80,7 +80,7 @@ impl Options {
         }
         let join = match self.memory_limit {
             None => join.with_page_pool(KEPT_PAGES.clone()),
-            Some(_) => self.spilling(join)?,
+            Some(_) => self.with_spill(join)?,
         };
         let naming = match self.coalesce {
             true => OutputNaming::coalesced(&join, &self.on)?,
@@ -100,15 +100,15 @@ impl Options {
         Ok(Plan { join, build_side, naming, build, probe, pool, threads, ordered })
     }
 
-    /// With files for what does not fit.
-    fn spilling(&self, join: HashJoin) -> Result<HashJoin, Error> {
+    /// The join with spilling.
+    fn with_spill(&self, join: HashJoin) -> Result<HashJoin, Error> {
         allocator::give_back_what_is_freed();
         let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
         let directory = SpillDirectory::new(directory, None);
         Ok(join.with_spill(directory.map_err(|error| Error::Join(error.into()))?))
     }
 
-    /// The requested length, or one by the caches, shorter within a memory limit.
+    /// With the requested batch length; by default that of the caches, or less with a memory limit.
     fn with_batch_rows(&self, join: HashJoin) -> Result<HashJoin, Error> {
         match (self.batch_rows, self.memory_limit) {
             (Some(rows @ 1..=BATCH_ROWS_MAX), _) => Ok(join.with_batch_rows(rows)),
@@ -150,12 +150,12 @@ fn side(name: &str) -> Result<Side, Error> {
     match name {
         "left" => Ok(Side::Left),
         "right" => Ok(Side::Right),
-        _ => Err(Error::WrongUse(format!("there is no side {name:?}: choose from left, right"))),
+        _ => Err(Error::WrongUse(format!("unknown side {name:?}: choose from left, right"))),
     }
 }
 
 /// Refuses a key that a side does not have, naming the side.
-fn known(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Error> {
+fn require_column(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Error> {
     if schema.index_of(name).is_ok() {
         return Ok(());
     }
@@ -167,7 +167,7 @@ fn known(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Er
     )))
 }
 
-/// The caches of this machine, looked at once.
+/// The caches of this machine, read once.
 fn caches() -> Caches {
     static CACHES: LazyLock<Caches> = LazyLock::new(|| {
         let machine = Machine::here();
@@ -184,7 +184,7 @@ pub(crate) fn reader(
     input::reader(input, &format!("{} input", side.name()))
 }
 
-/// The sizes that [`Options::memory_limit`] is given in.
+/// Parses a size, as for [`Options::memory_limit`].
 pub(crate) fn bytes(text: &str) -> Result<usize, Error> {
     workahead_join::memory_bytes(text).map_err(wrong)
 }

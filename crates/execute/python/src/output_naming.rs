@@ -17,30 +17,30 @@ use workahead_join::{HashJoin, JoinError, JoinType, Side};
 
 use crate::errors::Error;
 
-/// One output column, by the positions of the join's columns.
+/// The source of an output column: columns of the join, by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pick {
+enum ColumnSource {
     One(usize),
     /// The first where it is not null, else the second.
     Either(usize, usize),
 }
 
-/// Which of the join's columns come out, and under which names.
+/// The output columns and their names.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputNaming {
     schema: SchemaRef,
-    picks: Vec<Pick>,
+    sources: Vec<ColumnSource>,
 }
 
 impl OutputNaming {
     /// All columns of a join, unchanged.
     pub(crate) fn plain(join: &HashJoin) -> Self {
         let schema = join.schema();
-        let picks = (0..schema.fields().len()).map(Pick::One).collect();
-        Self { schema, picks }
+        let sources = (0..schema.fields().len()).map(ColumnSource::One).collect();
+        Self { schema, sources }
     }
 
-    /// With one column for each two equal keys, if both sides' columns come out.
+    /// With one column for each pair of keys, if the output has the columns of both sides.
     pub(crate) fn coalesced(join: &HashJoin, on: &[(String, String)]) -> Result<Self, Error> {
         let join_type = join.join_type();
         if !(join_type.outputs(Side::Left) && join_type.outputs(Side::Right)) {
@@ -55,21 +55,21 @@ impl OutputNaming {
             keys.push((left_key?, first + right_key?));
         }
         let all = join.schema();
-        let mut naming = Self { schema: all.clone(), picks: Vec::new() };
+        let mut naming = Self { schema: all.clone(), sources: Vec::new() };
         let mut fields: Vec<FieldRef> = Vec::new();
         for (column, field) in all.fields().iter().enumerate() {
             if keys.iter().any(|&(_, right)| right == column) {
                 continue;
             }
-            let (pick, field) = match keys.iter().find(|&&(left, _)| left == column) {
+            let (source, field) = match keys.iter().find(|&&(left, _)| left == column) {
                 Some(&(_, right)) => {
                     let left = Key { column, field };
                     let right = Key { column: right, field: &all.fields()[right] };
                     one_key(join_type, &left, &right)?
                 }
-                None => (Pick::One(column), field.clone()),
+                None => (ColumnSource::One(column), field.clone()),
             };
-            naming.picks.push(pick);
+            naming.sources.push(source);
             fields.push(field);
         }
         let schema = Schema::new_with_metadata(fields, all.metadata().clone());
@@ -86,39 +86,41 @@ impl OutputNaming {
             })
         };
         let columns = names.iter().map(position).collect::<Result<Vec<_>, _>>()?;
-        let picks = columns.iter().map(|&column| self.picks[column]).collect();
-        Ok(Self { schema: Arc::new(self.schema.project(&columns)?), picks })
+        let sources = columns.iter().map(|&column| self.sources[column]).collect();
+        Ok(Self { schema: Arc::new(self.schema.project(&columns)?), sources })
     }
 
     /// The join with only the columns that are needed, and the naming of its output.
     pub(crate) fn of(self, join: HashJoin) -> Result<(HashJoin, Self), JoinError> {
         let mut needed = Vec::new();
-        let mut place = |column| match needed.iter().position(|&other| other == column) {
+        let mut position = |column| match needed.iter().position(|&other| other == column) {
             Some(at) => at,
             None => {
                 needed.push(column);
                 needed.len() - 1
             }
         };
-        let picks = self.picks.iter().map(|pick| match *pick {
-            Pick::One(column) => Pick::One(place(column)),
-            Pick::Either(left, right) => Pick::Either(place(left), place(right)),
+        let sources = self.sources.iter().map(|source| match *source {
+            ColumnSource::One(column) => ColumnSource::One(position(column)),
+            ColumnSource::Either(left, right) => {
+                ColumnSource::Either(position(left), position(right))
+            }
         });
-        let picks = picks.collect();
-        Ok((join.with_projection(needed)?, Self { picks, ..self }))
+        let sources = sources.collect();
+        Ok((join.with_projection(needed)?, Self { sources, ..self }))
     }
 
-    /// Of every batch of the output.
+    /// The schema of the output.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The output's batch for one of the join: columns are shared, only a full join's keys are
+    /// The output batch for a batch of the join. Columns are shared; only a full join's keys are
     /// computed.
     pub(crate) fn batch(&self, joined: &RecordBatch) -> Result<RecordBatch, Error> {
-        let columns = self.picks.iter().map(|pick| match *pick {
-            Pick::One(column) => Ok(joined.column(column).clone()),
-            Pick::Either(left, right) => either(joined.column(left), joined.column(right)),
+        let columns = self.sources.iter().map(|source| match *source {
+            ColumnSource::One(column) => Ok(joined.column(column).clone()),
+            ColumnSource::Either(left, right) => either(joined.column(left), joined.column(right)),
         });
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(joined.num_rows()));
@@ -132,20 +134,20 @@ struct Key<'a> {
     field: &'a FieldRef,
 }
 
-/// The column for two equal keys, with the left one's name.
+/// The column for a pair of keys, with the left one's name.
 fn one_key(
     join_type: JoinType,
     left: &Key<'_>,
     right: &Key<'_>,
-) -> Result<(Pick, FieldRef), Error> {
+) -> Result<(ColumnSource, FieldRef), Error> {
     let name = left.field.name();
     match join_type {
         JoinType::Right => {
             let field = right.field.as_ref().clone().with_name(name);
-            Ok((Pick::One(right.column), Arc::new(field)))
+            Ok((ColumnSource::One(right.column), Arc::new(field)))
         }
         JoinType::Full if left.field.data_type() == right.field.data_type() => {
-            Ok((Pick::Either(left.column, right.column), left.field.clone()))
+            Ok((ColumnSource::Either(left.column, right.column), left.field.clone()))
         }
         JoinType::Full => Err(Error::WrongUse(format!(
             "the keys {name:?} ({}) and {:?} ({}) can't be one column: cast one of them, or give \
@@ -154,7 +156,7 @@ fn one_key(
             right.field.name(),
             right.field.data_type(),
         ))),
-        _ => Ok((Pick::One(left.column), left.field.clone())),
+        _ => Ok((ColumnSource::One(left.column), left.field.clone())),
     }
 }
 
@@ -162,6 +164,6 @@ fn either(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef, Error> {
     let Some(nulls) = left.logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Ok(left.clone());
     };
-    let there = BooleanArray::new(nulls.into_inner(), None);
-    Ok(zip(&there, left, right)?)
+    let valid = BooleanArray::new(nulls.into_inner(), None);
+    Ok(zip(&valid, left, right)?)
 }

@@ -82,7 +82,7 @@ def joined(
 
 
 def plain(value: Any) -> Any:
-    """A value in a form that every library gives it in."""
+    """A value in a form that is the same for every library."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else ("float", struct.pack("d", value))
     if isinstance(value, decimal.Decimal):
@@ -97,7 +97,7 @@ def plain(value: Any) -> Any:
 
 
 def bag(rows: list[tuple[Any, ...]]) -> list[str]:
-    """Rows in an order of their own."""
+    """Sorted rows."""
     return sorted(repr(tuple(map(plain, row))) for row in rows)
 
 
@@ -108,7 +108,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def check(result: Any, expected: tuple[list[str], list[tuple[Any, ...]]]) -> pa.Table:
-    """A result is what is expected, in any order."""
+    """Compare a result with the expected rows, in any order."""
     table = result if isinstance(result, pa.Table) else result.to_pyarrow()
     names, rows = expected
     assert table.column_names == names

@@ -1,9 +1,9 @@
-"""A pytest plugin: pandas' own merge tests with our join in pandas' place.
+"""A pytest plugin: pandas' own merge tests with our join in place of pandas'.
 
 pandas' ``merge`` finds the pairs of rows with two functions, ``get_join_indexers`` and
 ``get_join_indexers_non_unique``, and makes its frame of the two lists of row numbers they return:
-names, index, types. Here both are our join. What can't pass is in ``pandas_suite.toml``, with the
-reason; a test in there that passes is a failure, and so is an entry that names no test.
+names, index, types. Here both are our join. Tests that can't pass are in ``pandas_suite.toml``,
+with the reason; a listed test that passes is a failure, and so is an entry without a test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ joins = 0
 
 
 def _keys(left: Any, right: Any) -> tuple[pa.Array, pa.Array]:
-    """Two key columns as Arrow's, of one type."""
+    """Two key columns as Arrow arrays of one type."""
     both = pd.concat([pd.Series(left), pd.Series(right)], ignore_index=True)
     if isinstance(both.dtype, pd.CategoricalDtype):
         both = both.astype(both.cat.categories.dtype)

@@ -21,7 +21,7 @@ WRONG = {
     "empty keys": ({"on": []}, "needs a pair of key columns"),
     "both kinds of keys": ({"on": "a", "left_on": "a"}, "exclude each other"),
     "uneven keys": ({"left_on": ["a", "t"], "right_on": "a"}, "they go in pairs"),
-    "keys that are no names": ({"on": [1]}, "name columns by strings"),
+    "keys that are not names": ({"on": [1]}, "name columns by strings"),
     "keys of two kinds": ({"left_on": "t", "right_on": "a"}, "cast one to the type of the other"),
     "no such type": ({"on": "a", "how": "sideways"}, 'there is no join type "sideways": choose'),
     "cross": ({"on": "a", "how": "cross"}, 'there is no join type "cross": choose from inner'),
@@ -39,14 +39,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_said_before_anything_is_read(case):
+def test_wrong_use_is_refused_before_anything_is_read(case):
     options, words = WRONG[case]
 
-    def nobody_reads():
+    def unread():
         raise AssertionError("a batch was read")
         yield
 
-    left = pa.RecordBatchReader.from_batches(LEFT.schema, nobody_reads())
+    left = pa.RecordBatchReader.from_batches(LEFT.schema, unread())
     with pytest.raises(wa.WrongUseError) as raised:
         wa.join(left, RIGHT, **options)
     assert words in str(raised.value)
@@ -55,20 +55,20 @@ def test_wrong_use_is_said_before_anything_is_read(case):
 
 
 @pytest.mark.parametrize("data", [[1, 2], {"a": [1]}, "a.parquet", None, 7])
-def test_what_is_no_data_is_named(data):
+def test_an_input_that_is_not_arrow_data_is_named(data):
     with pytest.raises(wa.WrongUseError, match=f"the left input is a {type(data).__name__}"):
         wa.join(data, RIGHT, on="a")
     with pytest.raises(wa.WrongUseError, match="the right input is"):
         wa.join(LEFT, data, on="a")
 
 
-def test_a_column_is_no_table():
+def test_a_column_is_not_a_table():
     with pytest.raises(wa.InputError, match="the left input can't be read"):
         wa.join(LEFT["a"], RIGHT, on="a")
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_producer_that_fails_is_named_with_its_words(side):
+def test_a_producer_that_fails_is_named_with_its_message(side):
     def failing():
         yield RIGHT.to_batches()[0]
         raise LookupError("the shelf is empty")
@@ -80,7 +80,7 @@ def test_a_producer_that_fails_is_named_with_its_words(side):
     assert "\n" not in str(raised.value)
 
 
-def test_a_foreign_consumer_is_told():
+def test_a_foreign_consumer_gets_the_error():
     def failing():
         raise LookupError("the shelf is empty")
         yield
@@ -106,7 +106,7 @@ def test_a_result_is_read_once():
 
 
 def test_nothing_but_the_error_is_printed():
-    """No words of a panic, whatever goes wrong."""
+    """No message of a panic is printed."""
     script = textwrap.dedent("""
         import pyarrow as pa, workahead as wa
         data = pa.table({"a": range(1000)})

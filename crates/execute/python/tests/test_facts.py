@@ -1,4 +1,4 @@
-"""What is known of the machine and of studies."""
+"""Facts of the machine and of studies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import workahead as wa
 
-# The command, if the one who runs the tests names it.
+# The command, if the environment names it.
 COMMAND = os.environ.get("WORKAHEAD_COMMAND") or shutil.which("workahead")
 
 
@@ -35,7 +35,7 @@ def test_limits_are_kept_ones_or_none(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_quick_look_at_the_limits():
+def test_quick_limits():
     limits = wa.limits(quick=True)
     assert limits["quick"] is True
     assert all(point["ns"] > 0 for point in limits["latency"])
@@ -48,7 +48,7 @@ def test_a_directory_without_results_is_an_error(tmp_path):
 
 
 @pytest.mark.skipif(COMMAND is None, reason="WORKAHEAD_COMMAND names no command")
-def test_the_command_says_the_same_of_the_machine():
+def test_the_command_describes_the_same_machine():
     said = subprocess.run([COMMAND, "machine", "--json"], capture_output=True, check=True)
     said, ours = json.loads(said.stdout), wa.machine()
     # What is available changes from one moment to the next.

@@ -172,13 +172,13 @@ def test_selected_columns_in_their_order():
         check(wa.join(left, right, on="key", how=how, select=["r", "key"]), expected)
 
 
-def test_no_column_at_all_is_a_count():
+def test_without_columns_the_rows_are_counted():
     left, right = table("int64", 9, 10, "l"), table("int64", 8, 11, "r")
     _, rows = joined(left, right, [("key", "key")], "inner")
     assert sum(len(batch) for batch in wa.join(left, right, on="key", select=[])) == len(rows)
 
 
-def test_not_in_with_a_null_gives_nothing():
+def test_not_in_with_a_null_returns_nothing():
     left = pa.table({"k": [1, 2, None]})
     for others, expected in [([1], [(2,)]), ([1, None], []), ([], [(1,), (2,), (None,)])]:
         right = pa.table({"k": pa.array(others, pa.int64())})
@@ -188,21 +188,21 @@ def test_not_in_with_a_null_gives_nothing():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("how", ["inner", "left", "right", "left-semi", "right-anti"])
-def test_an_order_is_kept(how, side):
+def test_maintain_order(how, side):
     left = pa.table({"k": [i * 7919 % 1000 for i in range(5000)], "l": range(5000)})
     right = pa.table({"k": [i * 104729 % 1500 for i in range(4000)], "r": range(4000)})
     result = wa.join(left, right, on="k", how=how, maintain_order=side).to_pyarrow()
     unordered = wa.join(left, right, on="k", how=how).to_pyarrow()
     assert bag(rows_of(result)) == bag(rows_of(unordered))
     if side[0] in result.column_names:
-        # Rows of the other side alone come last, beside nulls.
-        places = result[side[0]].to_pylist()
-        alone = places.index(None) if None in places else len(places)
-        assert places[:alone] == sorted(places[:alone])
-        assert set(places[alone:]) <= {None}
+        # Unmatched rows of the other side come last, with nulls.
+        numbers = result[side[0]].to_pylist()
+        end = numbers.index(None) if None in numbers else len(numbers)
+        assert numbers[:end] == sorted(numbers[:end])
+        assert set(numbers[end:]) <= {None}
 
 
-def test_every_design_says_the_same():
+def test_every_design_returns_the_same_rows():
     left = pa.table({"k": [i * 7919 % 3000 for i in range(3000)], "l": range(3000)})
     right = pa.table({"k": [i * 104729 % 5000 for i in range(20000)], "r": range(20000)})
     expected = None

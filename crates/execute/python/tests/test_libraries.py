@@ -1,4 +1,4 @@
-"""Every library on both sides, and as the one that takes the result."""
+"""Every library on both sides, and as the consumer of the result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_any_two_libraries_join(left_maker, right_maker):
         check(result, joined(LEFT, RIGHT, ON, how))
 
 
-def test_any_library_takes_the_result(consumer):
+def test_any_library_consumes_the_result(consumer):
     names, rows = joined(LEFT, RIGHT, ON, "left")
     table = consumer(wa.join(LEFT, RIGHT, on="id", how="left"))
     assert table.column_names == names
@@ -53,7 +53,7 @@ def test_results_are_inputs_again():
     assert chained.to_polars().height == 2 * 2 + 2 * 2
 
 
-def test_the_smaller_side_is_built_where_that_is_known(left_maker):
+def test_the_smaller_side_is_built_if_the_sizes_are_known(left_maker):
     big = pa.table({"id": list(range(100))})
     reader = wa.join(left_maker(big), RIGHT, on="id")
     reader.to_pyarrow()

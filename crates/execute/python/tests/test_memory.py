@@ -44,7 +44,7 @@ def test_spilling_changes_no_row(how, tmp_path):
     assert os.listdir(tmp_path) == [], "spilled files have no name"
 
 
-def test_what_fits_is_not_spilled():
+def test_nothing_is_spilled_within_the_limit():
     left, right = sides()
     reader = wa.join(left, right, on="k", memory_limit="1GiB")
     reader.to_pyarrow()
@@ -59,7 +59,7 @@ def test_a_limit_that_is_too_small_is_an_error():
     assert "\n" not in str(raised.value)
 
 
-def test_a_directory_that_is_none_is_said_at_once():
+def test_a_missing_spill_directory_is_refused_at_once():
     left, right = sides()
     with pytest.raises(wa.SpillError, match="no-such-directory"):
         wa.join(left, right, on="k", memory_limit="1MB", spill_dir="/no-such-directory")
@@ -107,7 +107,7 @@ def test_both_sides_are_streamed_within_the_limit():
     assert grown < 128 << 20
 
 
-def test_memory_is_given_back():
+def test_memory_is_released():
     left, right = sides()
     reader = wa.join(left, right, on="k")
     before = pa.total_allocated_bytes()

@@ -1,4 +1,4 @@
-"""The package as others' tools see it: types, words, versions."""
+"""The package as other tools see it: types, docstrings, versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_types_are_shipped():
         assert {member for member in vars(kind) if not member.startswith("_")} <= stubbed
 
 
-def test_everything_public_is_explained():
+def test_everything_public_has_a_docstring():
     for name in wa.__all__:
         if name != "__version__":
             thing = getattr(wa, name)
@@ -37,7 +37,7 @@ def test_everything_public_is_explained():
             assert inspect.getdoc(member), name
 
 
-def test_every_option_is_explained():
+def test_every_option_is_documented():
     words = inspect.getdoc(wa.join)
     for option in inspect.signature(wa.join).parameters:
         assert f"\n{option}\n" in words or option in ("left", "right", "left_on", "right_on")

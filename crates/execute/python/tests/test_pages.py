@@ -1,4 +1,4 @@
-"""What the pages show is run."""
+"""The examples of the pages are run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[4]
-# What the short examples take as given.
+# Names that the short examples assume.
 GIVEN = {
     "orders": pa.table({"order_id": [1, 2]}),
     "lines": pa.table({"order_id": [2, 3]}),

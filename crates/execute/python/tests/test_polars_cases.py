@@ -1,4 +1,4 @@
-"""What Polars' own tests of joins ask, in our words and with our data.
+"""The cases of Polars' own tests of joins, with our code and our data.
 
 Polars' wheel does not bring its tests. ``polars_suite.toml`` lists those of
 ``py-polars/tests/unit/operations/test_join.py`` (Polars 1.17 to 2.1), each with the case here that
@@ -23,7 +23,7 @@ LIST = pathlib.Path(__file__).with_name("polars_suite.toml")
 
 
 def rows(result: Any) -> list[tuple[Any, ...]]:
-    """Rows in an order of their own; nulls first."""
+    """Sorted rows; nulls first."""
     frame = result.to_polars() if isinstance(result, wa.Reader) else result
     return sorted(frame.rows(), key=lambda row: [(v is not None, str(v)) for v in row])
 
@@ -46,7 +46,7 @@ def test_semi_and_anti_keep_payload_and_duplicates():
     assert rows(wa.join(shops, closed, on=["city", "kind"], how="anti")) == expected
 
 
-def test_categories_match_by_their_words():
+def test_categories_match_by_their_text():
     data = pl.DataFrame({"c": ["red", "red", "blue"], "n": [2, 4, 6]})
     data = data.with_columns(pl.col("c").cast(pl.Categorical))
     means = data.group_by("c").agg(pl.col("n").mean())
@@ -257,7 +257,7 @@ def test_orders_are_as_polars_keeps_them(how):
         theirs = left.join(right, on="a", how=how, coalesce=True, maintain_order=side)
         ours = wa.join(left, right, on="a", how=how, maintain_order=side).to_polars()
         own = side[0]
-        # Of equal keys the other side's order is anybody's, and so is that of what comes last.
+        # The order within equal keys is not defined, nor that of unmatched rows at the end.
         kept = [place for place in theirs[own].to_list() if place is not None]
         assert [place for place in ours[own].to_list() if place is not None] == kept
         assert rows(ours.select(theirs.columns)) == rows(theirs)

@@ -1,4 +1,4 @@
-"""Random inputs, cut anywhere, with any options: what comes out is what a naive join says."""
+"""Random inputs, batches and options: the result is that of a naive join."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ def small() -> pa.Table:
     return pa.table(batch(0, 100))
 
 
-# With one thread the reader's own does the work; with several a channel is between them.
+# With one thread the reader's thread does the work; with several they use a channel.
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 @THREADS
-def test_nothing_is_read_before_it_is_wanted(threads):
+def test_nothing_is_read_before_it_is_requested(threads):
     read = []
 
     def counted():
@@ -52,7 +52,7 @@ def test_nothing_is_read_before_it_is_wanted(threads):
     assert read == []
     next(joined)
     time.sleep(0.3)
-    # What waits is bounded: the probe side is not read to its end.
+    # The queue is bounded: the probe side is not read to its end.
     assert 0 < len(read) < 1000
 
 
@@ -67,7 +67,7 @@ def test_the_probe_side_may_have_no_end(threads):
 
 @THREADS
 def test_the_interpreter_is_free_while_threads_join(threads):
-    """A join of 20 batches waits for a Python thread that can only go on if it is not held."""
+    """A join of 20 batches waits for a Python thread, which needs the interpreter."""
     gate = threading.Event()
 
     def waiting():
@@ -84,7 +84,7 @@ def test_the_interpreter_is_free_while_threads_join(threads):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("consume", [pa.table, pl.DataFrame, wa.Reader.to_polars, list])
 def test_producers_in_python_never_wait_for_their_consumer(consume, threads):
-    """Consumers differ in whether they hold the interpreter while they ask for a batch."""
+    """Consumers differ in whether they hold the interpreter while they request a batch."""
     for _ in range(5):
         sides = (reader(batch(i * 100) for i in range(20)) for _ in range(2))
         result = consume(wa.join(*sides, on="k", threads=threads))
@@ -124,7 +124,7 @@ CONSUMERS = {
 @THREADS
 @pytest.mark.parametrize("how", CONSUMERS)
 def test_ctrl_c_ends_an_endless_probe(how, threads):
-    # Nothing matches: there is no output to come up with.
+    # Nothing matches: there is no output.
     joined = wa.join(pa.table(batch(-200, 100)), endless(), on="k", threads=threads)
     timer = interrupted_after(0.3)
     begun = time.monotonic()
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_an_endless_probe(how, threads):
         try:
             CONSUMERS[how](joined)
         except Exception:
-            # A consumer's own error comes first, and Ctrl-C where Python goes on.
+            # The consumer's own error comes first, and Ctrl-C when Python continues.
             for _ in range(50):
                 time.sleep(0.1)
     assert time.monotonic() - begun < 4
@@ -164,7 +164,7 @@ def test_a_join_that_is_dropped_ends_its_threads():
     next(joined)
     assert own_threads() > 0
     del joined
-    # They have let go of everything; the last may be on its way out.
+    # The threads have released everything; the last one may still be exiting.
     for _ in range(100):
         if own_threads() == 0:
             break
@@ -172,7 +172,7 @@ def test_a_join_that_is_dropped_ends_its_threads():
     assert own_threads() == 0
 
 
-def test_leaving_in_the_middle_of_a_join_is_no_crash():
+def test_an_exit_during_a_join_does_not_crash():
     script = textwrap.dedent("""
         import itertools, pyarrow as pa, workahead as wa
         one = pa.record_batch({"k": pa.array(range(1000))})
@@ -191,7 +191,7 @@ def addresses(array: pa.Array) -> list[int]:
     return [buffer.address for buffer in array.buffers() if buffer is not None]
 
 
-def test_results_are_given_without_a_copy():
+def test_results_are_passed_without_a_copy():
     left = pa.table({"k": range(1000), "text": [f"row {i}" for i in range(1000)]})
     some = next(wa.join(left, left, on="k", threads=1))
     first, second = pa.record_batch(some), pa.record_batch(some)

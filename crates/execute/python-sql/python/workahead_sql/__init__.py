@@ -33,53 +33,53 @@ def sql(
     Parameters
     ----------
     query
-        What to run, in DataFusion's SQL. Of several statements with semicolons between them, all
-        but the last one are run at once; the rows are the last one's.
+        Statements in DataFusion's SQL, separated by semicolons. All but the last one are run at
+        once; the rows are those of the last one.
     tables, named
         Tables by their names in SQL: tables, data frames and readers of pyarrow, Polars, pandas
         (2.2 or newer), DuckDB, DataFusion, which are not copied; or paths of Parquet, CSV, JSON
         lines or Arrow files, and of directories of Parquet files. A reader is read once, while the
-        query runs: a query that wants it twice is an error. ``tables`` is for names that Python
-        has no words for.
+        query runs: a query that reads it twice is an error. ``tables`` is for names that are not
+        Python identifiers.
     threads
         By default one for every CPU that this process may use.
     memory_limit
         Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``, that joins, sorts and aggregates may
-        take together. What does not fit goes to files.
+        take together. The rest is spilled to files.
     spill_dir
-        The directory for those; by default one in the system's temporary directory.
+        Directory for spill files; by default one in the system's temporary directory.
     stock
         Leave the joins to DataFusion.
 
     Returns
     -------
     workahead.Reader
-        The rows, made while they are read, as those of :func:`workahead.join`. Its ``facts`` say
-        how many joins were done by Workahead and by DataFusion, and what they spilled.
+        The rows, computed while they are read, as those of :func:`workahead.join`. Its ``facts``
+        have the numbers of joins by Workahead and by DataFusion, and their spilling.
 
     Raises
     ------
     WrongUseError
-        The query is no SQL, or of names and types that are not there (``ValueError``).
+        The query is not valid SQL, or has unknown names or types (``ValueError``).
     InputError
         A table can't be read (``RuntimeError``).
     MemoryLimitError
         While reading: the limit is too small (``MemoryError``).
     WorkaheadError
-        Anything else that the query meets.
+        Any other error of the query.
 
     Examples
     --------
     >>> wa.sql("select shop, sum(price) from lines join orders using (id) group by shop",
     ...        lines="lines.parquet", orders=frame).to_polars()
     """
-    given = {**(tables or {}), **named}
+    all_tables = {**(tables or {}), **named}
     options = {
         "threads": _count("threads", threads),
         "memory_limit": _bytes(memory_limit),
         "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
         "stock": stock,
     }
-    # What knows how many rows it has holds them.
-    inputs = [(name, table, _rows(table) is not None) for name, table in given.items()]
+    # A table with a known number of rows is in memory.
+    inputs = [(name, table, _rows(table) is not None) for name, table in all_tables.items()]
     return Reader(_workahead_sql.sql(query, inputs, options))

@@ -4,11 +4,11 @@
     >>> joined = wa.join(orders, lines, on="order_id", memory_limit="300MB")
     >>> joined.to_polars()
 
-:func:`join` takes anything that speaks the Arrow PyCapsule interface (tables, data frames and
-readers of pyarrow, Polars, pandas, DuckDB, DataFusion) and gives a reader that all of them take,
-without a copy. :func:`machine` and :func:`limits` say what this computer is and what its memory
-can do; :func:`study` reads what ``workahead study run`` has kept. :func:`sql` runs SQL with these
-joins, by a second wheel.
+:func:`join` takes anything with the Arrow PyCapsule interface (tables, data frames and readers of
+pyarrow, Polars, pandas, DuckDB, DataFusion) and returns a reader that all of them take, without a
+copy. :func:`machine` describes this computer and :func:`limits` its memory's measured limits;
+:func:`study` reads the results of ``workahead study run``. :func:`sql` runs SQL with these joins,
+by a second wheel.
 """
 
 from ._errors import (

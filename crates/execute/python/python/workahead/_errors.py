@@ -1,12 +1,12 @@
-"""What can go wrong. Each text is one line that names the remedy."""
+"""Exceptions. Each message is one line that names the remedy."""
 
 
 class WorkaheadError(Exception):
-    """Everything that this package raises on its own account."""
+    """Base class of this package's exceptions."""
 
 
 class WrongUseError(WorkaheadError, ValueError):
-    """The call asks for something that can't be: a column that is not there, an unknown name."""
+    """The arguments are wrong: an unknown column or name, or types that do not fit."""
 
 
 class MemoryLimitError(WorkaheadError, MemoryError):
@@ -14,7 +14,7 @@ class MemoryLimitError(WorkaheadError, MemoryError):
 
 
 class SpillError(WorkaheadError, OSError):
-    """What does not fit into memory could not be written, or read back."""
+    """Spilled data could not be written or read back."""
 
 
 class InputError(WorkaheadError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Joins: names and defaults as Python's users know them; the work is done in `_workahead`."""
+"""Joins: names and defaults as Python's users know them; `_workahead` does the work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-# Other libraries' names for the same.
+# Other libraries' names of join types.
 _HOW = {
     "outer": "full",
     "full_outer": "full",
@@ -33,13 +33,13 @@ _HOW = {
     "mark": "left-mark",
 }
 
-# Producers in Python can't be called once the interpreter is being taken down.
+# Producers in Python can't be called while the interpreter shuts down.
 _running: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
-    for joined in list(_running):
-        joined.close()
+    for stream in list(_running):
+        stream.close()
 
 
 atexit.register(_stop_all)
@@ -75,62 +75,61 @@ def join(
         pandas (2.2 or newer), DuckDB, DataFusion. Both are streamed: only the build side is kept,
         and of that no more than ``memory_limit``.
     on
-        The key columns, where both sides call them the same.
+        The key columns, if their names are the same on both sides.
     left_on, right_on
         The key columns of each side, in pairs.
     how
         ``inner``, ``left``, ``right``, ``full`` (or ``outer``), ``left-semi`` (or ``semi``),
         ``left-anti`` (or ``anti``), ``left-mark`` (or ``mark``), ``right-semi``, ``right-anti``,
-        ``right-mark``. A semi join gives the rows of a side that have a match, once; an anti join
-        those that have none; a mark join all, with a last column ``mark`` that says which.
+        ``right-mark``. A semi join returns the rows of a side that have a match, once; an anti
+        join those without a match; a mark join all, with a last column ``mark`` for the match.
     suffix
-        What right columns get whose name the left side has.
+        Suffix for right columns whose names also exist on the left.
     coalesce
-        Whether a pair of keys is one column: by default if they are given by ``on``. It is the
-        left one, in a right join the right one, in a full join whichever is there.
+        Whether a pair of keys is one column; by default if they are given by ``on``. It is the
+        left key, in a right join the right one, in a full join the one that is not null.
     select
         Only these columns of the result, in this order.
     nulls_equal
-        Let null keys match each other. By default they match nothing, as in SQL. (pandas' own
-        ``merge`` lets them match.) Float keys match by their bits: NaN equals itself, 0.0 does
-        not equal -0.0.
+        Null keys match each other. By default they match nothing, as in SQL. (In pandas' own
+        ``merge`` they match.) Float keys match by their bits: NaN equals itself, 0.0 does not
+        equal -0.0.
     null_aware
-        Make an anti join that of SQL's ``NOT IN``: one null among the other side's keys, and no
-        row comes out.
+        An anti join has the meaning of SQL's ``NOT IN``: it returns no row if the other side has
+        a null key.
     build_side
-        The side that goes into the table: ``left``, ``right``, or ``auto``, which is the one with
-        fewer rows where that is known (tables and data frames), the one that is a table where the
-        other is a reader, and else the right one.
+        ``left``, ``right``, or ``auto``: the side with fewer rows if both are known (tables and
+        data frames), the table if the other side is a reader, otherwise the right side.
     maintain_order
-        ``left`` or ``right``: rows come in the order of that side, those of the other side alone
-        at the end. It costs all threads but one, and excludes spilling. By default the order is
-        any, and differs from run to run if there are several threads.
+        ``left`` or ``right``: rows are in the order of that side, with unmatched rows of the
+        other side at the end. The join then uses one thread and can't spill. By default the order
+        is arbitrary, and differs between runs with several threads.
     design
-        How keys are kept: ``auto``, ``buckets``, ``dense``, ``bloom``.
+        The layout of the table: ``auto``, ``buckets``, ``dense``, ``bloom``.
     threads
         By default one for every CPU that this process may use.
     batch_rows
-        Rows of a batch of the result, at most; by default as many as fit the caches.
+        The most rows of a batch of the result; by default as many as fit the caches.
     memory_limit
-        Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``: the join uses no more than this, and
-        puts what does not fit into files (a hybrid hash join). Tables that you hold yourself are
-        not counted: give a reader where memory is short. It also has the C library's allocator
-        give freed memory back, for the whole process.
+        Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``. The join stays within it and spills
+        the rest to files (a hybrid hash join). Your own tables are not counted: pass a reader if
+        memory is short. The C library's allocator then returns freed memory to the system, for
+        the whole process.
     spill_dir
-        The directory for those files, which have no name there; by default the system's
-        temporary one.
+        Directory for spill files (unlinked when created); by default the system's temporary
+        directory.
 
     Returns
     -------
     Reader
-        The rows, made while they are read: pass it to any library that takes Arrow data, iterate
-        over its batches, or call ``.to_pyarrow()``, ``.to_polars()``, ``.to_pandas()``. It has
-        the columns of the left side, then of the right one.
+        The rows, computed while they are read: pass it to any library that takes Arrow data,
+        iterate over its batches, or call ``.to_pyarrow()``, ``.to_polars()``, ``.to_pandas()``.
+        It has the columns of the left side, then of the right one.
 
     Raises
     ------
     WrongUseError
-        A column that is not there, keys that can't be compared, an unknown name (``ValueError``).
+        An unknown column or name, or keys that can't be compared (``ValueError``).
     InputError
         While reading: an input has failed (``RuntimeError``).
     MemoryLimitError
@@ -168,33 +167,33 @@ def join(
 
 
 class Reader:
-    """The rows of a join, made while they are read, and read once.
+    """The rows of a join, computed while they are read. They can be read once.
 
-    Iterating gives :class:`Batch` objects; ``__arrow_c_stream__`` gives the rows to any library of
-    Arrow's family without a copy. Nothing is read before the first batch is wanted, and a reader
-    that is slow slows the join down: neither the probe side nor the result is ever in memory as a
-    whole. Closing or dropping a reader ends its threads; so does Ctrl-C, within a batch.
+    Iteration returns :class:`Batch` objects; ``__arrow_c_stream__`` passes the rows to any Arrow
+    library without a copy. Nothing is read before the first batch is requested, and a slow reader
+    slows the join down: neither the probe side nor the result is ever in memory as a whole.
+    Closing or dropping a reader ends its threads; so does Ctrl-C, within a batch.
     """
 
-    __slots__ = ("_joined", "__weakref__")
+    __slots__ = ("_stream", "__weakref__")
 
-    def __init__(self, joined: _workahead.Joined) -> None:
-        self._joined = joined
-        _running.add(joined)
+    def __init__(self, stream: _workahead.ResultStream) -> None:
+        self._stream = stream
+        _running.add(stream)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream. The first that asks it for a batch gets them all."""
-        return self._joined.__arrow_c_stream__(requested_schema)
+        """The rows as an Arrow C stream. The first stream that is read gets them all."""
+        return self._stream.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """The columns as an Arrow C schema."""
-        return self._joined.__arrow_c_schema__()
+        return self._stream.__arrow_c_schema__()
 
     def __iter__(self) -> Iterator[_workahead.Batch]:
-        return self._joined.__iter__()
+        return self._stream.__iter__()
 
     def __next__(self) -> _workahead.Batch:
-        return self._joined.__next__()
+        return self._stream.__next__()
 
     def __enter__(self) -> Reader:
         return self
@@ -208,7 +207,7 @@ class Reader:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns, in order."""
-        return self._joined.column_names()
+        return self._stream.column_names()
 
     @property
     def schema(self) -> pyarrow.Schema:
@@ -219,18 +218,18 @@ class Reader:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """What is known of the join: rows, table, its design and why, memory, spilling.
+        """Facts of the join: rows, the table and the reasons for its design, memory, spilling.
 
         ``None`` before the table is built; final when everything is read. The names are those of
         ``workahead join --json``: ``…_bytes`` are bytes, ``…_seconds`` seconds (``…_cpu_seconds``
         summed over threads).
         """
-        facts = self._joined.facts()
+        facts = self._stream.facts()
         return None if facts is None else json.loads(facts)
 
     def close(self) -> None:
-        """End the join and free its memory, wherever it is. What is not read is lost."""
-        self._joined.close()
+        """End the join and free its memory. Rows that were not read are lost."""
+        self._stream.close()
 
     def to_pyarrow(self) -> pyarrow.Table:
         """All rows as a pyarrow table, without a copy."""
@@ -246,7 +245,7 @@ class Reader:
         try:
             return polars.DataFrame(self)
         except polars.exceptions.PolarsError:
-            _heard()
+            _raise_pending_interrupt()
             raise
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
@@ -254,10 +253,10 @@ class Reader:
         return self.to_pyarrow().to_pandas(**options)
 
 
-def _heard() -> None:
-    """Lets Ctrl-C through that was pressed while another library was at work.
+def _raise_pending_interrupt() -> None:
+    """Raise a Ctrl-C that was pressed while another library worked.
 
-    It raises where a function of Python's begins.
+    Python raises it when a function is entered.
     """
 
 
@@ -308,7 +307,7 @@ def _bytes(size: int | str | None) -> int | None:
 
 
 def _rows(data: object) -> int | None:
-    """Rows, where a library knows them without running anything."""
+    """The number of rows, if a library knows it without running anything."""
     library = type(data).__module__.partition(".")[0]
     if library == "pandas":
         return len(data)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""SQL, if its wheel is there: DataFusion is many times the size of everything else."""
+"""SQL, if its wheel is installed: DataFusion is many times the size of everything else."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ def sql(
 ) -> Reader:
     """Run SQL over tables, by DataFusion with Workahead's joins.
 
-    This needs a second wheel, ``pip install workahead-sql``; its function
-    (``help(workahead_sql.sql)``) has the parameters: tables by their names in SQL, which are
-    tables, data frames, readers or paths of files, and ``threads``, ``memory_limit``,
-    ``spill_dir``, ``stock``.
+    This needs a second wheel, ``pip install workahead-sql``. For its parameters see
+    ``help(workahead_sql.sql)``: tables, data frames, readers or paths of files by their names in
+    SQL, and ``threads``, ``memory_limit``, ``spill_dir``, ``stock``.
 
     Returns
     -------
     Reader
-        The rows, made while they are read.
+        The rows, computed while they are read.
 
     Raises
     ------
     ImportError
-        The wheel is not there.
+        The wheel is not installed.
 
     Examples
     --------

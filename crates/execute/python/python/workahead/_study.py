@@ -1,4 +1,4 @@
-"""The results of a study, as ``workahead study run`` has written them: plain Python."""
+"""The results of a study, from the files that ``workahead study run`` has written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def study(directory: str | os.PathLike[str]) -> Study:
-    """The results in a directory that ``workahead study run`` has written. Nothing is run.
+    """Read the results in a directory that ``workahead study run`` has written.
 
     Raises
     ------
@@ -34,7 +34,7 @@ class Study:
         run, self._results = self._read("run.json"), self._read("findings.json")
         try:
             self._id: str = run["study"]
-            # A file of another shape is refused here rather than later.
+            # Refuses a file without these keys.
             self._results["complete"], self._results["findings"]
         except (KeyError, TypeError):
             raise WorkaheadError(f"the result in {directory} is damaged") from None
@@ -57,7 +57,7 @@ class Study:
         """One row for each sample or failure: ``observations.parquet``, read by pyarrow.
 
         ``study, engine, machine, tier, seed, cell, block, repetition, slot, …``;
-        ``setting.NAME`` as words; ``wall_s, cpu_s`` in seconds, ``tuples``, ``mtuples_per_s``;
+        ``setting.NAME`` as text; ``wall_s, cpu_s`` in seconds, ``tuples``, ``mtuples_per_s``;
         ``measure.NAME``; ``failure``. Ready for ``polars.DataFrame(…)``, ``….to_pandas()`` and
         charts.
         """
@@ -76,7 +76,7 @@ class Study:
         return pyarrow.record_batch(columns, schema=table.schema)
 
     def findings(self) -> list[dict[str, Any]]:
-        """What was found in every cell: ratios to the baseline with their intervals."""
+        """Findings of every cell: ratios to the baseline with their intervals."""
         findings: list[dict[str, Any]] = self._results["findings"]
         return findings
 

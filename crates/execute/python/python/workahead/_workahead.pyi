@@ -1,18 +1,18 @@
-"""What is done in Rust. Use :mod:`workahead`."""
+"""The native module. Use :mod:`workahead`."""
 
 from collections.abc import Iterator
 from typing import Any, final
 
 __version__: str
 
-def join(left: object, right: object, options: dict[str, Any]) -> Joined: ...
+def join(left: object, right: object, options: dict[str, Any]) -> ResultStream: ...
 def memory_bytes(text: str) -> int: ...
 def machine() -> str: ...
 def kept_limits() -> str | None: ...
 def measured_limits(quick: bool) -> str: ...
 
 @final
-class Joined:
+class ResultStream:
     def __iter__(self) -> Iterator[Batch]: ...
     def __next__(self) -> Batch: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -23,7 +23,7 @@ class Joined:
 
 @final
 class Batch:
-    """Rows of a result, as Arrow. Any library of Arrow's family takes them without a copy."""
+    """Rows of a result, as Arrow. Any Arrow library takes them without a copy."""
 
     def __arrow_c_array__(
         self, requested_schema: object | None = None

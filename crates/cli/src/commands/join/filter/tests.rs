@@ -102,7 +102,7 @@ fn errors_are_one_line() {
         ("left.share = 1", "the left side has no column \"share\": choose from id, small"),
         ("other.id = 1", "unknown side \"other\""),
         ("word = 1", "can't be compared: cast one of them"),
-        ("word + 1 > 2", "can't be calculated with"),
+        ("word + 1 > 2", "no arithmetic on "),
         ("left.id", "expected Boolean, found Int64"),
         ("left.id AND true", "expected Boolean, found Int64"),
         ("left.id LIKE 'a'", "can't be compared"),

@@ -1,4 +1,4 @@
-//! A join as work: its threads, from the build side to the last row.
+//! The plan of a join, and its threads from the build side to the last row.
 //!
 //! ```text
 //! driver ── build side ──► table ──┬─ worker ──┐
@@ -17,22 +17,20 @@ use workahead_join::{
 };
 
 use crate::batches::InputBatches;
+use crate::driver::{Driver, Work};
 use crate::errors::Error;
-use crate::facts;
-use crate::feeding::{self, Reading};
+use crate::facts::join_facts;
 use crate::output_naming::OutputNaming;
-use crate::running::{Driver, Work};
+use crate::probe_feed::{self, ReaderProbe};
 
-/// Batches that wait for a reader, for each thread.
-const WAITING: usize = 2;
-/// Rows of a probe batch: enough that taking one costs nothing, few enough that threads end
-/// together.
+/// Batches per thread that are queued for the reader.
+const QUEUED: usize = 2;
+/// Rows of a probe batch: enough to make handing it out cheap, few enough that threads end together.
 const PROBE_ROWS: usize = 1 << 16;
-/// Rows of a build batch where memory has no limit.
+/// Rows of a build batch without a memory limit.
 const BUILD_ROWS: usize = 1 << 20;
-/// Of a limit, the share for batches that wait and for what the allocator holds beside what is
-/// asked of it.
-const BESIDE_SHARE: usize = 4;
+/// This fraction of a limit (1/4) is for queued batches and the allocator's overhead.
+const OVERHEAD_SHARE: usize = 4;
 
 /// Everything a join needs to start.
 pub(crate) struct Plan {
@@ -49,40 +47,40 @@ pub(crate) struct Plan {
 impl Plan {
     /// The join as work for a driver.
     pub(crate) fn work(self) -> Work {
-        let waiting = self.threads * WAITING;
-        Work { waiting, run: Box::new(move |driver| join(driver, self)) }
+        let queued = self.threads * QUEUED;
+        Work { queued, run: Box::new(move |driver| join(driver, self)) }
     }
 }
 
 fn join(driver: &Driver, plan: Plan) -> Result<(), Error> {
     let Plan { join, build_side, naming, build, probe, pool, threads, ordered } = plan;
-    let mut beside = Reservation::new(pool.clone());
+    let mut overhead = Reservation::new(pool.clone());
     let limit = pool.limit();
-    beside.grow(limit.map_or(0, |limit| limit / BESIDE_SHARE)).map_err(limit_error)?;
+    overhead.grow(limit.map_or(0, |limit| limit / OVERHEAD_SHARE)).map_err(limit_error)?;
     let rows = |unlimited| limit.map_or(unlimited, limited_batch_rows);
     let build_batches = InputBatches::new(build_side, build, rows(BUILD_ROWS));
     let table = Arc::new(build_table(driver, &join, &build_batches)?);
     if ordered && table.spills() {
         return Err(Error::WrongUse(
-            "an order can't be kept where memory is too small for the build side: leave \
-             maintain_order out, or raise memory_limit"
+            "the order can't be kept because the build side does not fit into memory: leave out \
+             maintain_order, or raise memory_limit"
                 .to_owned(),
         ));
     }
-    driver.notes().set(facts::of(&table, ProbeMetrics::default()));
+    driver.facts().set(join_facts(&table, ProbeMetrics::default()));
     let batches = InputBatches::new(build_side.other(), probe, rows(PROBE_ROWS));
     if threads == 1 {
-        let (feed, fed) = feeding::channel(limit);
-        let (outputs, notes) = (Outputs::new(&table), driver.notes().clone());
-        let mut reading = Reading { table, outputs, fed, naming, notes, beside };
-        driver.hand_over(Box::new(move |at_most| reading.advance(at_most)))?;
-        return feed.all(driver, &batches);
+        let (feed, receiver) = probe_feed::channel(limit);
+        let (outputs, facts) = (Outputs::new(&table), driver.facts().clone());
+        let mut probe = ReaderProbe { table, outputs, receiver, naming, facts, overhead };
+        driver.hand_over(Box::new(move |at_most| probe.advance(at_most)))?;
+        return feed.send_all(driver, &batches);
     }
     let batches = &batches;
-    let worker = |_| Probing { driver, batches, naming: &naming };
+    let worker = |_| ProbeWorker { driver, batches, naming: &naming };
     let workers = (0..threads).map(worker).collect();
     let (_, metrics) = workahead_join::run(&table, workers)?;
-    driver.notes().set(facts::of(&table, metrics));
+    driver.facts().set(join_facts(&table, metrics));
     Ok(())
 }
 
@@ -98,7 +96,7 @@ fn build_table(
     Ok(build.finish()?)
 }
 
-/// The next batch, unless the reader was closed.
+/// The next batch; an error if the reader was closed.
 pub(crate) fn next_of(
     driver: &Driver,
     batches: &InputBatches,
@@ -114,13 +112,13 @@ fn limit_error(error: workahead_join::MemoryError) -> Error {
 }
 
 /// One of several probing threads.
-struct Probing<'a> {
+struct ProbeWorker<'a> {
     driver: &'a Driver,
     batches: &'a InputBatches,
     naming: &'a OutputNaming,
 }
 
-impl Worker for Probing<'_> {
+impl Worker for ProbeWorker<'_> {
     type Error = Error;
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {

@@ -1,15 +1,15 @@
-//! Work in threads of its own, and what has come out of it so far.
+//! Work in threads of its own, and the channel of its output.
 //!
 //! ```text
 //! driver ─┬─ batches ──► a bounded channel ──► reader
-//!         └─ or a closure that makes them ──► reader, which calls it
+//!         └─ or a closure that computes them ──► reader, which calls it
 //! ```
 //!
 //! The channel holds a few batches: a slow reader slows the work down. With one thread the reader's
-//! own does the work, and the driver only feeds it: a batch is then in the reader's cache, and it
-//! reuses the memory of the one before. None of these threads is
-//! attached to Python; producers in Python attach when they are called, and never on the reader's
-//! thread, where Ctrl-C would be theirs.
+//! thread does the work, and the driver only feeds it: a batch is then in the reader's cache, and
+//! reuses the memory of the previous one. None of these threads is attached to Python. Producers in
+//! Python attach when they are called, and never on the reader's thread, where they would receive
+//! Ctrl-C.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,63 +24,63 @@ use pyo3::prelude::*;
 
 use crate::errors::Error;
 
-/// How long stopping waits for the threads: one may be inside a slow producer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The most time that stopping waits for the threads: one may be inside a slow producer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Does the work, giving batches to the driver.
+/// Does the work, and sends batches through the driver.
 type Run = dyn FnOnce(&Driver) -> Result<(), Error> + Send;
 
 /// Work for a thread of its own.
 pub struct Work {
-    /// Batches that may wait for a reader.
-    pub waiting: usize,
+    /// Batches that may be queued for the reader.
+    pub queued: usize,
     /// The work itself.
     pub run: Box<Run>,
 }
 
 /// The outcome of waiting.
-pub enum Waited {
+pub enum WaitOutcome {
     /// Rows of the result.
     Batch(RecordBatch),
-    /// Nothing yet.
-    Longer,
-    /// There are no more.
+    /// None yet.
+    Pending,
+    /// The end of the result.
     End,
 }
 
-/// Work that the reader's thread does: a bounded piece at each call, which waits at most the given
-/// time, detached from Python.
-pub type Rest = Box<dyn FnMut(Duration) -> Result<Waited, Error> + Send>;
+/// Work for the reader's thread: a bounded piece per call, which waits at most the given time,
+/// detached from Python.
+pub type ReaderWork = Box<dyn FnMut(Duration) -> Result<WaitOutcome, Error> + Send>;
 
-/// What a driver gives.
+/// The output of a driver.
 enum Output {
     Batch(RecordBatch),
-    Rest(Rest),
+    ReaderWork(ReaderWork),
 }
 
-/// Where batches come from.
+/// The source of batches.
 enum Source {
     Driver(Receiver<Result<Output, Error>>),
-    Here(Rest),
+    Reader(ReaderWork),
 }
 
-/// The threads, and their output.
-pub(crate) struct Running {
+/// The threads of some work, and their output.
+pub(crate) struct WorkHandle {
     source: Option<Source>,
     stop: Arc<AtomicBool>,
-    notes: Notes,
-    /// Closed when the driver has let go of everything.
+    facts: SharedFacts,
+    /// Closed when the driver has dropped everything.
     ended: Mutex<Receiver<()>>,
 }
 
-impl Running {
+impl WorkHandle {
     /// Starts the driver's thread.
     pub(crate) fn start(work: Work) -> Result<Self, Error> {
-        let (sender, outputs) = sync_channel(work.waiting);
+        let (sender, outputs) = sync_channel(work.queued);
         let (ending, ended) = sync_channel::<()>(1);
         let stop = Arc::new(AtomicBool::new(false));
-        let notes = Notes::default();
-        let driver = Driver { sender, stop: stop.clone(), notes: notes.clone() };
+        let facts = SharedFacts::default();
+        let driver = Driver { sender, stop: stop.clone(), facts: facts.clone() };
         thread::Builder::new()
             .name("workahead".to_owned())
             .spawn(move || {
@@ -89,34 +89,34 @@ impl Running {
             })
             .map_err(Error::Thread)?;
         let source = Some(Source::Driver(outputs));
-        Ok(Self { source, stop, notes, ended: Mutex::new(ended) })
+        Ok(Self { source, stop, facts, ended: Mutex::new(ended) })
     }
 
-    /// Waits for the next batch, at most this long. To be called detached from Python.
-    pub(crate) fn wait(&mut self, at_most: Duration) -> Result<Waited, Error> {
+    /// Waits for the next batch, at most this long. Call it detached from Python.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> Result<WaitOutcome, Error> {
         let outputs = match &mut self.source {
             None => return Err(Error::Stopped),
             Some(Source::Driver(outputs)) => outputs,
-            Some(Source::Here(rest)) => return guarded(|| rest(at_most)),
+            Some(Source::Reader(work)) => return catch_panic(|| work(at_most)),
         };
         match outputs.recv_timeout(at_most) {
-            Ok(Ok(Output::Batch(batch))) => Ok(Waited::Batch(batch)),
-            Ok(Ok(Output::Rest(rest))) => {
-                self.source = Some(Source::Here(rest));
-                Ok(Waited::Longer)
+            Ok(Ok(Output::Batch(batch))) => Ok(WaitOutcome::Batch(batch)),
+            Ok(Ok(Output::ReaderWork(work))) => {
+                self.source = Some(Source::Reader(work));
+                Ok(WaitOutcome::Pending)
             }
             Ok(Err(error)) => Err(error),
-            Err(RecvTimeoutError::Timeout) => Ok(Waited::Longer),
-            Err(RecvTimeoutError::Disconnected) => Ok(Waited::End),
+            Err(RecvTimeoutError::Timeout) => Ok(WaitOutcome::Pending),
+            Err(RecvTimeoutError::Disconnected) => Ok(WaitOutcome::End),
         }
     }
 
     /// Facts of the work so far, as JSON.
     pub(crate) fn facts(&self) -> Option<String> {
-        self.notes.get()
+        self.facts.get()
     }
 
-    /// Ends the threads at their next batch, and waits for that. To be called detached.
+    /// Stops the threads at their next batch, and waits for it. Call it detached from Python.
     pub(crate) fn stop(&mut self) {
         self.signal();
         wait_for_the_end(&self.ended);
@@ -129,7 +129,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for WorkHandle {
     fn drop(&mut self) {
         self.signal();
         // The thread that drops this may be attached to Python, and a producer may wait for the
@@ -141,21 +141,21 @@ impl Drop for Running {
 
 /// A driver that has ended closes its side of the channel, which ends the wait.
 fn wait_for_the_end(ended: &Mutex<Receiver<()>>) {
-    let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE);
+    let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STOP_TIMEOUT);
 }
 
-/// The thread that does the work, or starts and joins those that do.
+/// The thread that does the work, or starts and joins the threads that do.
 pub struct Driver {
     sender: SyncSender<Result<Output, Error>>,
     stop: Arc<AtomicBool>,
-    notes: Notes,
+    facts: SharedFacts,
 }
 
 impl Driver {
     fn drive(self, work: Work) {
-        match guarded(|| (work.run)(&self)) {
+        match catch_panic(|| (work.run)(&self)) {
             Ok(()) | Err(Error::Stopped) => {}
-            // The reader may be gone.
+            // The reader may have been dropped.
             Err(error) => drop(self.sender.send(Err(error))),
         }
     }
@@ -166,38 +166,38 @@ impl Driver {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Gives a batch to the reader, once there is room.
+    /// Sends a batch to the reader; waits while the channel is full.
     ///
     /// # Errors
     /// When the reader was closed.
     pub fn send(&self, batch: RecordBatch) -> Result<(), Error> {
-        self.give(Output::Batch(batch))
+        self.send_output(Output::Batch(batch))
     }
 
-    /// Leaves it to the reader to make the rest.
+    /// Leaves the rest of the work to the thread of the reader.
     ///
     /// # Errors
     /// When the reader was closed.
-    pub fn hand_over(&self, rest: Rest) -> Result<(), Error> {
-        self.give(Output::Rest(rest))
+    pub fn hand_over(&self, work: ReaderWork) -> Result<(), Error> {
+        self.send_output(Output::ReaderWork(work))
     }
 
-    fn give(&self, output: Output) -> Result<(), Error> {
+    fn send_output(&self, output: Output) -> Result<(), Error> {
         self.sender.send(Ok(output)).map_err(|_| Error::Stopped)
     }
 
     /// Facts of the work so far.
     #[must_use]
-    pub fn notes(&self) -> &Notes {
-        &self.notes
+    pub fn facts(&self) -> &SharedFacts {
+        &self.facts
     }
 }
 
-/// Facts of the work so far, as a JSON object.
+/// Facts of the work so far, as a JSON object, shared with the reader.
 #[derive(Clone, Default)]
-pub struct Notes(Arc<Mutex<Option<String>>>);
+pub struct SharedFacts(Arc<Mutex<Option<String>>>);
 
-impl Notes {
+impl SharedFacts {
     /// Replaces the facts.
     pub fn set(&self, facts: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
@@ -208,14 +208,14 @@ impl Notes {
     }
 }
 
-/// A panic is an error like others: no C library can be unwound through.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+/// Turns a panic into an error, since unwinding through a C library is not allowed.
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.unwrap_or_else(|panic| Err(Error::Defect(words(panic.as_ref()))))
+    done.unwrap_or_else(|panic| Err(Error::Defect(panic_message(panic.as_ref()))))
 }
 
 /// The message of a panic.
-fn words(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }

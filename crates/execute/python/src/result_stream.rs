@@ -1,12 +1,13 @@
 //! A result in Python: a stream of batches, computed while it is read.
 //!
 //! ```text
-//! Joined ─┬─ __next__ ─► Batch ─► __arrow_c_array__        waits detached, looks for signals
-//!         └─ __arrow_c_stream__ ─► Export ─► the consumer  the same, on the consumer's thread
+//! ResultStream ─┬─ __next__ ─► Batch ─► __arrow_c_array__     waits detached, checks signals
+//!               └─ __arrow_c_stream__ ─► Export ─► consumer   the same, on the consumer's thread
 //! ```
 //!
-//! Nothing is read and no thread is started before the first batch is wanted. Several exports may
-//! be made (some consumers take one just for the schema); the first to ask for a batch has it.
+//! Nothing is read and no thread is started before the first batch is requested. There may be
+//! several exports (some consumers take one only for the schema); the first that requests a batch
+//! gets them all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,28 +20,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
 
+use crate::driver::{WaitOutcome, Work, WorkHandle};
 use crate::errors::Error;
-use crate::running::{Running, Waited, Work};
 
-/// How often a pending Ctrl-C is looked for.
+/// The interval at which a pending Ctrl-C is checked.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Work, from before its begin to its end.
+/// The state of the work; with its facts at the end.
 enum State {
     Planned(Work),
-    Running(Box<Running>),
+    Running(Box<WorkHandle>),
     Ended(Option<String>),
 }
 
-/// Who reads: `__next__`, or one of the exports.
+/// A reader: `__next__`, or one of the exports.
 type Reader = u64;
 const ITERATION: Reader = 0;
 
 /// Work and its readers.
 struct Shared {
     state: Mutex<State>,
-    /// Who has taken the first batch.
-    taken: Mutex<Option<Reader>>,
+    /// The reader of the first batch.
+    first: Mutex<Option<Reader>>,
     exports: AtomicU64,
 }
 
@@ -49,33 +50,33 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only one of the readers gets anything: half a result would look like all of it.
-    fn take(&self, reader: Reader) -> Result<(), Error> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        match *taken.get_or_insert(reader) {
+    /// Refuses a second reader: half a result would look like all of it.
+    fn claim(&self, reader: Reader) -> Result<(), Error> {
+        let mut owner = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        match *owner.get_or_insert(reader) {
             first if first == reader => Ok(()),
-            _ => Err(Error::Taken),
+            _ => Err(Error::AlreadyRead),
         }
     }
 
-    /// Waits for a batch. Detached.
-    fn wait(&self) -> Result<Waited, Error> {
+    /// Waits for a batch. Call it detached from Python.
+    fn wait(&self) -> Result<WaitOutcome, Error> {
         let mut state = self.state();
         if let State::Planned(_) = &*state {
             let State::Planned(work) = std::mem::replace(&mut *state, State::Ended(None)) else {
-                return Ok(Waited::End);
+                return Ok(WaitOutcome::End);
             };
-            *state = State::Running(Box::new(Running::start(work)?));
+            *state = State::Running(Box::new(WorkHandle::start(work)?));
         }
-        let State::Running(running) = &mut *state else { return Ok(Waited::End) };
+        let State::Running(running) = &mut *state else { return Ok(WaitOutcome::End) };
         let waited = running.wait(TICK);
-        if matches!(waited, Ok(Waited::End) | Err(_)) {
+        if matches!(waited, Ok(WaitOutcome::End) | Err(_)) {
             *state = State::Ended(running.facts());
         }
         waited
     }
 
-    /// Ends it, wherever it is. Detached.
+    /// Ends the work. Call it detached from Python.
     fn stop(&self) {
         let mut state = self.state();
         let facts = match &mut *state {
@@ -91,38 +92,38 @@ impl Shared {
 
     /// The next batch, waiting detached; a signal's exception ends the work.
     fn next(&self, py: Python<'_>, reader: Reader) -> PyResult<Option<RecordBatch>> {
-        self.take(reader)?;
+        self.claim(reader)?;
         loop {
             let waited = py.detach(|| self.wait())?;
             py.check_signals().inspect_err(|_| py.detach(|| self.stop()))?;
             match waited {
-                Waited::Batch(batch) => return Ok(Some(batch)),
-                Waited::End => return Ok(None),
-                Waited::Longer => {}
+                WaitOutcome::Batch(batch) => return Ok(Some(batch)),
+                WaitOutcome::End => return Ok(None),
+                WaitOutcome::Pending => {}
             }
         }
     }
 }
 
-/// A result that is read once.
+/// A result that can be read once.
 #[pyclass(module = "workahead._workahead", frozen, weakref)]
-pub struct Joined {
+pub struct ResultStream {
     schema: SchemaRef,
     shared: Arc<Shared>,
 }
 
-impl Joined {
-    /// Of work that gives batches with these columns.
+impl ResultStream {
+    /// The result of work that returns batches with this schema.
     #[must_use]
     pub fn new(schema: SchemaRef, work: Work) -> Self {
         let state = Mutex::new(State::Planned(work));
-        let (taken, exports) = (Mutex::new(None), AtomicU64::new(ITERATION));
-        Self { schema, shared: Arc::new(Shared { state, taken, exports }) }
+        let (first, exports) = (Mutex::new(None), AtomicU64::new(ITERATION));
+        Self { schema, shared: Arc::new(Shared { state, first, exports }) }
     }
 }
 
 #[pymethods]
-impl Joined {
+impl ResultStream {
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
     }
@@ -138,7 +139,8 @@ impl Joined {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let reader = self.shared.exports.fetch_add(1, Ordering::Relaxed) + 1;
-        let export = Export { field: row(&self.schema), shared: self.shared.clone(), reader };
+        let export =
+            Export { field: struct_field(&self.schema), shared: self.shared.clone(), reader };
         Ok(to_stream_pycapsule(py, Box::new(export), requested_schema)?)
     }
 
@@ -164,7 +166,7 @@ impl Joined {
     }
 }
 
-/// Rows as Arrow: any library of its family takes them without a copy.
+/// Rows as Arrow: any Arrow library takes them without a copy.
 #[pyclass(module = "workahead", name = "Batch", frozen)]
 pub struct Batch(RecordBatch);
 
@@ -176,7 +178,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (field, array) = (row(&self.0.schema()), StructArray::from(self.0.clone()));
+        let (field, array) = (struct_field(&self.0.schema()), StructArray::from(self.0.clone()));
         Ok(to_array_pycapsules(py, field, &array, requested_schema)?)
     }
 
@@ -218,13 +220,13 @@ fn names(schema: &SchemaRef) -> Vec<String> {
     schema.fields().iter().map(|field| field.name().clone()).collect()
 }
 
-/// A row as Arrow's C interfaces have it: a struct of the columns.
-fn row(schema: &SchemaRef) -> FieldRef {
+/// The field of Arrow's C interfaces: a struct of the columns.
+fn struct_field(schema: &SchemaRef) -> FieldRef {
     let field = Field::new_struct("", schema.fields().clone(), false);
     Arc::new(field.with_metadata(schema.metadata().clone()))
 }
 
-/// What a consumer reads of `__arrow_c_stream__`, on whichever thread, attached to Python or not.
+/// The stream behind `__arrow_c_stream__`, read on any thread, attached to Python or not.
 struct Export {
     field: FieldRef,
     shared: Arc<Shared>,
@@ -236,7 +238,7 @@ impl Iterator for Export {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = Python::try_attach(|py| {
-            self.shared.next(py, self.reader).map_err(|error| said(py, &error))
+            self.shared.next(py, self.reader).map_err(|error| error_text(py, &error))
         });
         // No interpreter: it is shutting down, and the consumer will not read on.
         match next? {
@@ -252,13 +254,12 @@ impl ArrayReader for Export {
     }
 }
 
-/// An exception's words: a consumer makes an error of its own of them. Ctrl-C is to be more than
-/// that, and is pressed again for the consumer's caller; last of all, for it would be heard by
-/// whatever runs in Python next.
-fn said(py: Python<'_>, error: &PyErr) -> String {
+/// The text of an exception, for the consumer's own error. Ctrl-C is raised again for the consumer's
+/// caller; as the last step, since the next Python code to run would receive it.
+fn error_text(py: Python<'_>, error: &PyErr) -> String {
     let text = error.value(py).to_string();
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        // Without it the consumer's error stays the only word of it.
+        // If this fails, the consumer's error is all that is left of it.
         let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
         return "interrupted".to_owned();
     }
