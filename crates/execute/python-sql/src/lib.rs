@@ -3,7 +3,7 @@
 //! ```text
 //! tables, data frames ──Arrow C streams──► batches in memory ─┐
 //! readers ──────────────Arrow C streams──► read once ─────────┼─► session ─► the last statement's
-//! paths ──────────────────────────────────► files ────────────┘              rows, computed while read
+//! paths ──────────────────────────────────► files ────────────┘              rows, made while read
 //! ```
 //!
 //! A wheel of its own, because DataFusion is fifty times the size of everything else. Inputs,

@@ -25,7 +25,7 @@ use crate::probe_feed::{self, ReaderProbe};
 
 /// Batches per thread that are queued for the reader.
 const QUEUED: usize = 2;
-/// Rows of a probe batch: enough to make handing it out cheap, few enough that threads end together.
+/// Rows of a probe batch: enough to hand it out cheaply, few enough that threads end together.
 const PROBE_ROWS: usize = 1 << 16;
 /// Rows of a build batch without a memory limit.
 const BUILD_ROWS: usize = 1 << 20;

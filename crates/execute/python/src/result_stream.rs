@@ -254,8 +254,8 @@ impl ArrayReader for Export {
     }
 }
 
-/// The text of an exception, for the consumer's own error. Ctrl-C is raised again for the consumer's
-/// caller; as the last step, since the next Python code to run would receive it.
+/// The text of an exception, for the consumer's own error. Ctrl-C is raised again for the
+/// consumer's caller; as the last step, since the next Python code to run would receive it.
 fn error_text(py: Python<'_>, error: &PyErr) -> String {
     let text = error.value(py).to_string();
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {

@@ -113,7 +113,7 @@ fn errors_are_one_line() {
         ("left.id = (SELECT 1)", "is not supported"),
         ("CAST(word AS GEOMETRY) = 1", "not supported"),
         ("CAST(left.id AS DECIMAL(99, 2)) = 1", "a decimal has 1 to 38 digits"),
-        ("left.id = ?", "the constant ? is not known here"),
+        ("left.id = ?", "the constant ? is not supported"),
         ("", "Expected"),
         (&"(".repeat(5000), "recursion"),
     ] {
