@@ -55,7 +55,7 @@ fn before_and_after_cell_by_cell() {
         .collect();
     assert_eq!(names, ["rows", "speed"]);
     let page = fs::read_to_string(place.path("after/compare.html")).unwrap();
-    for word in ["Before and after: Demo", "What else differs", "<svg", "compare.csv"] {
+    for word in ["Before and after: Demo", "Other differences", "<svg", "compare.csv"] {
         assert!(page.contains(word), "{word} is not on the page");
     }
 }

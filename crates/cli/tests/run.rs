@@ -220,7 +220,7 @@ fn another_plan_is_not_resumed() {
     let written = fs::read_to_string(&record).unwrap();
     fs::write(&record, written.replace("seed = 7", "seed = 8")).unwrap();
     let said = place.fails(&["study", "resume", "out"], 1);
-    assert!(said.contains("out was run from another plan") && said.contains("--out"), "{said}");
+    assert!(said.contains("out was run from another run plan") && said.contains("--out"), "{said}");
 }
 
 #[test]

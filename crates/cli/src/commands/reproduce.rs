@@ -1,11 +1,11 @@
-//! `workahead reproduce`: a paper's experiments, run here, each with one of three words.
+//! `workahead reproduce`: a paper's experiments, run here, each with its verdict.
 //!
 //! ```text
-//! studies of the paper ──► there and whole: taken · begun: continued · else: run ──► rows, page
+//! studies of the paper ──► complete: reused · begun: continued · else: run ──► rows, page
 //!                     └──► needs counters or a model: not run, its rows say so
 //! ```
 //! A study that can't be run costs its own rows only. Everything lies below one directory, so that
-//! the same command goes on where it was interrupted.
+//! the same command resumes after an interruption.
 
 mod one;
 mod render;
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     /// Apply this scale to every study that has it, e.g. small
     #[arg(long, value_name = "NAME")]
     scale: Option<String>,
-    /// Only what is modelled (E), or only what is measured; both when left out
+    /// Only modelled studies (E), or only measured ones; both if omitted
     #[arg(long, value_enum, ignore_case = true)]
     tier: Option<Tier>,
     /// Samples per cell, in place of the studies' own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repetitions: Option<u32>,
-    /// Where the results go, or are already [default: workahead-results/reproduce-PAPER]
+    /// Directory of the results, new or existing [default: workahead-results/reproduce-PAPER]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run again what is there
+    /// Run existing results again
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Which studies, by what their figures are.
+/// Studies by the origin of their figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Tier {
     /// Of modelled machines.
@@ -90,7 +90,7 @@ impl Tier {
 }
 
 impl Args {
-    /// Whether a study is asked for.
+    /// Whether a study is requested.
     fn wants(&self, spec: &Spec) -> bool {
         match self.tier {
             None => true,
@@ -136,22 +136,22 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     finish(paper, &args, &out, here, ran)
 }
 
-/// The studies that are asked for.
+/// The requested studies.
 fn studies(paper: Paper, args: &Args) -> anyhow::Result<Vec<&'static str>> {
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     for id in paper.studies() {
         if args.wants(&one::spec(id)?) {
-            asked.push(id);
+            requested.push(id);
         }
     }
-    if asked.is_empty() {
+    if requested.is_empty() {
         let tier = args.tier.map_or("", Tier::word);
         bail!("no study of {} is of tier {tier}: leave --tier out", paper.name);
     }
-    Ok(asked)
+    Ok(requested)
 }
 
-/// Every study has its own scales; a name that none of them has is a misspelt one.
+/// Every study has its own scales; a name that none of them has is a misspelling.
 fn check_scale(paper: Paper, scale: Option<&str>) -> anyhow::Result<()> {
     let Some(scale) = scale else { return Ok(()) };
     let specs = paper.studies().into_iter().map(one::spec).collect::<anyhow::Result<Vec<_>>>()?;

@@ -1,11 +1,11 @@
-//! `workahead study`: what is measured, how, and what was found.
+//! `workahead study`: studies, their runs and results.
 //!
 //! ```text
 //! list, show, plan      nothing is run
 //! run, resume           claim a directory, run what is left, then as `report`
 //! report                from the directory alone: Parquet, report.html, the last lines
-//! inside                hidden: one cell, for studies that count below valgrind
-//! compare               two directories: compare.html
+//! inside                hidden: a worker process, for studies that count below valgrind compare
+//! two directories: compare.html
 //! ```
 
 pub(crate) mod arguments;
@@ -43,7 +43,7 @@ enum Command {
     List(list::Args),
     /// Print a study's TOML, to copy and edit
     Show(show::Args),
-    /// Every cell in order, and what it needs; nothing is run
+    /// The run plan: every cell in order, and its needs; nothing is run
     Plan(plan::Args),
     /// Run a study and write its report
     Run(run::Args),
@@ -53,9 +53,9 @@ enum Command {
     Report(report::Args),
     /// Two results: before and after, cell by cell; nothing is run
     Compare(compare::Args),
-    /// One cell in this process: what is started below valgrind
-    #[command(hide = true)]
-    Inside(worker::Args),
+    /// A worker process: one cell, started below valgrind
+    #[command(name = "inside", hide = true)]
+    Worker(worker::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -67,13 +67,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Resume(args) => resume::run(args),
         Command::Report(args) => report::run(args),
         Command::Compare(args) => compare::run(args),
-        Command::Inside(args) => worker::run(args),
+        Command::Worker(args) => worker::run(args),
     };
-    result.map_err(blame)
+    result.map_err(with_status)
 }
 
 /// Unknown names on the command line are wrong use; everything else failed.
-fn blame(error: anyhow::Error) -> anyhow::Error {
+fn with_status(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<StudyError>() {
         Some(StudyError::UnknownStudy { .. } | StudyError::UnknownScale { .. }) => {
             WrongUse::error(error.to_string())

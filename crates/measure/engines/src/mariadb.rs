@@ -248,11 +248,12 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     home.make_temporary()?;
     let mut tmpdir = std::ffi::OsString::from("--tmpdir=");
     tmpdir.push(home.temporary());
-    let mut words = vec!["--no-defaults".into(), datadir, tmpdir];
-    words.extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(Into::into));
-    words.push("--skip-name-resolve".into());
+    let mut arguments = vec!["--no-defaults".into(), datadir, tmpdir];
+    arguments
+        .extend(["--auth-root-authentication-method=normal", "--skip-test-db"].map(Into::into));
+    arguments.push("--skip-name-resolve".into());
     let program = program.companion(&PRODUCT, "mariadb-install-db")?;
-    let launch = Launch { program, words, cpus: None, policy: Policy::Other };
+    let launch = Launch { program, arguments, cpus: None, policy: Policy::Other };
     run_to_end(home, "mariadb-install-db", &launch, stop)?;
     std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
 }
@@ -270,7 +271,7 @@ fn launch(
     settings.push(home.settings());
     let cpus = options.cpus.as_ref();
     let (program, policy) = (program.path.clone(), options.policy);
-    let launch = Launch { program, words: vec![settings], cpus, policy };
+    let launch = Launch { program, arguments: vec![settings], cpus, policy };
     let mut process = Process::start(home, &PRODUCT, &launch)?;
     let address = address(home, "");
     process.wait_ready(|| probe(&address), stop)?;

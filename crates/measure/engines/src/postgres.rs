@@ -241,11 +241,11 @@ fn initialise(home: &Home, program: &Program, stop: &Stop) -> Result<(), Error> 
     let half = data.with_extension("workahead-tmp");
     remove(&half)?;
     home.make_private(&half)?;
-    let mut words = vec!["--pgdata".into(), half.clone().into_os_string()];
-    words.extend(["--username", USER, "--auth=trust", "--encoding=UTF8"].map(Into::into));
-    words.extend(["--no-locale", "--no-sync", "--no-instructions"].map(Into::into));
+    let mut arguments = vec!["--pgdata".into(), half.clone().into_os_string()];
+    arguments.extend(["--username", USER, "--auth=trust", "--encoding=UTF8"].map(Into::into));
+    arguments.extend(["--no-locale", "--no-sync", "--no-instructions"].map(Into::into));
     let program = program.companion(&PRODUCT, "initdb")?;
-    let launch = Launch { program, words, cpus: None, policy: Policy::Other };
+    let launch = Launch { program, arguments, cpus: None, policy: Policy::Other };
     run_to_end(home, "initdb", &launch, stop)?;
     std::fs::rename(&half, &data).map_err(|source| Error::system("rename", &half, source))
 }
@@ -265,11 +265,11 @@ fn launch(
     loop {
         home.make_run()?;
         home.write(&home.settings(), &settings_file(home, &options.settings)?)?;
-        let mut words = vec!["-D".into(), home.data().into_os_string(), "-c".into()];
-        words.push(format!("config_file={}", home.settings().display()).into());
+        let mut arguments = vec!["-D".into(), home.data().into_os_string(), "-c".into()];
+        arguments.push(format!("config_file={}", home.settings().display()).into());
         let cpus = options.cpus.as_ref();
         let (program, policy) = (program.path.clone(), options.policy);
-        let launch = Launch { program, words, cpus, policy };
+        let launch = Launch { program, arguments, cpus, policy };
         let mut process = Process::start(home, &PRODUCT, &launch)?;
         let address = address(home, port(&options.settings)?, MAINTENANCE);
         let ready = process.wait_ready(|| probe(&address), stop);

@@ -36,7 +36,7 @@
 //! system's memory.
 //!
 //! Of `dbmbench`: `query` (`utpcc`, `uss`, `unj`), `rows`, `inner_rows`, `values`, `selectivity`,
-//! `plan` (`seed`, `native`), `bounds` (`fixed`, `random`), `answers` (`stored`, `returned`).
+//! `plan` (`paper`, `native`), `bounds` (`fixed`, `random`), `answers` (`stored`, `returned`).
 //!
 //! Of `order-entry`: `warehouses`, `mix` (`weights`, `deck`), `pauses` (`none`, `as-people`),
 //! `isolation` (`repeatable-read`, `read-committed`, `serializable`), `items`, `customers`,

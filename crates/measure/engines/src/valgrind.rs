@@ -162,7 +162,8 @@ impl WorkerProgram {
 
 impl CountedProgram for WorkerProgram {
     fn program(&self, times: u64) -> Program {
-        let mut program = Program::new(&self.command.program, self.command.words.iter().cloned());
+        let mut program =
+            Program::new(&self.command.program, self.command.arguments.iter().cloned());
         program.input = Request { runs: times, ..self.request.clone() }.to_json();
         program
     }
@@ -222,7 +223,8 @@ mod tests {
     use super::*;
 
     fn inside(expected: Answer) -> WorkerProgram {
-        let command = Command { program: "/bin/workahead".into(), words: vec!["inside".into()] };
+        let command =
+            Command { program: "/bin/workahead".into(), arguments: vec!["inside".into()] };
         let cell = Cell {
             index: 0,
             block: 0,

@@ -10,7 +10,7 @@ use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Sample, Stop};
 use workahead_study::instrument::CACHES;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 use workahead_study::worker_process::{Command, Request};
@@ -66,8 +66,8 @@ fn brief(mut cell: Cell) -> Cell {
 /// The command of a worker process: this program, running only the test [`one_cell_alone`].
 fn command() -> Command {
     let program = std::env::current_exe().unwrap();
-    let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
-    Command { program, words: words.map(Into::into).into() }
+    let arguments = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
+    Command { program, arguments: arguments.map(Into::into).into() }
 }
 
 const ALONE: &str = "one_cell_alone";
@@ -157,7 +157,7 @@ fn every_cell_runs(engine_name: &str, folder: &str) {
             continue;
         }
         studies += 1;
-        let plan = Plan::new(&spec);
+        let plan = RunPlan::new(&spec);
         let context = EngineContext {
             data_dir: home.path().to_owned(),
             worker: Some(command()),

@@ -27,7 +27,7 @@ mod svg;
 mod type_width;
 
 pub(crate) use bars::{Bar, Bars, Limit, Paper, Reading, Tone};
-pub(crate) use curves::{Along, Curves, PaperPoint, Point, Series};
+pub(crate) use curves::{Curves, PaperPoint, Point, Series, XAxis};
 
 /// How much room a chart has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

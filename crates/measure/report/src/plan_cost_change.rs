@@ -5,7 +5,7 @@
 //! (`explain = "run"`), both stand side by side with the time of all workers together, so that it
 //! can be seen what a serial plan would have to do in the same way.
 
-use workahead_study::classes::{self, Along, Class, Step};
+use workahead_study::classes::{self, Class, ScalingCurve, Step};
 use workahead_study::plans::{Row, Side, diff};
 
 use crate::figures::steps;
@@ -16,13 +16,13 @@ use crate::view::View;
 /// A pair of plans for every group of cells in the class of super-scaling.
 pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
     let Some(axis) = steps::degrees(view) else { return Vec::new() };
-    let found = classes::along(view.results, axis);
+    let found = classes::scaling_curves(view.results, axis);
     let mut pairs: Vec<Pair> = found.iter().filter_map(|one| pair(view, one)).collect();
     pairs.iter_mut().take(1).for_each(|first| first.open = true);
     pairs
 }
 
-fn pair(view: &View<'_>, one: &Along) -> Option<Pair> {
+fn pair(view: &View<'_>, one: &ScalingCurve) -> Option<Pair> {
     let scaling = &one.scaling;
     let is_cheaper = |step: &&Step| step.is_above_ideal || step.cpu_falls;
     let step = scaling.steps.iter().find(is_cheaper);

@@ -7,8 +7,8 @@ use std::io::Result;
 use std::path::{Path, PathBuf};
 
 /// Writes `FOLDER.rs` for [`include!`]: an array of `Embedded`, whose field `key` is a file's path
-/// below the folder without `.toml`, and `text` what is in it. Returns what Cargo is to look at
-/// again.
+/// below the folder without `.toml`, and `text` its contents. Returns the paths that Cargo must
+/// watch.
 pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
     // Relative to the package, where Cargo runs build scripts: a target folder may be shared.
     let root = Path::new(folder);
@@ -29,7 +29,7 @@ pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
     Ok(seen)
 }
 
-/// Files below a directory, none when it is not there; and all that was looked at.
+/// Files below a directory, none when it does not exist; and all paths visited.
 fn walk(dir: &Path, files: &mut Vec<PathBuf>, seen: &mut Vec<PathBuf>) -> Result<()> {
     seen.push(dir.to_owned());
     if !dir.is_dir() {

@@ -55,8 +55,8 @@ mod tests {
     fn every_embedded_study_can_be_read() {
         for study in all() {
             let spec = Spec::parse(study.id, study.text).unwrap_or_else(|error| panic!("{error}"));
-            assert!(spec.time_s.is_some(), "{} does not say time_s, for `study list`", study.id);
-            assert!(spec.memory_mib.is_some(), "{} does not say memory_mib", study.id);
+            assert!(spec.time_s.is_some(), "{} has no time_s, for `study list`", study.id);
+            assert!(spec.memory_mib.is_some(), "{} has no memory_mib", study.id);
         }
     }
 

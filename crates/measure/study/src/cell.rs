@@ -8,7 +8,7 @@ use crate::setting::{Setting, Settings};
 /// A cell: one value of every axis, one case, over the workload.
 ///
 /// ```
-/// use workahead_study::{plan::Plan, spec::Spec};
+/// use workahead_study::{run_plan::RunPlan, spec::Spec};
 /// let spec = Spec::parse("demo", r#"
 ///     title = "Demo"
 ///     question = "Which?"
@@ -23,7 +23,7 @@ use crate::setting::{Setting, Settings};
 ///     name = "AMAC"
 ///     technique = "amac:width=32"
 /// "#).unwrap();
-/// let plan = Plan::new(&spec);
+/// let plan = RunPlan::new(&spec);
 /// assert_eq!(plan.cells.len(), 4);
 /// let last = &plan.cells[3];
 /// assert_eq!(last.text("technique"), Some("amac:width=32"));
@@ -33,18 +33,18 @@ use crate::setting::{Setting, Settings};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Position in the plan.
+    /// Position in the run plan.
     pub index: usize,
-    /// Cells of one block share their data, which is brought into place once.
+    /// Cells of one block share their data, which is prepared once.
     pub block: usize,
     /// Seed of the data.
     pub seed: u64,
-    /// Where the cell lies: a value per axis, the name of the case under `case`.
+    /// The cell's coordinates: a value per axis, the name of the case under `case`.
     pub place: Settings,
     /// Workload, axes and case merged, the later ones winning; includes `case` when there are
     /// cases.
     pub settings: Settings,
-    /// What is done before each of its samples.
+    /// The protocol before each of its samples.
     #[serde(default, skip_serializing_if = "Protocol::is_usual")]
     pub protocol: Protocol,
 }
@@ -55,7 +55,7 @@ impl Cell {
         self.settings.get(key)
     }
 
-    /// A setting that is words.
+    /// A setting that is a text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key).and_then(Setting::as_text)
     }
@@ -77,8 +77,8 @@ impl Cell {
         values.join(" / ")
     }
 
-    /// Whether the cell has all of these settings, or lies at these places: an axis that is no
-    /// setting of the engine's, as `protocol`, is a place only.
+    /// Whether the cell has all of these settings or coordinates: an axis that is not a setting of
+    /// the engine, such as `protocol`, is a coordinate only.
     pub fn has(&self, settings: &Settings) -> bool {
         let is = |key: &String| self.settings.get(key).or_else(|| self.place.get(key));
         settings.iter().all(|(key, value)| is(key) == Some(value))

@@ -4,8 +4,8 @@
 //! step d → d'   elapsed(d) / elapsed(d'); ideal: d' / d; gain: log step / log ideal, 1 when ideal
 //!
 //! plan flip                       the plan differs between two parallel degrees: the steps compare
-//!                                 plans, not hardware, and are no other class (Q15)
-//! super-scaling                   a step above the ideal, or less CPU at the higher degree: the
+//! plans, not hardware, and are no other class (Q15) super-scaling                   a step above
+//! the ideal, or less CPU at the higher degree: the
 //!                                 parallel plan is cheaper than the serial one (Q2, 11, 13, 18)
 //! inefficient, then scales        the first step poor, a later one good (Q6, Q15)
 //! conventional                    every step good and none better than the one before (Q10)
@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use crate::statistics::{Interval, Mean, Ratio, mean};
 
-mod along;
+mod scaling_curve;
 
-pub use along::{Along, along};
+pub use scaling_curve::{ScalingCurve, scaling_curves};
 
 /// The least share of the ideal gain that is good.
 pub const GOOD: f64 = 0.5;
@@ -32,16 +32,16 @@ const GAIN_TOLERANCE: f64 = 0.05;
 /// CPU time that falls by less than a twentieth is the same.
 const CPU_FALLS: f64 = 0.95;
 
-/// What was measured at one degree of parallelism.
+/// The times at one degree of parallelism.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// The degree of parallelism.
     pub degree: u32,
     /// Elapsed time, a value per repetition.
     pub elapsed_s: Vec<f64>,
-    /// CPU time of all workers, a value per repetition; none where it is not known.
+    /// CPU time of all workers, a value per repetition; `None` if unknown.
     pub cpu_s: Vec<f64>,
-    /// Name of the plan without what running in parallel adds; none where plans are not known.
+    /// Fingerprint of the plan without its parallel operators; `None` if unknown.
     pub plan: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct Step {
     pub speedup: f64,
     /// Its interval, from repetitions.
     pub interval: Option<Interval>,
-    /// What it would be if all of the work were shared out.
+    /// The speed-up if all work were shared out.
     pub ideal: f64,
     /// How much of the ideal was reached, in logs: 0 nothing, 1 all.
     pub gain: f64,
@@ -89,7 +89,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// As it is printed.
+    /// As reports print it.
     pub fn text(self) -> &'static str {
         match self {
             Class::Conventional => "conventional",
@@ -114,7 +114,7 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// From points in the order of their degrees; none from fewer than two.
+    /// From points ordered by degree; `None` from fewer than two.
     pub fn of(points: &[Point]) -> Option<Scaling> {
         let steps: Option<Vec<Step>> =
             points.windows(2).map(|two| step(&two[0], &two[1])).collect();

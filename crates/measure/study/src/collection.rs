@@ -1,4 +1,4 @@
-//! What is collected of a cell beside its time: counters, and a function profile.
+//! Data collected in the samples of a cell beside its time: counters and function profiles.
 
 use serde::{Deserialize, Serialize};
 use workahead_counters::instrumented::Functions;
@@ -14,10 +14,10 @@ pub struct CollectionOptions {
     /// How long each group of events is counted before the next has its turn.
     #[serde(default)]
     pub slot_s: f64,
-    /// Samples of a function profile, a second of each CPU's time; none where 0.
+    /// Samples of a function profile, a second of each CPU's time; none if 0.
     #[serde(default)]
     pub profile_hz: u32,
-    /// What profiles are by, one sample of a cell after the other; by time where empty.
+    /// The events that profiles are by, one for each sample of a cell in turn; time if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile_by: Vec<ProfileEvent>,
 }
@@ -32,13 +32,13 @@ impl CollectionOptions {
 /// What was collected in one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
-    /// What was counted, slot by slot.
+    /// The counts, slot by slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Stream>,
-    /// Where the time went. Its stacks are kept with the first sample of a cell that has some.
+    /// The function profile. Stacks are kept with the first sample of a cell that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Which functions the instructions are of, where they were counted by a model.
+    /// Functions by instructions, where a model counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Functions>,
     /// Why something requested is missing.

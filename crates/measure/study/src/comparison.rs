@@ -1,10 +1,9 @@
-//! Two results, before and after: cell by cell where both have one, and what else differs.
+//! Two results, before and after: cell by cell where both have one, and other differences.
 //!
 //! ```text
 //! same settings        the usual case: the same study twice
-//! same place           no cell has the same settings, but the axes agree: something was set anew
-//!                      for all cells (a buffer, a scale), which is then named
-//! only in one          listed
+//! same place           no cell has the same settings, but the axes agree: a setting of all cells
+//! was changed (a buffer, a scale) and is named only in one          listed
 //! ```
 //!
 //! The runs are not paired, so ratios are Welch's, and whatever differs between the runs is in
@@ -33,7 +32,7 @@ pub struct Comparison {
     pub only_before: Vec<String>,
     /// Labels of cells without a partner, after.
     pub only_after: Vec<String>,
-    /// What else differs: machine, versions, settings of all cells.
+    /// Other differences: machine, versions, settings of all cells.
     pub differences: Vec<Difference>,
 }
 
@@ -48,7 +47,7 @@ pub struct Line {
     pub after: usize,
     /// Throughput after over before: above 1 is faster.
     pub speedup: Option<Unpaired>,
-    /// CPU time for each tuple, after over before: above 1 is dearer.
+    /// CPU time for each tuple, after over before: above 1 is more expensive.
     pub cpu: Option<Unpaired>,
     /// The p value of the speed-up, adjusted for all lines.
     pub p_adjusted: Option<f64>,
@@ -58,10 +57,10 @@ pub struct Line {
     pub missing: Option<String>,
 }
 
-/// Something that is not the same in both.
+/// A difference between the two results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What.
+    /// Its name.
     pub name: String,
     /// Before.
     pub before: String,
@@ -70,7 +69,7 @@ pub struct Difference {
 }
 
 impl Comparison {
-    /// Of two results. Empty `lines` say that they have no cell in common.
+    /// Of two results. With empty `lines` they have no cell in common.
     pub fn of(before: &Results, after: &Results) -> Comparison {
         let pairs = pairs(before, after);
         let mut lines: Vec<Line> =
@@ -174,14 +173,14 @@ fn differences(before: &Results, after: &Results, pairs: &[Pair<'_>]) -> Vec<Dif
         ("seed", one.seed.to_string(), other.seed.to_string()),
         ("repetitions", before.plan.repetitions.to_string(), after.plan.repetitions.to_string()),
     ];
-    let told = |value: Option<&crate::setting::Setting>| {
+    let shown = |value: Option<&crate::setting::Setting>| {
         value.map_or_else(|| "not set".to_owned(), ToString::to_string)
     };
     let mut set: BTreeMap<&str, (String, String)> = BTreeMap::new();
     for (one, other) in pairs {
         let names = one.settings.keys().chain(other.settings.keys());
         for name in names.filter(|name| one.get(name) != other.get(name)) {
-            set.entry(name).or_insert_with(|| (told(one.get(name)), told(other.get(name))));
+            set.entry(name).or_insert_with(|| (shown(one.get(name)), shown(other.get(name))));
         }
     }
     facts.extend(set.into_iter().map(|(name, (one, other))| (name, one, other)));

@@ -1,4 +1,4 @@
-//! Every query with a setting and without: the list of ratios behind a bar chart.
+//! Every query with and without a setting: the ratios of a bar chart.
 //!
 //! Chang's charts (2013): elapsed time off over on and CPU time on over off, query by query, with
 //! the sums; here with intervals, p values that hold for all queries together, and whether the plan
@@ -15,7 +15,7 @@ use crate::statistics::{Mean, Ratio, holm, mean};
 /// A list of ratios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contrast {
-    /// What the ratios are against.
+    /// The baseline of the ratios.
     pub baseline: Settings,
     /// A line per cell that is not the baseline itself.
     pub lines: Vec<Line>,
@@ -34,7 +34,7 @@ pub struct Line {
     pub label: String,
     /// Elapsed time of the baseline over this, for the same work: above 1 is faster.
     pub speedup: Option<Ratio>,
-    /// CPU time of this over the baseline's, for the same work: above 1 is dearer.
+    /// CPU time of this over the baseline's, for the same work: above 1 is more expensive.
     pub cpu: Option<Ratio>,
     /// The p value of the speed-up, adjusted for all lines (Holm 1979).
     pub p_adjusted: Option<f64>,
@@ -86,7 +86,7 @@ pub fn percent_more(before: f64, after: f64) -> f64 {
 }
 
 impl Contrast {
-    /// Of all cells against those that differ from them by `baseline`.
+    /// All cells against those that differ from them by `baseline`.
     pub fn of(results: &Results, baseline: &Settings) -> Contrast {
         let pairs: Vec<(&Cell, &Cell)> = results
             .plan

@@ -1,4 +1,5 @@
-//! The directory of a result: found writable before anything is run, never replaced unasked.
+//! The directory of a result: checked for writing before anything is run, never replaced without
+//! `--force`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,7 +17,7 @@ pub const REPORT_FILE: &str = "report.html";
 /// Everything a run writes, the mark of a result first.
 const FILES: [&str; 5] = [record::FILE, log::FILE, table::FILE, findings::FILE, REPORT_FILE];
 
-/// More results of one study than this below `workahead-results` are time to tidy up.
+/// The most results of one study below `workahead-results`.
 const NUMBER_MAX: u32 = 10_000;
 
 /// The directory's name for a study: `zhou-hash_join` for `zhou/hash_join`.
@@ -43,8 +44,7 @@ pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
             Err(source) => return Err(write(&path)(source)),
         }
     }
-    let source =
-        std::io::Error::other(format!("{NUMBER_MAX} results of {study} are there already"));
+    let source = std::io::Error::other(format!("{NUMBER_MAX} results of {study} exist already"));
     Err(write(parent)(source))
 }
 
@@ -56,7 +56,7 @@ pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
     claim_replacing(path)
 }
 
-/// The given directory, whatever result it holds. Only files of a result are removed.
+/// The given directory, replacing a result in it. Only files of a result are removed.
 pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     let write = |source| StudyError::Write { path: path.to_owned(), source };
     if log::is_busy(path) {
@@ -75,7 +75,7 @@ pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     Ok(path)
 }
 
-/// Finds out whether files can be made there, by making one.
+/// Checks that files can be made there, by making one.
 fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
     let at = file::temporary(&path.join("probe"));
     match fs::File::create(&at).and_then(|_| fs::remove_file(&at)) {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_replaced_only_when_asked_and_nothing_else_with_it() {
+    fn a_result_is_replaced_only_on_request_and_nothing_else_with_it() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("deep/er");
         assert_eq!(claim(&out).unwrap(), out);

@@ -1,4 +1,4 @@
-//! What a study runs on: the one trait between the runner and everything that can be measured.
+//! The trait between the runner and everything that can be measured.
 
 mod context;
 mod error;
@@ -27,42 +27,42 @@ pub trait Engine {
     /// The name that studies use.
     fn name(&self) -> &str;
 
-    /// What exactly was run: enough to tell two builds apart.
+    /// The exact version, enough to distinguish two builds.
     fn version(&self) -> String;
 
-    /// How much its samples can prove and why no more, where that is not up to the machine.
+    /// The evidence tier of its samples and the reason, where it does not depend on the machine.
     fn tier(&self) -> Option<(EvidenceTier, String)> {
         None
     }
 
-    /// Refuses unknown settings and values before anything is run, and says what the cell needs.
+    /// Refuses unknown settings and values before anything is run, and returns the cell's needs.
     fn check(&self, cell: &Cell) -> Result<Need, EngineError>;
 
-    /// Brings the data of this cell into place; the same data again costs nothing.
+    /// Prepares the data of this cell; preparing the same data again costs nothing.
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError>;
 
-    /// One repetition, timed by the engine itself, its answer checked.
+    /// One repetition, timed and its answer checked by the engine itself.
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError>;
 
-    /// Puts back what was changed.
+    /// Restores everything that was changed.
     fn finish(&mut self) -> Result<(), EngineError>;
 }
 
-/// What a cell needs.
+/// The requirements of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// Memory at the peak, data and result included.
     pub memory_bytes: u64,
-    /// What this machine can't show of it; the cell is run all the same.
+    /// A limitation of this machine; the cell is run all the same.
     #[serde(rename = "cannot")]
     pub limitation: Option<Reason>,
-    /// Why the cell can't be run here at all; the others are.
+    /// Why the cell can't be run on this machine; other cells are.
     #[serde(default)]
     pub impossible: Option<Reason>,
 }
 
 impl Need {
-    /// What a run plan notes beside the cell: its limitation, or why it is not run.
+    /// The note of a run plan: its limitation, or why it is not run.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let impossible = self.impossible.as_ref().map(|why| format!("not run: {why}"));
@@ -70,23 +70,23 @@ impl Need {
     }
 }
 
-/// What one repetition gave.
+/// The result of one repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Elapsed time.
     pub wall_s: f64,
-    /// Processor time of all threads; none where they can't be seen, as on another machine.
+    /// Processor time of all threads; `None` if they are not visible, as on another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// Tuples handled; what counts as one, the study says (`method.tuples`).
+    /// Tuples handled; the study defines the unit (`method.tuples`).
     pub tuples: u64,
     /// The answer, equal for every repetition of a cell.
     pub answer: Answer,
     /// Anything else, by name with its unit last, e.g. `table_bytes`, `limit_mtuples_per_s`.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
-    /// The plan that the engine chose, as it prints it, where it plans. It is kept once per cell,
-    /// so an engine may ask for it once only, and need not.
+    /// The query plan as the engine prints it. It is kept once per cell, so an engine may explain
+    /// only once, or never.
     #[serde(rename = "query_plan", default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanText>,
     /// Counters and profiles, where a study asks for them.

@@ -10,17 +10,17 @@ pub enum StudyError {
     /// The TOML is not a study.
     #[error("study `{id}`: {message}")]
     Spec {
-        /// Which study.
+        /// The study's id.
         id: String,
-        /// Where and what, with the remedy.
+        /// The place and the cause, with the remedy.
         message: String,
     },
     /// The study has no such scale.
     #[error("study `{id}` has no scale `{given}`: {remedy}")]
     UnknownScale {
-        /// Which study.
+        /// The study's id.
         id: String,
-        /// What was given.
+        /// The given name.
         given: String,
         /// What to write instead.
         remedy: String,
@@ -28,7 +28,7 @@ pub enum StudyError {
     /// No study of this name is embedded.
     #[error("unknown study `{given}`: {remedy}")]
     UnknownStudy {
-        /// What was given.
+        /// The given name.
         given: String,
         /// What to write instead.
         remedy: String,
@@ -36,7 +36,7 @@ pub enum StudyError {
     /// A cell was refused before anything was run.
     #[error("study `{id}`, cell {label}: {source}")]
     Cell {
-        /// Which study.
+        /// The study's id.
         id: String,
         /// The cell in words.
         label: String,
@@ -48,13 +48,13 @@ pub enum StudyError {
         "study `{id}` needs {needed_mib} MiB of memory and {available_mib} MiB may be used: {remedy}"
     )]
     Memory {
-        /// Which study.
+        /// The study's id.
         id: String,
-        /// What the largest cell needs.
+        /// MiB of the largest cell.
         needed_mib: u64,
-        /// What may be used.
+        /// MiB available.
         available_mib: u64,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
     /// The study would take longer than was allowed.
@@ -63,13 +63,13 @@ pub enum StudyError {
          {remedy}, or allow more"
     )]
     TooLong {
-        /// Which study.
+        /// The study's id.
         id: String,
-        /// What it says.
+        /// The study's estimate.
         time_s: f64,
-        /// What was allowed.
+        /// The limit.
         duration_s_max: f64,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
     /// The directory already holds a result.
@@ -90,9 +90,9 @@ pub enum StudyError {
         /// The directory.
         path: PathBuf,
     },
-    /// What is in the directory was made from another plan.
+    /// The directory's result is of another run plan.
     #[error(
-        "{path} was run from another plan ({found}, this one is {expected}): run the study anew \
+        "{path} was run from another run plan ({found}, this one is {expected}): run the study anew \
          with --out and another directory"
     )]
     OtherPlan {
@@ -127,7 +127,7 @@ pub enum StudyError {
         /// The machine that began it.
         host: String,
     },
-    /// The caches of a model are unknown here.
+    /// The caches of a model are unknown.
     #[error(transparent)]
     Model(#[from] workahead_counters::instrumented::Error),
     /// A file of a result cannot be understood.
@@ -159,7 +159,7 @@ pub enum StudyError {
     /// The engine failed outside a sample.
     #[error("engine: {0}")]
     Engine(#[from] EngineError),
-    /// The observations could not become Parquet.
+    /// The observations can't be written as Parquet.
     #[error("cannot write {path}: {source}")]
     Parquet {
         /// The file.

@@ -1,8 +1,8 @@
-//! How long a run takes: before it starts from what the study says, then from its samples.
+//! How long a run takes: before it starts by the study's own figure, then by its samples.
 //!
 //! ```text
-//! before     time_s of the study (on 2 cores), if it says so
-//! running    for every visit that is left: the median time between two samples of its cell, or of
+//! before     time_s of the study (on 2 cores), if it has one running    for every remaining visit:
+//! the median time between two samples of its cell, or of
 //!            all cells; warm-up rounds of blocks to come count as visits
 //! ```
 //!
@@ -12,12 +12,12 @@ use std::collections::HashMap;
 
 use crate::error::StudyError;
 use crate::observation::Observation;
-use crate::plan::Plan;
 use crate::protocol::Start;
+use crate::run_plan::RunPlan;
 use crate::spec::Spec;
 use crate::statistics::{Mean, mean};
 
-/// Refuses a study that says itself that it takes longer, naming the scales that may not.
+/// Refuses a study whose own estimate is longer, naming smaller scales.
 pub fn fits(spec: &Spec, duration_s_max: f64) -> Result<(), StudyError> {
     match spec.time_s {
         Some(time_s) if time_s > duration_s_max => Err(StudyError::TooLong {
@@ -30,10 +30,10 @@ pub fn fits(spec: &Spec, duration_s_max: f64) -> Result<(), StudyError> {
     }
 }
 
-/// What a run's samples tell of its pace.
+/// The pace of a run, by its samples.
 #[derive(Debug, Clone)]
 pub struct Pace<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     /// When the last sample was kept.
     last_unix_ms: Option<u64>,
     last_block: Option<usize>,
@@ -44,8 +44,8 @@ pub struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    /// Nothing seen yet but what the log holds already.
-    pub fn new(plan: &'a Plan, kept: &[Observation]) -> Pace<'a> {
+    /// A pace with the samples of the log so far.
+    pub fn new(plan: &'a RunPlan, kept: &[Observation]) -> Pace<'a> {
         let mut pace = Pace {
             plan,
             last_unix_ms: None,
@@ -57,8 +57,8 @@ impl<'a> Pace<'a> {
         pace
     }
 
-    /// Takes note of a sample of this run.
-    pub fn saw(&mut self, observation: &Observation) {
+    /// Records a sample of this run.
+    pub fn record(&mut self, observation: &Observation) {
         self.count(observation);
         let block = self.plan.cells[observation.cell].block;
         // The first sample of a block comes after its data and its warm-up.
@@ -74,12 +74,12 @@ impl<'a> Pace<'a> {
         let seen = self.seen.entry(observation.cell).or_default();
         *seen = seen.saturating_add(1);
         if observation.sample().is_none() {
-            // A failed cell has nothing left.
+            // A failed cell has no visits left.
             *seen = u32::MAX;
         }
     }
 
-    /// What is left, in seconds; none before there is a sample to go by.
+    /// The remaining time in seconds; `None` before the first sample.
     pub fn left_s(&self) -> Option<f64> {
         let median = |steps: &[f64]| mean(steps, Mean::Median);
         let all: Vec<f64> = self.steps_s.values().flatten().copied().collect();
@@ -108,7 +108,7 @@ mod tests {
         [method]\nrepetitions = 3\n[scale.small]\ntime_s = 20\n";
 
     #[test]
-    fn what_the_study_says_is_held_against_the_limit() {
+    fn the_studys_estimate_is_checked_against_the_limit() {
         let spec = Spec::parse("demo", STUDY).unwrap();
         assert!(fits(&spec, 600.0).is_ok());
         let message = fits(&spec, 60.0).unwrap_err().to_string();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_tell_what_is_left() {
+    fn the_remaining_time_follows_from_samples() {
         let dir = tempfile::tempdir().unwrap();
         let mut results = testing::results(dir.path(), STUDY, &mut Mock::new());
         // Cell 1 takes 3 s, every other 1 s; before the first sample lies a minute of loading.
@@ -129,13 +129,13 @@ mod tests {
         let mut pace = Pace::new(&results.plan, &[]);
         assert_eq!(pace.left_s(), None);
         for seen in &results.observations[..4] {
-            pace.saw(seen);
+            pace.record(seen);
         }
         // A B B A, so steps of 3, 3 and 1 s. Left: one sample of each; 6 of the other block and
         // its 2 of warm-up at the usual 3 s.
         assert_eq!(pace.left_s(), Some(1.0 + 3.0 + 8.0 * 3.0));
         for seen in &results.observations[4..] {
-            pace.saw(seen);
+            pace.record(seen);
         }
         assert_eq!(pace.left_s(), Some(0.0));
     }

@@ -14,8 +14,8 @@ pub fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Writes a file whole. What is there and no file, such as `/dev/null` or a named pipe, is written
-/// into: a file in its place would be the end of it.
+/// Writes a file whole. Existing special files, such as `/dev/null` or a named pipe, are written
+/// into instead of replaced.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     let is_special = |about: std::fs::Metadata| !about.is_file() && !about.is_dir();
     if path.metadata().is_ok_and(is_special) {
@@ -30,7 +30,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
         std::fs::rename(&at, path)
     };
     write().map_err(|source| {
-        // The write's own error is the one to tell.
+        // The write's own error is reported.
         let _ = std::fs::remove_file(&at);
         StudyError::Write { path: path.to_owned(), source }
     })
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_whole_or_not_there() {
+    fn a_file_is_whole_or_absent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         write_whole(&path, b"first").unwrap();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_replaced() {
+    fn a_special_file_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();

@@ -1,5 +1,5 @@
-//! What was found, as JSON beside the observations: for programs that have no statistics of their
-//! own, such as the Python package.
+//! The findings as JSON beside the observations: for programs without statistics of their own, such
+//! as the Python package.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ struct Findings {
     findings: Vec<Finding>,
 }
 
-/// Writes the file, whole or not at all.
+/// Writes the file atomically.
 ///
 /// # Errors
 /// When it can't be written.

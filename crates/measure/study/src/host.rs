@@ -16,7 +16,7 @@ pub fn of(
     tier: Option<(EvidenceTier, String)>,
 ) -> Host {
     let (counters, tier, tier_reason) = match tier {
-        // What counts is not a part of the machine.
+        // The counting model is not a part of the machine.
         Some((tier, reason)) => (false, tier, reason),
         None => of_machine(machine, collection),
     };
@@ -53,7 +53,7 @@ pub fn has_siblings(machine: &Machine, limits: Option<&Limits>) -> bool {
     Seen::of(machine, limits.map(|limits| &limits.siblings)).cpus.is_some()
 }
 
-/// Memory that may be used now; no limit that we know of on a machine that hides it.
+/// Memory that may be used now; no known limit on a machine that hides it.
 #[must_use]
 pub fn available_bytes(machine: &Machine) -> u64 {
     machine.memory.allowed_bytes.unwrap_or(u64::MAX)

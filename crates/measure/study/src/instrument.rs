@@ -5,8 +5,8 @@
 //! instrumented = { tool = "callgrind", caches = "pentium-pro-1m" }
 //! ```
 //!
-//! It takes no counters of the machine, and the caches may be any, so a study can ask what half of
-//! them would cost. An axis, or setting of a case, named `caches` goes before the method's.
+//! It takes no counters of the machine, and the caches may be any, so a study can model caches of
+//! half the size. An axis, or setting of a case, named `caches` overrides the method's.
 
 use serde::{Deserialize, Serialize};
 use workahead_counters::instrumented::{
@@ -16,14 +16,14 @@ use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
 
-/// The axis, or setting of a case, that goes before the method's caches.
+/// The axis, or setting of a case, that overrides the method's caches.
 pub const CACHES: &str = "caches";
 
-/// What counts, and the caches of its model.
+/// The tool that counts, and the caches of its model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instrumentation {
-    /// What counts. Only callgrind tells functions without symbols apart.
+    /// The tool that counts. Only callgrind distinguishes functions without symbols.
     #[serde(default = "callgrind")]
     pub tool: Tool,
     /// The name of a preset ([`Preset::names`]); or three shapes, `L1I; L1D; last level`, each
@@ -40,21 +40,21 @@ fn callgrind() -> Tool {
 pub struct Model {
     /// As the study names them.
     pub caches: String,
-    /// What they are.
+    /// Their geometry.
     pub geometry: Geometry,
-    /// Where each of their numbers is from.
+    /// The source of each of their numbers.
     pub origins: Vec<String>,
 }
 
 impl Instrumentation {
-    /// As this cell wants it.
+    /// With the caches of this cell.
     #[must_use]
     pub fn of(&self, cell: &Cell) -> Instrumentation {
         let own = cell.get(CACHES).map(ToString::to_string);
         Instrumentation { tool: self.tool, caches: own.unwrap_or_else(|| self.caches.clone()) }
     }
 
-    /// The caches of the model. `caches` are those of this machine, for the presets that are.
+    /// The caches of the model. `caches` are those of this machine, for presets of this machine.
     ///
     /// # Errors
     /// If no preset has that name, valgrind has no model of such a cache, or the system does not
@@ -84,7 +84,7 @@ pub(crate) fn model(text: &str, caches: &[Cache]) -> Result<Model, Error> {
     }
 }
 
-/// Refuses caches that are known nowhere; whether this machine describes its own is seen later.
+/// Refuses unknown caches; whether this machine describes its own is checked later.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     match text {
         THIS_MACHINE | THIS_MACHINE_L2 => Ok(()),
@@ -95,7 +95,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::run_plan::RunPlan;
     use crate::spec::Spec;
 
     const STUDY: &str = r#"
@@ -116,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cells_caches_go_before_the_methods() {
+    fn a_cells_caches_override_the_methods() {
         let spec = Spec::parse("demo", STUDY).unwrap();
-        let plan = Plan::new(&spec);
+        let plan = RunPlan::new(&spec);
         let method = plan.instrumented.as_ref().unwrap();
         assert_eq!(method.tool, Tool::Callgrind);
         let bytes = |caches: &Instrumentation| caches.geometry(&[]).unwrap().last.bytes();
@@ -174,7 +174,7 @@ mod tests {
     fn the_fingerprint_of_a_study_without_it_stays() {
         let plain = STUDY.replace("instrumented = { caches = \"this-machine\" }", "");
         let text = |study: &str| {
-            serde_json::to_string(&Plan::new(&Spec::parse("demo", study).unwrap())).unwrap()
+            serde_json::to_string(&RunPlan::new(&Spec::parse("demo", study).unwrap())).unwrap()
         };
         assert!(!text(&plain).contains("instrumented"));
         assert!(text(STUDY).contains(r#""instrumented":{"tool":"callgrind","#));

@@ -1,4 +1,4 @@
-//! How it is run: spec → plan → run → observations → statistics.
+//! Studies: spec → run plan → run → observations → statistics.
 //!
 //! ```text
 //!   TOML ──Spec──► Plan ──run──► observations.jsonl ──Results──► findings, verdicts
@@ -8,7 +8,7 @@
 //!
 //! A *study* is data: a TOML file that names an engine, a workload, axes, cases and a method. This
 //! crate turns it into cells, runs them in complete blocks in ABBA order on anything that is an
-//! [`engine::Engine`], keeps every sample at once, and says what was found. Deliberately absent:
+//! [`engine::Engine`], keeps every sample at once, and computes the findings. Deliberately absent:
 //! it never prints, never reads the command line, and measures nothing itself (engines do).
 
 #![forbid(unsafe_code)]
@@ -36,11 +36,11 @@ pub mod nearest;
 pub mod needs;
 pub mod observation;
 pub mod paper;
-pub mod plan;
 pub mod plans;
 pub mod protocol;
 pub mod record;
 pub mod results;
+pub mod run_plan;
 pub mod runner;
 pub mod session;
 pub mod setting;

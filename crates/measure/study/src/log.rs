@@ -1,7 +1,7 @@
 //! The log of observations: one JSON line per sample, on the disk before the next sample starts.
 //!
 //! A run may end at any byte. Lines are therefore written with one call and synced, and a last
-//! line without its newline is taken for torn: it is cut off before anything is appended.
+//! line without its newline counts as torn: it is cut off before anything is appended.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
 use crate::observation::Observation;
-use crate::plan::Plan;
+use crate::run_plan::RunPlan;
 
 /// Name of the file in the result directory.
 pub const FILE: &str = "observations.jsonl";
@@ -66,9 +66,9 @@ fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
     Ok(bytes)
 }
 
-/// Every whole observation of a result directory. Lines of another plan, of unknown cells and
+/// Every whole observation of a result directory. Lines of another run plan, of unknown cells and
 /// doubles are refused: someone edited or mixed logs, and figures from them would be wrong.
-pub fn read(dir: &Path, fingerprint: &str, plan: &Plan) -> Result<Vec<Observation>, StudyError> {
+pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observation>, StudyError> {
     let path = dir.join(FILE);
     let mut observations = Vec::new();
     let mut seen = HashSet::new();
@@ -88,7 +88,7 @@ pub fn read(dir: &Path, fingerprint: &str, plan: &Plan) -> Result<Vec<Observatio
             });
         }
         if observation.cell >= plan.cells.len() || observation.repetition >= plan.repetitions {
-            return Err(damaged("the plan has no such cell or repetition".to_owned()));
+            return Err(damaged("the run plan has no such cell or repetition".to_owned()));
         }
         if !seen.insert((observation.cell, observation.repetition)) {
             return Err(damaged("this sample is in the log twice".to_owned()));

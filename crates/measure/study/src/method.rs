@@ -1,4 +1,4 @@
-//! How often, in which order, against what: the `[method]` of a study.
+//! The `[method]` of a study: repetitions, order, baseline, charts.
 
 use serde::{Deserialize, Serialize};
 use workahead_counters::profile::ProfileEvent;
@@ -24,11 +24,11 @@ pub struct Method {
     pub warmup: u32,
     /// The order of the cells inside a block.
     pub order: Order,
-    /// What caches and buffers hold when a sample starts. An axis `protocol` goes before it.
+    /// What caches and buffers hold when a sample starts. An axis `protocol` overrides it.
     pub protocol: Start,
-    /// When a server is started anew.
+    /// When a server is restarted.
     pub restart: Before,
-    /// When data is brought back to what it was after loading.
+    /// When data is restored to its state after loading.
     pub restore: Before,
     /// Groups of metrics to count in every sample, such as `cpi` and `l2`; `all` is every one.
     pub counters: Vec<String>,
@@ -36,10 +36,10 @@ pub struct Method {
     pub slot_s: f64,
     /// Samples a second of each CPU's time, for a profile of functions; none where 0.
     pub profile_hz: u32,
-    /// What shares of functions are of: `time`, `l2_misses`, `l3_misses`, `dtlb_misses`. Of several
-    /// each sample of a cell has the next. Time where empty.
+    /// The events of function profiles: `time`, `l2_misses`, `l3_misses`, `dtlb_misses`. Samples of
+    /// a cell take them in turn. Time if empty.
     pub profile_by: Vec<ProfileEvent>,
-    /// What every cell is run below, to count by a model; nothing when not given.
+    /// The tool that every cell is run under, to count by a model; none if missing.
     pub instrumented: Option<Instrumentation>,
     /// The axes that change the data, outermost first. All of them when not given; `case` never
     /// unless named.
@@ -48,9 +48,9 @@ pub struct Method {
     pub baseline: Settings,
     /// How the samples of a cell become one figure.
     pub mean: Mean,
-    /// What a throughput counts, for labels: `probes`, `rows`.
+    /// The unit of throughputs, for labels: `probes`, `rows`.
     pub tuples: String,
-    /// What the report draws; what suits the axes and measures when empty.
+    /// The charts of the report; chosen by axes and measures if empty.
     pub charts: Vec<Chart>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Method {
 }
 
 impl Method {
-    /// What engines collect.
+    /// The collection of engines.
     pub fn collection(&self) -> CollectionOptions {
         let options = CollectionOptions {
             counters: self.counters.clone(),
@@ -94,16 +94,16 @@ impl Method {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Forward, then backward, in turn: a machine that slows down steadily favours nobody.
+    /// Forward, then backward, in turn: a machine that slows down steadily favours no cell.
     #[default]
     Abba,
-    /// Shuffled anew in every repetition, from the study's seed: nor does one that does so in
-    /// waves, and no cell always follows the same other one.
+    /// Shuffled in every repetition, by the study's seed: against periodic slow-downs, and so that
+    /// no cell always follows the same other one.
     Random,
 }
 
 impl Order {
-    /// Whether it is the usual one, which fingerprints leave out.
+    /// Whether it is the default, which fingerprints leave out.
     pub fn is_abba(&self) -> bool {
         *self == Order::Abba
     }
@@ -115,13 +115,13 @@ impl Order {
 pub struct Chart {
     /// How it is drawn.
     pub kind: ChartKind,
-    /// What stands over it; made from the rest when not given.
+    /// The heading; derived from the other keys if missing.
     pub title: Option<String>,
     /// The axis of the bars (bars, ratios), or down (heat); `case` when not given.
     pub by: Option<String>,
     /// The axis along x (curves, heat), or of the degrees (steps).
     pub x: Option<String>,
-    /// The axis that tells curves, or groups of bars, apart.
+    /// The axis of the curves, or of the groups of bars.
     pub series: Option<String>,
     /// The measure along y; `latency` is the median, 95th and 99th percentile together.
     #[serde(default = "throughput")]

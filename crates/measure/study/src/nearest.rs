@@ -15,7 +15,7 @@ pub fn names<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     scored.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// Paths (`zhou/hash_join`) are also compared by their last part, which is what people remember.
+/// Paths (`zhou/hash_join`) are also compared by their last part, which people remember.
 fn similarity(given: &str, name: &str) -> f64 {
     let given = given.to_lowercase();
     let whole = strsim::jaro_winkler(&given, &name.to_lowercase());
@@ -25,7 +25,7 @@ fn similarity(given: &str, name: &str) -> f64 {
     }
 }
 
-/// What to do about an unknown name: the nearest one, or all of them.
+/// The remedy for an unknown name: the nearest one, or all of them.
 pub fn remedy(given: &str, known: &[&str]) -> String {
     let quoted = |names: &[&str]| {
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")

@@ -1,15 +1,15 @@
-//! What a plan needs, asked before anything is run.
+//! The needs of a run plan, checked before anything is run.
 
 use crate::engine::{Engine, Need};
 use crate::error::StudyError;
-use crate::plan::Plan;
+use crate::run_plan::RunPlan;
 use crate::spec::Spec;
 
 /// Bytes per MiB.
 const MIB: u64 = 1 << 20;
 
-/// What each cell needs, in the plan's order. Refuses settings that the engine does not know.
-pub fn of(plan: &Plan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
+/// The needs of each cell, in the run plan's order. Refuses settings that the engine does not know.
+pub fn of(plan: &RunPlan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
     let need = |cell| {
         engine.check(cell).map_err(|source| StudyError::Cell {
             id: plan.study.clone(),
@@ -20,12 +20,12 @@ pub fn of(plan: &Plan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
     plan.cells.iter().map(need).collect()
 }
 
-/// What the largest cell needs.
+/// The memory of the largest cell.
 pub fn memory_bytes_max(needs: &[Need]) -> u64 {
     needs.iter().map(|need| need.memory_bytes).max().unwrap_or(0)
 }
 
-/// Refuses a plan that does not fit, naming the scales that may.
+/// Refuses a run plan that does not fit, naming smaller scales.
 pub fn fit(spec: &Spec, needs: &[Need], available_bytes: u64) -> Result<(), StudyError> {
     let needed_bytes = memory_bytes_max(needs);
     if needed_bytes <= available_bytes {

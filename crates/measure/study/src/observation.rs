@@ -10,9 +10,9 @@ use crate::setting::Settings;
 pub struct Observation {
     /// Id of the study.
     pub study: String,
-    /// Fingerprint of the plan it belongs to.
+    /// Fingerprint of the run plan it belongs to.
     pub plan: String,
-    /// Index of the cell in the plan.
+    /// Index of the cell in the run plan.
     pub cell: usize,
     /// The cell's settings.
     pub settings: Settings,
@@ -22,12 +22,12 @@ pub struct Observation {
     pub slot: usize,
     /// When it was kept, milliseconds since 1970.
     pub unix_ms: u64,
-    /// What was seen.
+    /// The sample, or the failure.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What was seen.
+/// The sample, or the failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Outcome {

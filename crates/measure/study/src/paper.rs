@@ -1,4 +1,4 @@
-//! What the paper says, to stand beside what we found.
+//! Claims of a paper, to compare with our findings.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,31 +12,31 @@ pub struct Claim {
     pub row: String,
     /// Where in the paper, e.g. `Fig. 6b`.
     pub figure: String,
-    /// The cells it speaks of.
+    /// The cells it is about.
     #[serde(default, rename = "where")]
     pub cells: Settings,
-    /// Its ratio of throughputs, this cell over the baseline, or of `measure`. Without one there is
-    /// nothing to compare but the `direction`.
+    /// Its ratio of throughputs, this cell over the baseline, or of `measure`. Without one only the
+    /// `direction` is compared.
     pub ratio: Option<f64>,
     /// Which side of 1, where the paper gives a curve or words only.
     pub direction: Option<Direction>,
-    /// The baseline of the ratio, where it is not the method's.
+    /// The baseline of the ratio, if it differs from the method's.
     #[serde(default)]
     pub against: Settings,
-    /// What the ratio is of, where not of throughputs: `cpu_s`. A `direction` is then spelt
-    /// `more`, `less`, `same`.
+    /// The measure of the ratio, if not throughput: `cpu_s`. A `direction` is then spelt `more`,
+    /// `less`, `same`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
     /// The other measure of the same cell, where the ratio is of two of them and not of two cells:
     /// `cpi_kernel` over `cpi_user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// In its words, short.
+    /// The paper's words, short.
     pub says: String,
     /// Why ours may differ, in a sentence: shown where ours disagrees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
-    /// What it takes to judge it, beside what the study needs.
+    /// Requirements for its verdict, beyond those of the study.
     #[serde(default)]
     pub needs: Vec<Requirement>,
 }
@@ -60,12 +60,12 @@ pub enum Direction {
     Slower,
     /// Neither.
     Same,
-    /// Below it or the same: what was tried did not help.
+    /// Below it or the same: no improvement.
     #[serde(rename = "not-faster", alias = "not-more")]
     NotFaster,
 }
 
-/// What time alone cannot give.
+/// A requirement beyond timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Requirement {
@@ -73,7 +73,7 @@ pub enum Requirement {
     Counters,
     /// A modelled machine.
     Model,
-    /// Two hardware threads of one core, visible as such.
+    /// Visible siblings.
     Siblings,
 }
 

@@ -1,4 +1,4 @@
-//! Query plans: what an engine said it would do, as one kind of tree for all of them.
+//! Query plans of all engines as one kind of tree.
 //!
 //! ```text
 //! EXPLAIN text of an engine ──► Node tree ──► fingerprint: operators, tables, indexes, conditions
@@ -8,8 +8,8 @@
 //!
 //! A time that changes together with the plan says little about the hardware: Chang (2013) found
 //! Q15 four times faster with hyper-threading, and a different plan under it. Every comparison is
-//! therefore labelled *same plan* or *plan changed*. A plan that only gained what running in
-//! parallel takes (exchanges, partial aggregates) is neither, and has a label of its own.
+//! therefore labelled *same plan* or *plan changed*. A plan that only gained parallel operators
+//! (exchanges, partial aggregates) is neither, and has a label of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,17 +30,17 @@ pub use tree::{Node, Role};
 /// A plan as its engine printed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanText {
-    /// Whose plan it is: how it is to be read.
+    /// The engine that printed it, which determines its format.
     pub planner: Planner,
-    /// What was printed.
+    /// The printed plan.
     pub text: String,
-    /// What was printed when it was run with a clock in its operators. Beside it, as a run says
-    /// more than a plan does: MariaDB then has constants computed that its plan only names.
+    /// The plan printed after a run with timed operators. Kept separately, as it differs: MariaDB
+    /// then has computed constants that its plan only names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
 
-/// Who made a plan.
+/// The engine that made a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Planner {
@@ -76,15 +76,15 @@ impl Planner {
     }
 }
 
-/// Why a text is no plan.
+/// Why a text is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a plan of {planner}: {message}; take it with {remedy}", planner = planner.name())]
 pub struct PlanError {
-    /// Whose plan it was to be.
+    /// The expected engine.
     pub planner: Planner,
     /// What is wrong.
     pub message: String,
-    /// The statement that gives one.
+    /// The statement that prints one.
     pub remedy: &'static str,
 }
 
@@ -94,14 +94,14 @@ pub struct PlanError {
 pub enum Label {
     /// Operators, tables, indexes and conditions are the same.
     Same,
-    /// The same but for exchanges and the halves of aggregates around them.
+    /// The same except for exchanges and the halves of aggregates around them.
     SameInParallel,
     /// Anything else.
     Changed,
 }
 
 impl Label {
-    /// As it is printed.
+    /// As reports print it.
     pub fn text(self) -> &'static str {
         match self {
             Label::Same => "same plan",
@@ -122,18 +122,18 @@ impl PlanText {
         self.planner.read(&self.text)
     }
 
-    /// The tree with rows and times, where it was run for them.
+    /// The tree with rows and times, if it was run.
     pub fn timed(&self) -> Option<Node> {
         self.planner.read(self.run.as_deref()?).ok()
     }
 
     /// A short name for the plan, the same whatever it costs, how many rows it expects and which
-    /// literals are in it. A text that is no plan is named after its words.
+    /// literals are in it. A text that is not a plan is named by its words.
     pub fn fingerprint(&self) -> String {
         self.named_after(Node::shape)
     }
 
-    /// As [`fingerprint`](Self::fingerprint), without what running in parallel adds.
+    /// As [`fingerprint`](Self::fingerprint), without parallel operators.
     pub fn serial_fingerprint(&self) -> String {
         self.named_after(Node::serial_shape)
     }

@@ -1,23 +1,23 @@
-//! What a cell asks for before each of its samples: warm or cold, a new start, fresh data.
+//! The protocol before each sample of a cell: warm or cold, restart, fresh data.
 //!
 //! *Warm* is the protocol of Hassanein et al. (2008, section 3): the query has run before it is
-//! measured, so that caches and buffers hold what it touches. *Cold* is Chang's (2013): buffers and
-//! cached plans are emptied before every sample. Each result says which one it was.
+//! measured, so that caches and buffers hold its data. *Cold* is Chang's (2013): buffers and cached
+//! plans are emptied before every sample. Each result names its protocol.
 
 use serde::{Deserialize, Serialize};
 
 /// The axis, or setting of a case, that overrides the method's protocol.
 pub(crate) const PROTOCOL: &str = "protocol";
 
-/// What is done before a sample. An engine finds it in the cell and does it in `prepare`.
+/// The steps before a sample, which an engine performs in `prepare`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Protocol {
     /// What caches and buffers hold.
     pub start: Start,
-    /// When a server is started anew.
+    /// When a server is restarted.
     pub restart: Before,
-    /// When data is brought back to what it was after loading.
+    /// When data is restored to its state after loading.
     pub restore: Before,
 }
 
@@ -32,7 +32,7 @@ impl Protocol {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {
-    /// What the runs before left there; warm-up rounds come first.
+    /// The state after earlier runs; warm-up rounds come first.
     #[default]
     Warm,
     /// Nothing: buffers and cached plans are emptied before every sample. There are no warm-up
@@ -57,7 +57,7 @@ impl Start {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Before {
-    /// When the engine must: a setting takes effect at a start only, or the data was changed.
+    /// When necessary: a setting takes effect at a start only, or the data was changed.
     #[default]
     WhenNeeded,
     /// Before every sample.

@@ -1,4 +1,4 @@
-//! What was run, on what: `run.json`, written before the first sample.
+//! The record of a run: `run.json`, written before the first sample.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use crate::spec::Spec;
 /// Name of the file in the result directory.
 pub const FILE: &str = "run.json";
 
-/// Everything about a run but its observations. The study's text is in it, so that a result can be
-/// rendered again long after the study has changed.
+/// Everything about a run except its observations. The study's text is in it, so that a result can
+/// be rendered again long after the study has changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Id of the study.
     pub study: String,
-    /// Fingerprint of the plan.
+    /// Fingerprint of the run plan.
     pub plan: String,
     /// The scale applied.
     pub scale: Option<String>,
@@ -43,7 +43,7 @@ pub struct Record {
     /// The caches by which every cell is counted, where a model counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<Model>,
-    /// What each cell needs, in the plan's order.
+    /// The needs of each cell, in the run plan's order.
     pub needs: Vec<Need>,
     /// The study's TOML.
     pub text: String,
@@ -56,9 +56,9 @@ pub struct Host {
     pub name: String,
     /// The same for the same hardware and settings; a run is not resumed elsewhere.
     pub fingerprint: String,
-    /// Evidence tier of this run's figures: what the machine allows and the run made use of.
+    /// Evidence tier of this run's figures: limited by the machine and by the run.
     pub tier: String,
-    /// Why no better one.
+    /// Why it is not a better one.
     pub tier_reason: String,
     /// Whether two allowed CPUs are seen to share a core.
     pub siblings: bool,
@@ -69,7 +69,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Whether nothing was measured: a model gave the figures, the same on every machine.
+    /// Whether the figures are from a model, the same on every machine.
     #[must_use]
     pub fn is_modelled(&self) -> bool {
         self.tier == "E"
@@ -94,7 +94,7 @@ impl Record {
         })
     }
 
-    /// Writes `run.json`, whole or not at all.
+    /// Writes `run.json` atomically.
     pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
         let mut text = serde_json::to_string_pretty(self).expect("a record has only text keys");
         text.push('\n');

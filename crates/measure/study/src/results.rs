@@ -1,4 +1,4 @@
-//! A result directory, loaded: what was run, what was seen, what was found.
+//! A result directory, loaded: record, observations, findings.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::log;
 use crate::measure::{INSTRUCTIONS, THROUGHPUT, TIMES};
 use crate::observation::{Observation, Outcome};
 use crate::paper::Claim;
-use crate::plan::Plan;
 use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
+use crate::run_plan::RunPlan;
 use crate::setting::Settings;
 use crate::spec::Spec;
 use crate::statistics::{Interval, Mean, Overlap, Ratio, Summary, holm, mean};
@@ -22,24 +22,24 @@ use crate::verdict::{self, Verdict, Word};
 
 mod collection;
 
-/// A run whose threads had less than this of the processor time they asked for was disturbed: the
-/// rest went to other programs, or to the host of a virtual machine.
+/// The least share of the requested processor time in an undisturbed run: the rest went to other
+/// programs, or to the host of a virtual machine.
 pub const CPU_SHARE_QUIET: f64 = 0.8;
 
 /// A run, finished or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// What was run, on what.
+    /// The record of the run.
     pub record: Record,
     /// The study as it was run.
     pub spec: Spec,
     /// Its cells.
-    pub plan: Plan,
-    /// What was seen, in the order of visits: by block, repetition, slot.
+    pub plan: RunPlan,
+    /// Observations in the order of visits: by block, repetition, slot.
     pub observations: Vec<Observation>,
 }
 
-/// What was found in one cell.
+/// The finding of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// Index of the cell.
@@ -48,7 +48,7 @@ pub struct Finding {
     pub label: String,
     /// Samples it rests on.
     pub samples: usize,
-    /// Throughput, by the study's mean; none where nothing is timed.
+    /// Throughput, by the study's mean; `None` if nothing is timed.
     pub mtuples_per_s: Option<f64>,
     /// Instructions for each tuple, by the study's mean, where a model counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,17 +59,17 @@ pub struct Finding {
     pub p_adjusted: Option<f64>,
     /// Hassanein's rule on the same two cells; the ratio's interval decides.
     pub overlap: Option<Overlap>,
-    /// Whether the plan is the baseline's, where plans are known.
+    /// Whether the query plan is the baseline's, if known.
     pub plan: Option<Label>,
-    /// Everything about the throughputs it rests on.
+    /// The summary of its throughputs.
     pub summary: Option<Summary>,
     /// Whether others are compared with it.
     pub is_baseline: bool,
     /// Why there is no sample, or not all of them.
     pub failure: Option<String>,
-    /// What this machine cannot show of it.
+    /// The limitation of this machine for it.
     pub cannot: Option<String>,
-    /// Why it can't be run here at all.
+    /// Why it can't be run on this machine.
     pub impossible: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Results {
     pub fn load(dir: &Path) -> Result<Results, StudyError> {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
-        let plan = Plan::new(&spec).skipping(&record.needs);
+        let plan = RunPlan::new(&spec).skipping(&record.needs);
         let mut observations = log::read(dir, &record.plan, &plan)?;
         let block = |observation: &Observation| plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
@@ -95,12 +95,12 @@ impl Results {
         self.spec.method.instrumented.is_none()
     }
 
-    /// The measure that stands first: throughput, or instructions where nothing is timed.
+    /// The main measure: throughput, or instructions if nothing is timed.
     pub fn headline(&self) -> &'static str {
         if self.is_timed() { THROUGHPUT } else { INSTRUCTIONS }
     }
 
-    /// A measure of an observation; none of time where the times are a tool's.
+    /// A measure of an observation; not of time if the times are a tool's.
     pub fn measure(&self, seen: &Observation, name: &str) -> Option<f64> {
         match TIMES.contains(&name) && !self.is_timed() {
             true => None,
@@ -119,23 +119,22 @@ impl Results {
         Unit::of(&self.spec.method.tuples, values)
     }
 
-    /// How much of the time of its threads a sample had a CPU to run on: the median over all
-    /// samples whose engine says how many `threads` they had, and how many `cpus` if those were
-    /// fewer. None where none says.
+    /// The share of its threads' time in which a sample had a CPU: the median over all samples
+    /// whose engine reports `threads`, and `cpus` if those are fewer. `None` without such samples.
     pub fn cpu_share(&self) -> Option<f64> {
         if !self.is_timed() {
             return None;
         }
         let share = |sample: &Sample| {
-            let asked = sample.measure("cpus").or_else(|| sample.measure("threads"));
-            Some(sample.cpu_s? / (sample.wall_s * asked.filter(|asked| *asked >= 1.0)?))
+            let requested = sample.measure("cpus").or_else(|| sample.measure("threads"));
+            Some(sample.cpu_s? / (sample.wall_s * requested.filter(|n| *n >= 1.0)?))
         };
         let samples = self.observations.iter().filter_map(Observation::sample);
         let shares: Vec<f64> = samples.filter_map(share).collect();
         mean(&shares, Mean::Median)
     }
 
-    /// Why nothing can be concluded from this run, if other programs took too much of the machine.
+    /// Why this run supports no conclusion, if other programs took too much of the machine.
     pub fn disturbance(&self) -> Option<String> {
         let share = self.cpu_share().filter(|share| *share < CPU_SHARE_QUIET)?;
         Some(format!(
@@ -170,7 +169,7 @@ impl Results {
         })
     }
 
-    /// Why a cell has no sample, or none with the figure that is looked for, in words.
+    /// Why a cell has no sample, or none with this figure, in words.
     pub fn absence(&self, cell: usize) -> String {
         let impossible = self.record.needs.get(cell).and_then(|need| need.impossible.as_ref());
         match (self.failure(cell), impossible) {
@@ -187,14 +186,14 @@ impl Results {
         self.ratio_of(cell, baseline, THROUGHPUT)
     }
 
-    /// The same of any measure.
+    /// The same for any measure.
     pub fn ratio_of(&self, cell: &Cell, baseline: &Settings, measure: &str) -> Option<Ratio> {
         let base = self.other(cell, baseline)?;
         Ratio::paired(&self.paired(cell.index, base.index, measure)).map(|ratio| self.exact(ratio))
     }
 
-    /// A model gives the same every time: one sample is all there is to know, and what the
-    /// logarithms of more of them round to is no interval.
+    /// A model always gives the same result: one sample is enough, and rounding of the logarithms
+    /// of several is not an interval.
     fn exact(&self, ratio: Ratio) -> Ratio {
         match self.record.host.is_modelled() {
             true => Ratio { interval: Some(Interval::at(ratio.ratio)), ..ratio },
@@ -210,7 +209,7 @@ impl Results {
         Ratio::paired(&pairs).map(|ratio| self.exact(ratio))
     }
 
-    /// The cell that a cell is compared with, unless that is itself.
+    /// The baseline of a cell, unless it is the cell itself.
     fn other(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         self.plan.baseline_of(cell, baseline).filter(|base| base.index != cell.index)
     }
@@ -231,7 +230,7 @@ impl Results {
         self.of_cell(cell).filter_map(|seen| self.measure(seen, measure)).collect()
     }
 
-    /// Everything that is said of a measure of a cell.
+    /// The summary of a measure of a cell.
     pub fn summary(&self, cell: usize, measure: &str) -> Option<Summary> {
         Summary::of(&self.values(cell, measure), self.spec.seed)
     }
@@ -241,12 +240,12 @@ impl Results {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref())
     }
 
-    /// A cell's plan with the time that every operator took, where it was run for that.
+    /// A cell's plan with the times of its operators, if it was run for them.
     pub fn timed_plan_of(&self, cell: usize) -> Option<Node> {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref()?.timed())
     }
 
-    /// Whether a cell kept the plan that it began with.
+    /// Whether all samples of a cell have the same plan.
     pub fn plan_is_stable(&self, cell: usize) -> bool {
         let plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
         let fingerprints: std::collections::BTreeSet<String> =
@@ -254,12 +253,12 @@ impl Results {
         fingerprints.len() < 2
     }
 
-    /// Whether two cells have the same plan; none where one of them is not known.
+    /// Whether two cells have the same plan; `None` if one of them is unknown.
     pub fn plan_label(&self, cell: usize, base: usize) -> Option<Label> {
         Some(self.plan_of(cell)?.against(self.plan_of(base)?))
     }
 
-    /// What was found in every cell.
+    /// The findings of all cells.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> =
             self.plan.cells.iter().map(|cell| self.finding(cell)).collect();
@@ -310,7 +309,7 @@ impl Results {
             .collect()
     }
 
-    /// The same with every claim reduced to its direction, for rows that the paper only draws.
+    /// The same with every claim reduced to its direction, for figures that the paper only draws.
     pub fn verdicts_of_direction(&self) -> Vec<Verdict> {
         let claims = self.spec.paper.iter().map(verdict::direction_only);
         claims.enumerate().map(|(index, claim)| self.verdict(index, &claim)).collect()

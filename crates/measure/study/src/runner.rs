@@ -1,7 +1,7 @@
 //! Runs a plan on an engine and keeps every sample at once.
 //!
 //! ```text
-//! for every block with something left to do
+//! for every block with remaining visits
 //!     warm-up rounds over its cells
 //!     for every repetition, for every visit in its order
 //!         kept already, or its cell failed?  skip
@@ -9,8 +9,8 @@
 //! finish
 //! ```
 //!
-//! A failed cell costs its own remaining samples only. A run that is stopped has lost nothing but
-//! the sample it was in; running it again on the same directory continues it.
+//! A failed cell costs its own remaining samples only. A stopped run loses only the sample in
+//! progress; running it again on the same directory continues it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,22 +21,22 @@ use crate::engine::{Answer, Engine, EngineError, Sample, Stop};
 use crate::error::StudyError;
 use crate::log::{self, Log};
 use crate::observation::{Observation, Outcome};
-use crate::plan::{Plan, Visit};
 use crate::plans::PlanText;
 use crate::protocol::Start;
+use crate::run_plan::{RunPlan, Visit};
 
-/// What to run, and where to keep it.
+/// A run plan and its result directory.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The cells.
-    pub plan: &'a Plan,
-    /// The plan's fingerprint on this engine.
+    pub plan: &'a RunPlan,
+    /// The run plan's fingerprint on this engine.
     pub fingerprint: &'a str,
     /// The result directory, `run.json` in place.
     pub dir: &'a Path,
 }
 
-/// What the runner is about to do or has done, for a progress display.
+/// Events of the runner, for a progress display.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The whole run: samples in all, those the log already has.
@@ -59,13 +59,13 @@ pub enum Event<'a> {
 pub enum End {
     /// Every cell has its samples.
     Complete,
-    /// As many cells failed, the others are complete.
+    /// This number of cells failed, the others are complete.
     Failures(usize),
-    /// Someone asked to stop.
+    /// Stopped by request.
     Stopped,
 }
 
-/// Runs what the log does not have yet.
+/// Runs the visits that the log does not have yet.
 pub fn run(
     job: Job<'_>,
     engine: &mut dyn Engine,
@@ -78,7 +78,7 @@ pub fn run(
     observe(Event::Start { samples: job.plan.samples(), kept });
     let mut running = Running { job, engine, stop, observe, log, state: &mut state };
     let end = running.blocks();
-    // What was changed is put back even after an error; the error is the one to tell.
+    // Changes are undone even after an error, which is the one reported.
     let finished = running.engine.finish();
     let end = end?;
     finished?;
@@ -89,7 +89,7 @@ pub fn run(
     })
 }
 
-/// What the log says.
+/// The state of the log.
 #[derive(Debug, Default)]
 struct State {
     done: HashSet<(usize, u32)>,
@@ -104,11 +104,11 @@ struct State {
 impl State {
     fn of(observations: &[Observation]) -> State {
         let mut state = State::default();
-        observations.iter().for_each(|observation| state.saw(observation));
+        observations.iter().for_each(|observation| state.record(observation));
         state
     }
 
-    fn saw(&mut self, observation: &Observation) {
+    fn record(&mut self, observation: &Observation) {
         self.done.insert((observation.cell, observation.repetition));
         match &observation.outcome {
             Outcome::Sample(sample) => {
@@ -161,7 +161,7 @@ impl Running<'_> {
         Ok(Flow::On)
     }
 
-    /// Rounds over the cells that have something left and are to be warm, each once per round.
+    /// Rounds over the warm cells with remaining visits, each once per round.
     fn warm_up(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
         let plan = self.job.plan;
         for _ in 0..plan.warmup {
@@ -210,7 +210,7 @@ impl Running<'_> {
         self.engine.run(cell, self.stop)
     }
 
-    /// A sample that can be kept: a time that is one, the cell's own answer, finite measures.
+    /// Checks a sample: a valid time, the cell's answer, finite measures.
     fn checked(&self, cell: &Cell, mut sample: Sample) -> Result<Sample, EngineError> {
         let cpu_s = sample.cpu_s.unwrap_or_default();
         if !(sample.wall_s.is_finite() && sample.wall_s > 0.0 && cpu_s.is_finite()) {
@@ -226,7 +226,7 @@ impl Running<'_> {
             _ => {}
         }
         sample.measures.retain(|_, value| value.is_finite());
-        // Kept with the first sample of a cell, and again only when the engine changed its mind.
+        // Kept with the first sample of a cell, and again only when the engine changed its plan.
         if sample
             .plan
             .as_ref()
@@ -256,7 +256,7 @@ impl Running<'_> {
             outcome,
         };
         self.log.append(&observation)?;
-        self.state.saw(&observation);
+        self.state.record(&observation);
         (self.observe)(Event::Kept(&observation));
         Ok(())
     }
@@ -266,7 +266,7 @@ fn failed(error: &EngineError) -> Outcome {
     Outcome::Failed { failure: error.to_string() }
 }
 
-/// Milliseconds since 1970; 0 on a machine whose clock stands before.
+/// Milliseconds since 1970; 0 if the clock is before 1970.
 pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

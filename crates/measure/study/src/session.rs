@@ -1,5 +1,5 @@
-//! A run of a study from beginning to end, in the one order in which everything is checked before
-//! anything is written.
+//! A run of a study from beginning to end, in the order that checks everything before anything is
+//! written.
 //!
 //! ```text
 //!  begin   spec ─► run plan ─► engine ─► needs ─► memory ─► directory ─► run.json ─┐
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The caller decides which engine is opened, which directory is claimed, and how limits are
-//! measured; this is the order in which it is called.
+//! measured; the session calls it in this order.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,8 @@ use workahead_machine::limits::Limits;
 use crate::engine::{Engine, EngineContext, Need, Stop};
 use crate::error::StudyError;
 use crate::observation::Observation;
-use crate::plan::Plan;
 use crate::record::Record;
+use crate::run_plan::RunPlan;
 use crate::runner::{self, End, Event, Job};
 use crate::spec::Spec;
 use crate::worker_process::Command;
@@ -30,7 +30,7 @@ use crate::{fingerprint, host, log, needs};
 /// Opens the engine of a study: to check it, and again when the machine's limits are known.
 pub type Opener<E> = Box<dyn Fn(&EngineContext) -> Result<Box<dyn Engine>, E>>;
 
-/// What a session is opened with.
+/// The set-up of a session.
 pub struct Setup<E> {
     /// Opens the engine.
     pub open: Opener<E>,
@@ -43,10 +43,10 @@ pub struct Setup<E> {
 /// A run plan that its engine has accepted; nothing is written yet.
 pub struct CheckedPlan {
     /// The cells; those that can't be run here are skipped.
-    pub plan: Plan,
-    /// What each cell needs, in the plan's order.
+    pub plan: RunPlan,
+    /// The needs of each cell, in the run plan's order.
     pub needs: Vec<Need>,
-    /// The plan's fingerprint on this engine.
+    /// The run plan's fingerprint on this engine.
     pub fingerprint: String,
     engine: Box<dyn Engine>,
     context: EngineContext,
@@ -56,12 +56,12 @@ pub struct CheckedPlan {
 pub struct Session<E> {
     /// The result directory.
     pub dir: PathBuf,
-    /// What is run, on what.
+    /// The record of the run.
     pub record: Record,
     /// The study.
     pub spec: Spec,
     /// Its cells.
-    pub plan: Plan,
+    pub plan: RunPlan,
     engine: Box<dyn Engine>,
     open: Opener<E>,
     context: EngineContext,
@@ -70,7 +70,7 @@ pub struct Session<E> {
 
 impl<E> Setup<E> {
     /// Opens the engine for a run plan.
-    fn opened(&self, plan: &Plan) -> Result<(Box<dyn Engine>, EngineContext), E> {
+    fn opened(&self, plan: &RunPlan) -> Result<(Box<dyn Engine>, EngineContext), E> {
         let context = EngineContext {
             data_dir: self.data_dir.clone(),
             worker: self.worker.clone(),
@@ -86,7 +86,7 @@ impl CheckedPlan {
     /// # Errors
     /// When the engine can't be opened, or refuses a cell.
     pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedPlan, E> {
-        let plan = Plan::new(spec);
+        let plan = RunPlan::new(spec);
         let (engine, context) = setup.opened(&plan)?;
         let needs = needs::of(&plan, engine.as_ref())?;
         let fingerprint = fingerprint::of(&plan, engine.as_ref());
@@ -95,8 +95,8 @@ impl CheckedPlan {
 }
 
 impl<E: From<StudyError>> Session<E> {
-    /// Begins a run in a directory that is claimed last. `repetitions` is recorded where it is in
-    /// place of the study's own.
+    /// Begins a run in a directory that is claimed last. `repetitions` is recorded if it replaces
+    /// the study's own.
     ///
     /// # Errors
     /// When the engine refuses the study, memory does not suffice, or the directory can't be
@@ -143,7 +143,7 @@ impl<E: From<StudyError>> Session<E> {
     ) -> Result<Session<E>, E> {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
-        let plan = Plan::new(&spec).skipping(&record.needs);
+        let plan = RunPlan::new(&spec).skipping(&record.needs);
         let setup = setup(&spec)?;
         let (engine, context) = setup.opened(&plan)?;
         let machine = Machine::here();
@@ -169,7 +169,7 @@ impl<E: From<StudyError>> Session<E> {
     ) -> Result<(), E> {
         let limits = match &self.record.limits {
             Some(limits) => serde_json::from_value::<Limits>(limits.clone()).ok(),
-            // Samples without limits are not joined by samples that know them.
+            // Samples with and without limits are not mixed.
             None if self.has_samples() => None,
             None => measure(&self.machine)?,
         };
@@ -188,7 +188,7 @@ impl<E: From<StudyError>> Session<E> {
         Ok(self.record.save(&self.dir)?)
     }
 
-    /// What the log holds already.
+    /// The observations of the log.
     ///
     /// # Errors
     /// When it can't be read.
@@ -196,7 +196,7 @@ impl<E: From<StudyError>> Session<E> {
         log::read(&self.dir, &self.record.plan, &self.plan)
     }
 
-    /// Runs what the log lacks.
+    /// Runs the remaining visits.
     ///
     /// # Errors
     /// When the log can't be written, or the engine fails outside of a sample.
@@ -218,7 +218,7 @@ impl<E: From<StudyError>> Session<E> {
 fn same_run(
     dir: &Path,
     record: &Record,
-    plan: &Plan,
+    plan: &RunPlan,
     engine: &dyn Engine,
 ) -> Result<(), StudyError> {
     let (path, found) = (dir.to_owned(), engine.version());

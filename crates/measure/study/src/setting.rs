@@ -1,4 +1,4 @@
-//! A value of a study: what TOML can say on the right of an equals sign, less dates and nesting.
+//! A value of a study: a TOML value other than dates, arrays and tables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Setting {
     Integer(i64),
     /// Any other number.
     Number(f64),
-    /// Words.
+    /// A text.
     Text(String),
 }
 
@@ -24,7 +24,7 @@ pub enum Setting {
 pub type Settings = BTreeMap<String, Setting>;
 
 impl Setting {
-    /// The words, when it is words.
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Setting::Text(text) => Some(text),
@@ -58,7 +58,7 @@ impl Setting {
     }
 }
 
-// By hand rather than untagged, so that a wrong value is named in words that a user knows.
+// By hand rather than untagged, so that errors use words that a user knows.
 impl<'de> Deserialize<'de> for Setting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Setting, D::Error> {
         deserializer.deserialize_any(SettingVisitor)

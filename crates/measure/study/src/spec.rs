@@ -33,15 +33,15 @@ pub struct Spec {
     pub engine: String,
     /// Seed of the data.
     pub seed: u64,
-    /// What it needs that time alone cannot give.
+    /// Requirements beyond timing.
     pub needs: Vec<Requirement>,
     /// Settings of every cell.
     pub workload: Settings,
     /// Rows of the ledger that it answers.
     pub ledger: Vec<String>,
-    /// What it takes on 2 cores.
+    /// Its time on 2 cores.
     pub time_s: Option<f64>,
-    /// What it takes at the peak.
+    /// Its memory at the peak.
     pub memory_mib: Option<u64>,
     /// The axes in the order written.
     pub axes: Vec<Axis>,
@@ -51,7 +51,7 @@ pub struct Spec {
     pub sweeps: Vec<Sweep>,
     /// How it is run.
     pub method: Method,
-    /// What the paper says.
+    /// Claims of the paper.
     pub paper: Vec<Claim>,
 }
 
@@ -69,7 +69,7 @@ pub struct Axis {
 pub struct Case {
     /// Its name, the value on the axis `case`.
     pub name: String,
-    /// What it sets.
+    /// Its settings.
     pub settings: Settings,
 }
 
@@ -81,7 +81,7 @@ pub struct Sweep {
     pub axis: String,
     /// Its values.
     pub values: Vec<Setting>,
-    /// Which cells: those with all of these settings.
+    /// The cells to vary: those with all of these settings.
     #[serde(rename = "where")]
     pub cells: Settings,
 }
@@ -161,7 +161,7 @@ impl Spec {
         self.engine == MODELLED
     }
 
-    /// Reads a study as it stands. Its scales are read too, so that none of them is broken.
+    /// Reads a study as it stands. Its scales are checked too.
     pub fn parse(id: &str, text: &str) -> Result<Spec, StudyError> {
         let document: Document =
             toml::from_str(text).map_err(|error| spec_error(id, &error, text))?;
@@ -251,8 +251,8 @@ impl Spec {
         names
     }
 
-    /// What to try when this scale asks for too much: `else_do` with the study's own text when it
-    /// has no other.
+    /// The remedy when this scale is too large: `else_do` with the study's own text if it has no
+    /// other.
     pub(crate) fn other_scales(&self, else_do: &str) -> String {
         let others = self.scales.iter().filter(|scale| Some(*scale) != self.scale.as_ref());
         let others: Vec<String> = others.map(|scale| format!("--scale {scale}")).collect();

@@ -1,4 +1,4 @@
-//! From samples to figures: means, deviations, intervals, ratios, and what may be claimed of them.
+//! From samples to figures: means, deviations, intervals, ratios, and claims about them.
 //!
 //! ```text
 //! samples of one cell      Summary: plain, median, trimmed and outlier-cleaned mean, deviation,
@@ -44,7 +44,7 @@ pub enum Mean {
     Median,
 }
 
-/// One figure out of several samples; none out of none.
+/// One figure from several samples; `None` without samples.
 pub fn mean(values: &[f64], how: Mean) -> Option<f64> {
     match how {
         Mean::Plain => plain(values),
@@ -95,7 +95,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Of nothing but a value.
+    /// The interval of a single value.
     #[must_use]
     pub const fn at(value: f64) -> Self {
         Self { low: value, high: value }
@@ -117,7 +117,7 @@ impl Interval {
 pub fn sd(values: &[f64]) -> Option<f64> {
     let mean = plain(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    // What rounding of the mean left (Chan, Golub, LeVeque 1983).
+    // The rounding error of the mean (Chan, Golub, LeVeque 1983).
     let rest: f64 = values.iter().map(|value| value - mean).sum();
     let n = values.len() as f64;
     Some(((squares - rest * rest / n) / (n - 1.0)).max(0.0).sqrt())

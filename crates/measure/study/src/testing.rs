@@ -1,7 +1,7 @@
 //! An engine without a machine, for tests here and in the crates that show results.
 //!
-//! Its time is a pure function of the cell, the repetition and a seed, so a test can say by hand
-//! what must be found; a test can make it stop, fail or answer wrongly at a chosen visit.
+//! Its time is a pure function of the cell, the repetition and a seed, so a test knows the
+//! findings; and a test can make it stop, fail or answer wrongly at a chosen visit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::collection::Collection;
 use crate::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
 use crate::fingerprint;
 use crate::needs;
-use crate::plan::Plan;
 use crate::record::{Host, Record};
 use crate::results::Results;
+use crate::run_plan::RunPlan;
 use crate::runner::{self, Job};
 use crate::setting::Setting;
 use crate::spec::Spec;
@@ -38,32 +38,32 @@ pub struct Mock {
     pub trouble: Trouble,
     /// Further settings that it accepts and ignores.
     pub extra: Vec<&'static str>,
-    /// Labels of the runs so far: the cells' indices.
-    pub ran: Vec<usize>,
-    /// How often data was really brought into place.
+    /// The cells of the runs so far, by index.
+    pub runs: Vec<usize>,
+    /// How often data was really prepared.
     pub prepared: usize,
     /// Whether `finish` was called.
     pub finished: bool,
     /// Measures of every run, beside its own.
     pub measures: Vec<(&'static str, f64)>,
-    /// What it says to have collected in each run of a cell, counted from 1.
+    /// The collection of each run of a cell, counted from 1.
     pub collection: Option<fn(&Cell, u64) -> Collection>,
     block: Option<usize>,
     counts: BTreeMap<usize, u64>,
 }
 
 impl Mock {
-    /// One that works.
+    /// A mock without trouble.
     pub fn new() -> Mock {
         Mock::with(Trouble::None)
     }
 
-    /// One with trouble.
+    /// A mock with trouble.
     pub fn with(trouble: Trouble) -> Mock {
         Mock {
             trouble,
             extra: vec!["operator", "pages", "technique", "threads", "size"],
-            ran: Vec::new(),
+            runs: Vec::new(),
             prepared: 0,
             finished: false,
             measures: Vec::new(),
@@ -108,8 +108,8 @@ impl Engine for Mock {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let this = self.ran.len();
-        self.ran.push(cell.index);
+        let this = self.runs.len();
+        self.runs.push(cell.index);
         let rows = cell.integer("rows").unwrap_or(1000).unsigned_abs();
         let mut answer = Answer { rows, checksum: cell.block as u64 };
         match self.trouble {
@@ -150,13 +150,13 @@ impl Engine for Mock {
     }
 }
 
-/// Begins a result in a directory: `run.json` is there, no sample is.
+/// Begins a result in a directory: `run.json` without samples.
 ///
 /// # Panics
 /// When the study is wrong or the directory can't be written: it is for tests.
-pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (Plan, Record) {
+pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (RunPlan, Record) {
     let spec = Spec::parse("demo", text).expect("a study");
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let record = Record {
         study: spec.id.clone(),
         plan: fingerprint::of(&plan, engine),

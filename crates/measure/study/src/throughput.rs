@@ -1,8 +1,8 @@
-//! What a throughput is counted in: one choice for the last lines of a run and for the report.
+//! The unit of throughputs: one choice for the summary of a run and for the report.
 //!
-//! Samples keep millions of tuples a second, whatever a tuple is. People read queries a second,
-//! millions of probes a second, or orders a minute: what is counted is said by `method.tuples`, the
-//! rest follows from the largest figure, so that all figures of a result share one unit.
+//! Samples keep millions of tuples a second. People read queries a second, millions of probes a
+//! second, or orders a minute: `method.tuples` names the tuples, the rest follows from the largest
+//! figure, so that all figures of a result share one unit.
 
 /// From this many a second on, millions are counted.
 const MILLIONS_FROM_PER_S: f64 = 1e5;
@@ -15,13 +15,13 @@ const MINUTES_BELOW_PER_S: f64 = 1.0;
 pub struct Unit {
     /// `queries/s`, `million probes/s`, `orders/min`.
     pub name: String,
-    /// How many of it one million tuples a second are.
+    /// The value of one million tuples a second in it.
     pub factor: f64,
 }
 
 impl Unit {
-    /// For what is counted, and all figures in millions a second. A study that counts by the minute
-    /// says so, `tuples = "new orders/min"`, or by the second where figures lie far apart.
+    /// For these tuples and all figures in millions a second. A study may fix the time with `tuples
+    /// = "new orders/min"`, or by the second where figures lie far apart.
     pub fn of(tuples: &str, mtuples_per_s: impl Iterator<Item = f64>) -> Unit {
         if let Some(counted) = tuples.strip_suffix("/min") {
             return Unit { name: format!("{counted}/min"), factor: 60e6 };
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_follows_what_is_counted_and_how_many() {
+    fn the_unit_follows_from_name_and_figures() {
         let named = |tuples, most: f64| Unit::of(tuples, [most / 2.0, most, f64::NAN].into_iter());
         assert_eq!(named("queries", 3000e-6).name, "queries/s");
         assert!((named("queries", 3000e-6).scaled(45e-6) - 45.0).abs() < 1e-9);

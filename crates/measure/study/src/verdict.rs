@@ -1,6 +1,6 @@
 //! Our figure beside the paper's: *agrees*, *disagrees*, *cannot be said here*.
 //!
-//! The rule, per cell that a claim speaks of, with our 95 % interval of the ratio:
+//! The rule, per cell of a claim, with our 95 % interval of the ratio:
 //!
 //! ```text
 //!   the claim needs what this run does not have     cannot be said here
@@ -17,12 +17,12 @@
 //!       else                                        cannot be said here
 //! ```
 //!
-//! A model gives the same every time: its interval is the ratio itself. Where the paper says faster
-//! or slower it is taken as 2 % wide to either side ([`RESOLVED`]): less than that any input makes.
+//! A model always gives the same result: its interval is the ratio itself. Where the paper says
+//! faster or slower it counts as 2 % wide to either side ([`RESOLVED`]): any input makes that
+//! difference.
 //!
-//! "Agrees" is about the side of 1: other processors give other factors, so sizes stand beside each
-//! other and are left to the reader. A claim on several cells agrees when all do, disagrees when
-//! one does.
+//! "Agrees" is about the side of 1: other processors give other factors, so sizes are shown side by
+//! side and not judged. A claim on several cells agrees when all do, disagrees when one does.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ use crate::statistics::{Interval, Ratio};
 /// Ratios this near to 1 are "the same".
 pub const SAME: f64 = 1.05;
 
-/// The least ratio that a model is believed to tell from 1.
+/// The least ratio that a model distinguishes from 1.
 ///
 /// A default: the model's latencies are calibrated within 2 %, and no difference of its outcomes
 /// that is smaller can be distinguished from one of its inputs.
@@ -47,12 +47,12 @@ pub enum Word {
     Agrees,
     /// It does not.
     Disagrees,
-    /// This run cannot tell.
+    /// This run is inconclusive.
     CannotBeSaidHere,
 }
 
 impl Word {
-    /// As it is printed.
+    /// As reports print it.
     pub fn text(self) -> &'static str {
         match self {
             Word::Agrees => "agrees",
@@ -73,11 +73,11 @@ pub struct Verdict {
     pub reason: String,
     /// Evidence tier of ours.
     pub tier: String,
-    /// The cells it speaks of, with our ratios against the claim's baseline.
+    /// Its cells, with our ratios against the claim's baseline.
     pub cells: Vec<(usize, Option<Ratio>)>,
 }
 
-/// What the run does not have of what a claim needs, in words.
+/// The first requirement of a claim that the run lacks, in words.
 pub fn missing(needs: &[Requirement], host: &Host) -> Option<String> {
     // A model has siblings, and counts whatever happens in it.
     let lacks = |need: &&Requirement| match need {
@@ -105,49 +105,58 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
     let Some(interval) = ratio.interval else {
         return (Word::CannotBeSaidHere, "one repetition gives no interval".to_owned());
     };
-    let told = match interval.low < interval.high {
+    let resolved = match interval.low < interval.high {
         true => interval,
         false => Interval { low: interval.low / RESOLVED, high: interval.high * RESOLVED },
     };
     let (word, why) = match direction {
-        Direction::Faster => one_side(told, claim.ratio),
+        Direction::Faster => one_side(resolved, claim.ratio),
         Direction::Slower => {
-            let mirrored = Interval { low: 1.0 / told.high, high: 1.0 / told.low };
+            let mirrored = Interval { low: 1.0 / resolved.high, high: 1.0 / resolved.low };
             one_side(mirrored, claim.ratio.map(f64::recip))
         }
         Direction::Same => the_same(interval),
         Direction::NotFaster => no_better(interval),
     };
-    (word, in_words(ratio.ratio, interval, (direction, word, why)))
+    let judged = Judged { ratio: ratio.ratio, interval, direction, word, why };
+    (word, judged.reason())
 }
 
-/// Ours, and why the word.
-fn in_words(
+/// A ratio with the word for it.
+struct Judged {
     ratio: f64,
-    Interval { low, high }: Interval,
-    (direction, word, why): (Direction, Word, &str),
-) -> String {
-    let is_exact = low >= high;
-    // Of a difference that small the figures have to be seen.
-    let of_a_side = matches!(direction, Direction::Faster | Direction::Slower);
-    if is_exact && of_a_side && (1.0 / RESOLVED..RESOLVED).contains(&ratio) {
-        return format!("×{ratio:.3}, modelled: {why}; a model tells no less than 2 %");
-    }
-    match word {
-        _ if is_exact => format!("×{ratio:.2}, modelled: {why}"),
-        Word::CannotBeSaidHere => {
-            format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}; more repetitions may tell")
+    interval: Interval,
+    direction: Direction,
+    word: Word,
+    why: &'static str,
+}
+
+impl Judged {
+    /// The ratio, and why this word.
+    fn reason(&self) -> String {
+        let Self { ratio, interval: Interval { low, high }, why, .. } = self;
+        let is_exact = low >= high;
+        // A difference that small needs another digit.
+        let of_a_side = matches!(self.direction, Direction::Faster | Direction::Slower);
+        if is_exact && of_a_side && (1.0 / RESOLVED..RESOLVED).contains(ratio) {
+            return format!("×{ratio:.3}, modelled: {why}; a model resolves no less than 2 %");
         }
-        _ => format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}"),
+        match self.word {
+            _ if is_exact => format!("×{ratio:.2}, modelled: {why}"),
+            Word::CannotBeSaidHere => {
+                format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}; more repetitions may help")
+            }
+            _ => format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}"),
+        }
     }
 }
 
-/// A claim without its size: which side of 1 is all that is left of it.
+/// A claim without its size, reduced to its direction.
 pub fn direction_only(claim: &Claim) -> Claim {
     Claim { direction: direction(claim), ratio: None, ..claim.clone() }
 }
 
-/// Which side the paper is on: as it says, or as its ratio does.
+/// The paper's direction: its own, or that of its ratio.
 fn direction(claim: &Claim) -> Option<Direction> {
     let of_ratio = |ratio: f64| match ratio {
         ratio if ratio > SAME => Direction::Faster,
@@ -192,7 +201,7 @@ pub fn together(judged: &[(Word, String)]) -> (Word, String) {
     together_as(judged, "cells")
 }
 
-/// As [`together`], for several of what is named.
+/// As [`together`], for several of `noun`.
 pub fn together_as(judged: &[(Word, String)], noun: &str) -> (Word, String) {
     let first = |word: Word| judged.iter().find(|(candidate, _)| *candidate == word);
     let count = |word: Word| judged.iter().filter(|(candidate, _)| *candidate == word).count();
@@ -203,7 +212,7 @@ pub fn together_as(judged: &[(Word, String)], noun: &str) -> (Word, String) {
             let of = format!("{} of {} {noun}, e.g. {reason}", count(*word), judged.len());
             (*word, of)
         }
-        (_, None) => (Word::CannotBeSaidHere, "no cell of ours is meant".to_owned()),
+        (_, None) => (Word::CannotBeSaidHere, "the claim matches no cell of ours".to_owned()),
     }
 }
 

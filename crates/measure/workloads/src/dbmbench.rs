@@ -1,7 +1,7 @@
 //! Micro-benchmarks after DBmbench: two tables, three queries of a set selectivity.
 //!
 //! DBmbench (Shao, Ailamaki, Falsafi, CASCON 2005) stands in for TPC-C by a short aggregate through
-//! an index (µTPC-C) and for TPC-H by a sort (µSS) and a nested-loop join (µNJ); the seed of 2008
+//! an index (µTPC-C) and for TPC-H by a sort (µSS) and a nested-loop join (µNJ); the paper of 2008
 //! (Hassanein et al.) runs them under SMT. Neither gives all sizes; ours, "DBmbench-like v1":
 //!
 //! ```text
@@ -13,9 +13,9 @@
 //! µNJ      20 %  insert into result select avg(t1.a3) from t1, t2 where t1.a1 = t2.a1 and …
 //! ```
 //!
-//! Every value of a2 is as frequent as any other, not just as likely: the seed's sort takes in
+//! Every value of a2 is as frequent as any other, not just as likely: the paper's sort takes in
 //! 100,000 rows, and that is what 2,000 of 20,000 values then select. The index on T1.a2 is there
-//! for µTPC-C only. Plans are the engine's own or pinned to the seed's ([`Plan`]).
+//! for µTPC-C only. Plans are the engine's own or pinned to the paper's ([`Plan`]).
 
 mod answers;
 mod client;
@@ -59,7 +59,8 @@ impl Query {
         }
     }
 
-    /// The selectivity that represents the full benchmarks best (seed 000, citing DBmbench).
+    /// The selectivity that represents the full benchmarks best (Hassanein et al. 2008, citing
+    /// DBmbench).
     #[must_use]
     pub fn selectivity(self) -> f64 {
         match self {
@@ -79,7 +80,7 @@ impl Query {
 /// Where the answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Into the table `result`, as in the seed. PostgreSQL runs no query that writes in parallel.
+    /// Into the table `result`, as in the paper. PostgreSQL runs no query that writes in parallel.
     IntoResult,
     /// To the client, which checks it: for parallel plans, and for engines that only read.
     ToClient,
@@ -88,7 +89,7 @@ pub enum Form {
 /// Which rows are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bounds {
-    /// From the middle on, always the same: `9,999 < a2 < 12,000` for 10 %, as in the seed.
+    /// From the middle on, always the same: `9,999 < a2 < 12,000` for 10 %, as in the paper.
     Fixed,
     /// Anywhere, drawn for each query.
     Random,
@@ -120,9 +121,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// The query as in the seed, at its full size.
+    /// The query as in the paper, at its full size.
     #[must_use]
-    pub fn seed_of(query: Query) -> Self {
+    pub fn of_paper(query: Query) -> Self {
         Self {
             query,
             selectivity: query.selectivity(),
@@ -132,7 +133,7 @@ impl Options {
             a3_values: 50_000,
             form: Form::IntoResult,
             bounds: Bounds::Fixed,
-            plan: Plan::Seed,
+            plan: Plan::Paper,
             seed: 1,
         }
     }

@@ -27,8 +27,8 @@ use workahead_machine::{CpuSet, pin};
 
 use crate::WorkloadError;
 
-/// Bytes of the seed's loops.
-pub const SEED_BYTES: usize = 1 << 20;
+/// Bytes of the loops of Yamada et al. (2010).
+pub const PAPER_BYTES: usize = 1 << 20;
 
 /// Words of a cache line of 64 bytes, of which one is touched.
 const LINE_WORDS: usize = 8;

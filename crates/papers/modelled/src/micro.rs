@@ -75,9 +75,9 @@ impl Micro {
             a2_values: rows.min(20_000),
             form: Form::IntoResult,
             bounds: Bounds::Fixed,
-            plan: Plan::Seed,
+            plan: Plan::Paper,
             seed,
-            ..dbmbench::Options::seed_of(query)
+            ..dbmbench::Options::of_paper(query)
         };
         let bench = Dbmbench::new(bench).map_err(EngineError::failed)?;
         let range = bench.fixed_range();

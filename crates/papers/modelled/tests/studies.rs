@@ -7,7 +7,7 @@ use workahead_modelled::Modelled;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, Stop};
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 
@@ -123,7 +123,7 @@ fn every_cell_runs(folder: &str) {
             continue;
         }
         studies += 1;
-        let plan = Plan::new(&spec);
+        let plan = RunPlan::new(&spec);
         let mut engine = Modelled::open(&plan.engine_context()).unwrap();
         // Cells that differ in size only are then the same.
         let mut seen = HashSet::new();

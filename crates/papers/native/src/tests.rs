@@ -3,7 +3,7 @@
 use workahead_counters::instrumented::Tool;
 use workahead_study::engine::{Engine, EngineContext, EngineError, Sample, Stop};
 use workahead_study::instrument::Instrumentation;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use crate::engine::Native;
@@ -12,7 +12,7 @@ use crate::engine::Native;
 fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
     let mut engine = Native::default();
     let spec = Spec::parse("test", text).map_err(|error| error.to_string())?;
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let stop = Stop::new();
     let mut samples = Vec::new();
     for cell in &plan.cells {

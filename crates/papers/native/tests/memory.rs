@@ -6,7 +6,7 @@ mod resident;
 use resident::weighed;
 use workahead_native::engine::Native;
 use workahead_study::engine::{Engine, Stop};
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 /// Allowance of the estimate for stacks, output batches and the like; half of it has to suffice
@@ -36,7 +36,7 @@ fn cells_need_what_they_say() {
              workload = {{ {workload} }}\n[[cases]]\nname = \"sequential\"\n\
              technique = \"sequential\"\n"
         );
-        let plan = Plan::new(&Spec::parse("memory", &text).unwrap());
+        let plan = RunPlan::new(&Spec::parse("memory", &text).unwrap());
         let (cell, stop) = (&plan.cells[0], Stop::new());
         let mut engine = Native::default();
         let needed = engine.check(cell).unwrap().memory_bytes as usize;

@@ -8,7 +8,7 @@ use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{EngineContext, EngineRegistry, Stop};
 use workahead_study::instrument::CACHES;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 use workahead_study::worker_process::{Command, Request};
@@ -36,8 +36,8 @@ fn little(mut cell: Cell) -> Cell {
 /// The command that runs one cell: this program, with only [`one_cell_alone`] selected.
 fn command() -> Command {
     let program = std::env::current_exe().unwrap();
-    let words = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
-    Command { program, words: words.map(Into::into).into() }
+    let arguments = [ALONE, "--exact", "--nocapture", "--test-threads=1"];
+    Command { program, arguments: arguments.map(Into::into).into() }
 }
 
 const ALONE: &str = "one_cell_alone";
@@ -75,7 +75,7 @@ fn every_cell_of_every_study_runs() {
             continue;
         }
         studies += 1;
-        let plan = Plan::new(&spec);
+        let plan = RunPlan::new(&spec);
         let context = EngineContext {
             data_dir: home.path().to_owned(),
             worker: Some(command()),

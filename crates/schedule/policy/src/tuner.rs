@@ -1,4 +1,4 @@
-//! Finding the bonus and the limit for a load (the seed's future work: "a helper thread mechanism
+//! Finding the bonus and the limit for a load (the paper's future work: "a helper thread mechanism
 //! to automatically tune agg_bonus").
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! One study of a paper: taken where it is whole, continued where it was begun, run otherwise.
+//! One study of a paper: reused if complete, continued if begun, run otherwise.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use workahead_study::results::Results;
 use workahead_study::spec::Spec;
 use workahead_study::{catalogue, directory, verdict};
 
-use super::super::study::duration::Allowed;
+use super::super::study::duration::DurationLimit;
 use super::super::study::run_session::{RunSession, Session};
 use super::super::study::{arguments, finish, progress};
 use super::Args;
 
-/// The study as it comes with the command.
+/// The embedded study.
 pub(super) fn spec(id: &str) -> anyhow::Result<Spec> {
     let (id, text) = catalogue::find(id)?;
     Ok(Spec::parse(&id, &text)?)
@@ -28,7 +28,7 @@ pub(super) fn folder(id: &str) -> &str {
     id.rsplit('/').next().unwrap_or(id)
 }
 
-/// Its result, or why there is none. Only a request to stop and a full or closed disk end it all.
+/// Its result, or why there is none. Only an interruption or a failed write ends the whole command.
 pub(super) fn study(
     id: &str,
     args: &Args,
@@ -48,7 +48,7 @@ pub(super) fn study(
     match at(&requested, args, &dir, stop) {
         Ok((results, state)) => ended(Ok(results), state),
         Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
-        // Refused before anything was begun: an engine that is not here, too little memory.
+        // Refused before the start: a missing engine, too little memory.
         Err(error) if !dir.join(record::FILE).exists() => {
             ended(Err(crate::errors::chain(&error)), State::Skipped)
         }
@@ -56,7 +56,7 @@ pub(super) fn study(
     }
 }
 
-/// The study with the scale and the repetitions that were given.
+/// The study with the given scale and repetitions.
 fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
     let mut requested = spec(id)?;
     if let Some(scale) = args.scale.as_ref().filter(|scale| requested.scales.contains(scale)) {
@@ -88,17 +88,17 @@ fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<
     finished(session, args, stop)
 }
 
-/// Runs what a session lacks and writes its report.
+/// Runs the remaining samples of a session and writes its report.
 fn finished(session: Session, args: &Args, stop: &Stop) -> anyhow::Result<(Results, State)> {
     let dir = session.dir.clone();
-    let running = RunSession { session, stop: stop.clone(), duration: Allowed::ANY };
+    let running = RunSession { session, stop: stop.clone(), duration: DurationLimit::ANY };
     running.samples(args.limits)?;
     let results = Results::load(&dir)?;
     finish::write(&dir, &results).context("can't write the report")?;
     Ok((results, State::Run))
 }
 
-/// Results of another scale are another experiment.
+/// Refuses a result of another study or scale.
 fn check_same(requested: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()> {
     let own =
         |scale: &Option<String>| scale.clone().unwrap_or_else(|| "the study's own".to_owned());

@@ -1,4 +1,4 @@
-//! What `workahead reproduce` prints.
+//! The output of `workahead reproduce`.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::super::counters::side_by_side;
 use super::super::study::summary;
 use super::{Args, papers};
 
-/// One paper for programs, under the keys that they have always read.
+/// One paper as JSON; the keys are those of earlier versions.
 #[derive(Serialize)]
 pub(super) struct Listed {
     #[serde(rename = "seed")]
@@ -51,7 +51,7 @@ pub(super) fn list() -> String {
     )
 }
 
-/// One line for every row, and where the page is.
+/// One line per row, and the path of the page.
 pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
     let mut header = vec!["row", "the paper"];
     if reproduction.measured {
@@ -86,7 +86,7 @@ pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
 /// Columns of a table of sentences.
 const COLUMNS: u16 = 100;
 
-/// Why ours may disagree, each hypothesis once with the rows that it is about.
+/// Hypotheses of why ours disagree, each once with its rows.
 fn hypotheses(rows: &[Row]) -> String {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
@@ -102,7 +102,7 @@ fn hypotheses(rows: &[Row]) -> String {
         return String::new();
     }
     let mut table = summary::table(&["disagrees", "why, perhaps"]);
-    // Sentences are read on a screen, or not at all.
+    // Sentences are wrapped to the screen.
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
     for (hypothesis, of) in found {
         table.add_row([of.join(", ").as_str(), hypothesis]);
@@ -121,7 +121,7 @@ fn section(section: &TableSection) -> String {
     format!("{}\n  {modelled}tier {tier}; {verdicts}\n\n", side_by_side::whole(table))
 }
 
-/// The command that goes on.
+/// The command that resumes.
 pub(super) fn command(args: &Args, out: &Path) -> String {
     let paper = args.paper.as_deref().unwrap_or_default();
     let mut command = format!("workahead reproduce {paper}");

@@ -1,4 +1,4 @@
-//! Arguments that commands of studies share: which study, on which server, where data is kept.
+//! Arguments that commands of studies share: the study, its server, its data directory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl StudyArguments {
     }
 }
 
-/// Where a study's server is, when it is not to be started.
+/// A server that already runs.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerArguments {
     /// Run on a server that already runs, only reading: postgres://USER@HOST/DATABASE or mysql://…,
@@ -55,7 +55,7 @@ pub(crate) struct ServerArguments {
 }
 
 impl ServerArguments {
-    /// What a session of the study is opened with, there or here.
+    /// The set-up of a session, on a given server or a private one.
     pub(crate) fn setup(
         &self,
         spec: &Spec,
@@ -75,7 +75,7 @@ impl ServerArguments {
     }
 }
 
-/// What a session of the study is opened with: an engine of the registry.
+/// The set-up of a session with an engine of the registry.
 pub(crate) fn setup(spec: &Spec, data: &DataArguments) -> Setup<anyhow::Error> {
     let (engine, id) = (spec.engine.clone(), spec.id.clone());
     let open: Opener<anyhow::Error> = Box::new(move |context| {
@@ -93,7 +93,7 @@ pub(crate) struct DataArguments {
 }
 
 impl DataArguments {
-    /// Not below the home directory: servers that root starts run as another user, who may not
+    /// Not below the home directory: servers that root starts run as another user, which may not
     /// enter it. Not in memory either, as /tmp may be.
     pub(crate) fn directory(&self) -> PathBuf {
         let user = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());

@@ -20,7 +20,7 @@ use crate::output;
 /// The page that is written beside the second result.
 const PAGE: &str = "compare.html";
 
-/// More cells of one result only are counted, not named.
+/// Cells of one result only beyond this number are counted, not named.
 const NAMED_MAX: usize = 6;
 
 const EXAMPLES: &str = "\
@@ -89,8 +89,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             compared: &compared,
         })?,
         false => {
-            let told = text((&before, &after), &compared);
-            output::text(&format!("{told}\n\nreport: {}", html.display()))?;
+            let text = text((&before, &after), &compared);
+            output::text(&format!("{text}\n\nreport: {}", html.display()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -111,11 +111,11 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
     let [sentence, tally] = workahead_report::comparison_in_words(compared);
     let mut parts = vec![format!("{sentence}\n{tally}"), summary::lines(table)];
     if !compared.differences.is_empty() {
-        let told = compared
+        let lines = compared
             .differences
             .iter()
             .map(|one| format!("  {}: {} before, {} after", one.name, one.before, one.after));
-        parts.push(format!("What else differs:\n{}", told.collect::<Vec<_>>().join("\n")));
+        parts.push(format!("Other differences:\n{}", lines.collect::<Vec<_>>().join("\n")));
     }
     parts.extend(absent(compared));
     parts.extend(only("before", &compared.only_before));
@@ -123,16 +123,16 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
     parts.join("\n\n")
 }
 
-/// Cells that have no figure in one of the results, by reason.
+/// Cells without a figure in one of the results, by reason.
 fn absent(compared: &Comparison) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in compared.lines.iter().filter_map(|line| line.missing.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
-    let told =
+    let line =
         |(reason, cells): (&str, usize)| format!("  {}: {reason}", summary::count(cells, "cell"));
-    let told: Vec<String> = reasons.into_iter().map(told).collect();
-    (!told.is_empty()).then(|| format!("Without a figure:\n{}", told.join("\n")))
+    let lines: Vec<String> = reasons.into_iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("Without a figure:\n{}", lines.join("\n")))
 }
 
 fn only(when: &str, cells: &[String]) -> Option<String> {
@@ -145,7 +145,7 @@ fn only(when: &str, cells: &[String]) -> Option<String> {
 }
 
 fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [String; 6] {
-    let told = |results: &Results, cell: usize| {
+    let figure = |results: &Results, cell: usize| {
         let value = results.value(cell, THROUGHPUT);
         value.map(|value| summary::significant(unit.scaled(value))).unwrap_or_default()
     };
@@ -158,8 +158,8 @@ fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [Stri
     let remarks = [shown, line.plan.map(|label| label.text().to_owned())];
     [
         line.label.clone(),
-        told(before, line.before),
-        told(after, line.after),
+        figure(before, line.before),
+        figure(after, line.after),
         line.speedup.map(ratio).unwrap_or_default(),
         p,
         remarks.into_iter().flatten().collect::<Vec<_>>().join("; "),

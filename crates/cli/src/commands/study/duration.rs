@@ -1,28 +1,28 @@
-//! `--max-duration`: how long a run may take, held against what the study says and what its samples
-//! tell.
+//! `--max-duration`: the time limit of a run, checked against the study's estimate and then its
+//! samples.
 
 use std::time::{Duration, Instant};
 
 use workahead_study::engine::Stop;
 use workahead_study::estimate::{self, Pace};
 use workahead_study::observation::Observation;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use super::summary;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Allowed {
-    /// Do not begin, or end early, what would take longer, e.g. 90s, 10m, 2h
+pub(crate) struct DurationLimit {
+    /// Refuse to start, or stop early, if the run would exceed this, e.g. 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = parse)]
     max_duration: Option<Duration>,
 }
 
-impl Allowed {
-    /// As long as it takes.
-    pub(crate) const ANY: Allowed = Allowed { max_duration: None };
+impl DurationLimit {
+    /// No limit.
+    pub(crate) const ANY: DurationLimit = DurationLimit { max_duration: None };
 
-    /// Refuses a study that says itself that it takes longer.
+    /// Refuses a study whose own estimate is longer.
     pub(crate) fn fits(self, spec: &Spec) -> anyhow::Result<()> {
         match self.max_duration {
             Some(most) => Ok(estimate::fits(spec, most.as_secs_f64())?),
@@ -30,9 +30,13 @@ impl Allowed {
         }
     }
 
-    /// Watches a run whose log holds these samples already.
-    pub(crate) fn watch<'a>(self, plan: &'a Plan, kept: &[Observation]) -> Watch<'a> {
-        Watch {
+    /// Monitors a run whose log has these samples already.
+    pub(crate) fn monitor<'a>(
+        self,
+        plan: &'a RunPlan,
+        kept: &[Observation],
+    ) -> DurationMonitor<'a> {
+        DurationMonitor {
             most: self.max_duration,
             begun: Instant::now(),
             pace: Pace::new(plan, kept),
@@ -42,25 +46,25 @@ impl Allowed {
 }
 
 /// A run and its limit.
-pub(crate) struct Watch<'a> {
+pub(crate) struct DurationMonitor<'a> {
     most: Option<Duration>,
     begun: Instant,
     pace: Pace<'a>,
-    /// Why it was asked to stop.
+    /// Why it was stopped.
     pub(crate) exceeded: Option<String>,
 }
 
-impl Watch<'_> {
-    /// Takes note of a sample; asks the run to stop once what is left takes too long.
-    pub(crate) fn saw(&mut self, observation: &Observation, stop: &Stop) {
+impl DurationMonitor<'_> {
+    /// Records a sample; stops the run once the remaining time exceeds the limit.
+    pub(crate) fn record(&mut self, observation: &Observation, stop: &Stop) {
         let Some(most) = self.most.filter(|_| self.exceeded.is_none()) else { return };
-        self.pace.saw(observation);
+        self.pace.record(observation);
         let Some(left_s) = self.pace.left_s() else { return };
         let needed_s = self.begun.elapsed().as_secs_f64() + left_s;
         if left_s > 0.0 && needed_s > most.as_secs_f64() {
             stop.request();
             self.exceeded = Some(format!(
-                "by its samples it takes {} and --max-duration allows {}",
+                "by its samples the run takes {} and --max-duration allows {}",
                 summary::duration(needed_s),
                 summary::duration(most.as_secs_f64())
             ));

@@ -1,4 +1,4 @@
-//! After the last sample: Parquet, the report, the last lines, the exit status.
+//! After the last sample: Parquet, report, summary, exit status.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ struct Facts<'a> {
     machine: &'a str,
     tier: &'a str,
     complete: bool,
-    /// Processor time over what the threads asked for; below 0.8 something disturbed the run.
+    /// Processor time over that requested by the threads; below 0.8 the run was disturbed.
     cpu_share: Option<f64>,
     samples: usize,
     #[serde(flatten)]
@@ -40,7 +40,7 @@ struct Facts<'a> {
     verdicts: Vec<Verdict>,
 }
 
-/// Ends a run that would have taken longer than it may.
+/// Ends a run that would exceed its time limit.
 pub(crate) fn cut_short(dir: &Path, exceeded: &str) -> anyhow::Result<ExitCode> {
     let results = Results::load(dir)?;
     write_data(dir, &results)?;
@@ -73,20 +73,20 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what is made from the observations.
+/// Writes the files made from the observations.
 pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
     let parquet = write_data(dir, results)?;
     let report = workahead_report::write(dir, results, &functions::sections(results))?;
     Ok(Written { dir: dir.to_owned(), parquet, report })
 }
 
-/// What other programs read, also of a run that is not complete. Returns the observations' path.
+/// Writes the files for other programs, also of an incomplete run. Returns the observations' path.
 fn write_data(dir: &Path, results: &Results) -> anyhow::Result<PathBuf> {
     findings::write(dir, results)?;
     Ok(table::write(dir, results)?)
 }
 
-/// The last lines.
+/// Prints the summary.
 pub(crate) fn print(results: &Results, written: &Written, json: bool) -> anyhow::Result<()> {
     if !json {
         return output::text(&summary::text(results, &written.report));

@@ -1,4 +1,4 @@
-//! What the machine can do, measured once: the line that the report's bars are held against.
+//! The machine's limits, measured once, for the limit lines of the report.
 
 use std::io::{IsTerminal, Write};
 
@@ -11,17 +11,17 @@ use crate::progress;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct LimitsArguments {
-    /// Go on without the machine's measured limits: the report's bars then have no limit line
+    /// Run without the machine's measured limits: the report's bars then have no limit line
     #[arg(long)]
     no_limits: bool,
 }
 
 impl LimitsArguments {
-    /// The limits saved for this machine; measured now, in about half a minute, when there are
-    /// none. `None` when they are not wanted or unavailable, which is reported and costs no sample.
+    /// The limits saved for this machine; measured now, in about half a minute, if there are none.
+    /// `None` if disabled or unavailable, which is reported and costs no sample.
     ///
     /// # Errors
-    /// When the user asked to stop.
+    /// When the user interrupted.
     pub(crate) fn known(self, machine: &Machine, stop: &Stop) -> Result<Option<Limits>, Error> {
         if self.no_limits {
             return Ok(None);
@@ -48,8 +48,8 @@ impl LimitsArguments {
 
 fn bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
-        let said = "measuring what this machine can do, once: about half a minute";
+        let said = "measuring the limits of this machine, once: about half a minute";
         let _ = writeln!(std::io::stderr(), "{said}");
     }
-    progress::measuring("measuring what this machine can do, once")
+    progress::measuring("measuring the limits of this machine, once")
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 use workahead_study::engine::Need;
 use workahead_study::method::Order;
 use workahead_study::needs;
-use workahead_study::plan::Plan;
 use workahead_study::protocol::Start;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::session::CheckedPlan;
 use workahead_study::setting::{Settings, one_line};
 use workahead_study::spec::Spec;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Facts<'a> {
     #[serde(flatten)]
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     scale: &'a Option<String>,
     engine: &'a str,
     fingerprint: &'a str,
@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn order(plan: &Plan) -> Vec<Round> {
+fn order(plan: &RunPlan) -> Vec<Round> {
     let round = |block, repetition| Round {
         block,
         repetition,
@@ -88,7 +88,7 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     let (same, names) = split(plan);
     let mut header = vec!["block", "cell"];
     header.extend(names.iter().map(String::as_str));
-    header.extend(["memory", "cannot be shown here"]);
+    header.extend(["memory", "limitation here"]);
     let mut table = summary::table(&header);
     for (cell, need) in plan.cells.iter().zip(facts.needs) {
         let value = |name: &String| cell.get(name).map(ToString::to_string).unwrap_or_default();
@@ -120,16 +120,16 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     }
     let time = match spec.time_s {
         Some(time_s) => format!(", about {}", summary::duration(time_s)),
-        None => ", time not known before it has samples (no time_s in the study)".to_owned(),
+        None => ", time unknown before its samples (no time_s in the study)".to_owned(),
     };
     let memory = summary::mebibytes(facts.memory_bytes_max);
     writeln!(text, "{} samples{time}, {memory} at the peak", facts.samples)?;
-    write!(text, "plan {} on engine {}", facts.fingerprint, facts.engine)?;
+    write!(text, "run plan {} on engine {}", facts.fingerprint, facts.engine)?;
     Ok(text)
 }
 
 /// Settings that are the same in every cell, and the names of those that change: axes first.
-fn split(plan: &Plan) -> (Settings, Vec<String>) {
+fn split(plan: &RunPlan) -> (Settings, Vec<String>) {
     let cells = &plan.cells;
     let all: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
     let varies = |name: &String| cells.iter().any(|cell| cell.get(name) != cells[0].get(name));

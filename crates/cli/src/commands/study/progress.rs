@@ -1,11 +1,11 @@
-//! How far a run is: a bar on a terminal, one opening line anywhere else.
+//! Progress of a run: a bar on a terminal, one opening line anywhere else.
 
 use std::io::Write;
 
 use indicatif::ProgressBar;
 use workahead_study::error::StudyError;
-use workahead_study::plan::Plan;
 use workahead_study::record::Host;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::runner::{End, Event};
 use workahead_study::spec::Spec;
 use workahead_study::verdict;
@@ -13,7 +13,7 @@ use workahead_study::verdict;
 use super::run_session::Session;
 use super::summary;
 
-/// Says on standard error what begins, so that a log is not silent for minutes.
+/// Prints the run on standard error, so that a log is not silent for minutes.
 pub(crate) fn opening(session: &Session, json: bool) {
     if json {
         return;
@@ -31,17 +31,16 @@ pub(crate) fn opening(session: &Session, json: bool) {
     );
 }
 
-/// Says on standard error what the study needs and this run does not have.
+/// Prints on standard error the requirements that this run does not meet.
 pub(crate) fn remark_missing(spec: &Spec, host: &Host) {
     if let Some(missing) = verdict::missing(&spec.needs, host) {
-        let _ =
-            writeln!(std::io::stderr(), "what time alone cannot say will be left open: {missing}");
+        let _ = writeln!(std::io::stderr(), "claims beyond timing can't be judged: {missing}");
     }
 }
 
-/// Runs with a bar when someone looks.
+/// Runs with a bar on a terminal.
 pub(crate) fn shown(
-    plan: &Plan,
+    plan: &RunPlan,
     run: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<End, StudyError>,
 ) -> Result<End, StudyError> {
     let bar = crate::progress::samples(plan.samples() as u64);
@@ -50,7 +49,7 @@ pub(crate) fn shown(
     result
 }
 
-fn show(bar: &ProgressBar, plan: &Plan, event: &Event<'_>) {
+fn show(bar: &ProgressBar, plan: &RunPlan, event: &Event<'_>) {
     match event {
         Event::Start { kept, .. } => {
             bar.set_position(*kept as u64);

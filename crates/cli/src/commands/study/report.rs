@@ -22,11 +22,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Works on unfinished results too: what is there is reported.
+/// Works on unfinished results too.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let results = Results::load(&args.dir)?;
     if args.profiles && workahead_report::write_profiles(&args.dir, &results)?.is_empty() {
-        bail!("no cell of this result kept a profile: a study asks for one by `profile_hz`");
+        bail!("no cell of this result kept a profile: a study collects them with `profile_hz`");
     }
     let written = finish::write(&args.dir, &results)?;
     finish::print(&results, &written, args.json)?;

@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Directory of a result, as `study run` printed it
     dir: PathBuf,
     #[command(flatten)]
-    duration: duration::Allowed,
+    duration: duration::DurationLimit,
     #[command(flatten)]
     data: DataArguments,
     #[command(flatten)]

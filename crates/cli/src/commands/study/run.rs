@@ -29,11 +29,11 @@ pub(crate) struct Args {
     /// Where the result goes [default: a new directory below workahead-results]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace the result that is there
+    /// Replace an existing result
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    duration: duration::Allowed,
+    duration: duration::DurationLimit,
     #[command(flatten)]
     data: DataArguments,
     #[command(flatten)]
@@ -45,8 +45,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Everything that can be refused is refused before the first sample, and before anything is
-/// written: the study, its settings, the memory, the directory.
+/// Everything is checked before the first sample, and before anything is written: the study, its
+/// settings, the memory, the directory.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.study.spec()?;
     args.duration.fits(&spec)?;

@@ -1,4 +1,4 @@
-//! A session as the command runs it: limits are measured with a bar, time is watched, the report
+//! A session as the command runs it: limits are measured with a bar, time is observe, the report
 //! is written at the end.
 
 use std::process::ExitCode;
@@ -14,22 +14,22 @@ use super::{duration, finish, progress};
 /// A session whose engine is opened by the command.
 pub(crate) type Session = session::Session<anyhow::Error>;
 
-/// A session, and what may end it early.
+/// A session with its stop request and time limit.
 pub(crate) struct RunSession {
     pub(crate) session: Session,
     pub(crate) stop: Stop,
-    pub(crate) duration: duration::Allowed,
+    pub(crate) duration: duration::DurationLimit,
 }
 
 /// How the samples of a session ended.
 pub(crate) struct Outcome {
     pub(crate) end: End,
-    /// Which limit of time ended it.
+    /// The time limit that ended it.
     pub(crate) exceeded: Option<String>,
 }
 
 impl RunSession {
-    /// Runs what is left, and writes the report.
+    /// Runs the remaining samples, and writes the report.
     pub(crate) fn finish(self, limits: LimitsArguments, json: bool) -> anyhow::Result<ExitCode> {
         let dir = self.session.dir.clone();
         match self.samples(limits)? {
@@ -40,7 +40,7 @@ impl RunSession {
         }
     }
 
-    /// Runs what is left.
+    /// Runs the remaining samples.
     pub(crate) fn samples(self, limits: LimitsArguments) -> anyhow::Result<Outcome> {
         let Self { mut session, stop, duration } = self;
         match session.learn_limits(|machine| Ok(limits.known(machine, &stop)?)) {
@@ -51,16 +51,16 @@ impl RunSession {
         }
         progress::remark_missing(&session.spec, &session.record.host);
         let plan = session.plan.clone();
-        let mut watch = duration.watch(&plan, &session.kept()?);
+        let mut monitor = duration.monitor(&plan, &session.kept()?);
         let end = progress::shown(&plan, |observe| {
-            let mut watched = |event: Event<'_>| {
+            let mut observe = |event: Event<'_>| {
                 if let Event::Kept(observation) = &event {
-                    watch.saw(observation, &stop);
+                    monitor.record(observation, &stop);
                 }
                 observe(event);
             };
-            session.run(&stop, &mut watched)
+            session.run(&stop, &mut observe)
         })?;
-        Ok(Outcome { end, exceeded: watch.exceeded })
+        Ok(Outcome { end, exceeded: monitor.exceeded })
     }
 }

@@ -1,4 +1,4 @@
-//! The last lines of a run: what was found, small enough to read.
+//! The summary of a run: findings in a short table.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;
 
-/// Longer tables are for the report; here each block then has one row, its fastest cell.
+/// Longer tables are left to the report; here each block then has one row, its fastest cell.
 const ROWS_MAX: usize = 40;
 
 /// Characters of a reason in a table.
@@ -46,7 +46,7 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// What was found, what the paper says, where the report is.
+/// Findings, claims of the paper, path of the report.
 pub(crate) fn text(results: &Results, report: &Path) -> String {
     let findings = results.findings();
     let mut parts = vec![format!("{}\n{}", results.spec.title, results.spec.question)];
@@ -89,7 +89,7 @@ fn all(results: &Results, findings: &[Finding]) -> String {
     lines(table)
 }
 
-/// What a model counted for each tuple: nothing is timed below a tool that counts.
+/// Counts of a model per tuple; nothing is timed below an instrumenting tool.
 fn counted(results: &Results, findings: &[Finding]) -> String {
     let axes = shown_axes(results);
     let mut header: Vec<&str> = axes.iter().map(|axis| axis.as_str()).collect();
@@ -110,7 +110,7 @@ fn counted(results: &Results, findings: &[Finding]) -> String {
     format!("{}{more}\ncounted by a model, for each of the {each}; not timed", lines(table))
 }
 
-/// What is counted, and its measure.
+/// Columns of counts, and their measures.
 const COUNTED: [(&str, &str); 5] = [
     ("instructions", INSTRUCTIONS),
     ("data refs", "data_references_per_tuple"),
@@ -158,7 +158,7 @@ fn paper(results: &Results) -> String {
     lines(table)
 }
 
-/// Axes with more than one value; the others tell nothing apart.
+/// Axes with more than one value; the others distinguish no cells.
 fn shown_axes(results: &Results) -> Vec<&String> {
     let cells = &results.plan.cells;
     let varies = |axis: &&String| {
@@ -200,7 +200,7 @@ fn ratio(finding: &Finding) -> String {
         (true, _) => "baseline".to_owned(),
         (false, None) => String::new(),
         (false, Some(Ratio { ratio, interval: None, .. })) => format!("{ratio:.2}"),
-        // A model's: there is nothing around it.
+        // A model's: it has no interval.
         (false, Some(Ratio { ratio, interval: Some(Interval { low, high }), .. }))
             if low >= high =>
         {
@@ -241,14 +241,14 @@ fn short(reason: &str) -> String {
     }
 }
 
-/// What holds for many cells, each once under the table instead of in every row.
+/// Remarks that hold for many cells, each once under the table instead of in every row.
 fn remarks_of_all(findings: &[Finding]) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in findings.iter().filter_map(|finding| finding.cannot.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
-    let told = |(reason, cells): (&str, usize)| format!("{}: {reason}", count(cells, "cell"));
-    let mut lines: Vec<String> = reasons.into_iter().map(told).collect();
+    let line = |(reason, cells): (&str, usize)| format!("{}: {reason}", count(cells, "cell"));
+    let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
     for (word, reason) in [
         ("failed", (|finding| finding.failure.as_deref()) as fn(&Finding) -> Option<&str>),
         ("not here", |finding| finding.impossible.as_deref()),
@@ -258,8 +258,8 @@ fn remarks_of_all(findings: &[Finding]) -> Option<String> {
         for reason in findings.iter().filter_map(reason).filter(cut) {
             *long.entry(reason).or_default() += 1;
         }
-        let told = |(why, cells): (&str, usize)| format!("{}, {word}: {why}", count(cells, "cell"));
-        lines.extend(long.into_iter().map(told));
+        let line = |(why, cells): (&str, usize)| format!("{}, {word}: {why}", count(cells, "cell"));
+        lines.extend(long.into_iter().map(line));
     }
     if findings.iter().any(|finding| finding.p_adjusted.is_some()) {
         lines.push(
@@ -288,7 +288,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// A number and what it counts.
+/// A number and its noun.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

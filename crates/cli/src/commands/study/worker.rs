@@ -1,5 +1,5 @@
-//! `workahead study inside`: one cell of an engine in this process, as often as requested.
-//! Studies start it below valgrind; nobody else needs it, so help does not name it.
+//! `workahead study inside`: a worker process that runs one cell as often as requested. Studies
+//! start it below valgrind; it is hidden from the help.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -23,8 +23,8 @@ pub(crate) fn run(Args {}: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What starts it; `None` where the system does not say who we are.
+/// The command of a worker process; `None` if the path of this program is unknown.
 pub(crate) fn command() -> Option<Command> {
     let program = std::env::current_exe().ok()?;
-    Some(Command { program, words: vec!["study".into(), "inside".into()] })
+    Some(Command { program, arguments: vec!["study".into(), "inside".into()] })
 }

@@ -1,7 +1,7 @@
 //! The scheduler of a cell, and the settings left for its engine.
 
 use workahead_scheduler::{Bonus, Key};
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
 
@@ -13,7 +13,7 @@ fn cell(settings: &str) -> Cell {
         "title = \"t\"\nquestion = \"q\"\nengine = \"sysbench\"\nseed = 7\n\
          workload = {{ threads = 2, total_bytes = 65536, {settings} }}\n"
     );
-    Plan::new(&Spec::parse("test", &text).unwrap()).cells[0].clone()
+    RunPlan::new(&Spec::parse("test", &text).unwrap()).cells[0].clone()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use workahead_machine::scheduling::Policy;
 use workahead_study::cell::Cell;
 use workahead_study::engine::EngineError;
 use workahead_study::instrument::CACHES;
-use workahead_workloads::loops::SEED_BYTES;
+use workahead_workloads::loops::PAPER_BYTES;
 
 use super::background::LoopCount;
 use super::crash::Crash;
@@ -132,7 +132,7 @@ impl Configuration {
             pages: config.choice("pages", Pages::Usual, &Pages::NAMED)?,
             warmup_s: config.real("warmup_s", 0.0, 0.0..=SECONDS_MAX)?,
             loops: config.text("loops", LoopCount::Number(0))?,
-            loop_bytes: config.number("loop_bytes", SEED_BYTES, LOOP_BYTES)?,
+            loop_bytes: config.number("loop_bytes", PAPER_BYTES, LOOP_BYTES)?,
             kill_at: kill_at(&config, amount)?,
             scale_to_bound,
             explain: config.choice(

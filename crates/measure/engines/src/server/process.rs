@@ -38,7 +38,7 @@ pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: PathBuf,
     /// Its arguments.
-    pub(crate) words: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// The CPUs it and all its threads are kept on.
     pub(crate) cpus: Option<&'a CpuSet>,
     /// How they are scheduled.
@@ -204,7 +204,7 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     let errors = output.try_clone().map_err(|source| Error::system("open", &home.log(), source))?;
     let mut command = Command::new(&launch.program);
     command
-        .args(&launch.words)
+        .args(&launch.arguments)
         .env_clear()
         .env("PATH", search_path(&launch.program))
         .env("LC_ALL", "C")

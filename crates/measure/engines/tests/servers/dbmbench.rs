@@ -15,7 +15,7 @@ use workahead_workloads::session::Dialect;
 use crate::shared;
 
 fn small(query: Query, plan: Plan, form: Form) -> Options {
-    let sizes = Options { t1_rows: 20_000, t2_rows: 3_000, ..Options::seed_of(query) };
+    let sizes = Options { t1_rows: 20_000, t2_rows: 3_000, ..Options::of_paper(query) };
     Options { plan, form, bounds: Bounds::Random, ..sizes }
 }
 
@@ -36,7 +36,7 @@ fn assert_plan(workload: &Dbmbench, target: &Target, dialect: Dialect) {
         connection.session().run(setting).unwrap();
     }
     let plan = connection.plan(&explained.text, Explain::Planned).unwrap().text;
-    let operators = pinning(dialect, options.query, Plan::Seed).unwrap().operators;
+    let operators = pinning(dialect, options.query, Plan::Paper).unwrap().operators;
     let mut rest = plan.as_str();
     for operator in operators {
         // As a whole word of the JSON, so that an index scan does not match an index-only scan.
@@ -50,13 +50,13 @@ fn assert_plan(workload: &Dbmbench, target: &Target, dialect: Dialect) {
 }
 
 fn answers(target: &Target, dialect: Dialect) {
-    let first = Dbmbench::new(small(Query::Utpcc, Plan::Seed, Form::IntoResult)).unwrap();
+    let first = Dbmbench::new(small(Query::Utpcc, Plan::Paper, Form::IntoResult)).unwrap();
     fill(target, &first, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
     for query in Query::ALL {
         for (plan, form) in [
-            (Plan::Seed, Form::IntoResult),
+            (Plan::Paper, Form::IntoResult),
             (Plan::Native, Form::IntoResult),
-            (Plan::Seed, Form::ToClient),
+            (Plan::Paper, Form::ToClient),
             (Plan::Native, Form::ToClient),
         ] {
             let workload = Dbmbench::new(small(query, plan, form)).unwrap();
@@ -78,7 +78,7 @@ fn answers(target: &Target, dialect: Dialect) {
             let driven = load.drive(&Stop::new(), &mut |_| {}).unwrap();
             assert_eq!(driven.done(), 12);
             check(&workload, target, Moment::Drained);
-            if plan == Plan::Seed {
+            if plan == Plan::Paper {
                 assert_plan(&workload, target, dialect);
             }
         }

@@ -156,7 +156,7 @@ fn a_server_that_is_killed_leaves_what_was_acknowledged() {
 fn tables() -> workahead_workloads::dbmbench::Dbmbench {
     use workahead_workloads::dbmbench::{Dbmbench, Options, Query};
     let small =
-        Options { t1_rows: 5_000, t2_rows: 500, a2_values: 1_000, ..Options::seed_of(Query::Uss) };
+        Options { t1_rows: 5_000, t2_rows: 500, a2_values: 1_000, ..Options::of_paper(Query::Uss) };
     Dbmbench::new(small).unwrap()
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Curves {
     /// What the vertical axis is, with its unit.
     pub(crate) y_unit: String,
     /// How the horizontal axis is laid out.
-    pub(crate) along: Along,
+    pub(crate) x_axis: XAxis,
     /// The lines.
     pub(crate) series: Vec<Series>,
     /// The baseline's level and its name.
@@ -43,7 +43,7 @@ pub(crate) struct Curves {
 
 /// The horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Along {
+pub(crate) enum XAxis {
     /// Sizes that double.
     Doubling,
     /// Numbers at even distances.
@@ -163,9 +163,9 @@ impl Curves {
     }
 
     fn words(&self, point: &Point) -> String {
-        let x = match &self.along {
-            Along::Named(names) => names.get(point.x as usize).cloned().unwrap_or_default(),
-            Along::Doubling | Along::Even => number::exact(point.x),
+        let x = match &self.x_axis {
+            XAxis::Named(names) => names.get(point.x as usize).cloned().unwrap_or_default(),
+            XAxis::Doubling | XAxis::Even => number::exact(point.x),
         };
         let mut words = format!("{} {x}: {} {}", self.x_unit, number::plain(point.y), self.y_unit);
         if let Some((low, high)) = proper_interval(point.interval) {
@@ -211,18 +211,18 @@ impl Curves {
     fn x_ticks(&self, layout: Layout) -> Vec<(f64, String)> {
         let most = if layout == Layout::Wide { 12 } else { 6 };
         let (low, high) = self.x_range();
-        match &self.along {
-            Along::Named(names) => {
+        match &self.x_axis {
+            XAxis::Named(names) => {
                 let room = layout.width() * 0.7 / names.len().max(1) as f64;
                 let named = names.iter().enumerate();
                 named.map(|(index, name)| (index as f64, fitted(name, 11.5, room))).collect()
             }
-            Along::Doubling => {
+            XAxis::Doubling => {
                 let powers = powers_of_two(low, high, most);
                 let within = powers.into_iter().filter(|x| (low..=high).contains(x));
                 within.map(|x| (x, number::exact(x))).collect()
             }
-            Along::Even => {
+            XAxis::Even => {
                 let ticks = Ticks::covering(low, high, most as f64);
                 let step = ticks.step;
                 let within = ticks.values.into_iter().filter(|x| (low..=high).contains(x));
@@ -232,7 +232,7 @@ impl Curves {
     }
 
     fn x_range(&self) -> (f64, f64) {
-        if let Along::Named(names) = &self.along {
+        if let XAxis::Named(names) = &self.x_axis {
             return (-0.5, names.len() as f64 - 0.5);
         }
         let papers = self.papers.iter().map(|paper| paper.x).filter(|x| x.is_finite());

@@ -5,7 +5,7 @@ use workahead_study::paper::Claim;
 use workahead_study::setting::Setting;
 
 use super::{LATENCIES, LATENCY, Part, RATIO};
-use crate::chart::{Along, Curves, PaperPoint, Point, Series};
+use crate::chart::{Curves, PaperPoint, Point, Series, XAxis};
 use crate::words;
 
 /// Sizes that span this factor or more lie on a doubling axis.
@@ -13,12 +13,12 @@ const DOUBLING_FROM: f64 = 8.0;
 
 pub(super) fn curves(part: &Part<'_>) -> Curves {
     let ticks = ticks(part);
-    let along = axis(&ticks);
+    let x_axis = axis(&ticks);
     let place = |cell: &Cell| {
         let value = cell.place.get(part.axes.along)?;
-        match along {
-            Along::Named(_) => ticks.iter().position(|tick| *tick == value).map(|at| at as f64),
-            Along::Doubling | Along::Even => value.as_number(),
+        match x_axis {
+            XAxis::Named(_) => ticks.iter().position(|tick| *tick == value).map(|at| at as f64),
+            XAxis::Doubling | XAxis::Even => value.as_number(),
         }
     };
     let mut series: Vec<Series> = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
         description: part.description.clone(),
         x_unit: words::axis(part.axes.along),
         y_unit: part.unit(),
-        along,
+        x_axis,
         series,
         level: baseline.map(|baseline| (1.0, format!("baseline: {baseline}"))),
         papers,
@@ -83,16 +83,16 @@ fn ticks<'a>(part: &Part<'a>) -> Vec<&'a Setting> {
     ticks
 }
 
-fn axis(ticks: &[&Setting]) -> Along {
+fn axis(ticks: &[&Setting]) -> XAxis {
     let numbers: Option<Vec<f64>> = ticks.iter().map(|value| value.as_number()).collect();
     match numbers {
-        None => Along::Named(ticks.iter().map(|value| words::bare(value)).collect()),
+        None => XAxis::Named(ticks.iter().map(|value| words::bare(value)).collect()),
         Some(numbers) => {
             let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
             let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             match least > 0.0 && most / least >= DOUBLING_FROM {
-                true => Along::Doubling,
-                false => Along::Even,
+                true => XAxis::Doubling,
+                false => XAxis::Even,
             }
         }
     }

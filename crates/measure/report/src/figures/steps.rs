@@ -3,7 +3,7 @@
 //! Chang's charts of steps (2013): elapsed(d) / elapsed(2d) and CPU(2d) / CPU(d), query by query,
 //! with the class that each query falls into.
 
-use workahead_study::classes::{self, Along, Step};
+use workahead_study::classes::{self, ScalingCurve, Step};
 use workahead_study::method::Chart;
 
 use super::{Draw, Figure, Panel};
@@ -15,8 +15,8 @@ use crate::words;
 
 pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let axis = chart.x.as_deref().or(chart.by.as_deref()).or_else(|| degrees(view))?;
-    let found = classes::along(view.results, axis);
-    let found: Vec<&Along> = found
+    let found = classes::scaling_curves(view.results, axis);
+    let found: Vec<&ScalingCurve> = found
         .iter()
         .filter(|one| one.cells.iter().any(|cell| view.cells()[*cell].has(&chart.only)))
         .collect();
@@ -69,15 +69,16 @@ pub(crate) fn degrees<'a>(view: &'a View<'_>) -> Option<&'a str> {
 }
 
 /// The different steps, by degree.
-fn steps(found: &[&Along]) -> Vec<(u32, u32)> {
-    let of_one = |one: &&Along| one.scaling.steps.iter().map(|step| (step.from, step.to)).collect();
+fn steps(found: &[&ScalingCurve]) -> Vec<(u32, u32)> {
+    let of_one =
+        |one: &&ScalingCurve| one.scaling.steps.iter().map(|step| (step.from, step.to)).collect();
     let mut steps: Vec<(u32, u32)> = found.iter().flat_map::<Vec<_>, _>(of_one).collect();
     steps.sort_unstable();
     steps.dedup();
     steps
 }
 
-fn row(one: &Along, steps: &[(u32, u32)]) -> Row {
+fn row(one: &ScalingCurve, steps: &[(u32, u32)]) -> Row {
     let step = |at: &(u32, u32)| one.scaling.steps.iter().find(|step| (step.from, step.to) == *at);
     let elapsed = steps.iter().map(|at| step(at).map_or_else(absent, elapsed));
     let cpu = steps.iter().map(|at| step(at).and_then(cpu).unwrap_or_else(absent));

@@ -15,9 +15,9 @@ use serde_json::json;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Need, Sample};
 use workahead_study::observation::{Observation, Outcome};
-use workahead_study::plan::Plan;
 use workahead_study::record::{Host, Record};
 use workahead_study::results::Results;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 /// Four operators at three sizes, seven techniques: a page of panels.
@@ -30,13 +30,13 @@ pub(crate) const SIZES: &str = include_str!("sizes.toml");
 /// A finished run of a study. `reach` gives the throughput of a cell in Mtuples/s.
 pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Results {
     let spec = Spec::parse(id, text).unwrap();
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let record = record(&spec, &plan);
     let visits = (0..plan.blocks).flat_map(|block| {
         let plan = &plan;
         (0..plan.repetitions).flat_map(move |repetition| plan.visits(block, repetition))
     });
-    let seen = |(at, visit): (usize, workahead_study::plan::Visit)| {
+    let seen = |(at, visit): (usize, workahead_study::run_plan::Visit)| {
         let cell = &plan.cells[visit.cell];
         Observation {
             study: id.to_owned(),
@@ -53,7 +53,7 @@ pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Res
     Results { record, spec, plan, observations }
 }
 
-fn record(spec: &Spec, plan: &Plan) -> Record {
+fn record(spec: &Spec, plan: &RunPlan) -> Record {
     Record {
         study: spec.id.clone(),
         plan: "9d41c07be2a35f18".to_owned(),

@@ -73,5 +73,5 @@ fn degrees_between_powers_of_two() {
     assert_eq!(Scaling::of(&points[..1]), None);
     assert_eq!(Scaling::of(&[]), None);
     let zero = [point(1, 1.0, 1.0), point(2, 0.0, 1.0)];
-    assert_eq!(Scaling::of(&zero), None, "no time at all is no time");
+    assert_eq!(Scaling::of(&zero), None, "zero is not a time");
 }

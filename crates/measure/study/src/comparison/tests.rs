@@ -27,9 +27,9 @@ fn the_same_twice_differs_in_nothing() {
     }
 }
 
-/// A setting that all cells changed: they match by their place, and it is named.
+/// A changed setting of all cells: they match by their coordinates, and it is named.
 #[test]
-fn cells_match_by_place_when_all_were_set_anew() {
+fn cells_match_by_coordinates_when_a_setting_of_all_changed() {
     let before = results(STUDY, Trouble::None);
     let after = results(&STUDY.replace("rows = 1000", "rows = 500"), Trouble::None);
     let compared = Comparison::of(&before, &after);

@@ -1,4 +1,4 @@
-//! What an engine is opened with.
+//! The context that an engine is opened with.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::collection::CollectionOptions;
 use crate::instrument::Instrumentation;
 use crate::worker_process::Command;
 
-/// Everything that an engine is given, once, when it is opened.
+/// Everything that an engine receives when it is opened.
 #[derive(Debug, Clone)]
 pub struct EngineContext {
     /// Directory in which data may be kept between runs.

@@ -1,19 +1,19 @@
-//! Why an engine gave no sample.
+//! Errors of engines.
 
 use std::fmt::Display;
 
 use super::{Answer, Reason};
 use crate::nearest;
 
-/// Why an engine did not give a sample.
+/// Why an engine has no sample.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A setting or a value it does not know.
+    /// An unknown setting or value.
     #[error("unknown {what} `{given}`: {remedy}")]
     Unknown {
         /// What it is: "setting", or the setting's name when the value is unknown.
         what: String,
-        /// What was given.
+        /// The given name.
         given: String,
         /// What to write instead.
         remedy: String,
@@ -21,12 +21,12 @@ pub enum EngineError {
     /// The machine does not have the memory.
     #[error("not enough memory: {needed_bytes} bytes needed, {available_bytes} available")]
     Memory {
-        /// What the cell needs.
+        /// Bytes that the cell needs.
         needed_bytes: u64,
-        /// What there is.
+        /// Bytes available.
         available_bytes: u64,
     },
-    /// Someone asked to stop; there is no sample.
+    /// Stopped by request, without a sample.
     #[error("stopped")]
     Stopped,
     /// The answer is not the oracle's.
@@ -37,12 +37,12 @@ pub enum EngineError {
         expected_rows = expected.rows, expected_checksum = expected.checksum
     )]
     WrongAnswer {
-        /// What came out.
+        /// The engine's answer.
         got: Answer,
-        /// What should have.
+        /// The expected answer.
         expected: Answer,
     },
-    /// A setting of the cell has a value that can't be.
+    /// A setting of the cell has an invalid value.
     #[error("setting `{key}`: {reason}")]
     Setting {
         /// Its name.
@@ -50,7 +50,7 @@ pub enum EngineError {
         /// What is wrong with the value, and what to write instead.
         reason: Reason,
     },
-    /// The engine can't do what the study asks for; known before anything is run.
+    /// The engine does not support the study; known before anything is run.
     #[error("{0}")]
     Refused(Reason),
     /// A database, tool or system call failed while the cell was prepared or run.
@@ -59,12 +59,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A setting whose value can't be.
+    /// A setting with an invalid value.
     pub fn setting(key: &str, reason: impl Display) -> EngineError {
         EngineError::Setting { key: key.to_owned(), reason: Reason::new(reason) }
     }
 
-    /// Something that the engine can't do.
+    /// Something that the engine does not support.
     pub fn refused(reason: impl Display) -> EngineError {
         EngineError::Refused(Reason::new(reason))
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Reason(String);
 
 impl Reason {
-    /// What something says of itself.
+    /// From a text or an error.
     pub fn new(text: impl Display) -> Self {
         Self(text.to_string())
     }

@@ -1,7 +1,7 @@
 //! The engines of a program, by the names that studies use.
 //!
-//! Crates that have engines add them with a function `register`; the command decides which crates
-//! those are, so that nothing here depends on an engine.
+//! Crates with engines add them by a function `register`; the command chooses the crates, so that
+//! nothing here depends on an engine.
 
 use super::{Answer, Engine, EngineContext, EngineError, Stop};
 use crate::worker_process::{Reply, Request, Worker};
@@ -17,11 +17,11 @@ pub type OpenWorker = fn(&EngineContext) -> Result<Box<dyn Worker>, EngineError>
 pub struct EngineEntry {
     /// The name that studies use.
     pub name: &'static str,
-    /// What it runs, in a line.
+    /// A description, in a line.
     pub description: &'static str,
     /// Opens it.
     pub open: OpenEngine,
-    /// Opens it in a worker process; none for an engine whose work is not done in our processes.
+    /// Opens it in a worker process; `None` for engines that run in processes of others.
     pub open_worker: Option<OpenWorker>,
 }
 
@@ -50,7 +50,7 @@ impl EngineRegistry {
     /// Opens an engine by its name.
     ///
     /// # Errors
-    /// When no engine has that name, or the engine can't do what the context asks for.
+    /// When no engine has that name, or the engine does not support the context.
     pub fn open(
         &self,
         name: &str,
@@ -64,8 +64,8 @@ impl EngineRegistry {
         }
     }
 
-    /// Does what a worker process is asked to do: prepares a cell and runs it, untimed, as often as
-    /// requested.
+    /// Handles a request in a worker process: prepares a cell and runs it, untimed, the requested
+    /// number of times.
     ///
     /// # Errors
     /// When the engine can't run in a worker process, the cell can't be run, or two runs give

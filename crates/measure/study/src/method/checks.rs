@@ -1,4 +1,4 @@
-//! What serde cannot see of a method by itself: ranges, and names that are known elsewhere.
+//! Checks of a method beyond serde's: ranges, and names defined elsewhere.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -10,17 +10,17 @@ use super::Method;
 use crate::instrument;
 use crate::nearest;
 
-/// More repetitions than this are a slip of the finger.
+/// More repetitions than this are a typing error.
 const REPETITIONS_MAX: u32 = 10_000;
 
 /// Shorter slots are mostly opening and closing; longer ones leave nothing to average.
 const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;
 
-/// Faster sampling would be most of what is sampled.
+/// Faster sampling would mostly sample itself.
 const PROFILE_HZ_MAX: u32 = 10_000;
 
 impl Method {
-    /// The first thing that is wrong, in words.
+    /// The first error, in words.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !(1..=REPETITIONS_MAX).contains(&self.repetitions) {
             return Err(format!("method.repetitions must lie between 1 and {REPETITIONS_MAX}"));
@@ -28,12 +28,12 @@ impl Method {
         if self.warmup > REPETITIONS_MAX {
             return Err(format!("method.warmup must lie between 0 and {REPETITIONS_MAX}"));
         }
-        check_watch(self)?;
+        check_collection(self)?;
         check_instrumented(self)
     }
 }
 
-fn check_watch(method: &Method) -> Result<(), String> {
+fn check_collection(method: &Method) -> Result<(), String> {
     if !SLOT_S.contains(&method.slot_s) {
         let (from, to) = (SLOT_S.start(), SLOT_S.end());
         return Err(format!("method.slot_s must lie between {from} and {to} seconds"));
@@ -68,12 +68,12 @@ fn check_instrumented(method: &Method) -> Result<(), String> {
     check_caches(&instrumented.caches)
 }
 
-/// Refuses caches of a model that are known nowhere.
+/// Refuses unknown caches of a model.
 pub(crate) fn check_caches(text: &str) -> Result<(), String> {
     instrument::check(text).map_err(|why| format!("method.instrumented: {why}"))
 }
 
-/// The first name that is there twice.
+/// The first repeated name.
 pub(crate) fn repeated(names: impl Iterator<Item = String>) -> Option<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().find(|name| !seen.insert(name.clone()))

@@ -5,14 +5,14 @@
 //!   DataSourceExec: file_groups={1 group: [[data/t1.parquet]]}, predicate=a2@1 > 9999
 //! ```
 //!
-//! Exchanges are recognised by name. What a dynamic filter holds is known only while the plan runs.
-//! File names lose their directories, which are others on other machines.
+//! Exchanges are recognised by name. The contents of a dynamic filter are known only while the plan
+//! runs. File names lose their directories, which differ between machines.
 
 use super::normal::condition;
 use super::tree::{Node, Role};
 use super::{postgres, rendered};
 
-/// Details that make another plan; what is left out counts partitions, columns and files.
+/// Details that distinguish plans; those left out count partitions, columns and files.
 const CONDITIONS: [&str; 12] = [
     "join_type",
     "on",
@@ -40,8 +40,8 @@ pub(super) fn parse(text: &str) -> Result<Node, String> {
     }
 }
 
-/// Operators with their depth, then the tree. The output of EXPLAIN as a table is understood too:
-/// of its plans the physical one is read.
+/// Operators with their depth, then the tree. The output of EXPLAIN as a table is accepted too: its
+/// physical plan is read.
 fn indented(text: &str) -> Result<Node, String> {
     let physical = text.find("physical_plan").map_or(text, |at| &text[at + 13..]);
     let mut open: Vec<(usize, Node)> = Vec::new();
@@ -66,8 +66,8 @@ fn indented(text: &str) -> Result<Node, String> {
     }
 }
 
-/// Hands finished operators to those they are inputs of: all that are as deep as what comes, or
-/// deeper. The root stays.
+/// Attaches finished operators to their consumers: all that are at this depth or deeper. The root
+/// stays.
 fn close(open: &mut Vec<(usize, Node)>, depth: usize) {
     while open.len() > 1 && open.last().is_some_and(|(last, _)| *last >= depth.max(1)) {
         let Some((_, done)) = open.pop() else { return };
@@ -82,7 +82,7 @@ fn named(name: &str, details: &str) -> Node {
     let value = |key: &str| pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value);
     let metric = |list: &str, key: &str| metric(value(list)?, key);
     let role = role(name, value("mode").map(String::as_str));
-    // What an aggregate's mode says is its role; a join's is a choice of its own.
+    // The mode of an aggregate is its role; that of a join is a choice of its own.
     let says = |key: &str| CONDITIONS.contains(&key) && !(key == "mode" && name == "AggregateExec");
     let mut conditions: Vec<String> = pairs
         .iter()
@@ -107,7 +107,7 @@ fn named(name: &str, details: &str) -> Node {
     }
 }
 
-/// A condition as it was planned: without what dynamic filters hold.
+/// A condition as planned: without the contents of dynamic filters.
 fn planned(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("DynamicFilter [") {
@@ -153,7 +153,7 @@ fn pairs(details: &str) -> Vec<(String, String)> {
     pairs
 }
 
-/// Pieces between commas that are in no brackets and no quotes.
+/// Pieces between commas outside brackets and quotes.
 fn pieces(details: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut start) = (0i32, false, 0);
     let mut pieces = Vec::new();

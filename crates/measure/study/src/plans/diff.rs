@@ -1,5 +1,5 @@
-//! Two plans side by side: what is the same stands on one line, what is not, beside a gap or
-//! beside what took its place.
+//! Two plans side by side: equal operators on one line, others beside a gap or beside their
+//! replacement.
 //!
 //! Operators are written one below the other, an operator above its inputs, and the two columns are
 //! aligned so that as much as possible matches (Needleman & Wunsch 1970): the same line most, then
@@ -30,9 +30,9 @@ pub struct Side {
     pub line: String,
     /// Rows the planner expected.
     pub rows_estimated: Option<f64>,
-    /// Rows that there were.
+    /// Actual rows.
     pub rows: Option<f64>,
-    /// Time that it took.
+    /// Its time.
     pub time_ms: Option<f64>,
 }
 
@@ -88,7 +88,7 @@ fn side((depth, node): Placed<'_>) -> Side {
 
 const SAME: u32 = 8;
 
-/// How much two operators are alike; nothing when they do not belong on one line.
+/// The similarity of two operators; 0 if they do not belong on one line.
 fn likeness(left: &Node, right: &Node) -> u32 {
     let reads_same = left.object.is_some() && left.object == right.object;
     let is_exchange = |node: &Node| node.role == Role::Exchange;
@@ -96,8 +96,8 @@ fn likeness(left: &Node, right: &Node) -> u32 {
         true if left.line() == right.line() => SAME,
         true if left.object == right.object => 5,
         _ if reads_same => 3,
-        // Two operators of other kinds with inputs: one in the place of the other, if nothing fits
-        // better. An exchange takes nobody's place.
+        // Two operators of other kinds with inputs: one replaces the other, if nothing fits better.
+        // An exchange replaces no operator.
         false if is_exchange(left) || is_exchange(right) => 0,
         false if left.inputs.len() == right.inputs.len() && left.inputs.len() > 1 => 2,
         _ => 0,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::normal::condition;
 use super::tree::Node;
 
-/// Extra information that makes another plan.
+/// Extra information that distinguishes plans.
 const CONDITIONS: [&str; 9] = [
     "Join Type",
     "Conditions",
@@ -23,7 +23,7 @@ const CONDITIONS: [&str; 9] = [
     "Top",
 ];
 
-/// What a profile has above the plan.
+/// Operators of a profile above the plan.
 const ABOVE: [&str; 3] = ["RESULT_COLLECTOR", "EXPLAIN_ANALYZE", "QUERY_ROOT"];
 
 pub(super) fn parse(text: &str) -> Result<Node, String> {

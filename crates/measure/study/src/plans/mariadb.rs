@@ -29,7 +29,7 @@ const OPERATORS: [(&str, &str); 16] = [
     ("range-checked-for-each-record", "Range Check per Record"),
 ];
 
-/// Keys whose values are conditions or keys that make another plan.
+/// Keys whose values are conditions or keys that distinguish plans.
 const CONDITIONS: [&str; 9] = [
     "attached_condition",
     "index_condition",
@@ -63,7 +63,7 @@ fn node(operator: &str, json: &Map<String, Value>) -> Node {
     }
 }
 
-/// Of a table the reading and what is done with its rows are told apart; here both count.
+/// Reading a table and processing its rows are timed separately; this is their sum.
 fn time_ms(json: &Map<String, Value>) -> Option<f64> {
     let of_table = number(json, "r_table_time_ms");
     let with_rest = of_table.map(|time| time + number(json, "r_other_time_ms").unwrap_or(0.0));
@@ -84,7 +84,7 @@ fn input(key: &str, value: &Value) -> Vec<Node> {
         (_, Some(name), Value::Array(list)) => {
             vec![Node { inputs: listed(list), ..Node::new(name) }]
         }
-        // Wrappers of no interest of their own: "query_specifications", "sorts", …
+        // Wrappers without a meaning of their own: "query_specifications", "sorts", …
         (_, None, Value::Object(object)) => inputs(object),
         (_, None, Value::Array(list)) => listed(list),
         _ => Vec::new(),

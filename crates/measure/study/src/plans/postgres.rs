@@ -10,8 +10,7 @@ use serde_json::Value;
 use super::normal::condition;
 use super::tree::{Node, Role};
 
-/// Conditions and keys that make another plan; what is only printed (output columns, sort space)
-/// does not.
+/// Conditions and keys that distinguish plans; other output (columns, sort space) does not.
 const CONDITIONS: [&str; 18] = [
     "Index Cond",
     "Recheck Cond",
@@ -49,7 +48,7 @@ fn node(json: &Value) -> Result<Node, String> {
     let object = ["Relation Name", "CTE Name", "Function Name", "Table Function Name"];
     let mut conditions: Vec<String> =
         CONDITIONS.iter().filter_map(|key| named(json, key)).collect();
-    // Where a plan of its own hangs: `InitPlan 1 (returns $0)`, `SubPlan 2`.
+    // The place of a subplan: `InitPlan 1 (returns $0)`, `SubPlan 2`.
     conditions.extend(text(json, "Subplan Name").map(condition));
     Ok(Node {
         operator: operator(json, kind),
@@ -64,7 +63,7 @@ fn node(json: &Value) -> Result<Node, String> {
     })
 }
 
-/// The time that was counted for an operator and all below it.
+/// The time of an operator and all below it.
 fn with_inputs_ms(json: &Value) -> Option<f64> {
     let loops = number(json, "Actual Loops").unwrap_or(1.0);
     number(json, "Actual Total Time").map(|time| time * loops)
@@ -80,7 +79,7 @@ fn role(json: &Value, kind: &str) -> Role {
     }
 }
 
-/// As the text format says it: `HashAggregate`, `Hash Left Join`, `Insert`.
+/// As the text format prints it: `HashAggregate`, `Hash Left Join`, `Insert`.
 fn operator(json: &Value, kind: &str) -> String {
     let strategy = text(json, "Strategy");
     let join = text(json, "Join Type").filter(|join| *join != "Inner");

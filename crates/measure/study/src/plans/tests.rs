@@ -1,4 +1,5 @@
-//! Real plans, taken from PostgreSQL 15, MariaDB, DuckDB and DataFusion, and what is made of them.
+//! Real plans, taken from PostgreSQL 15, MariaDB, DuckDB and DataFusion, and their trees,
+//! fingerprints and differences.
 
 use super::*;
 
@@ -40,7 +41,7 @@ fn shapes_of_the_papers_queries() {
          \x20 Nested Loop\n\
          \x20   Seq Scan on t1 [Filter: ((a2 > ?) AND (a2 < ?))]\n\
          \x20   Index Only Scan on t2 using t2_pkey [Index Cond: (a1 = t1.a1)]\n",
-        "the seed's plan"
+        "the paper's plan"
     );
     assert_eq!(
         shape("mariadb/unj.json"),
@@ -107,7 +108,7 @@ fn literals_parameters_and_figures_make_no_other_plan() {
 }
 
 #[test]
-fn running_in_parallel_is_told_from_another_plan() {
+fn running_in_parallel_is_distinguished_from_another_plan() {
     let label = |one: &str, other: &str| plan(one).against(&plan(other));
     let parallel = ("postgres/sum_serial.json", "postgres/sum_parallel2.json");
     assert_eq!(label(parallel.0, parallel.1), Label::SameInParallel);
@@ -180,11 +181,11 @@ fn two_plans_side_by_side() {
     let operator = |side: &Option<Side>| {
         side.as_ref().map(|side| side.line.split(" [").next().unwrap_or_default().to_owned())
     };
-    let told: Vec<_> =
+    let lines: Vec<_> =
         rows.iter().map(|row| (operator(&row.left), operator(&row.right), row.same)).collect();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        told,
+        lines,
         [
             (some("Aggregate"), some("Finalize Aggregate"), false),
             (None, some("Gather"), false),
@@ -234,7 +235,7 @@ fn nothing_is_lost_between_any_two_plans() {
 }
 
 #[test]
-fn what_is_no_plan_is_said_and_named_after_its_words() {
+fn a_text_that_is_no_plan_is_named_after_its_words() {
     for planner in [Planner::Postgres, Planner::Mariadb, Planner::Duckdb, Planner::Datafusion] {
         for text in ["", "   ", "[]", "{}", "[{\"Plan\": 3}]", "{\"query_block\": 1}", "┌──", "┌─┐"]
         {

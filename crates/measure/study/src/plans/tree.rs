@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// An operator with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// What it does, in the engine's words: `Hash Join`, `HASH_JOIN`, `HashJoinExec`.
+    /// Its name in the engine's words: `Hash Join`, `HASH_JOIN`, `HashJoinExec`.
     pub operator: String,
     /// Its part in running the plan in parallel.
     pub role: Role,
@@ -15,12 +15,12 @@ pub struct Node {
     pub index: Option<String>,
     /// Conditions, keys and modes with their names, literals as `?`: `Hash Cond: (a = b)`.
     pub conditions: Vec<String>,
-    /// Rows the planner expects, of all executions of the operator together where it says.
+    /// Rows the planner expects, of all executions of the operator together if it reports them.
     pub rows_estimated: Option<f64>,
-    /// Rows that there were, of all executions and workers together.
+    /// Actual rows, of all executions and workers together.
     pub rows: Option<f64>,
     /// Its own time, of all executions and workers together, without its inputs'; what workers wait
-    /// for each other counts where the engine takes it for work.
+    /// for each other counts where the engine counts it as work.
     pub time_ms: Option<f64>,
     /// Its inputs, in the engine's order.
     pub inputs: Vec<Node>,
@@ -30,7 +30,7 @@ pub struct Node {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// None: it does the same in a serial plan.
+    /// None: it is the same in a serial plan.
     #[default]
     Plain,
     /// It shares its work out among workers.
@@ -76,7 +76,7 @@ impl Node {
         text
     }
 
-    /// The shape that is left without what running in parallel adds.
+    /// The shape without parallel operators.
     pub fn serial_shape(&self) -> String {
         self.serial().iter().map(Node::shape).collect()
     }

@@ -1,4 +1,4 @@
-//! What was counted and sampled in a cell, its repetitions put together.
+//! The counts and profiles of a cell, its repetitions merged.
 //!
 //! Each repetition has a stream of slots of its own. The slots of all of them are observations of
 //! the same work, so they become one stream before anything is reduced: a group of events that had
@@ -18,7 +18,7 @@ impl Results {
         self.of_cell(cell).filter_map(|seen| seen.sample()?.collection.as_deref())
     }
 
-    /// Every slot of a cell in one stream, in the order of repetitions; `None` where nothing was
+    /// Every slot of a cell in one stream, in the order of repetitions; `None` if nothing was
     /// counted.
     pub fn counts(&self, cell: usize) -> Option<Stream> {
         let mut streams =
@@ -32,14 +32,14 @@ impl Results {
         self.counts(cell).map(|counts| Metrics::of(&counts))
     }
 
-    /// Where the time of a cell went, over all repetitions that were sampled by the same clock as
-    /// the first. Its stacks are those that were kept: of the first repetition.
+    /// The profile of a cell, over all repetitions with the clock of the first. Its stacks are
+    /// those of the first repetition, the only ones kept.
     pub fn profile(&self, cell: usize) -> Option<Profile> {
         self.profiles(cell).into_iter().next()
     }
 
-    /// One profile for each clock that a cell was sampled by, in the order in which they first
-    /// came: time, then misses where a study asks for those too.
+    /// One profile for each clock that a cell was sampled by, in their first order: time, then
+    /// misses if the study collects them.
     pub fn profiles(&self, cell: usize) -> Vec<Profile> {
         let mut by_clock: Vec<Profile> = Vec::new();
         for one in self.collections(cell).filter_map(|collection| collection.profile.as_ref()) {
@@ -53,20 +53,20 @@ impl Results {
         by_clock
     }
 
-    /// The first profile of a cell that has stacks, as it was taken: what a flame graph is of.
+    /// The first profile of a cell that has stacks, unmerged, for its flame graph.
     pub fn stacks(&self, cell: usize) -> Option<&Profile> {
         let mut profiles =
             self.collections(cell).filter_map(|collection| collection.profile.as_ref());
         profiles.find(|profile| !profile.stacks.is_empty())
     }
 
-    /// Which functions of a cell were counted, in its first sample: a model counts the next alike.
+    /// The counted functions of a cell, of its first sample: a model counts the others alike.
     pub fn functions(&self, cell: usize) -> Option<&Functions> {
         self.collections(cell).find_map(|collection| collection.functions.as_ref())
     }
 
-    /// Why something that the study asks to be collected is missing, each reason once. Empty where
-    /// it asks for nothing, and for a cell without samples, whose absence has a reason of its own.
+    /// Why requested data is missing, each reason once. Empty if nothing is collected, and for a
+    /// cell without samples, whose absence has a reason of its own.
     pub fn uncollected(&self, cell: usize) -> Vec<String> {
         let options = self.spec.method.collection();
         if options.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
@@ -93,7 +93,7 @@ impl Results {
     }
 }
 
-/// One stream after another, as if they had been counted in one go.
+/// Two streams as if counted in one run.
 fn joined(mut all: Stream, next: &Stream) -> Stream {
     let end_s = all.slots.last().map_or(0.0, |slot| slot.begun_s + slot.wall_s);
     let places: Vec<usize> = next

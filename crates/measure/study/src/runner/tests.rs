@@ -1,4 +1,4 @@
-//! The runner on an engine without a machine: order, interruption, failure, what is found.
+//! The runner on an engine without a machine: order, interruption, failure, findings.
 
 use std::fs;
 
@@ -47,27 +47,27 @@ ratio = 1.4
 says = "+40 %"
 "#;
 
-/// A result directory, begun.
-struct Begun {
+/// A result directory, run.
+struct TestRun {
     dir: tempfile::TempDir,
-    plan: Plan,
+    plan: RunPlan,
     fingerprint: String,
 }
 
-fn begun() -> Begun {
-    Begun::of(STUDY)
+fn test_run() -> TestRun {
+    TestRun::of(STUDY)
 }
 
-impl Begun {
+impl TestRun {
     /// In memory where there is such a directory: every sample is synced, and a test has thousands.
-    fn of(study: &str) -> Begun {
+    fn of(study: &str) -> TestRun {
         let memory = std::path::Path::new("/dev/shm");
         let dir = match memory.is_dir() {
             true => tempfile::tempdir_in(memory).unwrap(),
             false => tempfile::tempdir().unwrap(),
         };
         let (plan, record) = testing::begin(dir.path(), study, &Mock::new());
-        Begun { dir, plan, fingerprint: record.plan }
+        TestRun { dir, plan, fingerprint: record.plan }
     }
 
     fn run(&self, mock: &mut Mock) -> End {
@@ -87,7 +87,7 @@ impl Begun {
         Results::load(self.dir.path()).unwrap()
     }
 
-    /// What must not depend on interruptions: which samples there are, in which slots.
+    /// Samples and their slots, which must not depend on interruptions.
     fn samples(&self) -> Vec<(usize, u32, usize)> {
         let results = self.results();
         results.observations.iter().map(|seen| (seen.cell, seen.repetition, seen.slot)).collect()
@@ -96,15 +96,15 @@ impl Begun {
 
 #[test]
 fn blocks_are_prepared_once_warmed_up_and_visited_forward_and_backward() {
-    let begun = begun();
+    let started = test_run();
     let mut mock = Mock::new();
-    assert_eq!(begun.run(&mut mock), End::Complete);
+    assert_eq!(started.run(&mut mock), End::Complete);
     let rounds = [[0, 1, 2], [0, 1, 2], [2, 1, 0], [0, 1, 2]].concat();
     let second = rounds.iter().map(|cell| cell + 3);
-    assert_eq!(mock.ran, rounds.iter().copied().chain(second).collect::<Vec<_>>());
+    assert_eq!(mock.runs, rounds.iter().copied().chain(second).collect::<Vec<_>>());
     assert_eq!(mock.prepared, 2);
     assert!(mock.finished);
-    assert!(begun.results().is_complete());
+    assert!(started.results().is_complete());
 }
 
 /// Two cells, two repetitions: short enough to be cut at every byte.
@@ -113,45 +113,45 @@ const SHORT: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\n\
 
 #[test]
 fn a_log_cut_at_any_byte_is_completed_to_the_same_samples() {
-    let begun = Begun::of(SHORT);
-    begun.run(&mut Mock::new());
-    let (whole, samples) = (begun.log(), begun.samples());
+    let started = TestRun::of(SHORT);
+    started.run(&mut Mock::new());
+    let (whole, samples) = (started.log(), started.samples());
     assert_eq!(samples.len(), 4);
     for cut in 0..=whole.len() {
-        begun.set_log(&whole[..cut]);
+        started.set_log(&whole[..cut]);
         let mut mock = Mock::new();
-        assert_eq!(begun.run(&mut mock), End::Complete);
-        assert_eq!(begun.samples(), samples, "cut at {cut}");
+        assert_eq!(started.run(&mut mock), End::Complete);
+        assert_eq!(started.samples(), samples, "cut at {cut}");
         let last = whole[..cut].iter().rposition(|byte| *byte == b'\n');
         let kept = &whole[..last.map_or(0, |last| last + 1)];
-        assert!(begun.log().starts_with(kept), "kept lines stay as they are");
+        assert!(started.log().starts_with(kept), "kept lines stay as they are");
         let left = samples.len() - kept.iter().filter(|byte| **byte == b'\n').count();
-        assert!(mock.ran.len() - left <= begun.plan.cells.len(), "only warm-ups are run again");
+        assert!(mock.runs.len() - left <= started.plan.cells.len(), "only warm-ups are run again");
     }
 }
 
 #[test]
 fn a_stopped_run_is_continued() {
-    let all = begun();
+    let all = test_run();
     all.run(&mut Mock::new());
     for at in 0..24 {
-        let begun = begun();
+        let started = test_run();
         let mut mock = Mock::with(Trouble::Stop(at));
-        assert_eq!(begun.run(&mut mock), End::Stopped);
-        assert!(mock.finished, "what was changed is put back");
-        assert_eq!(mock.ran.len(), at + 1, "nothing is run after a stop");
-        assert!(!begun.results().is_complete());
-        assert_eq!(begun.run(&mut Mock::new()), End::Complete);
-        assert_eq!(begun.samples(), all.samples());
+        assert_eq!(started.run(&mut mock), End::Stopped);
+        assert!(mock.finished, "changes are undone");
+        assert_eq!(mock.runs.len(), at + 1, "nothing is run after a stop");
+        assert!(!started.results().is_complete());
+        assert_eq!(started.run(&mut Mock::new()), End::Complete);
+        assert_eq!(started.samples(), all.samples());
     }
 }
 
 #[test]
 fn a_failure_costs_one_cell_only_and_stays() {
     for trouble in [Trouble::Fail(0), Trouble::Fail(4), Trouble::WrongAnswer(6)] {
-        let begun = begun();
-        assert_eq!(begun.run(&mut Mock::with(trouble)), End::Failures(1), "{trouble:?}");
-        let results = begun.results();
+        let started = test_run();
+        assert_eq!(started.run(&mut Mock::with(trouble)), End::Failures(1), "{trouble:?}");
+        let results = started.results();
         let failed: Vec<_> =
             results.findings().into_iter().filter(|f| f.failure.is_some()).collect();
         assert_eq!(failed.len(), 1);
@@ -162,33 +162,33 @@ fn a_failure_costs_one_cell_only_and_stays() {
         assert_eq!((failed.len(), ran), (1, vec!["has no such figure".to_owned(); 5]));
         assert!(results.is_complete());
         let mut again = Mock::new();
-        assert_eq!(begun.run(&mut again), End::Failures(1), "kept, not tried again");
-        assert!(again.ran.is_empty());
+        assert_eq!(started.run(&mut again), End::Failures(1), "kept, not tried again");
+        assert!(again.runs.is_empty());
     }
 }
 
 #[test]
 fn an_answer_that_changes_between_repetitions_is_a_failure() {
-    let begun = begun();
-    begun.run(&mut Mock::with(Trouble::WrongAnswer(6)));
+    let started = test_run();
+    started.run(&mut Mock::with(Trouble::WrongAnswer(6)));
     let failure =
-        begun.results().findings().into_iter().find_map(|finding| finding.failure).unwrap();
+        started.results().findings().into_iter().find_map(|finding| finding.failure).unwrap();
     assert!(failure.starts_with("wrong answer: 1001 rows"), "{failure}");
     assert!(failure.contains("expected 1000"), "{failure}");
 }
 
 #[test]
 fn logs_of_other_plans_doubles_and_junk_are_refused() {
-    let begun = begun();
-    begun.run(&mut Mock::new());
-    let whole = String::from_utf8(begun.log()).unwrap();
+    let started = test_run();
+    started.run(&mut Mock::new());
+    let whole = String::from_utf8(started.log()).unwrap();
     let first = whole.lines().next().unwrap();
     let refused = |text: &str| {
-        begun.set_log(text.as_bytes());
-        Results::load(begun.dir.path()).unwrap_err().to_string()
+        started.set_log(text.as_bytes());
+        Results::load(started.dir.path()).unwrap_err().to_string()
     };
-    let other = refused(&whole.replace(&begun.fingerprint, "0123456789abcdef"));
-    assert!(other.contains("another plan (0123456789abcdef"), "{other}");
+    let other = refused(&whole.replace(&started.fingerprint, "0123456789abcdef"));
+    assert!(other.contains("another run plan (0123456789abcdef"), "{other}");
     let double = refused(&format!("{first}\n{first}\n"));
     assert!(double.contains("line 2") && double.contains("twice"), "{double}");
     let junk = refused(&format!("{first}\nnot json\n{first}\n"));
@@ -199,21 +199,21 @@ fn logs_of_other_plans_doubles_and_junk_are_refused() {
 
 #[test]
 fn two_runs_do_not_share_a_directory() {
-    let begun = begun();
-    let open = Log::open(begun.dir.path()).unwrap();
-    let error = Log::open(begun.dir.path()).unwrap_err().to_string();
+    let started = test_run();
+    let open = Log::open(started.dir.path()).unwrap();
+    let error = Log::open(started.dir.path()).unwrap_err().to_string();
     assert!(error.contains("being written by another run"), "{error}");
-    let error = directory::claim_replacing(begun.dir.path()).unwrap_err().to_string();
+    let error = directory::claim_replacing(started.dir.path()).unwrap_err().to_string();
     assert!(error.contains("being written by another run"), "--force is no exception: {error}");
     drop(open);
-    Log::open(begun.dir.path()).unwrap();
+    Log::open(started.dir.path()).unwrap();
 }
 
 #[test]
-fn findings_and_verdicts_are_what_the_mock_makes_them() {
-    let begun = begun();
-    begun.run(&mut Mock::new());
-    let results = begun.results();
+fn findings_and_verdicts_follow_from_the_mock() {
+    let started = test_run();
+    started.run(&mut Mock::new());
+    let results = started.results();
     let findings = results.findings();
     assert!(findings[0].is_baseline && findings[0].ratio.is_none());
     let amac = findings[1].ratio.unwrap();
@@ -230,10 +230,10 @@ fn findings_and_verdicts_are_what_the_mock_makes_them() {
 
 #[test]
 fn a_run_on_a_busy_machine_concludes_nothing() {
-    let begun = begun();
-    begun.run(&mut Mock::new());
-    let mut results = begun.results();
-    assert_eq!(results.cpu_share(), None, "the mock does not tell its threads");
+    let started = test_run();
+    started.run(&mut Mock::new());
+    let mut results = started.results();
+    assert_eq!(results.cpu_share(), None, "the mock does not report its threads");
     let mut had = |share: f64| {
         for seen in &mut results.observations {
             let Outcome::Sample(sample) = &mut seen.outcome else { unreachable!("none failed") };
@@ -250,9 +250,10 @@ fn a_run_on_a_busy_machine_concludes_nothing() {
 }
 
 #[test]
-fn events_tell_the_whole_story() {
-    let begun = begun();
-    let job = Job { plan: &begun.plan, fingerprint: &begun.fingerprint, dir: begun.dir.path() };
+fn events_cover_the_whole_run() {
+    let started = test_run();
+    let job =
+        Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
     let (mut warm, mut started, mut kept, mut total) = (0, 0, 0, 0);
     let mut observe = |event: Event<'_>| match event {
         Event::Start { samples, .. } => total = samples,
@@ -265,22 +266,22 @@ fn events_tell_the_whole_story() {
 }
 
 #[test]
-fn needs_are_asked_before_anything_runs() {
+fn needs_are_checked_before_anything_runs() {
     let spec = Spec::parse("demo", &STUDY.replace("rows = 1000", "row = 1000")).unwrap();
-    let error = needs::of(&Plan::new(&spec), &Mock::new()).unwrap_err().to_string();
+    let error = needs::of(&RunPlan::new(&spec), &Mock::new()).unwrap_err().to_string();
     let expected = "study `demo`, cell \"huge / sequential\": unknown setting `row`: \
                     did you mean `rows`?";
     assert_eq!(error, expected);
     let text = format!("{STUDY}[scale.small]\nworkload.rows = 1\n");
     let spec = Spec::parse("demo", &text).unwrap();
-    let asked = needs::of(&Plan::new(&spec), &Mock::new()).unwrap();
-    assert_eq!(needs::memory_bytes_max(&asked), 16_000);
-    needs::fit(&spec, &asked, 16_000).unwrap();
-    let error = needs::fit(&spec, &asked, 15_999).unwrap_err().to_string();
+    let needed = needs::of(&RunPlan::new(&spec), &Mock::new()).unwrap();
+    assert_eq!(needs::memory_bytes_max(&needed), 16_000);
+    needs::fit(&spec, &needed, 16_000).unwrap();
+    let error = needs::fit(&spec, &needed, 15_999).unwrap_err().to_string();
     assert!(error.contains("--scale small"), "{error}");
 }
 
-/// A mock that plans, and changes its mind at a chosen run.
+/// A mock with query plans, which changes its plan at a chosen run.
 struct Planning {
     mock: Mock,
     changes_at: usize,
@@ -304,8 +305,8 @@ impl Engine for Planning {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let index = if self.mock.ran.len() < self.changes_at { "one" } else { "other" };
-        let rows = self.mock.ran.len();
+        let index = if self.mock.runs.len() < self.changes_at { "one" } else { "other" };
+        let rows = self.mock.runs.len();
         let scan = format!(r#""Node Type": "Index Scan", "Index Name": "{index}""#);
         let text = format!(r#"[{{"Plan": {{{scan}, "Plan Rows": {rows}}}}}]"#);
         let plan = Some(PlanText::new(crate::plans::Planner::Postgres, text));
@@ -322,11 +323,12 @@ fn a_plan_is_kept_once_per_cell_and_again_when_it_changes() {
     // Of each cell: a warm-up, then samples at runs 2 and 3, 4 and 5, 6 and 7.
     let study = SHORT.replace("repetitions = 2", "repetitions = 3");
     let kept = |changes_at: usize| {
-        let begun = Begun::of(&study);
-        let job = Job { plan: &begun.plan, fingerprint: &begun.fingerprint, dir: begun.dir.path() };
+        let started = TestRun::of(&study);
+        let job =
+            Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
         let mut engine = Planning { mock: Mock::new(), changes_at };
         run(job, &mut engine, &Stop::new(), &mut |_| {}).unwrap();
-        let results = begun.results();
+        let results = started.results();
         let has_plan = |seen: &Observation| seen.sample().is_some_and(|one| one.plan.is_some());
         let kept = results.observations.iter().map(has_plan).collect::<Vec<_>>();
         (kept, results.plan_is_stable(0))
@@ -337,21 +339,21 @@ fn a_plan_is_kept_once_per_cell_and_again_when_it_changes() {
 
 #[test]
 fn cold_cells_are_not_warmed_up() {
-    let begun = Begun::of(&SHORT.replace("[method]", "[method]\nprotocol = 'cold'"));
+    let started = TestRun::of(&SHORT.replace("[method]", "[method]\nprotocol = 'cold'"));
     let mut mock = Mock::new();
-    assert_eq!(begun.run(&mut mock), End::Complete);
-    assert_eq!(mock.ran, [0, 1, 1, 0]);
+    assert_eq!(started.run(&mut mock), End::Complete);
+    assert_eq!(mock.runs, [0, 1, 1, 0]);
 }
 
 #[test]
 fn a_random_order_is_continued_where_it_was_stopped() {
     let study = STUDY.replace("[method]", "[method]\norder = 'random'");
-    let whole = Begun::of(&study);
+    let whole = TestRun::of(&study);
     whole.run(&mut Mock::new());
     for at in 0..24 {
-        let begun = Begun::of(&study);
-        assert_eq!(begun.run(&mut Mock::with(Trouble::Stop(at))), End::Stopped);
-        assert_eq!(begun.run(&mut Mock::new()), End::Complete);
-        assert_eq!(begun.samples(), whole.samples(), "stopped at {at}");
+        let started = TestRun::of(&study);
+        assert_eq!(started.run(&mut Mock::with(Trouble::Stop(at))), End::Stopped);
+        assert_eq!(started.run(&mut Mock::new()), End::Complete);
+        assert_eq!(started.samples(), whole.samples(), "stopped at {at}");
     }
 }

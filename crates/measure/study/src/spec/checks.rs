@@ -1,4 +1,4 @@
-//! What serde cannot see: names that must exist elsewhere in the document, values that must differ.
+//! Checks beyond serde's: names that must exist elsewhere in the document, values that must differ.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::protocol::{PROTOCOL, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 
-/// More cells than this are a slip of the finger, and more than anyone reads.
+/// More cells than this are a typing error.
 const CELLS_MAX: usize = 100_000;
 
-/// The first thing that is wrong, in words.
+/// The first error, in words.
 pub(super) fn check(spec: &Spec) -> Result<(), String> {
     check_axes(spec)?;
     check_sweeps(spec)?;
@@ -92,7 +92,7 @@ fn check_method(spec: &Spec) -> Result<(), String> {
     check_baseline(spec, &method.baseline, "method.baseline")
 }
 
-/// A study that takes no times neither draws nor claims any.
+/// A study without times has no charts and no claims of times.
 fn check_untimed(spec: &Spec) -> Result<(), String> {
     let is_of_time =
         |measure: &str| TIMES.contains(&measure) || ["ratio", "latency"].contains(&measure);
@@ -127,7 +127,7 @@ fn check_paper(spec: &Spec) -> Result<(), String> {
         check_cells(spec, &claim.cells, &at)?;
         check_baseline(spec, &claim.against, &format!("{at}: against"))?;
         if claim.over.is_some() && claim.measure.is_none() {
-            return Err(format!("{at} has `over` but no `measure`: say what is over it"));
+            return Err(format!("{at} has `over` but no `measure`: name the measure above it"));
         }
         match claim.ratio {
             Some(ratio) if !(ratio.is_finite() && ratio > 0.0) => {
@@ -156,7 +156,7 @@ fn check_baseline(spec: &Spec, baseline: &Settings, at: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// Which cells: any setting that some cell has.
+/// Cells by any setting that some cell has.
 fn check_cells(spec: &Spec, cells: &Settings, at: &str) -> Result<(), String> {
     for (name, value) in cells {
         let values = values_of(spec, name);

@@ -1,4 +1,4 @@
-//! What a study may say, and the exact line that names each slip.
+//! Valid studies, and the exact error of each mistake.
 
 use super::*;
 
@@ -164,7 +164,7 @@ fn misspelt_keys_name_the_nearest() {
 }
 
 #[test]
-fn other_slips_are_named() {
+fn other_mistakes_are_named() {
     let golden = [
         ("question = \"Which?\"\n", "", "study `demo`: the key `question` is missing: add it"),
         (
@@ -208,9 +208,9 @@ fn unknown_scales_name_the_known() {
     assert!(error.contains("leave --scale out"), "{error}");
 }
 
-/// What a profile is by: read, refused without samples, and in no fingerprint where it is not used.
+/// The events of profiles: read, refused without samples, and left out of fingerprints if unused.
 #[test]
-fn profiles_are_by_what_is_asked_for() {
+fn profiles_are_by_the_requested_events() {
     use workahead_counters::profile::ProfileEvent;
     let with = |lines: &str| STUDY.replacen("[method]", &format!("[method]\n{lines}"), 1);
     let text = with("profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\"]");

@@ -3,8 +3,8 @@
 //! Draw n samples from the n with replacement, take the statistic, do it 2000 times: the spread of
 //! those is the spread of the statistic. The ends are Efron's BCa (1987; Efron & Tibshirani 1993,
 //! chapter 14): percentiles shifted for bias (how many of them lie below the statistic itself) and
-//! for skewness (from leaving each sample out once). The draws are seeded, so that a report that is
-//! made again says the same.
+//! for skewness (from leaving each sample out once). The draws are seeded, so that a repeated
+//! report has the same figures.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -1,11 +1,11 @@
-//! Many questions at once: p values adjusted so that one wrong "faster" among all is as unlikely
-//! as it was for a single question.
+//! Multiple comparisons: p values adjusted so that one wrong "faster" among all is as unlikely as
+//! for a single comparison.
 //!
 //! Holm (1979): the smallest p value times m, the next times m - 1, …, none smaller than the one
 //! before it, none above 1. With 22 queries and a limit of 0.05, one query in 20 would otherwise
 //! differ by chance alone.
 
-/// Adjusted p values in the order given; questions without one are no questions, and stay without.
+/// Adjusted p values in the given order; missing ones do not count and stay missing.
 pub fn holm(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?))).collect();

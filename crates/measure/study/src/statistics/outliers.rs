@@ -16,7 +16,7 @@ pub struct Cleaned {
     pub mean: f64,
     /// The outliers, smallest first.
     pub dropped: Vec<f64>,
-    /// By which rule.
+    /// The rule.
     pub rule: &'static str,
 }
 

@@ -13,7 +13,7 @@ use super::{Interval, plain, sd};
 pub struct Overlap {
     /// Mean ± deviation of this one.
     pub this: Interval,
-    /// Mean ± deviation of what it is compared with.
+    /// Mean ± deviation of the baseline.
     pub baseline: Interval,
     /// Whether the rule allows a claim: the two do not overlap.
     pub allows_claim: bool,
@@ -30,7 +30,7 @@ impl Overlap {
         Some(Overlap { this, baseline, allows_claim: !this.overlaps(&baseline) })
     }
 
-    /// As it is printed.
+    /// As reports print it.
     pub fn text(&self) -> &'static str {
         match self.allows_claim {
             true => "the intervals of mean ± deviation lie apart",

@@ -24,7 +24,7 @@ pub struct Ratio {
     pub p: Option<f64>,
 }
 
-/// What an interval shows.
+/// The position of an interval relative to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
@@ -50,7 +50,7 @@ impl Ratio {
         Some(Ratio { ratio: mean.exp(), interval, pairs: logs.len(), p: p_of_no_effect(&logs) })
     }
 
-    /// What it shows.
+    /// The position of its interval.
     pub fn shown(&self) -> Shown {
         match self.interval {
             Some(interval) if interval.low > 1.0 => Shown::Faster,

@@ -1,4 +1,4 @@
-//! Everything that is said of the samples of one cell.
+//! The summary of the samples of one cell.
 //!
 //! The papers measured in different ways, so a result gives all of them: Hassanein et al. (2008)
 //! means of 10 to 30 runs, for counters without outliers; Keeton et al. (1998) means without the
@@ -32,7 +32,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of samples, if there are any. The seed is that of the bootstrap's draws.
+    /// Of samples, if there are any. The seed is that of the bootstrap.
     pub fn of(values: &[f64], seed: u64) -> Option<Summary> {
         Some(Summary {
             samples: values.len(),

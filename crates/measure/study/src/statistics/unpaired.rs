@@ -39,7 +39,7 @@ impl Unpaired {
         Some(Unpaired { ratio: difference.exp(), interval, samples, p })
     }
 
-    /// What it shows.
+    /// The position of its interval.
     pub fn shown(&self) -> Shown {
         match self.interval {
             Some(interval) if interval.low > 1.0 => Shown::Faster,

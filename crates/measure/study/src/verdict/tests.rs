@@ -68,13 +68,13 @@ fn words_and_curves() {
 }
 
 #[test]
-fn what_is_too_wide_may_be_repeated() {
+fn a_wide_interval_asks_for_repetitions() {
     let (_, reason) = judge(&claim(Some(1.5), None), ours(0.8, 1.8));
-    assert!(reason.ends_with("no difference shown; more repetitions may tell"), "{reason}");
+    assert!(reason.ends_with("no difference shown; more repetitions may help"), "{reason}");
 }
 
 #[test]
-fn without_an_interval_nothing_is_said() {
+fn without_an_interval_there_is_no_verdict() {
     let once = Some(Ratio { ratio: 2.0, interval: None, pairs: 1, p: None });
     let (word, reason) = judge(&claim(Some(1.5), None), once);
     assert_eq!(
@@ -97,7 +97,7 @@ fn several_cells_agree_together_or_not_at_all() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_requirements_are_named() {
     use Requirement::{Counters, Model, Siblings};
     let bare = Host { tier_reason: "no PMU".to_owned(), ..Host::default() };
     let rich = Host { siblings: true, counters: true, ..Host::default() };
@@ -112,7 +112,7 @@ fn what_is_missing_is_said() {
 
 /// "No better" is met by what is slower and by what is the same.
 #[test]
-fn what_does_not_help_may_harm() {
+fn no_better_includes_slower() {
     let word = |low, high| judge(&claim(None, Some(Direction::NotFaster)), ours(low, high)).0;
     assert_eq!(word(0.8, 0.9), Word::Agrees);
     assert_eq!(word(0.97, 1.04), Word::Agrees);
@@ -120,7 +120,7 @@ fn what_does_not_help_may_harm() {
     assert_eq!(word(1.06, 1.2), Word::Disagrees);
 }
 
-/// A model's ratio has no chance in it: it is its own interval, and no repetition tells more.
+/// A model's ratio is exact: it is its own interval, and repetitions add nothing.
 #[test]
 fn a_modelled_ratio_is_exact() {
     let modelled = |paper, direction, ratio: f64| {
@@ -144,9 +144,9 @@ fn a_modelled_ratio_is_exact() {
             assert!(!reason.contains("repetitions"), "{reason}");
         }
     }
-    // An effect of the paper's size is not there, and that can be said.
+    // An effect of the paper's size is excluded.
     assert_eq!(modelled(Some(1.5), None, 1.01).0, Word::Disagrees);
     assert_eq!(modelled(Some(1.0), None, 1.04).0, Word::Agrees, "within 5 %");
     let (_, reason) = modelled(None, faster, 1.011);
-    assert_eq!(reason, "×1.011, modelled: no difference shown; a model tells no less than 2 %");
+    assert_eq!(reason, "×1.011, modelled: no difference shown; a model resolves no less than 2 %");
 }

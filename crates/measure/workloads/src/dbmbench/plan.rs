@@ -1,4 +1,4 @@
-//! Whose plan: the engine's own, or the seed's, which some engines must be talked into.
+//! The plan of a query: the engine's own, or the paper's, which some engines must be forced to use.
 //!
 //! The paper's plans (Hassanein et al. 2008, figures 1 and 2, from PostgreSQL 8.1): µTPC-C bitmap
 //! index scan, bitmap heap scan, aggregate; µSS file scan, sort, duplicate elimination; µNJ file
@@ -9,16 +9,16 @@
 use super::Query;
 use crate::session::{Dialect, SessionError};
 
-/// Whose plan a query runs by.
+/// The plan that a query runs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Plan {
-    /// What the engine's planner chooses.
+    /// The one that the engine's planner chooses.
     Native,
-    /// The seed's.
-    Seed,
+    /// That of the paper.
+    Paper,
 }
 
-/// What has to be said to get a plan, and how to know it.
+/// Settings and hints that force a plan, and the operators it must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pinning {
     /// Statements for the session.
@@ -50,7 +50,7 @@ const POSTGRES_USS: &[&str] = &[
     "set max_parallel_workers_per_gather = 0",
     "set enable_hashagg = off",
 ];
-/// Without an index-only scan: the seed's PostgreSQL had none, and ours would read the heap or not
+/// Without an index-only scan: the paper's PostgreSQL had none, and ours would read the heap or not
 /// by when T2 was last vacuumed.
 const POSTGRES_UNJ: &[&str] = &[
     "set work_mem = '64MB'",
@@ -64,36 +64,36 @@ const POSTGRES_UNJ: &[&str] = &[
     "set enable_indexonlyscan = off",
 ];
 
-/// What a query needs for a plan on an engine.
+/// The pinning of a query's plan on an engine.
 ///
 /// # Errors
 /// When the engine has no such plan.
 pub fn pinning(dialect: Dialect, query: Query, plan: Plan) -> Result<Pinning, SessionError> {
-    let seed = |settings, operators| Pinning { settings, operators, ..NATIVE };
+    let paper = |settings, operators| Pinning { settings, operators, ..NATIVE };
     Ok(match (plan, dialect, query) {
         (Plan::Native, Dialect::Postgres, _) => Pinning { settings: POSTGRES, ..NATIVE },
         (Plan::Native, ..) => NATIVE,
-        (Plan::Seed, Dialect::Postgres, Query::Utpcc) => {
-            seed(POSTGRES_UTPCC, &["Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"])
+        (Plan::Paper, Dialect::Postgres, Query::Utpcc) => {
+            paper(POSTGRES_UTPCC, &["Aggregate", "Bitmap Heap Scan", "Bitmap Index Scan"])
         }
-        (Plan::Seed, Dialect::Postgres, Query::Uss) => {
-            seed(POSTGRES_USS, &["Unique", "Sort", "Seq Scan"])
+        (Plan::Paper, Dialect::Postgres, Query::Uss) => {
+            paper(POSTGRES_USS, &["Unique", "Sort", "Seq Scan"])
         }
-        (Plan::Seed, Dialect::Postgres, Query::Unj) => {
-            seed(POSTGRES_UNJ, &["Aggregate", "Nested Loop", "Seq Scan", "Index Scan"])
+        (Plan::Paper, Dialect::Postgres, Query::Unj) => {
+            paper(POSTGRES_UNJ, &["Aggregate", "Nested Loop", "Seq Scan", "Index Scan"])
         }
-        (Plan::Seed, Dialect::MariaDb, Query::Utpcc) => {
+        (Plan::Paper, Dialect::MariaDb, Query::Utpcc) => {
             Pinning { t1: " force index (t1_a2)", operators: &["range"], ..NATIVE }
         }
-        (Plan::Seed, Dialect::MariaDb, Query::Uss) => {
+        (Plan::Paper, Dialect::MariaDb, Query::Uss) => {
             Pinning { operators: &["filesort", "ALL"], ..NATIVE }
         }
-        (Plan::Seed, Dialect::MariaDb, Query::Unj) => {
+        (Plan::Paper, Dialect::MariaDb, Query::Unj) => {
             Pinning { select: " straight_join", operators: &["ALL", "eq_ref"], ..NATIVE }
         }
-        (Plan::Seed, Dialect::DuckDb | Dialect::DataFusion, _) => {
+        (Plan::Paper, Dialect::DuckDb | Dialect::DataFusion, _) => {
             return Err(SessionError::Failed(format!(
-                "{dialect} has no plan like the seed's for {}: ask for the native plan",
+                "{dialect} has no plan like the paper's for {}: choose `plan = \"native\"`",
                 query.name(),
             )));
         }

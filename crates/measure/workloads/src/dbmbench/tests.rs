@@ -13,7 +13,7 @@ fn small(query: Query) -> Options {
         t2_rows: 300,
         a2_values: 1_000,
         a3_values: 400,
-        ..Options::seed_of(query)
+        ..Options::of_paper(query)
     }
 }
 
@@ -53,13 +53,13 @@ fn naive(query: Query, rows: &[Vec<i64>], range: Range) -> Answer {
 
 #[test]
 fn the_seeds_sizes_and_bounds() {
-    let options = Options::seed_of(Query::Uss);
+    let options = Options::of_paper(Query::Uss);
     let workload = Dbmbench::new(options).unwrap();
     let range = workload.range(&mut Random::new(1, 0, 0));
     assert_eq!((range.low, range.high), (9_999, 12_000));
     assert_eq!(workload.answers().selected(range), 100_000, "what the seed sorts");
     for (query, count) in [(Query::Utpcc, 1_000), (Query::Unj, 200_000)] {
-        let options = Options { query, ..Options::seed_of(query) };
+        let options = Options { query, ..Options::of_paper(query) };
         let workload = Dbmbench { options, shared: workload.shared.clone() };
         let range = workload.range(&mut Random::new(1, 0, 0));
         assert_eq!(workload.answers().selected(range), count);
@@ -108,7 +108,7 @@ fn texts_pin_the_seeds_plan_where_there_is_one() {
     assert!(text(Dialect::MariaDb, Query::Utpcc).contains("t1 force index (t1_a2) where"));
     assert!(text(Dialect::MariaDb, Query::Unj).contains("select straight_join avg(t1.a3)"));
     for query in Query::ALL {
-        assert!(pinning(Dialect::DuckDb, query, Plan::Seed).is_err());
+        assert!(pinning(Dialect::DuckDb, query, Plan::Paper).is_err());
         assert!(pinning(Dialect::DuckDb, query, Plan::Native).is_ok());
     }
     let arranged = |query, dialect| Dbmbench::new(small(query)).unwrap().arrange(dialect);

@@ -1,7 +1,7 @@
 //! Settings of order entry: which machine they make, and what is said of wrong ones.
 
 use workahead_study::engine::Engine as _;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use super::*;
@@ -16,7 +16,7 @@ fn run(settings: &str) -> Result<Sample, String> {
          workload = {{ machine = \"ppro-quad\", workload = \"order-entry\", {settings} }}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let (mut engine, stop) = (Modelled::default(), Stop::new());
     let cell = &plan.cells[0];
     engine.check(cell).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Settings of sharing, and what they come to.
 
 use workahead_study::engine::Engine as _;
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use super::*;
@@ -14,7 +14,7 @@ fn run(settings: &str) -> Result<Sample, String> {
          workload = {{ machine = \"core2quad\", {settings} }}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let cell = &Plan::new(&spec).cells[0];
+    let cell = &RunPlan::new(&spec).cells[0];
     let mut engine = Modelled::default();
     engine.check(cell).map_err(|error| error.to_string())?;
     engine.run(cell, &Stop::new()).map_err(|error| error.to_string())

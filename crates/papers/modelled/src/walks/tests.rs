@@ -1,7 +1,7 @@
 //! Operators on modelled machines: the oracle's answers, and the effect of each setting.
 
 use workahead_study::engine::{Engine, EngineError, Sample, Stop};
-use workahead_study::plan::Plan;
+use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use crate::engine::Modelled;
@@ -13,7 +13,7 @@ fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
          workload = {{ {workload}, pages = \"small\" }}\n[axes]\n{axes}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let (mut engine, stop) = (Modelled::default(), Stop::new());
     let mut samples = Vec::new();
     for cell in &plan.cells {

@@ -8,26 +8,26 @@ use crate::configuration::CellConfiguration;
 
 pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
     let queries = Query::ALL.map(|query| (query.name(), query));
-    let seed = Options::seed_of(config.choice("query", Query::Utpcc, &queries)?);
-    let plans = [("native", Plan::Native), ("seed", Plan::Seed)];
+    let paper = Options::of_paper(config.choice("query", Query::Utpcc, &queries)?);
+    let plans = [("native", Plan::Native), ("paper", Plan::Paper), ("seed", Plan::Paper)];
     Ok(Options {
-        t1_rows: number(config, "rows", seed.t1_rows)?,
-        t2_rows: number(config, "inner_rows", seed.t2_rows)?,
-        a2_values: number(config, "values", seed.a2_values)?,
-        selectivity: config.real("selectivity", seed.selectivity, 0.0..=1.0)?,
-        plan: config.choice("plan", seed.plan, &plans)?,
+        t1_rows: number(config, "rows", paper.t1_rows)?,
+        t2_rows: number(config, "inner_rows", paper.t2_rows)?,
+        a2_values: number(config, "values", paper.a2_values)?,
+        selectivity: config.real("selectivity", paper.selectivity, 0.0..=1.0)?,
+        plan: config.choice("plan", paper.plan, &plans)?,
         bounds: config.choice(
             "bounds",
-            seed.bounds,
+            paper.bounds,
             &[("fixed", Bounds::Fixed), ("random", Bounds::Random)],
         )?,
         form: config.choice(
             "answers",
-            seed.form,
+            paper.form,
             &[("stored", Form::IntoResult), ("returned", Form::ToClient)],
         )?,
         seed: config.seed(),
-        ..seed
+        ..paper
     })
 }
 

@@ -3,7 +3,7 @@
 use super::super::scale::{Scale, Spacing, Ticks};
 use super::super::svg::{Element, diamond, label};
 use super::super::type_width::{fitted, width_px};
-use super::{Along, Curves, Layout, PaperPoint, Point, Sign};
+use super::{Curves, Layout, PaperPoint, Point, Sign, XAxis};
 use crate::number;
 
 /// Two names closer than this would touch.
@@ -34,7 +34,7 @@ impl Plan {
         };
         let (low, high) = chart.x_range();
         let spacing =
-            if chart.along == Along::Doubling { Spacing::Doubling } else { Spacing::Even };
+            if chart.x_axis == XAxis::Doubling { Spacing::Doubling } else { Spacing::Even };
         let x = Scale { spacing, low, high, from: left + 10.0, to: right - 4.0 };
         let y = Scale {
             spacing: Spacing::Even,

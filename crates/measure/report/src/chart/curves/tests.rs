@@ -18,7 +18,7 @@ pub(crate) fn sample() -> Curves {
         description: "ratio over set size".to_owned(),
         x_unit: "work-ahead-set size, entries".to_owned(),
         y_unit: "ratio to sequential, ×".to_owned(),
-        along: Along::Doubling,
+        x_axis: XAxis::Doubling,
         series: vec![
             series("backward, spin", 0.55, 8.0),
             series("backward, no spin", 0.5, 8.3),
@@ -54,7 +54,7 @@ fn a_narrow_drawing_has_a_key_instead_of_names_at_the_lines() {
 #[test]
 fn words_make_an_axis_too() {
     let mut chart = sample();
-    chart.along = Along::Named(vec!["clustered".to_owned(), "unclustered".to_owned()]);
+    chart.x_axis = XAxis::Named(vec!["clustered".to_owned(), "unclustered".to_owned()]);
     for one in &mut chart.series {
         one.points.truncate(2);
         one.points.iter_mut().enumerate().for_each(|(at, point)| point.x = at as f64);
@@ -68,12 +68,12 @@ proptest! {
     #[test]
     fn nothing_breaks_the_drawing(
         points in prop::collection::vec((any::<f64>(), any::<f64>()), 0..6),
-        along in prop_oneof![Just(Along::Doubling), Just(Along::Even), Just(Along::Named(vec![]))],
+        x_axis in prop_oneof![Just(XAxis::Doubling), Just(XAxis::Even), Just(XAxis::Named(vec![]))],
         level in any::<f64>(),
     ) {
         let points = points.into_iter().map(|(x, y)| Point { x, y, interval: Some((x, y)) });
         let series = vec![Series { name: "<x>".to_owned(), points: points.collect() }];
-        let chart = Curves { along, series, level: Some((level, "&".to_owned())), ..sample() };
+        let chart = Curves { x_axis, series, level: Some((level, "&".to_owned())), ..sample() };
         for layout in [Layout::Wide, Layout::Narrow] {
             let drawn = chart.draw(layout);
             prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf\""));

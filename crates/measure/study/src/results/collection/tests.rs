@@ -1,4 +1,4 @@
-//! What is collection: put together over repetitions, kept small, its absence told.
+//! Collections: merged over repetitions, kept small, missing data with its reason.
 
 use workahead_counters::event::{Code, Event, Place, Privilege, Software};
 use workahead_counters::profile::{Clock, Frame, Function, Kind, Profile, Stack};
@@ -167,7 +167,7 @@ fn another_clock_is_left_out() {
 }
 
 #[test]
-fn what_was_not_watched_has_a_reason() {
+fn missing_data_has_a_reason() {
     let seen = results(None);
     assert_eq!(seen.uncollected(0), ["the engine collects nothing: it can only be timed"]);
     assert!(seen.counts(0).is_none() && seen.metrics(0).is_none() && seen.profile(0).is_none());
@@ -181,7 +181,7 @@ fn what_was_not_watched_has_a_reason() {
 }
 
 #[test]
-fn nothing_is_missed_that_was_not_asked_for() {
+fn only_requested_data_can_be_missing() {
     let dir = tempfile::tempdir().unwrap();
     let text = STUDY.replace("counters = [\"system\"]\nprofile_hz = 99", "");
     let seen = testing::results(dir.path(), &text, &mut Mock::new());

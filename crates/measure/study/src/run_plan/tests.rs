@@ -32,7 +32,7 @@ proptest! {
         repetitions in 1u32..5,
     ) {
         let blocks: BTreeSet<usize> = chosen.into_iter().filter(|i| *i < axes.len()).collect();
-        let plan = Plan::new(&spec(&axes, cases, &blocks, repetitions));
+        let plan = RunPlan::new(&spec(&axes, cases, &blocks, repetitions));
         let product: usize = axes.iter().product::<usize>() * cases.max(1);
         prop_assert_eq!(plan.cells.len(), product);
         let places: BTreeSet<String> =
@@ -76,21 +76,21 @@ fn later_settings_win() {
          [axes]\nb = [2]\nc = [2]\n[[cases]]\nname = 'x'\nc = 3\n",
     )
     .unwrap();
-    let cell = &Plan::new(&spec).cells[0];
+    let cell = &RunPlan::new(&spec).cells[0];
     let of = |key| cell.integer(key);
     assert_eq!((of("a"), of("b"), of("c")), (Some(1), Some(2), Some(3)));
     assert_eq!(cell.text("case"), Some("x"));
     assert_eq!(
         cell.place["c"],
         Setting::Integer(2),
-        "the place is where it lies, not what it sets"
+        "the place is the coordinates, not the settings"
     );
 }
 
 #[test]
 fn the_baseline_differs_by_the_named_axes_only() {
     let spec = spec(&[2, 2], 3, &BTreeSet::from([0]), 1);
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let baseline = Settings::from([("case".to_owned(), Setting::from("case0"))]);
     for cell in &plan.cells {
         let base = plan.baseline_of(cell, &baseline).unwrap();
@@ -127,7 +127,7 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
         "#,
     )
     .unwrap();
-    let plan = Plan::new(&spec);
+    let plan = RunPlan::new(&spec);
     let labels: Vec<String> = plan.cells.iter().map(|cell| cell.label(&plan.axes)).collect();
     assert_eq!(
         labels,
@@ -150,7 +150,7 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
     let case = Settings::from([("case".to_owned(), Setting::from("set"))]);
     let meant: Vec<usize> =
         plan.cells.iter().filter(|cell| plan.means(&case, cell)).map(|cell| cell.index).collect();
-    assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not meant");
+    assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not included");
 }
 
 #[test]
@@ -162,16 +162,16 @@ fn a_random_order_is_complete_seeded_and_new_in_every_repetition() {
              [method]\norder = 'random'\nblocks = ['block']\nrepetitions = 6\n"
         )
     };
-    let plan = |seed| Plan::new(&Spec::parse("demo", &text(seed)).unwrap());
+    let plan = |seed| RunPlan::new(&Spec::parse("demo", &text(seed)).unwrap());
     let (plan, other) = (plan(7), plan(8));
-    let order = |plan: &Plan, block, repetition| -> Vec<usize> {
+    let order = |plan: &RunPlan, block, repetition| -> Vec<usize> {
         plan.visits(block, repetition).iter().map(|visit| visit.cell).collect()
     };
     let mut orders = BTreeSet::new();
     for block in 0..2 {
         for repetition in 0..6 {
             let found = order(&plan, block, repetition);
-            assert_eq!(found, order(&plan, block, repetition), "the same when asked again");
+            assert_eq!(found, order(&plan, block, repetition), "the same the second time");
             let cells: BTreeSet<usize> = found.iter().copied().collect();
             assert_eq!(cells, (block * 8..block * 8 + 8).collect(), "complete blocks");
             orders.insert(found.iter().map(|cell| cell % 8).collect::<Vec<_>>());
@@ -182,28 +182,28 @@ fn a_random_order_is_complete_seeded_and_new_in_every_repetition() {
 }
 
 #[test]
-fn usual_methods_keep_the_fingerprints_they_had() {
-    let plan = Plan::new(&spec(&[2], 2, &BTreeSet::new(), 2));
+fn default_methods_keep_their_fingerprints() {
+    let plan = RunPlan::new(&spec(&[2], 2, &BTreeSet::new(), 2));
     let json = serde_json::to_string(&plan).unwrap();
     assert!(!json.contains("order") && !json.contains("protocol"), "{json}");
-    let read: Plan = serde_json::from_str(&json).unwrap();
+    let read: RunPlan = serde_json::from_str(&json).unwrap();
     assert_eq!(read, plan);
 }
 
 #[test]
-fn a_cell_says_what_it_needs_before_a_sample() {
+fn a_cell_has_a_protocol() {
     use crate::protocol::Before;
     let plan = |axes: &str, method: &str| {
         let text = format!(
             "title = 't'\nquestion = 'q'\nengine = 'mock'\n[axes]\n{axes}\n[method]\n{method}\n"
         );
-        Spec::parse("demo", &text).map(|spec| Plan::new(&spec))
+        Spec::parse("demo", &text).map(|spec| RunPlan::new(&spec))
     };
     let cold = plan("x = [1]", "protocol = 'cold'\nrestart = 'always'").unwrap();
     let expected =
         Protocol { start: Start::Cold, restart: Before::Always, restore: Before::WhenNeeded };
     assert_eq!(cold.cells[0].protocol, expected);
-    // As an axis it goes before the method, and is no setting that an engine would have to know.
+    // As an axis it overrides the method, and it is not a setting of the engine.
     let both = plan("protocol = ['warm', 'cold']", "protocol = 'cold'").unwrap();
     let starts: Vec<Start> = both.cells.iter().map(|cell| cell.protocol.start).collect();
     assert_eq!(starts, [Start::Warm, Start::Cold]);

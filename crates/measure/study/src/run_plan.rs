@@ -1,11 +1,11 @@
-//! Every cell of a study, in order.
+//! Run plans: every cell of a study, in order.
 //!
 //! ```text
 //!   block 0 (data)          block 1 (other data)
 //!   warm-up   A B C         …
 //!   rep 0     A B C   ──►   complete blocks: every cell once per repetition,
 //!   rep 1     C B A   ◄──   forward then backward (ABBA), so that a machine that
-//!   rep 2     A B C         slows down steadily favours nobody
+//!   rep 2     A B C         slows down steadily favours none
 //! ```
 //!
 //! Or each repetition in an order of its own, drawn from the study's seed.
@@ -30,12 +30,12 @@ use crate::spec::Spec;
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RunPlan {
     /// Id of the study.
     pub study: String,
     /// The axes, outer ones first, `case` among them.
     pub axes: Vec<String>,
-    /// Those of them along which only some cells are varied.
+    /// The axes of sweeps, along which only some cells are varied.
     #[serde(default)]
     pub sweeps: Vec<String>,
     /// The cells; those of one block lie together.
@@ -52,10 +52,10 @@ pub struct Plan {
     /// What is collected in every sample.
     #[serde(default, rename = "watch", skip_serializing_if = "CollectionOptions::is_nothing")]
     pub collection: CollectionOptions,
-    /// What every cell is run below.
+    /// The tool that every cell is run under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrumented: Option<Instrumentation>,
-    /// Indices of cells that can't be run here: they are in the plan and never visited.
+    /// Indices of cells that can't be run here: they are in the run plan and never visited.
     #[serde(skip)]
     pub skipped: BTreeSet<usize>,
 }
@@ -71,9 +71,9 @@ pub struct Visit {
     pub slot: usize,
 }
 
-impl Plan {
+impl RunPlan {
     /// The product of all axes and cases, and after each cell its sweeps.
-    pub fn new(spec: &Spec) -> Plan {
+    pub fn new(spec: &Spec) -> RunPlan {
         let mut axes = spec.axis_names();
         let mut places = vec![Settings::new()];
         for axis in &axes {
@@ -104,10 +104,10 @@ impl Plan {
             cells.push(cell);
             cells.extend(swept);
         }
-        // The case stays last: it is what a row of a table is named after.
+        // The case stays last: it names the rows of tables.
         let last = axes.len() - usize::from(!spec.cases.is_empty());
         axes.splice(last..last, spec.sweep_names());
-        Plan {
+        RunPlan {
             study: spec.id.clone(),
             axes,
             sweeps: spec.sweep_names(),
@@ -122,15 +122,15 @@ impl Plan {
         }
     }
 
-    /// The same without visits of what can't be run here, by what each cell needs.
+    /// Without visits of cells that can't be run here, by their needs.
     #[must_use]
-    pub fn skipping(mut self, needs: &[Need]) -> Plan {
+    pub fn skipping(mut self, needs: &[Need]) -> RunPlan {
         let impossible = needs.iter().enumerate().filter(|(_, need)| need.impossible.is_some());
         self.skipped = impossible.map(|(index, _)| index).collect();
         self
     }
 
-    /// What the plan asks of the engine that runs it.
+    /// The context for the engine that runs it.
     #[must_use]
     pub fn engine_context(&self) -> EngineContext {
         EngineContext {
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// The cache models that its cells are counted by, each once; none where nothing is. `caches`
+    /// The cache models that its cells are counted by, each once; empty without a model. `caches`
     /// are those of this machine.
     ///
     /// # Errors
@@ -182,20 +182,20 @@ impl Plan {
         cells.into_iter().enumerate().map(visit).collect()
     }
 
-    /// How many samples a complete run has.
+    /// The number of samples of a complete run.
     pub fn samples(&self) -> usize {
         (self.cells.len() - self.skipped.len()) * self.repetitions as usize
     }
 
-    /// Whether a statement about cells with these settings is about this one: a sweep's cells are
-    /// meant only by those who name its axis.
+    /// Whether a statement about cells with these settings includes this one: a sweep's cells are
+    /// included only if its axis is named.
     pub fn means(&self, settings: &Settings, cell: &Cell) -> bool {
         let swept = |axis: &String| cell.place.contains_key(axis) && !settings.contains_key(axis);
         cell.has(settings) && !self.sweeps.iter().any(swept)
     }
 
-    /// The cell that a ratio of `cell` is against: the same but for the baseline's axes, where a
-    /// sweep counts as one if nobody else takes part in it.
+    /// The baseline cell of `cell`: the same except for the baseline's axes, which include a sweep
+    /// if no other cell takes part in it.
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         let mut place = cell.place.clone();
         place.retain(|axis, _| !self.sweeps.contains(axis));
@@ -217,7 +217,7 @@ fn swept(spec: &Spec, cell: &Cell) -> Vec<Cell> {
     values.enumerate().map(with).collect()
 }
 
-/// What the method says, unless the cell does: the engine finds `protocol` there, not among the
+/// The protocol of the method, unless the cell overrides it; `protocol` is removed from the
 /// settings.
 fn protocol(spec: &Spec, settings: &mut Settings) -> Protocol {
     let own = settings.remove(PROTOCOL);

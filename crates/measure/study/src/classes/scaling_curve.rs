@@ -8,10 +8,10 @@ use crate::plans::PlanText;
 use crate::results::Results;
 use crate::setting::{Setting, Settings};
 
-/// Cells that differ by their degree of parallelism only.
+/// Cells that differ only by their degree of parallelism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Along {
-    /// What they have in common, in words.
+pub struct ScalingCurve {
+    /// Their common label.
     pub label: String,
     /// Their indices, by degree.
     pub cells: Vec<usize>,
@@ -21,7 +21,7 @@ pub struct Along {
 
 /// Every group of cells along an axis whose values are degrees of parallelism. Cells without
 /// samples are left out, and groups of which less than two are left.
-pub fn along(results: &Results, axis: &str) -> Vec<Along> {
+pub fn scaling_curves(results: &Results, axis: &str) -> Vec<ScalingCurve> {
     let mut groups: Vec<(Settings, Vec<(u32, &Cell)>)> = Vec::new();
     for cell in &results.plan.cells {
         let mut place = cell.place.clone();
@@ -40,7 +40,7 @@ pub fn along(results: &Results, axis: &str) -> Vec<Along> {
         cells.sort_by_key(|(degree, _)| *degree);
         let points: Vec<Point> =
             cells.iter().map(|(degree, cell)| point(results, *degree, cell)).collect();
-        Some(Along {
+        Some(ScalingCurve {
             label: cells.first()?.1.label(&axes),
             cells: cells.iter().map(|(_, cell)| cell.index).collect(),
             scaling: Scaling::of(&points)?,
@@ -76,7 +76,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         // The mock takes the same time whatever the threads.
         let results = testing::results(dir.path(), study, &mut Mock::new());
-        let found = along(&results, "threads");
+        let found = scaling_curves(&results, "threads");
         let labels: Vec<&str> = found.iter().map(|one| one.label.as_str()).collect();
         assert_eq!(labels, ["q1", "q2"]);
         assert_eq!(found[0].cells, [1, 2, 0], "by degree, not as written");
@@ -84,6 +84,6 @@ mod tests {
         let steps: Vec<(u32, u32)> =
             found[1].scaling.steps.iter().map(|step| (step.from, step.to)).collect();
         assert_eq!(steps, [(1, 2), (2, 4)]);
-        assert!(along(&results, "size").is_empty(), "words are no degrees");
+        assert!(scaling_curves(&results, "size").is_empty(), "texts are not degrees");
     }
 }
