@@ -58,8 +58,15 @@ pub(crate) struct ProberBloomFilter {
     survivors: Survivors,
     /// Batches still to skip.
     skip: u32,
-    /// Keys of the previous batch, if it skipped the filter, and the matched rows before it.
-    before: Option<(usize, u64)>,
+    /// The previous batch, if it skipped the filter.
+    before: Option<SkippedBatch>,
+}
+
+/// A batch that was looked up without the filter.
+struct SkippedBatch {
+    keys: usize,
+    /// The prober's matched rows before it.
+    matched_before: u64,
 }
 
 impl ProberBloomFilter {
@@ -70,12 +77,13 @@ impl ProberBloomFilter {
         keys: &mut NormalizedKeys,
         metrics: &mut ProbeMetrics,
     ) {
-        let (Some(bloom_filter), Some(buckets)) = (&table.bloom_filter, table.data.table.buckets())
+        let (Some(bloom_filter), Some(buckets)) =
+            (&table.bloom_filter, table.data.hash_table.buckets())
         else {
             return;
         };
-        if let Some((tested_before, matched)) = self.before.take() {
-            bloom_filter.record(tested_before, (metrics.matched_rows - matched) as usize);
+        if let Some(SkippedBatch { keys, matched_before }) = self.before.take() {
+            bloom_filter.record(keys, (metrics.matched_rows - matched_before) as usize);
         }
         let tested = keys.values().len();
         match bloom_filter.filter(buckets, &table.memory) {
@@ -89,7 +97,8 @@ impl ProberBloomFilter {
             }
             _ => {
                 self.skip = self.skip.saturating_sub(1);
-                self.before = Some((tested, metrics.matched_rows));
+                let matched_before = metrics.matched_rows;
+                self.before = Some(SkippedBatch { keys: tested, matched_before });
             }
         }
     }

@@ -315,7 +315,7 @@ impl Builder {
             source.read_keys = Some(keys);
         }
         let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
-        let how = BuildOptions {
+        let options = BuildOptions {
             entries: decision.entries,
             threads: if decision.partitioned { self.spec.probers } else { 1 },
             pages: &self.spec.pages,
@@ -325,8 +325,8 @@ impl Builder {
         };
         let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
         let built = match decision.dense_span() {
-            Some(span) => source.build_dense(&how, span, &encoding)?,
-            None => source.build(&how, &mut encoding)?,
+            Some(span) => source.build_dense(&options, span, &encoding)?,
+            None => source.build(&options, &mut encoding)?,
         };
         drop(source);
         let mut batches = self.keyed;
@@ -354,7 +354,7 @@ impl Builder {
         };
         let layout = decision.layout;
         let data = BuildData {
-            table,
+            hash_table: table,
             duplicate_lists,
             store,
             collides,

@@ -42,7 +42,7 @@ impl BuildRowCounts {
 
 /// Hash table, duplicate lists, keys and columns of the build side.
 pub(crate) struct BuildData {
-    pub(crate) table: HashTable,
+    pub(crate) hash_table: HashTable,
     pub(crate) duplicate_lists: PageBuffer<Row>,
     /// The full keys, if hits must be compared.
     pub(crate) store: Option<KeyStore>,
@@ -92,7 +92,7 @@ impl InMemoryBuildSide {
         let hashed = data.store.is_some();
         let layout_choice = data.layout.clone().unless_hashed(hashed);
         // A hashed key is looked up together with its full key.
-        let bloom_filter = match data.table.buckets() {
+        let bloom_filter = match data.hash_table.buckets() {
             Some(table) if !hashed => SharedBloomFilter::of(&spec, table),
             _ => None,
         };
@@ -136,7 +136,10 @@ impl InMemoryBuildSide {
     pub(crate) fn table_bytes(&self) -> usize {
         let store_bytes = self.data.store.as_ref().map_or(0, KeyStore::bytes);
         let bitmap_bytes = self.match_bitmap.as_ref().map_or(0, SharedMatchBitmap::bytes);
-        self.data.table.bytes() + self.data.duplicate_lists.bytes() + store_bytes + bitmap_bytes
+        self.data.hash_table.bytes()
+            + self.data.duplicate_lists.bytes()
+            + store_bytes
+            + bitmap_bytes
     }
 
     /// Average bytes of a row.

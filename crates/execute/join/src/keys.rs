@@ -132,7 +132,7 @@ impl Reader {
             Form::Rows(format) => self.read_rows(format, encoding, batch, keys)?,
         }
         if let Some(salt) = encoding.salt {
-            keys.words.iter_mut().for_each(|word| *word = salted(*word, salt));
+            keys.values.iter_mut().for_each(|word| *word = salted(*word, salt));
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl Reader {
         let Form::Words(fixed) = &self.form else { return Ok(()) };
         let keep = self.load(fixed, batch, keys)?;
         keys.keep(keep, batch.num_rows());
-        let NormalizedKeys { loaded, rows, words, .. } = keys;
+        let NormalizedKeys { loaded, rows, values: words, .. } = keys;
         words.clear();
         words.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
         let masks = self.nulls_equal.then(|| {

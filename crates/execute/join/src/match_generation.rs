@@ -116,7 +116,7 @@ impl MatchGenerator {
         table.spec.keys(side).read(&table.data.encoding, &batch, &mut self.keys)?;
         self.bloom_filter.apply(table, &mut self.keys, &mut self.metrics);
         let sampled = self.keys.values().iter().take(LINES_SAMPLED);
-        let lines = sampled.map(|key| table.data.table.line(*key));
+        let lines = sampled.map(|key| table.data.hash_table.line(*key));
         self.metrics.lines = self.metrics.lines.plus(TouchedLines::of(lines));
         self.lookup.start(self.keys.values().len());
         (self.drained, self.matches_complete, self.done) = (false, false, false);
@@ -222,7 +222,7 @@ impl MatchGenerator {
         // them.
         self.drained = false;
         while !self.drained && self.hits.len() < HITS_ENOUGH {
-            self.lookup.hits(&table.data.table, self.keys.values(), &mut self.hits);
+            self.lookup.hits(&table.data.hash_table, self.keys.values(), &mut self.hits);
             self.drained = self.lookup.is_drained();
         }
         if table.data.store.is_some() && !table.data.collides {

@@ -158,15 +158,15 @@ impl Outputs {
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
     ) -> Result<Progress, E> {
         let progress = match &mut self.stage {
-            Stage::Probing(probes) => probes.advance(next_batch)?,
+            Stage::Probing(phase) => phase.advance(next_batch)?,
             Stage::FinalPhase(final_phase) => final_phase.advance()?,
             Stage::Done => return Ok(Progress::Done),
         };
         let Progress::Done = progress else { return Ok(progress) };
         self.metrics = self.metrics();
         self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Probing(probes) => {
-                probes.into_final_phase().map_or(Stage::Done, Stage::FinalPhase)
+            Stage::Probing(phase) => {
+                phase.into_final_phase().map_or(Stage::Done, Stage::FinalPhase)
             }
             Stage::FinalPhase(_) | Stage::Done => Stage::Done,
         };
@@ -177,7 +177,7 @@ impl Outputs {
     #[must_use]
     pub fn metrics(&self) -> ProbeMetrics {
         let now = match &self.stage {
-            Stage::Probing(probes) => probes.metrics(),
+            Stage::Probing(phase) => phase.metrics(),
             Stage::FinalPhase(final_phase) => final_phase.metrics(),
             Stage::Done => ProbeMetrics::default(),
         };

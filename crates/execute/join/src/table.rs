@@ -104,7 +104,7 @@ impl JoinTable {
     ) -> Self {
         let statistics = TableStatistics {
             rows: in_memory.rows.keyed,
-            keys: in_memory.data.table.len(),
+            keys: in_memory.data.hash_table.len(),
             input_rows,
             table_bytes: in_memory.table_bytes(),
             payload_bytes: in_memory.data.chunks.bytes(),

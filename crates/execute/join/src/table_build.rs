@@ -89,60 +89,62 @@ impl KeyedRows<'_> {
     /// Builds a table of all keys, again with another salt if it is crowded.
     pub(crate) fn build(
         &self,
-        how: &BuildOptions<'_>,
+        options: &BuildOptions<'_>,
         encoding: &mut KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         loop {
-            let entries = if encoding.salt.is_none() { how.entries } else { self.rows };
-            let built = match how.partition_bytes {
-                Some(bytes) => {
-                    self.partitioned(Partitions::of(entries, Load::HALF, bytes)?, how, encoding)
-                }
-                None => self.row_by_row(entries, how, encoding),
+            let entries = if encoding.salt.is_none() { options.entries } else { self.rows };
+            let built = match options.partition_bytes {
+                Some(bytes) => self.build_partitioned(
+                    Partitions::of(entries, Load::HALF, bytes)?,
+                    options,
+                    encoding,
+                ),
+                None => self.build_by_rows(entries, options, encoding),
             };
             match built {
                 Err(JoinError::Table(TableError::Crowded { .. }))
-                    if encoding.salt.is_none_or(|tried| tried < ATTEMPTS) =>
+                    if encoding.salt.is_none_or(|salt| salt < ATTEMPTS) =>
                 {
-                    encoding.salt = Some(encoding.salt.map_or(1, |tried| tried + 1));
+                    encoding.salt = Some(encoding.salt.map_or(1, |salt| salt + 1));
                 }
                 built => return built,
             }
         }
     }
 
-    fn row_by_row(
+    fn build_by_rows(
         &self,
         entries: usize,
-        how: &BuildOptions<'_>,
+        options: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
-        let table = Table::for_entries(entries, Load::HALF, how.pages.clone())?;
+        let table = Table::for_entries(entries, Load::HALF, options.pages.clone())?;
         let mut repeats = Repeats::of(self.rows);
-        let pieces = self.pieces(how);
+        let pieces = self.pieces(options);
         let table = self.fold(&pieces, encoding, table, |table, piece, keys| {
             Ok(table.grouped(keys, piece.first, &mut repeats)?)
         })?;
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
-    fn partitioned(
+    fn build_partitioned(
         &self,
         partitions: Partitions,
-        how: &BuildOptions<'_>,
+        options: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
-        if let Some(column) = self.payload_column(how) {
-            let rows = self.partition(partitions, Values::Column(column), how, encoding)?;
-            if let Some(table) = partitions.unique(&rows, how.threads, how.pages)? {
+        if let Some(column) = self.payload_column(options) {
+            let rows = self.partition(partitions, Values::Column(column), options, encoding)?;
+            if let Some(table) = partitions.unique(&rows, options.threads, options.pages)? {
                 let payload = TablePayload::of(self.batches[0].column(column).data_type());
                 return Ok(BuiltTable::Payload(HashTable::Buckets(table), payload));
             }
         }
-        let rows = self.partition(partitions, Values::Rows, how, encoding)?;
-        let (table, pairs) = partitions.group(&rows, how.threads, how.pages)?;
+        let rows = self.partition(partitions, Values::Rows, options, encoding)?;
+        let (table, repeated) = partitions.group(&rows, options.threads, options.pages)?;
         let mut repeats = Repeats::of(self.rows);
-        pairs.into_iter().for_each(|(row, first)| repeats.emit(row, first));
+        repeated.into_iter().for_each(|(row, first)| repeats.emit(row, first));
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }
 
@@ -151,17 +153,17 @@ impl KeyedRows<'_> {
         &self,
         partitions: Partitions,
         values: Values,
-        how: &BuildOptions<'_>,
+        options: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<Vec<PartitionedRows>, JoinError> {
-        let pieces = self.pieces(how);
+        let pieces = self.pieces(options);
         let start = |thread: usize| {
-            let row = (self.rows * thread).div_ceil(how.threads);
+            let row = (self.rows * thread).div_ceil(options.threads);
             pieces.partition_point(|piece| (piece.first as usize) < row)
         };
-        on_threads(how.threads, |thread| {
+        on_threads(options.threads, |thread| {
             let run = &pieces[start(thread)..start(thread + 1)];
-            self.partition_run(partitions, values, run, how.pages, encoding)
+            self.partition_run(partitions, values, run, options.pages, encoding)
         })
     }
 
@@ -194,25 +196,26 @@ impl KeyedRows<'_> {
 
     /// The payload column for the entries, if it has no nulls and about every row has a distinct
     /// key.
-    fn payload_column(&self, how: &BuildOptions<'_>) -> Option<usize> {
+    fn payload_column(&self, options: &BuildOptions<'_>) -> Option<usize> {
         let no_nulls = |column: &usize| {
             self.batches.iter().all(|batch| batch.column(*column).null_count() == 0)
         };
-        how.payload.filter(no_nulls).filter(|_| self.seems_unique(how))
+        options.payload.filter(no_nulls).filter(|_| self.seems_unique(options))
     }
 
-    fn seems_unique(&self, how: &BuildOptions<'_>) -> bool {
-        self.rows > 0 && how.entries as f64 >= UNIQUE * self.rows as f64
+    fn seems_unique(&self, options: &BuildOptions<'_>) -> bool {
+        self.rows > 0 && options.entries as f64 >= UNIQUE * self.rows as f64
     }
 
-    /// All rows in pieces. Batches without any key are missing from `batches`, but not from `kept`.
-    fn pieces(&self, how: &BuildOptions<'_>) -> Vec<Piece> {
+    /// All rows in pieces. Batches without any key are missing from `batches`, but not from
+    /// `read_keys`.
+    fn pieces(&self, options: &BuildOptions<'_>) -> Vec<Piece> {
         let read_keys = self.read_keys.iter().flatten().map(Vec::len);
         let read = self.batches.iter().filter(|_| self.read_keys.is_none());
         let (mut pieces, mut first) = (Vec::new(), 0);
         for (batch, all) in read_keys.chain(read.map(RecordBatch::num_rows)).enumerate() {
-            for start in (0..all).step_by(how.piece_rows) {
-                let rows = start..all.min(start + how.piece_rows);
+            for start in (0..all).step_by(options.piece_rows) {
+                let rows = start..all.min(start + options.piece_rows);
                 let next = first + rows.len() as Row;
                 pieces.push(Piece { batch, rows, first });
                 first = next;

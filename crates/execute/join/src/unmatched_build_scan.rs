@@ -69,7 +69,7 @@ fn expand_bitmap(table: &InMemoryBuildSide, matched: &mut MatchBitmap) {
         (0..table.rows.keyed).filter(|row| bitmap.get(*row)).for_each(|row| matched.set(row));
         return;
     }
-    for value in table.data.table.values().filter(|value| bitmap.get(table.bit(*value))) {
+    for value in table.data.hash_table.values().filter(|value| bitmap.get(table.bit(*value))) {
         match duplicate_list(value) {
             (_, None) => matched.set(value as Row as usize),
             (rows, Some(start)) => {

@@ -153,20 +153,20 @@ fn run_worker<W: Worker>(
     group: &WorkerGroup,
 ) -> Result<ProbeMetrics, W::Error> {
     let mode = if worker.counts_only() { OutputMode::Count } else { OutputMode::Rows };
-    let mut probes = ProbePhase::new(table, mode);
+    let mut phase = ProbePhase::new(table, mode);
     // A key with very many rows makes very many outputs of one batch: stop between them too.
     while !group.stops() {
-        match probes.advance(|| worker.next_batch().map(Poll::Ready))? {
+        match phase.advance(|| worker.next_batch().map(Poll::Ready))? {
             Progress::Output(output) => worker.take(output)?,
             Progress::Working => {}
             Progress::Done => break,
         }
     }
-    let mut metrics = probes.metrics();
+    let mut metrics = phase.metrics();
     if group.stops() {
         return Ok(metrics);
     }
-    let final_phase = probes.into_final_phase().map(|final_phase| *final_phase);
+    let final_phase = phase.into_final_phase().map(|final_phase| *final_phase);
     let final_phase =
         if table.spills() { own_share(final_phase, worker, group)? } else { final_phase };
     if let Some(final_phase) = final_phase {

@@ -15,7 +15,7 @@ use super::{EncodingKind, KeyEncoding, bytes};
 /// The normalized keys of a batch, without rows whose key can match nothing.
 #[derive(Debug, Default)]
 pub(crate) struct NormalizedKeys {
-    pub(super) words: Vec<u64>,
+    pub(super) values: Vec<u64>,
     /// Borrowed from a column that stores them as they are.
     borrowed: Option<ScalarBuffer<u64>>,
     /// Row of each key, unless key `i` is of row `i`.
@@ -29,7 +29,7 @@ pub(crate) struct NormalizedKeys {
 
 impl NormalizedKeys {
     pub(crate) fn values(&self) -> &[u64] {
-        self.borrowed.as_deref().unwrap_or(&self.words)
+        self.borrowed.as_deref().unwrap_or(&self.values)
     }
 
     /// Borrows the keys of a column in which every row has one.
@@ -45,7 +45,7 @@ impl NormalizedKeys {
 
     /// Takes the normalized and the full keys.
     pub(crate) fn take(&mut self) -> (Vec<u64>, FullKeys) {
-        (std::mem::take(&mut self.words), std::mem::take(&mut self.full_keys))
+        (std::mem::take(&mut self.values), std::mem::take(&mut self.full_keys))
     }
 
     /// Row of each key, unless key `i` is of row `i`.
@@ -55,8 +55,8 @@ impl NormalizedKeys {
 
     /// The row of a key.
     #[inline]
-    pub(crate) fn row(&self, word: Row) -> Row {
-        self.rows.as_ref().map_or(word, |rows| rows[word as usize])
+    pub(crate) fn row(&self, key: Row) -> Row {
+        self.rows.as_ref().map_or(key, |rows| rows[key as usize])
     }
 
     /// Drops keys that a Bloom filter doesn't have. Only for keys that aren't hashed: full keys are
@@ -81,8 +81,8 @@ impl NormalizedKeys {
             None => self.rows = Some(survivors.rows().to_vec()),
         }
         self.borrowed = None;
-        self.words.clear();
-        self.words.extend_from_slice(survivors.keys());
+        self.values.clear();
+        self.values.extend_from_slice(survivors.keys());
     }
 
     /// Records which rows have a key.
@@ -106,15 +106,15 @@ impl NormalizedKeys {
         let rows = self.loaded[0].len();
         match &encoding.kind {
             EncodingKind::Identity => {
-                std::mem::swap(&mut self.words, &mut self.loaded[0]);
+                std::mem::swap(&mut self.values, &mut self.loaded[0]);
                 self.keep(keep, rows);
-                compact(&mut self.words, self.rows.as_deref());
+                compact(&mut self.values, self.rows.as_deref());
             }
             EncodingKind::Packed(packing) => {
                 if let Some(fixed) = masked {
                     self.neutralise(packing, fixed);
                 }
-                let Self { words, loaded, outside, .. } = self;
+                let Self { values: words, loaded, outside, .. } = self;
                 words.clear();
                 words.resize(rows, 0);
                 outside.clear();
@@ -129,7 +129,7 @@ impl NormalizedKeys {
                     in_range.map_or(keep.clone(), |in_range| super::both(keep, in_range)),
                     rows,
                 );
-                compact(&mut self.words, self.rows.as_deref());
+                compact(&mut self.values, self.rows.as_deref());
             }
             EncodingKind::Hashed => {
                 self.keep(keep, rows);
@@ -156,7 +156,7 @@ impl NormalizedKeys {
     }
 
     fn hash_loaded(&mut self, encoding: &KeyEncoding, rows: usize) {
-        let Self { words, rows: kept, full_keys, loaded, .. } = self;
+        let Self { values: words, rows: kept, full_keys, loaded, .. } = self;
         let width = loaded.len();
         full_keys.clear(width, false);
         let rows = kept.as_ref().map_or(rows, Vec::len);
@@ -182,7 +182,7 @@ impl NormalizedKeys {
         rows: usize,
         key: impl Fn(usize) -> Option<&'b [u8]>,
     ) {
-        let Self { words, rows: kept, full_keys, .. } = self;
+        let Self { values: words, rows: kept, full_keys, .. } = self;
         full_keys.clear(bytes::WIDTH, true);
         words.clear();
         match kept {

@@ -20,7 +20,7 @@ impl MatchGenerator {
     pub(super) fn verify(&mut self, table: &InMemoryBuildSide) {
         let Some(store) = &table.data.store else { return };
         let duplicate_lists = &table.data.duplicate_lists;
-        let first = |hit: &Hit| match duplicate_list(hit.value) {
+        let first_row = |hit: &Hit| match duplicate_list(hit.value) {
             (_, None) => hit.value as Row,
             (_, Some(start)) => duplicate_lists[start],
         };
@@ -35,13 +35,13 @@ impl MatchGenerator {
                 memory.fetch(Place::of(&duplicate_lists[start]), Intent::Read);
             }
             if let Some(ahead) = hits.get(at + KEYS_AHEAD) {
-                store.prefetch(first(ahead));
+                store.prefetch(first_row(ahead));
             }
             if let Some(ahead) = hits.get(at + KEYS_AHEAD / 2) {
-                store.prefetch_long(first(ahead));
+                store.prefetch_long(first_row(ahead));
             }
             let hit = hits[at];
-            if store.equals(first(&hit), &self.keys.full_keys, hit.key as usize) {
+            if store.equals(first_row(&hit), &self.keys.full_keys, hit.key as usize) {
                 hits[kept] = hit;
                 kept += 1;
             }

@@ -42,25 +42,29 @@ impl KeyedRows<'_> {
     /// Builds a dense table of all keys, which lie in `span`.
     pub(crate) fn build_dense(
         &self,
-        how: &BuildOptions<'_>,
+        options: &BuildOptions<'_>,
         span: Span,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         let range = (span.lowest, span.lowest.wrapping_add(span.width));
-        let mut table = perfect_hash::Table::for_range_by(how.threads, range, how.pages)?;
-        let dense =
-            Dense { source: self, pieces: self.pieces(how), threads: how.threads, encoding };
-        if let Some(column) = self.payload_column(how) {
+        let mut table = perfect_hash::Table::for_range_by(options.threads, range, options.pages)?;
+        let dense = Dense {
+            source: self,
+            pieces: self.pieces(options),
+            threads: options.threads,
+            encoding,
+        };
+        if let Some(column) = self.payload_column(options) {
             if dense.put(&mut table, Values::Column(column))? {
                 let payload = TablePayload::of(self.batches[0].column(column).data_type());
                 return Ok(BuiltTable::Payload(HashTable::Dense(table), payload));
             }
-            table.clear(how.threads);
-        } else if how.threads > 1 && self.seems_unique(how) {
+            table.clear(options.threads);
+        } else if options.threads > 1 && self.seems_unique(options) {
             if dense.put(&mut table, Values::Rows)? {
                 return Ok(BuiltTable::Rows(HashTable::Dense(table), Repeats::of(self.rows)));
             }
-            table.clear(how.threads);
+            table.clear(options.threads);
         }
         let repeats = dense.group(&mut table)?;
         Ok(BuiltTable::Rows(HashTable::Dense(table), repeats))

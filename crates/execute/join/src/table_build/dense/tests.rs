@@ -50,7 +50,7 @@ fn built(
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
     let source = KeyedRows { batches, reader: join.keys(Side::Left), read_keys: None, rows };
     let pages = Pages::Small.into();
-    let how = BuildOptions {
+    let options = BuildOptions {
         entries,
         threads,
         pages: &pages,
@@ -60,7 +60,7 @@ fn built(
     };
     let span = Span { lowest: -500_i64 as u64, width: 99_999 };
     let encoding = KeyEncoding::new(EncodingKind::Identity);
-    match source.build_dense(&how, span, &encoding).unwrap() {
+    match source.build_dense(&options, span, &encoding).unwrap() {
         BuiltTable::Payload(table, _) => (table.values().collect(), Vec::new(), true),
         BuiltTable::Rows(mut table, repeats) => {
             let duplicate_lists = repeats.lay_out(&mut table, &pages).unwrap();
