@@ -9,7 +9,7 @@ use workahead_machine::allocator;
 /// The options `--memory-limit` and `--spill-dir`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Memory {
-    /// Memory limit: 300MB, 2GiB, …; what does not fit is spilled to files
+    /// Memory limit: 300MB, 2GiB, …; the rest is spilled to files
     #[arg(long, value_name = "SIZE", value_parser = memory_bytes)]
     memory_limit: Option<usize>,
     /// Directory for spill files (unlinked when created) [default: the system's temporary one]

@@ -19,7 +19,7 @@ use crate::errors::WrongUse;
 
 const EXAMPLES: &str = "\
 Examples:
-  workahead cluster --executors 2                 prints df://127.0.0.1:PORT and stays
+  workahead cluster --executors 2                 prints df://127.0.0.1:PORT and keeps running
   workahead cluster --executors 2 --slots 4 --memory-limit 8GB --spill-dir /scratch
   workahead sql --cluster df://127.0.0.1:PORT --tpch all --data tpch
 

@@ -39,9 +39,9 @@ Examples:
       --table o=tpch/orders.parquet --table l=tpch/lineitem.parquet
   workahead sql \"explain analyze select …\" --table o=orders.csv --memory-limit 300MB
   workahead sql -f report.sql --table o=orders.parquet --out report.parquet
-  workahead sql --tpch all --data tpch            after: workahead data tpch --out tpch
-  workahead sql --tpch 9 --data tpch --stock      the same by DataFusion's own joins
-  workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      by `workahead cluster`
+  workahead sql --tpch all --data tpch            after workahead data tpch --out tpch
+  workahead sql --tpch 9 --data tpch --stock      the same with DataFusion's own joins
+  workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      on a cluster
 
 Tables are Parquet, CSV with a header line, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
 the file's extension, or a directory of Parquet files.
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// A query of TPC-H by its number, or all 22
     #[arg(long, value_name = "N|all", requires = "data")]
     tpch: Option<TpchQueries>,
-    /// TPC-H's tables, as `workahead data tpch` writes them
+    /// Directory of TPC-H's tables, as written by `workahead data tpch`
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// A table's name in SQL, and its file; repeat for several

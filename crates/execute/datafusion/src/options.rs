@@ -17,14 +17,14 @@ config_namespace! {
     pub struct WorkaheadOptions {
         /// Whether hash joins are replaced at all.
         pub enabled: bool, default = true
-        /// Whether sort-merge joins become hash joins: for sessions that planned them only to
-        /// keep memory low.
+        /// Whether sort-merge joins are replaced by hash joins, for sessions that plan them only to
+        /// save memory.
         pub replace_sort_merge_joins: bool, default = false
-        /// How the build side's keys are kept: auto, buckets, dense or bloom.
+        /// The layout of join tables: auto, buckets, dense or bloom.
         pub design: String, default = "auto".to_owned()
-        /// Which side is built: the planned one, or the one measured to have fewer rows.
+        /// The build side: the planned one, or the one measured to have fewer rows.
         pub build_side: String, default = "planned".to_owned()
-        /// Whether a join's keys drop rows below the joins and aggregates of its probe side.
+        /// Whether a join's keys filter rows below the joins and aggregates of its probe side.
         pub sideways_filters: bool, default = true
     }
 }

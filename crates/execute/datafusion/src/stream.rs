@@ -35,7 +35,7 @@ enum State {
     Probing(Box<Prober>),
     /// The probe side has ended; the prober has output left.
     Ending(Box<Prober>, Option<FinalPhase>),
-    /// Rows of the build side alone come out, and what was spilled, with the last prober to end.
+    /// Unmatched build rows and spilled partitions, in the stream of the last prober.
     FinalPhase(FinalPhase),
     Done,
 }
@@ -97,17 +97,17 @@ impl JoinStream {
                 },
                 State::Fetching(prober) => match self.probe.input.poll_next_unpin(cx) {
                     Poll::Pending => return self.pause(State::Fetching(prober)),
-                    Poll::Ready(Some(batch)) => (self.take(prober, batch?)?, None),
+                    Poll::Ready(Some(batch)) => (self.probe_batch(prober, batch?)?, None),
                     Poll::Ready(None) => (self.end(prober)?, None),
                 },
                 State::Probing(prober) => self.next_of_batch(prober)?,
-                State::Ending(prober, rest) => self.next_of_held(prober, rest)?,
-                State::FinalPhase(rest) => match self.next_of_rest(rest)? {
-                    (rest, Progress::Output(batch)) => (State::FinalPhase(rest), Some(batch)),
-                    (rest, Progress::Working) => {
+                State::Ending(prober, phase) => self.next_after_end(prober, phase)?,
+                State::FinalPhase(phase) => match self.next_of_final_phase(phase)? {
+                    (phase, Progress::Output(batch)) => (State::FinalPhase(phase), Some(batch)),
+                    (phase, Progress::Working) => {
                         // One piece of work per poll, for the sake of other tasks and cancellation.
                         cx.waker().wake_by_ref();
-                        return self.pause(State::FinalPhase(rest));
+                        return self.pause(State::FinalPhase(phase));
                     }
                     (_, Progress::Done) => (State::Done, None),
                 },
@@ -155,7 +155,7 @@ impl JoinStream {
         }
     }
 
-    fn take(&mut self, mut prober: Box<Prober>, batch: RecordBatch) -> Result<State> {
+    fn probe_batch(&mut self, mut prober: Box<Prober>, batch: RecordBatch) -> Result<State> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         self.probe.metrics.input_batches.add(1);
@@ -179,38 +179,38 @@ impl JoinStream {
         self.probe.input = empty(&self.probe.input);
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
-        let rest = prober.end().map_err(from_join)?;
+        let phase = prober.end().map_err(from_join)?;
         if !prober.spills() {
             // Rows in files are not joined yet.
             self.probe.metrics.add(prober.metrics(), self.join_type());
         }
-        Ok(State::Ending(prober, rest))
+        Ok(State::Ending(prober, phase))
     }
 
-    fn next_of_held(
+    fn next_after_end(
         &mut self,
         mut prober: Box<Prober>,
-        rest: Option<FinalPhase>,
+        phase: Option<FinalPhase>,
     ) -> Result<(State, Option<RecordBatch>)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
         if let Some(batch) = prober.next_output().map_err(from_join)? {
-            return Ok((State::Ending(prober, rest), Some(batch)));
+            return Ok((State::Ending(prober, phase), Some(batch)));
         }
-        if rest.is_none() {
+        if phase.is_none() {
             self.finish();
         }
-        Ok((rest.map_or(State::Done, State::FinalPhase), None))
+        Ok((phase.map_or(State::Done, State::FinalPhase), None))
     }
 
-    fn next_of_rest(&mut self, mut rest: FinalPhase) -> Result<(FinalPhase, Progress)> {
+    fn next_of_final_phase(&mut self, mut phase: FinalPhase) -> Result<(FinalPhase, Progress)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
-        let progress = rest.advance().map_err(from_join)?;
+        let progress = phase.advance().map_err(from_join)?;
         if matches!(progress, Progress::Done) {
             self.finish();
         }
-        Ok((rest, progress))
+        Ok((phase, progress))
     }
 
     /// Gives a batch the plan's schema and cuts it to the rows left of `fetch`.

@@ -11,7 +11,7 @@ pub(crate) enum Format {
     Parquet,
     /// Comma-separated values with a header line (.csv)
     Csv,
-    /// The same with tabs (.tsv)
+    /// Tab-separated values with a header line (.tsv)
     Tsv,
     /// An Arrow IPC file, or Feather 2 (.arrow, .feather, .ipc)
     Arrow,

@@ -10,17 +10,17 @@ use workahead_datafusion::WorkaheadCodec;
 use crate::{count, partitioned, plan, register_sides, rows, session};
 
 /// A query with a sideways filter.
-const SIDEWAYS: &str = "select x.said, g.said from (select * from l where at < 3) x join \
-                        (select r.b, y.said from r join r y on r.at = y.at) g on x.a = g.b";
+const SIDEWAYS: &str = "select x.text, g.text from (select * from l where at < 3) x join \
+                        (select r.b, y.text from r join r y on r.at = y.at) g on x.a = g.b";
 
 const QUERIES: [&str; 7] = [
-    "select l.said, r.said from l join r on l.a = r.b",
-    "select l.said from l join r on l.a = r.b and l.at * 2 < r.at",
+    "select l.text, r.text from l join r on l.a = r.b",
+    "select l.text from l join r on l.a = r.b and l.at * 2 < r.at",
     "select count(*) from l join r on l.a + 1 = r.b",
-    "select l.said, r.said from l full join r on l.a is not distinct from r.b",
-    "select l.said from l where l.a not in (select b from r where b is not null)",
+    "select l.text, r.text from l full join r on l.a is not distinct from r.b",
+    "select l.text from l where l.a not in (select b from r where b is not null)",
     SIDEWAYS,
-    "select x.said from l x join r on x.a = r.b join l y on y.a = r.at and y.at < x.at limit 9",
+    "select x.text from l x join r on x.a = r.b join l y on y.a = r.at and y.at < x.at limit 9",
 ];
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt};
 
 use crate::{plan, register_sides, rows, session, session_in};
 
-const FULL: &str = "select l.said, r.said from l full join r on l.a = r.b";
+const FULL: &str = "select l.text, r.text from l full join r on l.a = r.b";
 
 fn limited(bytes: usize, partitions: usize) -> (SessionContext, Arc<dyn MemoryPool>) {
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
@@ -62,7 +62,7 @@ async fn a_dropped_stream_releases_its_memory() {
 #[tokio::test]
 async fn too_little_memory_is_one_clear_error() {
     let (context, pool) = limited(100, 1);
-    let plan = plan(&context, "select l.said from l join r on l.a = r.b").await;
+    let plan = plan(&context, "select l.text from l join r on l.a = r.b").await;
     let error = rows(&context, plan).await.unwrap_err().to_string();
     assert!(error.contains("Resources exhausted"), "{error}");
     assert_eq!(pool.reserved(), 0);
@@ -71,7 +71,7 @@ async fn too_little_memory_is_one_clear_error() {
 #[tokio::test]
 async fn a_poll_returns_at_most_one_batch() {
     let (context, _) = limited(64 << 20, 1);
-    let plan = plan(&context, "select l.said, r.said from l join r on l.a % 2 = r.b % 2").await;
+    let plan = plan(&context, "select l.text, r.text from l join r on l.a % 2 = r.b % 2").await;
     let mut stream = datafusion::physical_plan::execute_stream(plan, context.task_ctx()).unwrap();
     let mut waker = Context::from_waker(Waker::noop());
     let mut rows = 0;

@@ -62,7 +62,7 @@ fn register(context: &SessionContext, name: &str, key: &str, keys: Vec<Option<i6
     let columns: [(&str, ArrayRef, bool); 3] = [
         (key, Arc::new(Int64Array::from(keys)), true),
         ("at", Arc::new((0..rows).collect::<Int64Array>()), false),
-        ("said", Arc::new(text.map(Some).collect::<StringArray>()), true),
+        ("text", Arc::new(text.map(Some).collect::<StringArray>()), true),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
     let half = batch.num_rows() / 2;

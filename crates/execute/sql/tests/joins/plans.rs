@@ -23,7 +23,7 @@ async fn hash_joins_are_replaced_unless_the_option_is_off() {
 
 #[tokio::test]
 async fn explain_differs_from_stocks_only_in_the_name() {
-    let sql = "select l.said from l join r on l.a = r.b and l.at < r.at limit 5";
+    let sql = "select l.text from l join r on l.a = r.b and l.at < r.at limit 5";
     let mut shown = Vec::new();
     for ours in [false, true] {
         let context = session(ours, SessionConfig::new().with_target_partitions(2));
@@ -81,7 +81,7 @@ fn find(
 
 #[tokio::test]
 async fn sort_merge_joins_are_replaced_when_the_option_is_on() {
-    let sql = "select l.said, r.said from l join r on l.a = r.b order by 1, 2";
+    let sql = "select l.text, r.text from l join r on l.a = r.b order by 1, 2";
     let mut results = Vec::new();
     for replace in [false, true] {
         let config = SessionConfig::new()
@@ -103,7 +103,7 @@ async fn sort_merge_joins_are_replaced_when_the_option_is_on() {
 async fn a_limit_in_the_join_ends_it() {
     let context = session(true, SessionConfig::new().with_target_partitions(1));
     register_sides(&context);
-    let plan = plan(&context, "select l.said from l join r on l.a = r.b limit 5").await;
+    let plan = plan(&context, "select l.text from l join r on l.a = r.b limit 5").await;
     assert_eq!(find(&plan, OURS).unwrap().fetch(), Some(5));
     let join = find(&plan, OURS).unwrap();
     for partition in 0..join.output_partitioning().partition_count() {
@@ -127,7 +127,7 @@ async fn a_wrong_design_is_one_clear_error() {
 async fn join_options_are_shown_and_applied() {
     let context = session(true, partitioned(2));
     register_sides(&context);
-    let sql = "select l.said, r.said from l join r on l.a = r.b";
+    let sql = "select l.text, r.text from l join r on l.a = r.b";
     let expected = rows(&context, plan(&context, sql).await).await.unwrap();
     let options = [("design", "buckets"), ("build_side", "measured")];
     for (option, name) in options {
@@ -151,7 +151,7 @@ async fn dense_keys_get_a_perfect_hash_table_unless_buckets_are_set() {
     register_sides(&context);
     for (setting, design) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
         context.sql(&format!("set workahead.design = '{setting}'")).await.unwrap();
-        let plan = plan(&context, "select l.said from l join r on l.at = r.at").await;
+        let plan = plan(&context, "select l.text from l join r on l.at = r.at").await;
         rows(&context, plan.clone()).await.unwrap();
         let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
         assert!(metrics.contains(&format!("design={design}")), "{metrics}");

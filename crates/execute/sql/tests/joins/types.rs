@@ -56,8 +56,8 @@ fn cases() -> Vec<Case> {
 }
 
 async fn planned(context: &SessionContext, case: Case) -> HashJoinExec {
-    let left = plan(context, "select a, at, said from l").await;
-    let right = plan(context, "select b, at, said from r").await;
+    let left = plan(context, "select a, at, text from l").await;
+    let right = plan(context, "select b, at, text from r").await;
     let key = |side: &Arc<dyn ExecutionPlan>, name: &str| {
         let schema = side.schema();
         let key = col(name, &schema).unwrap();
@@ -195,9 +195,9 @@ const KEYS: [&str; 22] = [
     "arrow_cast(at, 'Timestamp(Nanosecond, None)')",
     "arrow_cast(at, 'Time64(Nanosecond)')",
     "arrow_cast(at, 'Duration(Second)')",
-    "said",
-    "arrow_cast(said, 'LargeUtf8')",
-    "arrow_cast(said, 'Utf8View')",
-    "arrow_cast(said, 'Dictionary(Int32, Utf8)')",
-    "arrow_cast(said, 'Binary')",
+    "text",
+    "arrow_cast(text, 'LargeUtf8')",
+    "arrow_cast(text, 'Utf8View')",
+    "arrow_cast(text, 'Dictionary(Int32, Utf8)')",
+    "arrow_cast(text, 'Binary')",
 ];
