@@ -1,15 +1,15 @@
-//! Compiles the header as C17 for Rust, and tells the scheduler's build script where it lies.
+//! Compiles the header as C17 for Rust, and passes its place to the scheduler's build script.
 //!
-//! With the feature `bpf` it first looks for what the scheduler needs of the system. libbpf's own
-//! build script would find headers missing too, but only after most of the program is compiled,
-//! and in the words of `make`. This crate is built long before.
+//! With the feature `bpf` it first checks the scheduler's system requirements. libbpf's own build
+//! script would find headers missing too, but only after most of the program is compiled, and with
+//! an error of `make`. This crate is built long before.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Versions of clang by name, the one that the tests use first.
 const CLANGS: [&str; 6] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang"];
-/// What libbpf includes, and the Debian packages that have it.
+/// Headers that libbpf includes, and the Debian packages that have them.
 const HEADERS: [(&str, &str); 3] =
     [("libelf.h", "libelf-dev"), ("gelf.h", "libelf-dev"), ("zlib.h", "zlib1g-dev")];
 
@@ -21,7 +21,7 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_BPF").is_some() && !look_for_tools(&out) {
         std::process::exit(1);
     }
-    // A copy, whose place does not depend on the checkout: others may share the target folder.
+    // A copy at a place that doesn't depend on the checkout: others may share the target folder.
     std::fs::copy("include/itas.h", out.join("itas.h")).expect("the header is copied");
     println!("cargo::metadata=include={}", out.display());
     cc::Build::new()
@@ -34,8 +34,8 @@ fn main() {
         .compile("workahead_itas");
 }
 
-/// Whether everything is there that the scheduler's BPF object and libbpf are built with. One line
-/// names what is missing and how to install it.
+/// Whether all build requirements of the BPF object and libbpf are met. One line names what is
+/// missing and how to install it.
 fn look_for_tools(out: &Path) -> bool {
     let (mut missing, mut packages) = (Vec::new(), Vec::new());
     match clang() {
@@ -69,7 +69,7 @@ fn look_for_tools(out: &Path) -> bool {
     missing.is_empty()
 }
 
-/// What `CLANG` names, or the first version that runs.
+/// The compiler in `CLANG`, or the first version that runs.
 fn clang() -> Option<String> {
     match std::env::var("CLANG") {
         Ok(name) => Some(name).filter(|name| runs(name)),

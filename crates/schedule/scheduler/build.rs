@@ -1,5 +1,5 @@
-//! Compiles the BPF object where the feature `bpf` is on. The kernel's types come with us and are
-//! looked up when it is loaded, so one object serves every kernel with sched_ext.
+//! Compiles the BPF object if the feature `bpf` is on. The kernel's types are part of the crate and
+//! relocated at load time, so one object serves every kernel with sched_ext.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `workahead scheduler`: siblings scheduled together, on the kernel that runs (sched_ext).
+//! `workahead scheduler`: threads of an aggregation group scheduled together (sched_ext).
 
 mod test;
 
@@ -42,12 +42,12 @@ enum Action {
     /// Try it on this machine for half a minute with its own load, compare switches with and
     /// without it, and detach
     Test(test::Args),
-    /// What `test` runs: threads on each CPU that spin and yield
+    /// The load of `test`: threads on each CPU that spin and yield
     #[command(hide = true)]
     Load {
         /// Threads on each CPU
         threads: usize,
-        /// How long
+        /// Duration
         #[arg(value_parser = time)]
         time: Duration,
     },
@@ -81,7 +81,7 @@ struct TuneArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     window: Duration,
     /// Shell command that prints a growing number whose rate is to be maximised [default: the share
-    /// of switches between siblings]
+    /// of switches within aggregation groups]
     #[arg(long, value_name = "COMMAND")]
     objective: Option<String>,
 }
@@ -149,7 +149,7 @@ fn stats(json: bool) -> anyhow::Result<()> {
 }
 
 fn load(threads: usize, time: Duration) -> anyhow::Result<()> {
-    workahead_scheduler::siblings(threads, time, 1)?;
+    workahead_scheduler::group_load(threads, time, 1)?;
     Ok(())
 }
 
@@ -161,10 +161,10 @@ fn tune(args: &TuneArgs) -> anyhow::Result<()> {
     let mut count = || printed(args.objective.as_deref().unwrap_or_default());
     let objective = match args.objective {
         Some(_) => Objective::Growth(&mut count),
-        None => Objective::Siblings,
+        None => Objective::GroupSwitches,
     };
     let found = workahead_scheduler::tune(&remote, &mut tuner, args.window, objective)?;
-    let (settings, outcome) = found.context("nothing was tried")?;
+    let (settings, outcome) = found.context("no setting was tried")?;
     output::text(&format!(
         "bonus={}ns limit={}: {:.3}, 99 % of wake-ups within {} us; {} settings tried",
         settings.bonus_ns(),
@@ -179,5 +179,7 @@ fn tune(args: &TuneArgs) -> anyhow::Result<()> {
 fn printed(command: &str) -> anyhow::Result<f64> {
     let output = std::process::Command::new("sh").args(["-c", command]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().with_context(|| format!("`{command}` prints no number but `{text}`"))
+    text.trim()
+        .parse()
+        .with_context(|| format!("`{command}` printed `{text}`, which is not a number"))
 }

@@ -5,7 +5,7 @@
  * as pure functions over numbers.
  *
  *   queue of a core, by vruntime    B          C         .       H        .
- *                                   head       sibling           companion
+ *                                   head       member            companion
  *                                   |<-- within the bonus of the head -->|
  *
  *   this core ran A;  C is of A's group;  H is of the group that the master core published.
@@ -13,8 +13,8 @@
  *   slave:          H while within the bonus, else C as above, else B
  *   master:         publishes its group when it takes C, withdraws it otherwise
  *
- * The paper's letters for a slave are E, F, G for A, B, C. A group is what the caller says: an
- * address space in the paper. This file compiles as BPF C and as C17, includes nothing, keeps no
+ * The paper calls C the sibling thread; here it is a member of A's aggregation group. The paper's
+ * letters for a slave are E, F, G for A, B, C. The caller defines groups: address spaces in the paper. This file compiles as BPF C and as C17, includes nothing, keeps no
  * state, has no loop and reads no clock; the scheduler keeps the numbers between two decisions.
  */
 #ifndef WORKAHEAD_ITAS_H
@@ -26,17 +26,17 @@ typedef __INT64_TYPE__ itas_s64;
 
 #define ITAS_INLINE static inline __attribute__((always_inline, unused))
 
-/* The greatest difference of two vruntimes that means something, and so the greatest bonus. */
+/* The greatest meaningful difference of two vruntimes, and so the greatest bonus. */
 #define ITAS_BONUS_MAX ((itas_u64)0x7fffffffffffffffULL)
 
-/* What a core does for others. */
+/* The role of a core. */
 enum itas_role {
 	ITAS_ALONE = 0,  /* TAS: TP1-TP4 */
 	ITAS_MASTER = 1, /* ITAS: IP1-IP5 */
 	ITAS_SLAVE = 2,  /* ITAS: IP1, IP6 */
 };
 
-/* How the paper's slips are read. */
+/* Reading of the paper's slips. */
 enum itas_reading {
 	ITAS_CORRECTED = 0,
 	ITAS_LITERAL = 1,
@@ -49,26 +49,26 @@ struct itas_tunables {
 	itas_u32 reading;
 };
 
-/* Candidates, as bits: which of them exist, and which of them a thread has become. */
+/* Candidates, as bits. */
 enum itas_candidate {
 	ITAS_NOBODY = 0,
 	ITAS_HEAD = 1,      /* B, F: the lowest vruntime */
-	ITAS_SIBLING = 2,   /* C, G: of the group of the thread that ran last, not that thread */
+	ITAS_MEMBER = 2,   /* C, G: of the group of the thread that ran last, not that thread */
 	ITAS_COMPANION = 4, /* H: of the group that the master published */
-	ITAS_OVERDUE = 8,   /* somebody waits longer than the scheduler promises */
-	ITAS_ENOUGH = 16,   /* nothing that follows can matter: stop looking */
+	ITAS_OVERDUE = 8,   /* a thread waits longer than the scheduler promises */
+	ITAS_ENOUGH = 16,   /* no later thread can be chosen: stop the scan */
 };
 
-/* What was seen of a queue so far. Starts as zeros, but for the two groups. */
+/* The candidates of a queue so far. Starts as zeros, except for the two groups. */
 struct itas_view {
 	itas_u64 own;    /* group of the thread that ran last, 0 for none */
-	itas_u64 shared; /* group that the master published, 0 for none or if this core is no slave */
-	itas_u64 head, sibling, companion; /* vruntimes, where `have` has their bits */
+	itas_u64 shared; /* group that the master published, 0 for none or if this core is not a slave */
+	itas_u64 head, member, companion; /* vruntimes, where `have` has their bits */
 	itas_u32 have;
 	itas_u32 reserved;
 };
 
-/* What becomes of a count. */
+/* Change of a count. */
 enum itas_count {
 	ITAS_KEEP = 0,
 	ITAS_RESET = 1,
@@ -76,13 +76,13 @@ enum itas_count {
 	ITAS_RAISE_BONUS = 3, /* literal IP6.2 only: the bonus of E's group grows by one unit */
 };
 
-/* Whose count it is. */
+/* Owner of the count. */
 enum itas_whose {
 	ITAS_OF_CURRENT = 0, /* of the group of the thread that ran last on this core: A, or E */
 	ITAS_OF_SLAVE = 1,   /* literal IP3 and IP5 only: of the group of E, which runs on a slave */
 };
 
-/* What becomes of ia_mm, the group that the master publishes. */
+/* Change of ia_mm, the group that the master publishes. */
 enum itas_publish {
 	ITAS_LEAVE = 0,
 	ITAS_WITHDRAW = 1,
@@ -90,7 +90,7 @@ enum itas_publish {
 };
 
 struct itas_choice {
-	itas_u32 pick; /* ITAS_NOBODY, ITAS_HEAD, ITAS_SIBLING or ITAS_COMPANION */
+	itas_u32 pick; /* ITAS_NOBODY, ITAS_HEAD, ITAS_MEMBER or ITAS_COMPANION */
 	itas_u32 count;
 	itas_u32 whose;
 	itas_u32 publish;
@@ -122,7 +122,7 @@ ITAS_INLINE int itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
 	return (itas_s64)(candidate - rival) < (itas_s64)most;
 }
 
-/* How far behind the head anybody can be chosen. */
+/* How far behind the head a thread can be chosen. */
 ITAS_INLINE itas_u64 itas_reach(const struct itas_tunables *tunables)
 {
 	return tunables->bonus > tunables->companion_bonus ? tunables->bonus
@@ -135,17 +135,17 @@ ITAS_INLINE int itas_under_limit(itas_u32 count, itas_u32 limit)
 	return count < limit;
 }
 
-/* Whether the thread takes a place that is empty, or that one with a higher vruntime has. The
- * first of equals stays, so that the leftmost of several siblings is C. */
+/* Whether the thread becomes a candidate: there is none yet, or one with a higher vruntime. The
+ * first of equals stays, so that the leftmost of several members is C. */
 ITAS_INLINE int itas_takes(itas_u32 have, itas_u32 place, itas_u64 vruntime, itas_u64 holder)
 {
 	return !(have & place) || itas_before(vruntime, holder);
 }
 
 /*
- * IP1: shows one runnable thread; `reach` is itas_reach(). Returns the candidates it has become (the caller remembers who
- * they are), with ITAS_ENOUGH when the thread and all behind it in the queue are out of the bonus's
- * reach: threads in ascending vruntime need not be shown beyond that. (In the literal reading they
+ * IP1: shows one runnable thread; `reach` is itas_reach(). Returns the candidates it has become
+ * (the caller remembers them), with ITAS_ENOUGH when the thread and all behind it in the queue are
+ * out of the bonus's reach: threads in ascending vruntime need not be shown beyond that. (In the literal reading they
  * must be: it keeps the count where neither G nor H exists, and resets it where H can't be reached.)
  */
 ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
@@ -160,9 +160,9 @@ ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u6
 		enough = ITAS_ENOUGH;
 	}
 	if (group && group == view->own &&
-	    itas_takes(view->have, ITAS_SIBLING, vruntime, view->sibling)) {
-		view->sibling = vruntime;
-		became |= ITAS_SIBLING;
+	    itas_takes(view->have, ITAS_MEMBER, vruntime, view->member)) {
+		view->member = vruntime;
+		became |= ITAS_MEMBER;
 	}
 	if (group && group == view->shared &&
 	    itas_takes(view->have, ITAS_COMPANION, vruntime, view->companion)) {
@@ -173,8 +173,8 @@ ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u6
 	return became | enough;
 }
 
-/* The same for the thread that ran last and could go on. It is no sibling of its own: a program
- * of one thread is never aggregated. */
+/* The same for the thread that ran last and could go on. It is not a member for itself: a
+ * program of one thread is never aggregated. */
 ITAS_INLINE itas_u32 itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
 				      itas_u64 reach)
 {
@@ -200,9 +200,9 @@ ITAS_INLINE struct itas_choice itas_by_time(const struct itas_view *view, itas_u
 		.publish = master ? ITAS_WITHDRAW : ITAS_LEAVE,
 	};
 
-	if ((view->have & ITAS_SIBLING) && itas_under_limit(count, tunables->limit) &&
-	    itas_beats(view->sibling, view->head, tunables->bonus)) {
-		choice.pick = ITAS_SIBLING;
+	if ((view->have & ITAS_MEMBER) && itas_under_limit(count, tunables->limit) &&
+	    itas_beats(view->member, view->head, tunables->bonus)) {
+		choice.pick = ITAS_MEMBER;
 		choice.count = ITAS_INCREMENT;
 		if (master)
 			choice.publish = ITAS_PUBLISH;
@@ -215,18 +215,18 @@ ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas
 					      const struct itas_tunables *tunables)
 {
 	int literal = tunables->reading == ITAS_LITERAL;
-	int sibling = !!(view->have & ITAS_SIBLING), companion = !!(view->have & ITAS_COMPANION);
+	int member = !!(view->have & ITAS_MEMBER), companion = !!(view->have & ITAS_COMPANION);
 	int eq3 = companion && itas_beats(view->companion, view->head, tunables->companion_bonus);
-	int eq4 = companion && sibling &&
-		  itas_beats(view->companion, view->sibling, tunables->companion_bonus);
-	int eq5 = sibling && itas_beats(view->sibling, view->head, tunables->bonus);
+	int eq4 = companion && member &&
+		  itas_beats(view->companion, view->member, tunables->companion_bonus);
+	int eq5 = member && itas_beats(view->member, view->head, tunables->bonus);
 	struct itas_choice choice = { .pick = view->have & ITAS_HEAD, .count = ITAS_RESET };
 
-	if (sibling && companion && eq3 && eq4) { /* IP6.1 */
+	if (member && companion && eq3 && eq4) { /* IP6.1 */
 		choice.pick = ITAS_COMPANION;
-	} else if (sibling) { /* IP6.2, also where IP6.1 fails */
+	} else if (member) { /* IP6.2, also where IP6.1 fails */
 		if (itas_under_limit(count, tunables->limit) && eq5) {
-			choice.pick = ITAS_SIBLING;
+			choice.pick = ITAS_MEMBER;
 			choice.count = literal ? ITAS_RAISE_BONUS : ITAS_INCREMENT;
 		}
 	} else if (companion) { /* IP6.3: Eq. 4 names G, which isn't there */
@@ -240,8 +240,8 @@ ITAS_INLINE struct itas_choice itas_by_master(const struct itas_view *view, itas
 
 /*
  * The decision of one core. `count` is agg_count of the group of the thread that ran last here.
- * Where somebody is overdue (not in the paper) nobody is preferred, as if Eq. 2 to 5 were false: the
- * head is chosen, in whose place the caller may put the thread that has waited longest.
+ * If a thread is overdue (not in the paper) no candidate is preferred, as if Eq. 2 to 5 were false:
+ * the head is chosen, in whose place the caller may put the thread that has waited longest.
  */
 ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u32 role,
 					   itas_u32 count, const struct itas_tunables *tunables)

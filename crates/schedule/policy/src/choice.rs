@@ -1,63 +1,64 @@
-//! What was decided.
+//! The decision.
 
-use crate::ffi::{self, COMPANION, HEAD, RawChoice, SIBLING};
+use crate::ffi::{self, COMPANION, HEAD, MEMBER, RawChoice};
 
-/// Who runs next, and what follows from it. The caller keeps counts and published groups.
+/// The next thread, and the changes that follow. The caller keeps counts and published groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Who runs next.
+    /// The next thread.
     pub pick: Pick,
-    /// What becomes of a count.
+    /// Change of the count.
     pub count: Count,
-    /// Whose count that is.
+    /// Owner of the count.
     pub whose: Whose,
-    /// What becomes of the published group, `ia_mm`.
+    /// Change of the published group, `ia_mm`.
     pub publish: Publish,
 }
 
-/// Who runs next.
+/// The next thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pick {
     /// The queue was empty.
     Nobody,
     /// B or F: the lowest vruntime.
     Head,
-    /// C or G: the thread of the group that ran last. Time aggregation.
-    Sibling,
-    /// H: the thread of the group that the master published. Inter-core aggregation.
+    /// C or G: a thread of the group that ran last (the paper's "sibling thread"). Time
+    /// aggregation.
+    Member,
+    /// H: a thread of the group that the master published. Inter-core aggregation.
     Companion,
 }
 
-/// What becomes of a count.
+/// Change of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// Nothing (literal reading only).
+    /// Unchanged (literal reading only).
     Keep,
-    /// It is 0 now.
+    /// Reset to 0.
     Reset,
-    /// One more.
+    /// Incremented.
     Increment,
     /// The bonus of the group grows by one nanosecond instead (literal IP6.2).
     RaiseBonus,
 }
 
-/// Whose count it is.
+/// Owner of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose {
-    /// That of the group which ran last on this core.
+    /// The group that ran last on this core.
     Current,
-    /// That of the group which runs on the slave (literal IP3 and IP5: "thread E").
+    /// The group that runs on the slave (literal IP3 and IP5: "thread E").
     Slave,
 }
 
-/// What becomes of the published group.
+/// Change of the published group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Publish {
-    /// It stays: only masters write it.
+    /// Unchanged: only masters write it.
     Leave,
-    /// None is published.
+    /// Withdrawn.
     Withdraw,
-    /// The group that ran last on this core is.
+    /// The group that ran last on this core.
     Own,
 }
 
@@ -80,7 +81,7 @@ impl From<RawChoice> for Choice {
         Self {
             pick: match raw.pick {
                 HEAD => Pick::Head,
-                SIBLING => Pick::Sibling,
+                MEMBER => Pick::Member,
                 COMPANION => Pick::Companion,
                 _ => Pick::Nobody,
             },

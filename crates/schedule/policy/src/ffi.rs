@@ -18,7 +18,7 @@ pub(crate) struct View {
     pub(crate) own: u64,
     pub(crate) shared: u64,
     pub(crate) head: u64,
-    pub(crate) sibling: u64,
+    pub(crate) member: u64,
     pub(crate) companion: u64,
     pub(crate) have: u32,
     pub(crate) reserved: u32,
@@ -42,7 +42,7 @@ const _: () = {
 
 /// `enum itas_candidate`.
 pub(crate) const HEAD: u32 = 1;
-pub(crate) const SIBLING: u32 = 2;
+pub(crate) const MEMBER: u32 = 2;
 pub(crate) const COMPANION: u32 = 4;
 pub(crate) const OVERDUE: u32 = 8;
 pub(crate) const ENOUGH: u32 = 16;

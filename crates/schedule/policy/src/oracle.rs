@@ -1,9 +1,9 @@
-//! The rules again, from the paper's text and letter by letter, over integers that don't wrap: what
-//! the header is held against. Slow and wordy on purpose; shares nothing with it.
+//! The rules again, literally from the paper's text and over integers that don't wrap: the oracle
+//! for the header. Slow and wordy on purpose; shares no code with it.
 
 use crate::{Choice, Count, Pick, Publish, Reading, Role, Whose};
 
-/// The state in front of a decision. Vruntimes as mathematical integers.
+/// The state before a decision. Vruntimes as mathematical integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     pub(crate) role: Role,
@@ -31,7 +31,7 @@ pub(crate) fn decide(state: &State) -> (Choice, &'static str) {
     }
 }
 
-/// "Vrun_rival > Vrun_candidate − agg_bonus", false where one of them doesn't exist.
+/// "Vrun_rival > Vrun_candidate − agg_bonus", false if either doesn't exist.
 fn equation(rival: Option<i128>, candidate: Option<i128>, bonus: i128) -> bool {
     match (rival, candidate) {
         (Some(rival), Some(candidate)) => rival > candidate - bonus,
@@ -43,7 +43,7 @@ fn eq1(state: &State) -> bool {
     state.count < state.limit
 }
 
-/// The one rule that isn't in the paper: an overdue head has no rival.
+/// The one rule not in the paper: an overdue head has no rival.
 fn passes_head(state: &State, candidate: Option<i128>, bonus: i128) -> bool {
     !state.overdue && equation(state.b, candidate, bonus)
 }
@@ -61,7 +61,7 @@ fn tas(state: &State) -> (Choice, &'static str) {
     if !passes_head(state, state.c, state.bonus) {
         return (chosen(head_of(state), Count::Reset), "TP1 TP2 false");
     }
-    (chosen(Pick::Sibling, Count::Increment), "TP1 TP2 TP3")
+    (chosen(Pick::Member, Count::Increment), "TP1 TP2 TP3")
 }
 
 fn master(state: &State) -> (Choice, &'static str) {
@@ -76,7 +76,7 @@ fn master(state: &State) -> (Choice, &'static str) {
     }
     if eq1(state) && passes_head(state, state.c, state.bonus) {
         let ip4 =
-            Choice { pick: Pick::Sibling, count: Count::Increment, whose, publish: Publish::Own };
+            Choice { pick: Pick::Member, count: Count::Increment, whose, publish: Publish::Own };
         return (ip4, "IP2 IP3 IP4");
     }
     (ip5, "IP2 IP3 IP5")
@@ -102,7 +102,7 @@ fn slave(state: &State) -> (Choice, &'static str) {
             };
             let counted = if literal { Count::RaiseBonus } else { Count::Increment };
             match eq1(state) && eq5 {
-                true => (chosen(Pick::Sibling, counted), path(true)),
+                true => (chosen(Pick::Member, counted), path(true)),
                 false => (chosen(head_of(state), Count::Reset), path(false)),
             }
         }

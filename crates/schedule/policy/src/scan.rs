@@ -1,15 +1,15 @@
-//! IP1, looking through the queue of a core for B, C and H; then the choice among them.
+//! IP1: scans the queue of a core for B, C and H, and chooses among them.
 
 use std::num::NonZeroU64;
 
-use crate::ffi::{self, COMPANION, ENOUGH, HEAD, OVERDUE, SIBLING, View};
+use crate::ffi::{self, COMPANION, ENOUGH, HEAD, MEMBER, OVERDUE, View};
 use crate::{Choice, Pick, Reading, Role, Tunables};
 
-/// Threads of one group are siblings: an address space in the paper, a cgroup or the processes of
-/// one parent as well. Only compared, never followed.
+/// An aggregation group: an address space in the paper, a cgroup, or the processes of one parent.
+/// Only compared, never dereferenced.
 pub type Group = NonZeroU64;
 
-/// A runnable thread, as far as the decision is concerned.
+/// A runnable thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// Virtual run time, nanoseconds; wraps around.
@@ -18,21 +18,21 @@ pub struct Thread {
     pub group: Option<Group>,
 }
 
-/// What a thread that was shown has become.
+/// The candidates that a shown thread has become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The head so far (B, F).
     pub head: bool,
-    /// The sibling so far (C, G).
-    pub sibling: bool,
+    /// The member of the own group so far (C, G).
+    pub member: bool,
     /// The companion so far (H).
     pub companion: bool,
-    /// Threads that follow in ascending vruntime can't be chosen: looking may stop, unless the
+    /// Threads after it in ascending vruntime can't be chosen: the scan may stop, unless the
     /// reading is literal.
     pub enough: bool,
 }
 
-/// One look through a queue.
+/// One scan of a queue.
 ///
 /// ```
 /// use workahead_policy::{Group, Pick, Role, Scan, Thread, Tunables};
@@ -40,8 +40,8 @@ pub struct Seen {
 /// let tunables = Tunables::default();
 /// let mut scan = Scan::new(group, None);
 /// assert!(scan.see(Thread { vruntime_ns: 10, group: None }, &tunables).head);
-/// assert!(scan.see(Thread { vruntime_ns: 16, group }, &tunables).sibling);
-/// assert_eq!(scan.choose(Role::Alone, 0, &tunables).pick, Pick::Sibling);
+/// assert!(scan.see(Thread { vruntime_ns: 16, group }, &tunables).member);
+/// assert_eq!(scan.choose(Role::Alone, 0, &tunables).pick, Pick::Member);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -49,7 +49,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// A look by a core on which `own` ran last, while `shared` is published to it.
+    /// A scan by a core on which `own` ran last, while `shared` is published to it.
     #[must_use]
     pub fn new(own: Option<Group>, shared: Option<Group>) -> Self {
         let number = |group: Option<Group>| group.map_or(0, Group::get);
@@ -70,16 +70,16 @@ impl Scan {
         seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
     }
 
-    /// Says that somebody waits longer than the scheduler promises: the head is chosen, and in its
+    /// Marks that a thread waits longer than the scheduler promises: the head is chosen, and in its
     /// place the caller may run the thread that has waited longest.
     pub fn overdue(&mut self) {
         self.view.have |= OVERDUE;
     }
 
-    /// Whether there was a chance to aggregate: a sibling or a companion was seen.
+    /// Whether there was a chance to aggregate: a member or a companion was seen.
     #[must_use]
     pub fn is_chance(&self) -> bool {
-        self.view.have & (SIBLING | COMPANION) != 0
+        self.view.have & (MEMBER | COMPANION) != 0
     }
 
     /// Decides. `count` is `agg_count` of the group that ran last, on this core.
@@ -91,51 +91,51 @@ impl Scan {
 
 fn seen(bits: u32) -> Seen {
     let has = |bit| bits & bit != 0;
-    Seen { head: has(HEAD), sibling: has(SIBLING), companion: has(COMPANION), enough: has(ENOUGH) }
+    Seen { head: has(HEAD), member: has(MEMBER), companion: has(COMPANION), enough: has(ENOUGH) }
 }
 
-/// A core that has to decide.
+/// A core that decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Core {
-    /// What it does for others.
+    /// Its role.
     pub role: Role,
     /// The group of the thread that ran last on it.
     pub own: Option<Group>,
-    /// What its master published; nothing where it is no slave.
+    /// The group published by its master; `None` if it is not a slave.
     pub shared: Option<Group>,
     /// `agg_count` of its own group on it.
     pub count: u32,
-    /// The thread that ran last, where it could go on.
+    /// The thread that ran last, if it can continue.
     pub current: Option<Thread>,
 }
 
-/// Who runs next, where in the queue, and after how much looking.
+/// The decision, with the position in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// The decision.
     pub choice: Choice,
-    /// Position in the queue; none where the thread that ran last goes on, or nobody can.
+    /// Position in the queue; `None` if the thread that ran last continues, or no thread can run.
     pub position: Option<usize>,
-    /// How many threads of the queue were looked at.
+    /// Number of threads examined.
     pub looked_at: usize,
 }
 
 /// Decides over a queue in ascending vruntime, without [`Scan::overdue`].
 pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunables) -> Chosen {
     let mut scan = Scan::new(core.own, core.shared);
-    let (mut head, mut sibling, mut companion) = (None, None, None);
+    let (mut head, mut member, mut companion) = (None, None, None);
     let mut looked_at = 0;
     for (position, thread) in queue.into_iter().enumerate() {
         let seen = scan.see(thread, by);
         looked_at += 1;
         for (found, place) in
-            [(seen.head, &mut head), (seen.sibling, &mut sibling), (seen.companion, &mut companion)]
+            [(seen.head, &mut head), (seen.member, &mut member), (seen.companion, &mut companion)]
         {
             if found {
                 *place = Some(position);
             }
         }
-        // Literal, a candidate that is out of reach isn't the same as none (IP6, count).
+        // In the literal reading, a candidate out of reach differs from none (IP6, count).
         if seen.enough && by.reading == Reading::Corrected {
             break;
         }
@@ -152,7 +152,7 @@ pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunable
     let position = match choice.pick {
         Pick::Nobody => None,
         Pick::Head => head,
-        Pick::Sibling => sibling,
+        Pick::Member => member,
         Pick::Companion => companion,
     };
     Chosen { choice, position, looked_at }

@@ -11,7 +11,7 @@ use crate::*;
 const OWN: Group = Group::new(1).unwrap();
 const SHARED: Group = Group::new(2).unwrap();
 
-/// What the header decides in a state whose vruntimes start at `origin`.
+/// The header's decision in a state whose vruntimes start at `origin`.
 fn by_header(state: &State, origin: u64) -> Choice {
     let at = |vruntime: i128| origin.wrapping_add(u64::try_from(vruntime).expect("not negative"));
     let tunables = Tunables {
@@ -102,7 +102,7 @@ fn every_branch_is_as_the_text_has_it() {
         ["TP1 false", "TP1 TP2 false", "TP1 TP2 TP3", "IP2 IP5", "IP2 IP3 IP4", "IP2 IP3 IP5"];
     for path in slave.into_iter().chain(others) {
         for reading in ["Corrected", "Literal"] {
-            // Literal IP6.3 asks for a thread that isn't there: its true branch can't be reached.
+            // Literal IP6.3 requires a thread that doesn't exist: its true branch is unreachable.
             let reachable = (path, reading) != ("IP6.3 true", "Literal");
             assert_eq!(paths.contains(&(path, reading.to_owned())), reachable, "{path} {reading}");
         }
@@ -124,7 +124,7 @@ fn figure_1_needs_a_bonus_of_seven() {
         bonus,
         companion_bonus: 0,
     };
-    assert_eq!(by_header(&state(7), 0).pick, Pick::Sibling);
+    assert_eq!(by_header(&state(7), 0).pick, Pick::Member);
     assert_eq!(by_header(&state(6), 0).pick, Pick::Head);
 }
 
@@ -158,7 +158,7 @@ fn a_head_of_the_group_counts_toward_the_limit() {
     let by = Tunables { bonus_ns: 1, limit: 2, ..Tunables::default() };
     let core = |count| Core { own: Some(OWN), count, ..Core::default() };
     let alone = |count| choose(&core(count), queue(&[(5, 1), (6, 1)]), &by);
-    assert_eq!((alone(0).position, alone(0).choice.pick), (Some(0), Pick::Sibling));
+    assert_eq!((alone(0).position, alone(0).choice.pick), (Some(0), Pick::Member));
     assert_eq!((alone(2).position, alone(2).choice.pick), (Some(0), Pick::Head));
     assert_eq!(alone(2).choice.count.after(2), 0);
 }
@@ -176,7 +176,7 @@ fn a_slave_of_the_published_group_is_not_braked_by_its_own_limit() {
 }
 
 #[test]
-fn a_thread_is_no_sibling_of_its_own() {
+fn a_thread_is_no_member_for_itself() {
     let by = Tunables::default();
     let current = Thread { vruntime_ns: 8, group: Some(OWN) };
     let core = Core { own: Some(OWN), current: Some(current), ..Core::default() };
@@ -184,15 +184,15 @@ fn a_thread_is_no_sibling_of_its_own() {
     assert_eq!(choose(&core, queue(&[(8, 0)]), &by).position, Some(0), "queued behind its equals");
     let goes_on = choose(&core, queue(&[(9, 0)]), &by);
     assert_eq!((goes_on.position, goes_on.choice.pick), (None, Pick::Head));
-    assert_eq!(choose(&core, queue(&[(7, 0), (9, 1)]), &by).position, Some(1), "its sibling is");
-    // But it may be what the master asks for.
+    assert_eq!(choose(&core, queue(&[(7, 0), (9, 1)]), &by).position, Some(1), "another member is");
+    // But it may be in the published group.
     let slave = Core { role: Role::Slave, shared: Some(OWN), own: None, ..core };
     let follows = choose(&slave, queue(&[(7, 0)]), &by);
     assert_eq!((follows.position, follows.choice.pick), (None, Pick::Companion));
 }
 
 #[test]
-fn kernel_threads_are_nobodys_siblings() {
+fn kernel_threads_have_no_group() {
     let by = Tunables::default();
     let chosen = choose(&Core::default(), queue(&[(1, 0), (2, 0)]), &by);
     assert_eq!((chosen.position, chosen.choice.pick), (Some(0), Pick::Head));
@@ -248,7 +248,7 @@ fn run(groups: &[u64], slice: u64, by: &Tunables, steps: usize) -> Vec<(u64, Pic
 }
 
 proptest! {
-    /// Eq. 2 in integers that don't wrap, for every distance that is understood.
+    /// Eq. 2 in integers that don't wrap, for every allowed distance.
     #[test]
     fn equations_hold_over_wrapping_vruntimes(
         rival: u64,
@@ -261,7 +261,7 @@ proptest! {
         prop_assert_eq!(before(candidate, rival), gap < 0);
     }
 
-    /// The same decision wherever on the circle of vruntimes it is made, extremes included.
+    /// The same decision at any origin of vruntimes, extremes included.
     #[test]
     fn decisions_don_t_depend_on_the_origin(
         origin: u64,
@@ -302,12 +302,12 @@ proptest! {
         let order = run(&groups, 3, &by, 60);
         let mut in_a_row = 0;
         for (_, pick) in order {
-            in_a_row = if pick == Pick::Sibling { in_a_row + 1 } else { 0 };
+            in_a_row = if pick == Pick::Member { in_a_row + 1 } else { 0 };
             prop_assert!(in_a_row <= limit);
         }
     }
 
-    /// Nobody is passed over by more than the bonus: vruntimes stay within bonus and one slice.
+    /// No thread falls behind by more than the bonus: vruntimes stay within bonus and one slice.
     #[test]
     fn the_bonus_bounds_unfairness(
         groups in prop::collection::vec(0..3_u64, 2..9),

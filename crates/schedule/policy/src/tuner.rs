@@ -1,4 +1,4 @@
-//! Finding the bonus and the limit for a load (the paper's future work: "a helper thread mechanism
+//! Searches the bonus and the limit for a load (the paper's future work: "a helper thread mechanism
 //! to automatically tune agg_bonus").
 //!
 //! ```text
@@ -8,13 +8,12 @@
 //!              └──────────────────► bonus        both in powers of two; bonus 0 comes first
 //! ```
 //!
-//! Step 2 is taken at the best bonus too of those under which others wait too long: a lower limit
-//! lets them wait less.
+//! Step 2 is also taken at the best bonus with too long a delay: a lower limit shortens it.
 //!
-//! The caller runs its load by a proposal and reports the outcome; a setting under which
-//! others wait longer than allowed is worse than any other. Powers of two, since a load answers to
-//! the order of magnitude: a time slice, a working set, a queue. No place is tried twice, so the
-//! search ends after at most [`Tuner::TRIALS_MAX`] trials.
+//! The caller runs its load by a proposal and reports the outcome; a setting with too long a delay
+//! is worse than any other. Powers of two, since a load reacts to the order of magnitude: a time
+//! slice, a working set, a queue. No setting is tried twice, so the search ends after at most
+//! [`Tuner::TRIALS_MAX`] trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +31,12 @@ const LIMIT_FIRST: usize = 6;
 /// Of bonuses and limits, every fourth is tried first.
 const STRIDE: usize = 3;
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// What is to be large: throughput, or whatever stands for it.
+    /// The objective to maximise: throughput or a substitute.
     pub objective: f64,
-    /// How long others waited to run, in nanoseconds: a high percentile.
+    /// Delay of other threads before they ran, in nanoseconds: a high percentile.
     pub delay_ns: u64,
 }
 
@@ -72,11 +71,11 @@ enum Phase {
 }
 
 impl Tuner {
-    /// No search takes more trials than there are places.
+    /// Most trials of a search: the number of settings.
     pub const TRIALS_MAX: usize = BONUSES * LIMITS;
 
-    /// A search for a load with time slices of `slice_ns`, in which others may wait for at most
-    /// `delay_max_ns`. All but bonus and limit stays as in `base`.
+    /// A search for a load with time slices of `slice_ns`, in which others may wait at most
+    /// `delay_max_ns`. Other parameters are those of `base`.
     #[must_use]
     pub fn new(base: Tunables, slice_ns: u64, delay_max_ns: u64) -> Self {
         let mut tuner = Self {
@@ -92,13 +91,13 @@ impl Tuner {
         tuner
     }
 
-    /// What is to be tried next; none when the search is over.
+    /// The next trial; `None` when the search is over.
     #[must_use]
     pub fn proposal(&self) -> Option<Tunables> {
         self.pending.last().map(|place| self.tunables(*place))
     }
 
-    /// What came of the proposal. Without one nothing is learnt.
+    /// Reports the outcome of the proposal. Ignored without one.
     pub fn learn(&mut self, outcome: Outcome) {
         let Some(place) = self.pending.pop() else { return };
         self.known.insert(place, outcome);
@@ -107,25 +106,25 @@ impl Tuner {
         }
     }
 
-    /// The best so far, and what came of it; none before the first trial.
+    /// The best so far with its outcome; `None` before the first trial.
     #[must_use]
     pub fn best(&self) -> Option<(Tunables, Outcome)> {
         self.best_place().map(|place| (self.tunables(place), self.known[&place]))
     }
 
-    /// How many settings were tried.
+    /// Number of settings tried.
     #[must_use]
     pub fn trials(&self) -> usize {
         self.known.len()
     }
 
-    /// All places of a phase are known: what the next one tries.
+    /// Starts the next phase when all settings of one are known.
     fn turn(&mut self) {
         let Some(best) = self.best_place() else { return };
         match self.phase {
             Phase::Bonuses => {
                 self.phase = Phase::Limits;
-                // A bonus under which others wait too long may do with a lower limit.
+                // A bonus with too long a delay may do with a lower limit.
                 let fastest = self.best_by(|one, other| one.objective > other.objective);
                 let bonuses: BTreeSet<usize> =
                     fastest.into_iter().chain([best]).map(|at| at.0).collect();
@@ -138,7 +137,7 @@ impl Tuner {
                 self.phase = Phase::Neighbours(2);
                 self.ask(neighbours(best, 2));
             }
-            // Nothing new around the best: it hasn't moved.
+            // The best hasn't moved.
             Phase::Neighbours(step) => {
                 self.ask(neighbours(best, step));
                 if self.pending.is_empty() {
@@ -155,8 +154,8 @@ impl Tuner {
         self.pending.reverse();
     }
 
-    /// Largest objective of those whose delay is allowed; the smallest delay where none is. Of
-    /// equals the one with the smallest bonus and limit, which disturbs the others least.
+    /// The largest objective of those with allowed delay; if there are none, the smallest delay. Of
+    /// equals the smallest bonus and limit, which disturb others least.
     fn best_place(&self) -> Option<Place> {
         let allowed = |outcome: &Outcome| outcome.delay_ns <= self.delay_max_ns;
         let better = |one: &Outcome, other: &Outcome| match (allowed(one), allowed(other)) {
@@ -167,7 +166,7 @@ impl Tuner {
         self.best_by(better)
     }
 
-    /// The first that no other is better than.
+    /// The first that is not beaten by another.
     fn best_by(&self, better: impl Fn(&Outcome, &Outcome) -> bool) -> Option<Place> {
         let mut places = self.known.iter();
         let first = places.next()?;
@@ -239,11 +238,11 @@ mod tests {
 
     #[test]
     fn delays_bound_the_search() {
-        // More bonus is always better, and makes others wait: the last that is allowed.
+        // More bonus is always better, and increases the delay: the largest allowed one.
         let surface =
             |bonus, _| Outcome { objective: bonus as f64, delay_ns: 1_000 * bonus as u64 };
         assert_eq!(search(7_000, surface).0.0, 7);
-        // At the first limit tried every bonus makes others wait too long, at lower ones not.
+        // At the first limit every bonus delays others too long, at lower ones not.
         let surface = |bonus: usize, limit: usize| Outcome {
             objective: bonus.min(8) as f64 + 0.1 * limit as f64,
             delay_ns: if bonus == 0 { 0 } else { 1_000 * limit as u64 },
@@ -251,7 +250,7 @@ mod tests {
         let (place, trials) = search(2_000, surface);
         assert_eq!(place, (8, 2));
         assert!(trials < 80, "{trials}");
-        // None is allowed: the one under which they wait least.
+        // None is allowed: the one with the least delay.
         let surface = |bonus, _| Outcome { objective: bonus as f64, delay_ns: 10 + bonus as u64 };
         assert_eq!(search(5, surface).0.0, 0);
     }
@@ -269,8 +268,8 @@ mod tests {
     }
 
     proptest! {
-        /// On hills with one top, which may be ridges or flat far from it, the best found is within
-        /// 5 % of the best there is.
+        /// On surfaces with one top, ridged or flat far from it, the best found is within 5 % of
+        /// the optimum.
         #[test]
         fn one_top_is_found(
             top in (0..BONUSES, 0..LIMITS),

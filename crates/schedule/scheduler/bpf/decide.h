@@ -2,7 +2,7 @@
 /*
  * One decision: the queue is shown to the policy (itas.h), and its choice is carried out.
  *
- *   own queue ──see──► head, sibling, companion (pids) ──choose──► move to the CPU, or keep prev
+ *   own queue ──see──► head, member, companion (pids) ──choose──► move to the CPU, or keep prev
  *                 at most scan_max, until ENOUGH
  */
 #ifndef WORKAHEAD_DECIDE_H
@@ -28,7 +28,7 @@ __noinline int policy_see_current(struct cpu *cpu __arg_nonnull, u64 vruntime, u
 __noinline int policy_choose(struct cpu *cpu __arg_nonnull)
 {
 	cpu->choice = itas_choose(&cpu->view, cpu->as, cpu->count, &cpu->by);
-	return cpu->choice.pick == ITAS_SIBLING     ? cpu->sibling
+	return cpu->choice.pick == ITAS_MEMBER     ? cpu->member
 	       : cpu->choice.pick == ITAS_COMPANION ? cpu->companion
 						    : cpu->head;
 }
@@ -67,8 +67,8 @@ static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *c
 		seen = policy_see(cpu, p->scx.dsq_vtime, group_of(p, set->key));
 		if (seen & ITAS_HEAD && !cpu->longest)
 			cpu->head = p->pid;
-		if (seen & ITAS_SIBLING)
-			cpu->sibling = p->pid;
+		if (seen & ITAS_MEMBER)
+			cpu->member = p->pid;
 		if (seen & ITAS_COMPANION)
 			cpu->companion = p->pid;
 		if (relief && overdue(cpu, set, p, now))
@@ -98,7 +98,7 @@ static __always_inline void see_prev(struct cpu *cpu, struct settings *set,
 
 static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u32 limit)
 {
-	bool chance = cpu->view.have & (ITAS_SIBLING | ITAS_COMPANION);
+	bool chance = cpu->view.have & (ITAS_MEMBER | ITAS_COMPANION);
 	u32 pick = cpu->choice.pick;
 
 	stats->decisions++;

@@ -41,7 +41,7 @@ struct cpu {
 	struct itas_choice choice;
 	u32 as, publishes; /* role, and whose ia_mm */
 	u64 longest;	   /* wait of a queued thread, ns; 0 when that isn't looked at */
-	s32 head, sibling, companion; /* pids; 0 is the thread that ran last */
+	s32 head, member, companion; /* pids; 0 is the thread that ran last */
 	u32 scanned;
 	/* For the survey: who runs, since when; all scheduling classes. */
 	u64 group;

@@ -3,7 +3,7 @@
 #ifndef WORKAHEAD_WIRE_H
 #define WORKAHEAD_WIRE_H
 
-/* Which threads are siblings. */
+/* Which threads are one aggregation group. */
 enum wire_key {
 	WIRE_ADDRESS_SPACE = 0,
 	WIRE_CGROUP = 1,
@@ -43,7 +43,7 @@ struct role {
 /* Map `wa_stats`, by CPU; only that CPU writes. Counts unless the name has a unit. */
 struct stats {
 	u64 decisions;
-	u64 chances; /* decisions with a sibling or companion in the queue */
+	u64 chances; /* decisions with a member or companion in the queue */
 	u64 taken;   /* chances on which one of them was chosen */
 	u64 picked_head, picked_sibling, picked_companion;
 	u64 kept;	/* decisions after which the same thread went on */

@@ -1,4 +1,4 @@
-//! The policy as a scheduler for Linux: sched_ext, that is, BPF programs that the kernel asks.
+//! The policy as a scheduler for Linux, in BPF programs of sched_ext.
 //!
 //! ```text
 //!   Settings, Roles ──maps──► bpf/scheduler.bpf.c ──includes──► policy's itas.h
@@ -11,16 +11,15 @@
 //! ```
 //!
 //! **How long a task waits.** A task that waited longer than [`Settings::patience_ns`] goes first.
-//! That is looked at every quarter of it, and at each decision as long as there is somebody: with
-//! *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are looked at, none waits
-//! longer than `1.25 × patience + (n + 1) × slice`, while nobody of a higher class takes the
-//! CPU. [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread
-//! wait until all others have caught up with it, and a bonus lets it get far ahead.)
+//! This is checked every quarter of it, and at each decision while such a task exists: with *n*
+//! runnable tasks on a CPU, of which at most [`Settings::scan_max`] are examined, none waits longer
+//! than `1.25 × patience + (n + 1) × slice`, while no higher scheduling class takes the CPU.
+//! [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread wait until
+//! all others have caught up with it, and a bonus lets it get far ahead.)
 //!
-//! Without the feature `bpf` there are settings, roles and statistics only, and nothing of libbpf
-//! is built. The BPF object is under GPL-2.0-only, as the kernel wants of those who use its
-//! functions; it is a program that is loaded, not linked, and the rest of the crate is under
-//! Apache-2.0.
+//! Without the feature `bpf` there are settings, roles and statistics only, and no part of libbpf
+//! is built. The BPF object is under GPL-2.0-only, as the kernel requires for its functions; it is
+//! a loaded program, not linked, and the rest of the crate is under Apache-2.0.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +40,7 @@ mod words;
 pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified, attachable};
-pub use load::siblings;
+pub use load::group_load;
 pub use roles::Roles;
 #[cfg(feature = "bpf")]
 pub use session::{Event, run};

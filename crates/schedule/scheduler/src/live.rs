@@ -1,7 +1,7 @@
-//! The scheduler in the kernel: attached, told, asked, and gone.
+//! The scheduler in the kernel: attach, settings, statistics, detach.
 //!
-//! It lives as long as the file descriptor that [`Scheduler`] holds. Whatever ends the process ends
-//! it too, and the kernel's own scheduler has the tasks again.
+//! It lives as long as the file descriptor in [`Scheduler`]. When the process ends, the kernel's
+//! own scheduler takes the tasks back.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,39 +20,39 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const NAME: &str = "/sys/kernel/sched_ext/root/ops";
 
-/// What is to go wrong, for tests of what follows.
+/// An injected fault, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The scheduler reports an error.
     Error,
-    /// It forgets tasks, until the kernel's watchdog sees it.
+    /// It loses tasks, until the kernel's watchdog notices.
     Stall,
 }
 
-/// How it ended.
+/// The end of a scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// The kernel's reason: "unregistered from user space", "runnable task stall" …
     pub reason: String,
-    /// What more it said.
+    /// Further message.
     pub message: String,
-    /// Whether it may be attached again at once: a CPU came or went.
+    /// Whether it may be attached again at once: a CPU was added or removed.
     pub again: bool,
 }
 
 /// `SCX_ECODE_ACT_RESTART`.
 const AGAIN: i64 = 1 << 48;
 
-/// A program of the scheduler, as the kernel's verifier saw it.
+/// A program of the scheduler, with the verifier's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Its name, as far as the kernel keeps it.
+    /// Its name, truncated by the kernel.
     pub name: String,
-    /// Instructions that the verifier walked through.
+    /// Instructions verified.
     pub instructions: u32,
 }
 
-/// The maps of a scheduler that runs, in this process or another: what can be set and asked.
+/// The maps of a running scheduler, in this process or another: settings and statistics.
 #[derive(Debug)]
 pub struct Remote {
     settings: MapHandle,
@@ -65,13 +65,13 @@ pub struct Remote {
 /// A scheduler that this process attached. Detached when dropped.
 #[derive(Debug)]
 pub struct Scheduler {
-    // Dropped in this order: first nobody asks any more, then the counting stops.
+    // Dropped in this order: first the scheduler, then the counting.
     link: Link,
     observer: Observer,
 }
 
-/// Only what is counted at each switch, under any scheduler: switches between siblings, and which
-/// groups run at the same time. Ends when dropped.
+/// Counts of switches under any scheduler: switches within aggregation groups, and groups that run
+/// at the same time. Ends when dropped.
 #[derive(Debug)]
 pub struct Observer {
     _switches: Link,
@@ -79,13 +79,13 @@ pub struct Observer {
     object: Object,
 }
 
-/// The last of libbpf's and the verifier's words.
+/// The last messages of libbpf and the verifier.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 
 fn listen(_: PrintLevel, words: String) {
     let mut kept = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     kept.push_str(&words);
-    // A verifier's log is long, and its last lines say what is wrong.
+    // The last lines of a verifier's long log name the error.
     if kept.len() > 4096 {
         let cut = (kept.len() - 4096..kept.len()).find(|at| kept.is_char_boundary(*at));
         kept.drain(..cut.unwrap_or(0));
@@ -102,7 +102,7 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> Error {
     Error::Refused { what, says: format!("{error}; {}", said.join(" | ")) }
 }
 
-/// What runs now, where anything does.
+/// The running sched_ext scheduler, if any.
 fn running() -> Result<Option<String>, Error> {
     let state = std::fs::read_to_string(STATE).map_err(|_| Error::NoSchedExt)?;
     if state.trim() == "disabled" {
@@ -115,7 +115,7 @@ fn running() -> Result<Option<String>, Error> {
 /// `CAP_SYS_ADMIN` of linux/capability.h: taking the machine's tasks needs it.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 
-/// Says before anything is loaded why a scheduler can't be attached, as far as that can be seen.
+/// Checks before loading whether a scheduler can be attached.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ pub fn attachable() -> Result<(), Error> {
     }
 }
 
-/// Loads the programs and tells them what to do; nobody asks them yet.
+/// Loads and configures the programs, without attaching them.
 fn load(settings: &Settings, roles: &Roles) -> Result<(Object, Remote), Error> {
     settings.check()?;
     if let Some(name) = running()? {
@@ -166,12 +166,12 @@ fn not_attached(error: &libbpf_rs::Error) -> Error {
 }
 
 impl Scheduler {
-    /// Loads the programs and gives the tasks of the machine to them.
+    /// Loads the programs and attaches them to all tasks of the machine.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`], a setting or role that can't
-    /// be, or the kernel's own words.
+    /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`], an invalid setting or role,
+    /// or the kernel's error.
     pub fn attach(settings: &Settings, roles: &Roles) -> Result<Self, Error> {
         let mut observer = Observer::of(load(settings, roles)?)?;
         let mut maps = observer.object.maps_mut();
@@ -182,17 +182,17 @@ impl Scheduler {
         Ok(Self { link, observer })
     }
 
-    /// What can be set and asked.
+    /// Access to settings and statistics.
     #[must_use]
     pub fn remote(&self) -> &Remote {
         &self.observer.remote
     }
 
-    /// Gives the tasks back to the kernel's scheduler, and says how it ended.
+    /// Detaches, and returns how the scheduler ended.
     ///
     /// # Errors
     ///
-    /// Where the kernel can't say.
+    /// If the kernel can't report it.
     pub fn stop(self) -> Result<Option<Ended>, Error> {
         let Self { link, observer } = self;
         drop(link);
@@ -201,7 +201,7 @@ impl Scheduler {
 }
 
 impl Observer {
-    /// Counts, with siblings by a key, while the kernel's own scheduler goes on.
+    /// Counts, with aggregation groups by a key, under the kernel's own scheduler.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ impl Observer {
         Ok(Self { _switches: switches, remote, object })
     }
 
-    /// What was counted so far; of decisions there are none.
+    /// Counts so far, without decisions.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl Remote {
         })
     }
 
-    /// The scheduler that another process attached.
+    /// The scheduler attached by another process.
     ///
     /// # Errors
     ///
@@ -255,7 +255,7 @@ impl Remote {
         if !running()?.is_some_and(|name| name.starts_with("workahead")) {
             return Err(Error::NotRunning);
         }
-        // The newest of each name: an earlier one may still be on its way out.
+        // The newest of each name: an earlier one may still be detaching.
         let mut known: Vec<(String, u32)> = MapInfoIter::default()
             .map(|info| (info.name.to_string_lossy().into_owned(), info.id))
             .filter(|(name, _)| name.starts_with("wa_"))
@@ -293,7 +293,7 @@ impl Remote {
         Ok(())
     }
 
-    /// What is set.
+    /// The current settings.
     ///
     /// # Errors
     ///
@@ -302,7 +302,7 @@ impl Remote {
         Ok(Settings::from_raw(&self.read()?))
     }
 
-    /// Sets everything anew; it counts from the next decision on.
+    /// Replaces all settings, from the next decision on.
     ///
     /// # Errors
     ///
@@ -314,7 +314,7 @@ impl Remote {
         self.write(&RawSettings { stop: before.stop, fault: before.fault, ..raw })
     }
 
-    /// Gives the CPUs other roles.
+    /// Changes the roles of CPUs.
     ///
     /// # Errors
     ///
@@ -323,8 +323,8 @@ impl Remote {
         self.write_roles(&roles.to_raw(self.read()?.cpus)?)
     }
 
-    /// Gives a cgroup a bonus of its own, by its id (the inode of its folder in cgroup2), or takes
-    /// it back. It counts when one of its threads runs next.
+    /// Sets or removes a cgroup's own bonus, by its id (the inode of its folder in cgroup2), from
+    /// the next run of one of its threads on.
     ///
     /// # Errors
     ///
@@ -342,7 +342,7 @@ impl Remote {
         }
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     ///
     /// # Errors
     ///
@@ -355,7 +355,7 @@ impl Remote {
         Ok(Stats::of(&raw?))
     }
 
-    /// How it ended, where it did.
+    /// How it ended, if it did.
     ///
     /// # Errors
     ///
@@ -384,7 +384,7 @@ impl Remote {
         self.write(&RawSettings { stop: 1, ..raw })
     }
 
-    /// Whether somebody asked to leave.
+    /// Whether its detachment was requested.
     ///
     /// # Errors
     ///
@@ -393,7 +393,7 @@ impl Remote {
         Ok(self.read()?.stop != 0)
     }
 
-    /// Makes it go wrong: for tests of what follows, on machines that nobody needs.
+    /// Injects a fault: for tests on machines set aside for them.
     ///
     /// # Errors
     ///
@@ -407,7 +407,7 @@ impl Remote {
         self.write(&RawSettings { fault, ..raw })
     }
 
-    /// The programs of the scheduler and what the verifier made of them.
+    /// The programs of the scheduler with the verifier's figures.
     #[must_use]
     pub fn verified() -> Vec<Verified> {
         let named = ProgInfoIter::default().map(|info| Verified {
@@ -417,7 +417,7 @@ impl Remote {
         named.filter(|program| program.name.starts_with("workahead")).collect()
     }
 
-    /// Whether the kernel schedules by one of ours now: it is neither on its way in nor out.
+    /// Whether one of our schedulers is attached, neither starting nor ending.
     ///
     /// # Errors
     ///
@@ -428,7 +428,7 @@ impl Remote {
         Ok(ours && state.trim() == "enabled")
     }
 
-    /// Whether the kernel schedules by itself, and a scheduler can be attached.
+    /// Whether the kernel's own scheduler runs, and another can be attached.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A load to try the scheduler with: sibling threads that spin and yield, a number pinned to each
-//! CPU (the paper's sysbench memory program, which yields after each pass over its block).
+//! A test load: threads of one aggregation group that spin and yield, a number pinned to each CPU
+//! (the paper's sysbench memory program, which yields after each pass over its block).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use workahead_machine::{CpuSet, pin};
 /// Turns of a spin between two yields: some tens of microseconds.
 const SPIN: u64 = 20_000;
 
-/// Runs until the time is over, on all CPUs that this process may use; returns how many spins were
-/// done. This number lies between two yields.
+/// Runs for `time` on all allowed CPUs; returns the number of spins. `spins_per_yield` lie between
+/// two yields.
 ///
 /// # Errors
 ///
-/// When the system doesn't say which CPUs it may use.
-pub fn siblings(
+/// If the allowed CPUs are unknown.
+pub fn group_load(
     threads_per_cpu: usize,
     time: Duration,
     spins_per_yield: u64,

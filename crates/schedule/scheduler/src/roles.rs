@@ -1,4 +1,4 @@
-//! Which CPU is master of which: one published group each, for CPUs that share something.
+//! Assignment of masters and slaves: one published group per set of CPUs.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Every CPU for itself: TAS.
+    /// All CPUs alone: TAS.
     #[must_use]
     pub fn alone() -> Self {
         Self::default()
     }
 
-    /// CPUs as given, master first.
+    /// Given sets of CPUs, master first.
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] where a CPU is in two sets, or there are more sets than can be published.
+    /// [`Error::Setting`] if a CPU is in two sets, or there are more sets than published groups.
     pub fn given(sets: Vec<Vec<u32>>) -> Result<Self, Error> {
         let sets: Vec<Vec<u32>> = sets.into_iter().filter(|set| set.len() > 1).collect();
         let mut seen = BTreeSet::new();
@@ -51,7 +51,7 @@ impl Roles {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] where the system names no cache that holds data.
+    /// [`Error::Setting`] if the system reports no data cache.
     pub fn by_last_level_cache(machine: &Machine) -> Result<Self, Error> {
         let caches = || machine.caches.iter().filter(|cache| cache.holds_data());
         let Some(last) = caches().map(|cache| cache.level).max() else {
@@ -63,7 +63,7 @@ impl Roles {
         Self::given(sets.into_iter().collect())
     }
 
-    /// A master for each core: its siblings follow it (SMT).
+    /// A master per core: its siblings follow it (SMT).
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use workahead_policy::{BONUS_MAX, bonus_of_slice};
 use crate::error::Error;
 use crate::wire::RawSettings;
 
-/// Which threads are siblings.
+/// Definition of aggregation groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     /// Threads of one address space, as in the paper.
@@ -18,7 +18,7 @@ pub enum Key {
     Parent,
 }
 
-/// How much a sibling is preferred.
+/// Preference of a thread of the same aggregation group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bonus {
     /// Nanoseconds of vruntime, the paper's unit.
@@ -30,11 +30,11 @@ pub enum Bonus {
 /// All that can be set; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The priority bonus of a sibling; 0 is plain fair queueing.
+    /// The priority bonus within an aggregation group; 0 is plain fair queueing.
     pub bonus: Bonus,
     /// Most aggregations in a row.
     pub limit: u32,
-    /// Which threads are siblings.
+    /// Definition of aggregation groups.
     pub key: Key,
     /// A time slice.
     pub slice_ns: u64,

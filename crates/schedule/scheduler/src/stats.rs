@@ -1,33 +1,33 @@
-//! What the scheduler counted, over all CPUs.
+//! Statistics of the scheduler, over all CPUs.
 
 use std::collections::BTreeMap;
 
 use crate::wire::{BUCKETS, RawStats, SCAN_BUCKETS};
 
-/// Counts since the scheduler was attached, or between two looks ([`Stats::since`]).
+/// Counts since the scheduler was attached, or between two readings ([`Stats::since`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Decisions with somebody to choose.
+    /// Decisions with a runnable thread.
     pub decisions: u64,
-    /// Those with a sibling or a companion in the queue.
+    /// Decisions with a group member or companion in the queue.
     pub chances: u64,
-    /// Those on which one of them was chosen.
+    /// Chances on which one of them was chosen.
     pub taken: u64,
     /// Heads chosen.
     pub picked_head: u64,
-    /// Siblings chosen: time aggregation.
+    /// Group members chosen: time aggregation.
     pub picked_sibling: u64,
     /// Companions chosen: inter-core aggregation.
     pub picked_companion: u64,
-    /// Decisions after which the same thread went on.
+    /// Decisions to continue the same thread.
     pub kept: u64,
-    /// Chances on which the limit was reached.
+    /// Chances lost to the limit.
     pub at_limit: u64,
-    /// Threads that went first because they had waited longer than the patience.
+    /// Threads that ran first because they had waited longer than the patience.
     pub overdue: u64,
-    /// Choices that had gone elsewhere meanwhile.
+    /// Chosen threads that had left the queue meanwhile.
     pub lost: u64,
-    /// Wake-ups that went to an idle CPU without a queue.
+    /// Wake-ups run at once on an idle CPU.
     pub direct: u64,
     /// Threads that idle CPUs took from others' queues.
     pub stolen: u64,
@@ -35,7 +35,7 @@ pub struct Stats {
     pub balanced: u64,
     /// Wake-ups that preempted.
     pub preempted: u64,
-    /// Threads looked at in decisions.
+    /// Threads examined in decisions.
     pub scanned: u64,
     /// Time in decisions (survey only).
     pub decide_ns: u64,
@@ -77,7 +77,7 @@ macro_rules! counts {
 }
 
 impl Stats {
-    /// The sum of what the CPUs counted.
+    /// The sum over CPUs.
     pub(crate) fn of(cpus: &[RawStats]) -> Self {
         let mut all = Self {
             decisions: 0,
@@ -119,7 +119,7 @@ impl Stats {
         all
     }
 
-    /// What was counted after `earlier`. The longest wait stays that of the whole run.
+    /// Counts since `earlier`. The longest wait stays that of the whole run.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut later = self.clone();
@@ -139,44 +139,44 @@ impl Stats {
         later
     }
 
-    /// Of the chances to aggregate, the share that was taken; none without a chance.
+    /// Share of the chances to aggregate that were taken; `None` without a chance.
     #[must_use]
     pub fn taken_share(&self) -> Option<f64> {
         share(self.taken, self.chances)
     }
 
-    /// Of the switches between threads of groups, the share that stayed within one.
+    /// Share of the switches between threads of groups that stayed within one.
     #[must_use]
     pub fn same_share(&self) -> Option<f64> {
         share(self.same_switches, self.user_switches)
     }
 
-    /// Of the time that pairs of CPUs ran groups, the share that they ran the same one.
+    /// Share of the time in which pairs of CPUs ran groups that they ran the same one.
     #[must_use]
     pub fn corun_share(&self) -> Option<f64> {
         share(self.same_pair_ns, self.pair_ns)
     }
 
-    /// Threads looked at per decision, on average.
+    /// Threads examined per decision, on average.
     #[must_use]
     pub fn scanned_mean(&self) -> Option<f64> {
         share(self.scanned, self.scans.iter().sum())
     }
 
-    /// Threads looked at in all but `1 - quantile` of the decisions.
+    /// Threads examined in all but `1 - quantile` of the decisions.
     #[must_use]
     pub fn scanned_at(&self, quantile: f64) -> Option<u64> {
         at(&self.scans, quantile).map(|bucket| bucket as u64)
     }
 
-    /// The most threads looked at in a decision; more than 127 show as 128.
+    /// Most threads examined in a decision; more than 127 show as 128.
     #[must_use]
     pub fn scanned_max(&self) -> Option<u64> {
         self.scans.iter().rposition(|count| *count > 0).map(|bucket| bucket as u64)
     }
 
-    /// From wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the upper end
-    /// of the bucket, up to a quarter above the truth.
+    /// Latency from wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the
+    /// upper end of the bucket, up to a quarter above the true value.
     #[must_use]
     pub fn latency_ns_at(&self, quantile: f64) -> Option<u64> {
         at(&self.latency, quantile).map(|bucket| lower_end(bucket + 1) - 1)
@@ -184,7 +184,7 @@ impl Stats {
 }
 
 impl Stats {
-    /// Every count and what follows from the counts, by name; absent where nothing was counted.
+    /// All counts and derived figures, by name; absent without data.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts beyond 52 bits are years")]
     pub fn figures(&self) -> BTreeMap<&'static str, f64> {
@@ -212,7 +212,7 @@ impl Stats {
     }
 }
 
-/// What counts, on a line.
+/// The main figures on a line.
 impl std::fmt::Display for Stats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let share = |share: Option<f64>| share.map_or("-".into(), |share| format!("{share:.3}"));

@@ -13,8 +13,8 @@ const DELAY_QUANTILE: f64 = 0.99;
 
 /// What is to be large.
 pub enum Objective<'a, E> {
-    /// The share of switches between siblings: what the scheduler knows by itself.
-    Siblings,
+    /// The share of switches within aggregation groups, which the scheduler counts itself.
+    GroupSwitches,
     /// How fast a number grows that somebody else counts: transactions, instructions.
     Growth(&'a mut dyn FnMut() -> Result<f64, E>),
 }
@@ -22,7 +22,7 @@ pub enum Objective<'a, E> {
 impl<E> Objective<'_, E> {
     fn reading(&mut self) -> Result<f64, E> {
         match self {
-            Self::Siblings => Ok(0.0),
+            Self::GroupSwitches => Ok(0.0),
             Self::Growth(count) => count(),
         }
     }
@@ -69,7 +69,7 @@ fn outcome<E: From<Error>>(
     std::thread::sleep(window);
     let (counted, grown) = (remote.stats()?.since(&counted), objective.reading()? - reading);
     let objective = match objective {
-        Objective::Siblings => counted.same_share().unwrap_or(0.0),
+        Objective::GroupSwitches => counted.same_share().unwrap_or(0.0),
         Objective::Growth(_) => grown / clock.elapsed().as_secs_f64(),
     };
     Ok(Outcome { objective, delay_ns: counted.latency_ns_at(DELAY_QUANTILE).unwrap_or(0) })

@@ -1,5 +1,4 @@
-//! Settings as words, `bonus=50ms roles=cache`: what an operator types, before and while the
-//! scheduler runs.
+//! Settings as words, `bonus=50ms roles=cache`, for the command line.
 
 use std::str::FromStr;
 
@@ -11,18 +10,19 @@ use crate::settings::{Bonus, Key, Settings};
 
 /// All settings, as text for `--help`.
 pub const WORDS: &str = "\
-  bonus=50ms|0.5slice      how far behind a sibling may be and still go first; 0 is plain fairness
+  bonus=50ms|0.5slice      how far behind a thread of the group may be and still go first;
+                           0 is plain fairness
   limit=100                most aggregations in a row
-  key=mm|cgroup|parent     who is a sibling: threads of an address space, tasks of a cgroup,
+  key=mm|cgroup|parent     aggregation groups: threads of an address space, tasks of a cgroup,
                            processes of one parent (PostgreSQL)
   roles=machine|cache|core|alone|0,1/2,3
-                           which CPU follows which: all CPUs the first, per last-level cache, per
+                           CPUs that follow a master: all CPUs the first, per last-level cache, per
                            core, none, or groups of CPUs, the master first
   slice=4ms patience=1s    a time slice; a task that waits for longer goes first
   preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
   scan-max=64 survey=0|1   threads examined per decision; also count concurrent groups";
 
-/// Settings changed by words, and roles where a word names them (for this machine as it is now).
+/// Settings changed by words, and roles if a word names them (for this machine as it is now).
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ fn wrong(word: &str, should: &str) -> Error {
 }
 
 fn number<T: FromStr>(word: &str, value: &str) -> Result<T, Error> {
-    value.parse().map_err(|_| wrong(word, "a whole number is wanted"))
+    value.parse().map_err(|_| wrong(word, "write a whole number"))
 }
 
 fn bonus(word: &str, value: &str) -> Result<Bonus, Error> {
@@ -76,7 +76,7 @@ fn bonus(word: &str, value: &str) -> Result<Bonus, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::Setting`] where it is none.
+/// [`Error::Setting`] if it is not a time.
 pub fn nanoseconds(text: &str) -> Result<u64, Error> {
     time(text, text)
 }

@@ -1,9 +1,9 @@
-//! `workahead scheduler test`: whether it works on this machine, before anything depends on it.
+//! `workahead scheduler test`: tests the scheduler on this machine with a load of its own.
 //!
 //! ```text
-//!   two programs of sibling threads on every CPU ─── counted under ──► the kernel's own scheduler
-//!                                                                    ► ours without a bonus
-//!                                                                    ► ours as it is to be run
+//!   two programs with threads on every CPU ─── counted under ──► the kernel's own scheduler
+//!                                                              ► ours without a bonus
+//!                                                              ► ours with the given settings
 //! ```
 
 use std::collections::BTreeMap;
@@ -44,20 +44,20 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Programs that take turns.
+/// Number of competing programs.
 const PROGRAMS: usize = 2;
-/// Until what was set shows.
-const SETTLES: Duration = Duration::from_millis(500);
-/// No test of three windows is to outlive its load.
-const BESIDE: Duration = Duration::from_secs(30);
+/// Time for new settings to take effect.
+const SETTLE_TIME: Duration = Duration::from_millis(500);
+/// Lifetime of the load beyond the three windows.
+const LOAD_MARGIN: Duration = Duration::from_secs(30);
 
-/// What was seen.
+/// The result of the test.
 #[derive(Debug, Serialize)]
-struct Seen {
+struct Comparison {
     kernel: String,
     attach_s: f64,
     detach_s: f64,
-    /// The most instructions that the kernel's verifier walked through in a program.
+    /// Most instructions that the kernel's verifier checked in a program.
     verified_max: u32,
     default: BTreeMap<&'static str, f64>,
     no_bonus: BTreeMap<&'static str, f64>,
@@ -74,35 +74,36 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         None => Roles::whole_machine(&machine)?,
     };
     let leave = interrupt::listen()?;
-    let load = Load::start(args.threads, 3 * (args.window + SETTLES) + BESIDE)?;
-    let seen = look(machine, &settings, &roles, |read| {
-        wait(SETTLES, leave)?;
+    let load = Load::start(args.threads, 3 * (args.window + SETTLE_TIME) + LOAD_MARGIN)?;
+    let comparison = measure(machine, &settings, &roles, |read| {
+        wait(SETTLE_TIME, leave)?;
         let before = read()?;
         wait(args.window, leave)?;
         Ok(read()?.since(&before))
     })?;
     drop(load);
-    ensure!(Remote::is_vacant()?, "it still schedules after it was detached");
+    ensure!(Remote::is_vacant()?, "the scheduler is still attached after it was stopped");
     match args.json {
-        true => output::json(&seen)?,
-        false => output::text(&told(&seen))?,
+        true => output::json(&comparison)?,
+        false => output::text(&render(&comparison))?,
     }
-    let [with, without] = [&seen.itas, &seen.no_bonus].map(|figures| figures.get("same_share"));
+    let [with, without] =
+        [&comparison.itas, &comparison.no_bonus].map(|figures| figures.get("same_share"));
     match (with, without) {
         (Some(with), Some(without)) if settings.bonus_ns() == 0 || with > without => Ok(()),
-        _ => bail!("siblings do not follow each other more often than without a bonus"),
+        _ => bail!("switches stay within a group no more often than without a bonus"),
     }
 }
 
 type Read<'a> = dyn Fn() -> Result<Stats, workahead_scheduler::Error> + 'a;
 
-/// All three, one after the other; `count` says what was counted in a window.
-fn look(
+/// Measures all three configurations; `count` counts for a window.
+fn measure(
     machine: Machine,
     settings: &Settings,
     roles: &Roles,
     count: impl Fn(&Read<'_>) -> anyhow::Result<Stats>,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<Comparison> {
     let observer = Observer::attach(settings.key)?;
     let default = count(&|| observer.stats())?.figures();
     drop(observer);
@@ -122,7 +123,7 @@ fn look(
     scheduler.stop()?;
     let detach_s = started.elapsed().as_secs_f64();
     let kernel = machine.kernel.unwrap_or_default();
-    Ok(Seen { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas })
+    Ok(Comparison { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas })
 }
 
 fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
@@ -136,7 +137,7 @@ fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The programs; ended when dropped.
+/// The programs; killed when dropped.
 struct Load(Vec<Child>);
 
 impl Load {
@@ -163,19 +164,19 @@ impl Drop for Load {
     }
 }
 
-/// Figures as people read them: name, unit, how many of it one is.
+/// Rows of the table: label, figure, factor, unit.
 const ROWS: [(&str, &str, f64, &str); 8] = [
-    ("switches to a sibling", "same_share", 1.0, ""),
-    ("siblings beside each other", "corun_share", 1.0, ""),
+    ("switches within a group", "same_share", 1.0, ""),
+    ("group on several CPUs", "corun_share", 1.0, ""),
     ("chances taken", "taken_share", 1.0, ""),
     ("switches", "switches", 1.0, ""),
     ("wake-up to run, 99 %", "latency_ns_p99", 1e-6, " ms"),
     ("longest wait", "wait_max_ns", 1e-6, " ms"),
-    ("threads looked at, mean", "scanned_mean", 1.0, ""),
+    ("threads examined, mean", "scanned_mean", 1.0, ""),
     ("time of a decision", "decide_ns", 1.0, " ns"),
 ];
 
-fn told(seen: &Seen) -> String {
+fn render(comparison: &Comparison) -> String {
     let mut table = summary::table(&["", "the kernel's own", "ours, no bonus", "ours"]);
     for (words, name, factor, unit) in ROWS {
         let figure = |figures: &BTreeMap<&str, f64>| {
@@ -187,7 +188,8 @@ fn told(seen: &Seen) -> String {
                 false => format!("{value:.3}{unit}"),
             })
         };
-        let [default, none, itas] = [&seen.default, &seen.no_bonus, &seen.itas].map(figure);
+        let [default, none, itas] =
+            [&comparison.default, &comparison.no_bonus, &comparison.itas].map(figure);
         table.add_row([words.to_owned(), default, none, itas]);
     }
     for column in 1..4 {
@@ -197,15 +199,15 @@ fn told(seen: &Seen) -> String {
     }
     format!(
         "Linux {}: attached in {:.2} s, detached in {:.2} s, at most {} instructions verified\n\n{}",
-        seen.kernel,
-        seen.attach_s,
-        seen.detach_s,
-        seen.verified_max,
+        comparison.kernel,
+        comparison.attach_s,
+        comparison.detach_s,
+        comparison.verified_max,
         summary::lines(table)
     )
 }
 
-/// What is counted under either scheduler.
+/// Figures that are counted under either scheduler.
 const COUNTED: [&str; 3] = ["same_share", "corun_share", "switches"];
 
 fn decisions(figures: &BTreeMap<&str, f64>) -> f64 {

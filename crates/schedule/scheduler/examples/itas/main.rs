@@ -106,7 +106,7 @@ fn tune(delay: Duration, window: Duration) -> Result<()> {
         &remote,
         &mut tuner,
         window,
-        Objective::Siblings,
+        Objective::GroupSwitches,
     )?;
     let (settings, outcome) = found.context("nothing was tried")?;
     println!(

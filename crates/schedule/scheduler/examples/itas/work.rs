@@ -1,4 +1,4 @@
-//! The loads: siblings that spin and yield, processes of one parent, and threads that roam.
+//! The loads: threads of a group that spin and yield, processes of one parent, and threads that roam.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,11 @@ const SPIN: u32 = 2_000;
 
 /// Runs until the time is over and prints how many spins were done.
 pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) -> Result<()> {
-    println!("{} spins", workahead_scheduler::siblings(threads_per_cpu, time, spins_per_yield)?);
+    println!("{} spins", workahead_scheduler::group_load(threads_per_cpu, time, spins_per_yield)?);
     Ok(())
 }
 
-/// Starts a number of processes on each CPU and waits for them: siblings by their parent only.
+/// Starts a number of processes on each CPU and waits for them: one group by their parent only.
 pub(crate) fn fork(children_per_cpu: usize, ms: &str) -> Result<()> {
     let me = std::env::current_exe()?;
     let mut children = Vec::new();
