@@ -1,7 +1,7 @@
-//! `cargo xtask answers`: TPC-H's answers anew, as DuckDB gives them.
+//! `cargo xtask answers`: regenerates TPC-H's answers with DuckDB.
 //!
 //! They are compared by `cargo test -p workahead-sql --test tpch`, which needs neither Python nor
-//! DuckDB; whoever changes the data or a query makes them again with this.
+//! DuckDB. After a change of the data or a query, regenerate them with this.
 
 use anyhow::{Result, bail};
 

@@ -106,7 +106,7 @@ fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     }
     let root = setup::cache().context("HOME names no directory")?.join("newcomer");
     if root.exists() {
-        // Nothing is mounted there: mounts are gone with whoever made them.
+        // Nothing is mounted there: mounts end with the process that made them.
         succeed(Command::new("rm").args(["-rf", "--one-file-system"]).arg(&root))?;
     }
     println!("a bare Debian, {SUITE}, in {}", root.display());

@@ -1,4 +1,4 @@
-//! The workspace's packages, their targets, and who uses whom, as `cargo metadata` has them.
+//! The workspace's packages, their targets and dependencies, as `cargo metadata` reports them.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! `cargo xtask setup`: what the tests need, listed, and installed where that can be done.
+//! `cargo xtask setup`: lists the requirements of the tests, and installs them where possible.
 //!
 //! Idempotent, and quick when nothing is missing. Debian packages are installed when root, with
-//! every service held back; nobody else's machine is changed: they are told the exact command.
+//! every service held back; without root, the exact command is printed.
 
 pub(crate) mod built;
 mod duckdb;

@@ -1,10 +1,10 @@
-//! Python wheels for others: both packages, for x86-64 and aarch64, in the release profile.
+//! Release wheels: both packages, for x86-64 and aarch64.
 //!
 //! ```text
 //! requirements-wheels.txt ─► target/wheels/venv ─► maturin, zig ─► target/wheels/*.whl
 //! ```
 //!
-//! Where a toolchain is missing that can't be had, the reason is printed and the rest is built.
+//! If a toolchain is unavailable, the reason is printed and the rest is built.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::bench::peers::venv::Venv;
 use crate::workspace::{Workspace, answers, succeed};
 
-/// Packages by the name that they are asked for, and where their manifests are.
+/// Packages by name, with the folders of their manifests.
 const PACKAGES: [(&str, &str); 2] = [("core", "."), ("sql", "crates/execute/python-sql")];
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 /// The C library that a wheel promises to be content with: Debian 11's is newer.

@@ -5,9 +5,9 @@
 //!   an empty target folder (and CARGO_HOME) ─► cargo ─► seconds of wall clock, and of CPU
 //! ```
 //!
-//! The CPU time is that of all processes that the build starts, as the kernel counts it for
-//! children that were waited for. Downloads are no part of it: sources are fetched before, except
-//! with `--cold-home`, which measures what a newcomer waits for.
+//! The CPU time is that of all processes of the build, as the kernel counts it for children that
+//! were waited for. Downloads are excluded: sources are fetched before, except with `--cold-home`,
+//! which measures a newcomer's wait.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -109,14 +109,14 @@ impl Options {
     }
 }
 
-/// What one build took.
+/// Time of one build.
 #[derive(Clone, Copy)]
 struct Took {
     wall_s: f64,
     cpu_s: f64,
 }
 
-/// Builds from nothing, round by round, and says the medians.
+/// Clean builds, round by round, with their medians.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if words.iter().any(|word| ["--help", "-h"].contains(word)) {
         print!("{HELP}");
@@ -177,7 +177,7 @@ fn keep(workspace: &Workspace, options: &Options, rows: &[Value]) -> Result<()> 
     Ok(())
 }
 
-/// A folder for what is built, emptied before every build and removed at the end.
+/// A target folder, emptied before every build and removed at the end.
 struct Place {
     folder: PathBuf,
 }
@@ -193,7 +193,7 @@ impl Place {
         self.folder.join("target")
     }
 
-    /// Empties all, and builds once.
+    /// Empties the folders, and builds once.
     fn build(&self, workspace: &Workspace, words: &[String], cold_home: bool) -> Result<Took> {
         for inside in std::fs::read_dir(&self.folder)? {
             std::fs::remove_dir_all(inside?.path())?;
@@ -302,7 +302,7 @@ mod tests {
         assert!(longest("nothing").is_err());
     }
 
-    /// The whole way, with a package that is built in a second.
+    /// End to end, with a package that is built in a second.
     #[test]
     fn a_small_build_is_measured() {
         let folder = std::env::temp_dir().join(format!("workahead-build-{}", std::process::id()));

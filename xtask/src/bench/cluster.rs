@@ -19,7 +19,7 @@ use crate::workspace::Workspace;
 use arms::Arm;
 use figures::Figures;
 
-/// What the bench takes.
+/// Options of the bench.
 const WORDS: &str = "\
 usage: cargo xtask bench cluster [WORDS]
 
@@ -42,7 +42,7 @@ struct Options {
     program: Option<PathBuf>,
 }
 
-/// Runs it with these words.
+/// Runs the bench with these words.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if words.iter().any(|word| ["--help", "-h"].contains(word)) {
         print!("{WORDS}");
@@ -61,7 +61,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         for &query in &options.queries {
             let mut rows = None;
             for turn in 0..arms.len() {
-                // Whoever comes first reads what others find in the page cache.
+                // The first run reads data that later runs find in the page cache.
                 let at = (turn + round) % arms.len();
                 let (seconds, found) = arms[at].run(query)?;
                 if rows.as_ref().is_some_and(|rows| *rows != found) {
@@ -147,7 +147,7 @@ fn data(program: &Path, folder: &Path, scale: &str) -> Result<PathBuf> {
     Ok(data)
 }
 
-/// By the program that was measured: one without clusters would have to be built first.
+/// Uses the measured program: one without clusters would have to be built first.
 fn machine_of(program: &Path) -> Result<serde_json::Value> {
     let output = std::process::Command::new(program).args(["machine", "--json"]).output()?;
     serde_json::from_slice(&output.stdout).context("workahead machine --json")

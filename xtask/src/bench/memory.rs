@@ -1,4 +1,4 @@
-//! `cargo xtask bench memory`: a join that does not fit into the memory it may use.
+//! `cargo xtask bench memory`: a join that exceeds its memory limit.
 //!
 //! ```text
 //! 2 × 20 million rows, Parquet to Parquet, 300 MB        bench/peers/memory.py
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Every result is read back: count and the sums of all columns must be those known from the draws.
-//! The figures are ratios within one round, so that whatever else the machine does falls on all.
+//! Figures are ratios within one round, so that other load of the machine affects all alike.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ const LIMIT_BYTES: usize = 300_000_000;
 const THREADS: usize = 2;
 const ROUNDS: usize = 3;
 
-/// What is wanted: resident memory, and the time of the unlimited run.
+/// Targets: resident memory, and the time of the unlimited run.
 const RESIDENT_BYTES_MOST: f64 = 450e6;
 const RATIO_MOST: f64 = 2.0;
 
@@ -73,7 +73,7 @@ struct Run {
     said: Value,
 }
 
-/// What a kind of run came to, round by round; why not, if it could not.
+/// Results of a kind of run, by round; or the reason for a failure.
 struct Arm {
     name: String,
     runs: Vec<Run>,
@@ -91,7 +91,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         .map(|name| Arm { name, runs: Vec::new(), failed: None })
         .collect();
     for round in 0..options.rounds {
-        // There and back: what the machine does meanwhile falls on all.
+        // In alternating order: other load of the machine affects all alike.
         let order: Vec<usize> = match round % 2 {
             0 => (0..arms.len()).collect(),
             _ => (0..arms.len()).rev().collect(),
@@ -112,7 +112,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
                     );
                     arm.runs.push(run);
                 }
-                // A peer may not manage at all: that is a result too.
+                // A peer may fail: that is a result too.
                 Err(error) if at >= 2 => {
                     println!("  {:<40} {error:#}", arm.name);
                     arm.failed = Some(format!("{error:#}"));
@@ -134,7 +134,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     Ok(passed(&arms))
 }
 
-/// Where the inputs are and results go.
+/// Folder of inputs and results.
 struct Place {
     data: PathBuf,
     scratch: PathBuf,
@@ -220,7 +220,7 @@ impl Arm {
         median(self.runs.iter().map(of).collect())
     }
 
-    /// How many times as long as another, the median over the rounds.
+    /// Ratio of times to another, the median over the rounds.
     fn ratio_to(&self, other: &Self, of: impl Fn(&Run) -> f64) -> f64 {
         median(self.runs.iter().zip(&other.runs).map(|(a, b)| of(a) / of(b)).collect())
     }
@@ -230,7 +230,7 @@ impl Arm {
     }
 }
 
-/// Whether what is wanted was reached.
+/// Whether the targets were reached.
 fn passed(arms: &[Arm]) -> bool {
     let limited = &arms[1];
     let fast = limited.ratio_to(&arms[0], |run| run.wall_s) <= RATIO_MOST;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench peers`: our join beside those of other engines, on the same data.
+//! `cargo xtask bench peers`: our join and those of other engines on the same data.
 //!
 //! ```text
 //! venv ── wheels of the engines, pinned             bench/peers/requirements.txt
@@ -30,11 +30,11 @@ use self::venv::Venv;
 use super::Bench;
 use crate::workspace::Workspace;
 
-/// Ours first: all ratios are to it.
+/// Our engine first: all ratios are relative to it.
 const OURS: &str = "workahead";
 const PEERS: [&str; 5] = ["duckdb", "polars", "datafusion", "acero", "chdb"];
 
-/// Runs the cases that were asked for, and records them.
+/// Runs the selected cases, and records them.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     let options = Options::read(words)?;
     let cases = options.cases();
@@ -77,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
-/// What is recorded.
+/// The record.
 fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Value {
     let kind = if options.dense { "dense keys" } else { "sparse keys" };
     json!({

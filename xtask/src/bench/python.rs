@@ -15,7 +15,7 @@ use crate::workspace::{Workspace, succeed};
 
 const SCRIPT: &str = "crates/execute/python/benches/join.py";
 
-/// What it takes.
+/// Options of the bench.
 const WORDS: &str = "\
 usage: cargo xtask bench python [WORDS]
 

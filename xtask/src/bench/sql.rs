@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Bench, json_of, machine, page, record};
 use crate::workspace::Workspace;
 
-/// What the bench takes.
+/// Options of the bench.
 pub(crate) const WORDS: &str = "\
 usage: cargo xtask bench sql [WORDS]
 
@@ -29,7 +29,7 @@ usage: cargo xtask bench sql [WORDS]
 A run that leaves nothing out is kept in bench/record/.
 ";
 
-/// Runs it with these words.
+/// Runs the bench with these words.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if words.iter().any(|word| ["--help", "-h"].contains(word)) {
         print!("{WORDS}");

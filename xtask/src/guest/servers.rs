@@ -1,4 +1,4 @@
-//! Real servers beside loops, scheduled by the kernel and by ours in turn.
+//! Real servers with background loops, scheduled by the kernel and by our scheduler in turn.
 //!
 //! ```text
 //! vm/mariadb.toml  ─┐ vm/study.sh                      median of the kernel's own
@@ -6,9 +6,9 @@
 //!                                                         median of ours
 //! ```
 //!
-//! The guest has no caches, so that less time is not asked for; what is: the same answers, siblings
-//! more often one after the other and beside each other, nobody at anybody's expense. Its clock
-//! counts instructions: what the host does beside can't be seen in these figures.
+//! The guest has no caches, so a speed-up is not required. Required are the same answers, more
+//! switches within a group and more concurrent groups, and no loss for other threads. Its clock
+//! counts instructions: other work of the host doesn't change these figures.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::bench::peers::rounds::median;
 use crate::test::{Build, Depth};
 use crate::workspace::{Workspace, succeed};
 
-/// One server's study each, in `vm/`.
+/// A study per server, in `vm/`.
 const STUDIES: [&str; 2] = ["vm/mariadb.toml", "vm/postgres.toml"];
 
 /// Passes of the loops in a second of their own CPU time, of those by default (ledger S3.26).
@@ -213,7 +213,24 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_is_told_in_a_line() {
+    fn every_study_of_the_guest_parses() {
+        let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests");
+        let root = Path::new(&package).parent().unwrap();
+        let mut studies = 0;
+        for entry in std::fs::read_dir(root.join("vm")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "toml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let study: Result<toml::Table, _> = toml::from_str(&text);
+                assert!(study.is_ok(), "{}: {}", path.display(), study.unwrap_err());
+                studies += 1;
+            }
+        }
+        assert_eq!(studies, STUDIES.len());
+    }
+
+    #[test]
+    fn a_success_is_reported_in_a_line() {
         let runs =
             line("default", 1000.0, 0.5, 0.0) + &line("itas", 950.0, 0.7, 1422.0) + &reads(7);
         let (line, wrong) = judge(&by_study(&runs).unwrap()["mariadb"]).unwrap();
@@ -224,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_does_not_hold_is_named() {
+    fn each_failure_is_named() {
         let usual = line("default", 1000.0, 0.5, 0.0);
         let of = |ours: String| wrong(&[usual.clone(), ours, reads(7)]).join("; ");
         assert!(of(line("itas", 949.0, 0.7, 1.0)).starts_with("the loops lose"));
@@ -241,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheduler_without_runs_is_no_success() {
+    fn a_scheduler_without_runs_is_a_failure() {
         let usual = line("default", 1000.0, 0.5, 0.0);
         assert!(judge(&by_study(&usual).unwrap()["mariadb"]).is_err());
         assert!(judged(Path::new("/nonexistent")).is_err());

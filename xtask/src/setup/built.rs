@@ -13,7 +13,7 @@ pub(crate) struct Built {
     version: &'static str,
     /// Of its features, those that are wanted.
     features: &'static str,
-    /// Processor time that it takes, for whoever waits.
+    /// Processor time of the build, to announce the wait.
     minutes: &'static str,
 }
 

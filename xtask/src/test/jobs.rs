@@ -19,7 +19,7 @@ pub(crate) struct Listed {
     /// Names it on the command line; several stages may share one.
     pub(crate) word: &'static str,
     pub(crate) depth: Depth,
-    /// Narrowed to packages, where only some are asked for; otherwise it is left out then.
+    /// Narrowed to the selected packages; left out if it can't be.
     pub(crate) of_packages: bool,
     /// The word and depth of what has to have passed before.
     pub(crate) needs: Option<(&'static str, Depth)>,
@@ -266,7 +266,7 @@ fn build_words(build: Build, packages: &Packages, part: &Part, absent: &[String]
         return words;
     }
     let mut words: Vec<String> = ["test", "--no-run"].map(str::to_owned).into();
-    // Beside the whole build, everything is asked for, but not all of it built.
+    // After the whole build, all packages are requested, but not all of them built.
     let asked = if absent.is_empty() { part } else { &None };
     words.extend(build.packages(packages, asked));
     words.extend(build.targets(&build.members(packages, part)));

@@ -113,7 +113,7 @@ impl Options {
         packages.crates().any(|package| !package.is_default && chosen(&package.name))
     }
 
-    /// Whether something less than everything is asked for.
+    /// Whether only a part is selected.
     pub(crate) fn is_part(&self) -> bool {
         self.packages.is_some() || !self.stages.is_empty() || self.changed
     }

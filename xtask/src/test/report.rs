@@ -17,7 +17,7 @@ const SLOW_TEST_S: f64 = 60.0;
 pub(crate) struct Report {
     /// Each with the word and depth of what it is a part of.
     stages: Vec<(&'static str, Depth, Stage)>,
-    /// At the first failure, as was asked for.
+    /// Stopped at the first failure, as requested.
     pub(crate) stopped: bool,
 }
 

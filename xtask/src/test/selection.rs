@@ -1,8 +1,8 @@
-//! Which packages are built and tested, and the words that say so to Cargo.
+//! Selects the packages to build and test, as arguments of Cargo.
 //!
-//! Cargo unites the features of what it is asked for: `-p workahead-join` alone would build Arrow
-//! anew, with fewer features than the default build has. A part is therefore asked for beside the
-//! command, which depends on nearly everything, and named by its targets:
+//! Cargo unifies the features of the packages named on its command line: `-p workahead-join` alone
+//! would rebuild Arrow with fewer features than the default build has. A part is therefore built
+//! together with the command, which depends on nearly everything, and selected by its targets:
 //!
 //! ```text
 //! all     cargo build --all-targets
@@ -16,24 +16,24 @@ use anyhow::Result;
 use crate::packages::{COMMAND, Package, Packages, Target};
 use crate::workspace::Workspace;
 
-/// What is built: two sets of features, so that each crate of others is built twice at most.
+/// Kinds of builds: two sets of features, so that each external crate is built twice at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
     /// The default members with their default features.
     Usual,
-    /// What the default build has not: DataFusion, the cluster, Python's modules; and crates with
-    /// features, with all of them.
+    /// Parts outside of the default build: DataFusion, the cluster, Python's modules; and crates
+    /// with features, with all of them.
     Whole,
 }
 
 /// All of the command's optional parts.
 const FEATURES: [&str; 2] = ["--features", "workahead-cli/cluster,workahead-cli/scheduler"];
 
-/// The packages that are asked for; `None` is all.
+/// The selected packages; `None` is all.
 pub(crate) type Part = Option<BTreeSet<String>>;
 
 impl Build {
-    /// What the whole build is asked for by.
+    /// Package arguments of the whole build.
     pub(crate) fn whole(workspace: &Workspace) -> Result<Vec<String>> {
         Ok(Self::Whole.packages(&Packages::read(workspace)?, &None))
     }
@@ -55,7 +55,7 @@ impl Build {
         packages.all.iter().filter(wanted).collect()
     }
 
-    /// The packages that Cargo is asked for: they decide which features all crates are built with.
+    /// Package arguments of Cargo: they determine the features of all crates.
     pub(crate) fn packages(self, packages: &Packages, part: &Part) -> Vec<String> {
         let mut words = Vec::new();
         match (self, part) {

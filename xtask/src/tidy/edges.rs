@@ -1,9 +1,9 @@
-//! Who may depend on whom. Dependencies point one way; a new edge is a design decision, and this
-//! table is where it is made.
+//! Allowed dependencies between crates. They point one way; a new edge is a design decision, and
+//! this table is where it is made.
 
 use super::{File, Finding, Tree};
 
-/// A crate of the house, what it may use of ours, and what it promises not to know.
+/// A crate, its allowed dependencies among ours, and its forbidden ones.
 struct House {
     name: &'static str,
     may_use: &'static [&'static str],
@@ -41,7 +41,7 @@ const HOUSE: [House; 21] = [
     House { name: "study", may_use: &["workloads", "counters", "machine"], never: ENGINES },
     House {
         name: "engines",
-        // `sql` only where it is asked for: no default build knows DataFusion.
+        // `sql` only as an option: no default build knows DataFusion.
         may_use: &["study", "workloads", "counters", "machine", "duckdb", "scheduler", "sql"],
         never: ENGINES,
     },

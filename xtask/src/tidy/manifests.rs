@@ -1,5 +1,5 @@
-//! Every package takes its version, edition, licence and lints from the workspace, and says what it
-//! is for whom it is published to.
+//! Every package takes its version, edition, licence and lints from the workspace, and has a
+//! description for its readers.
 
 use super::{Finding, Tree};
 

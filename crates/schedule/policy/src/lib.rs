@@ -8,8 +8,8 @@
 //!         simulator              scheduler
 //! ```
 //!
-//! A core shows the runnable threads of its queue, in order of virtual run time; the decision is the
-//! thread to run, the change of the core's count, and the group that a master publishes:
+//! A core shows the runnable threads of its queue, in order of virtual run time. The decision is
+//! the thread to run, the change of the core's count, and the group that a master publishes:
 //!
 //! ```text
 //!   Scan::new(own group, published group)

@@ -19,7 +19,7 @@ pub(super) struct Arm {
 enum By {
     /// On this CPU alone, or on all.
     Process { cpu: Option<&'static str>, threads: &'static str },
-    /// With as many partitions as it has slots, or so many.
+    /// With a partition per slot, or a given number.
     Cluster { child: Child, url: String, partitions: Option<&'static str>, settings: Vec<String> },
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn all() -> Vec<Case> {
 }
 
 impl Case {
-    /// The same with so many times fewer rows.
+    /// The same with a fraction of the rows.
     pub(crate) fn divided(mut self, by: usize) -> Self {
         self.build_rows /= by;
         self.probe_rows /= by;

@@ -13,7 +13,7 @@ use super::data::Data;
 use super::venv::Venv;
 use crate::workspace::Workspace;
 
-/// How long an engine may take to end: it frees a few gigabytes.
+/// Time limit for an engine to end: it frees a few gigabytes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An engine that is running.
@@ -51,7 +51,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 impl Engine {
-    /// Starts an engine on so many CPUs.
+    /// Starts an engine on a number of CPUs.
     pub(crate) fn start(
         workspace: &Workspace,
         venv: &Venv,

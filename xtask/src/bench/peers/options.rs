@@ -1,4 +1,4 @@
-//! What was asked for on the command line.
+//! Options of the command line.
 
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The cases, of the sizes and keys that were asked for.
+    /// The cases, with the requested sizes and keys.
     pub(crate) fn cases(&self) -> Vec<Case> {
         let asked = |case: &Case| self.only.as_ref().is_none_or(|only| case.name.contains(only));
         let cases = cases::all().into_iter().filter(asked);
@@ -97,7 +97,7 @@ impl Options {
 
 fn number(word: &str) -> Result<usize> {
     let number = word.parse().ok().filter(|number| *number > 0);
-    number.with_context(|| format!("{word} is no number above zero"))
+    number.with_context(|| format!("{word} is not a number above zero"))
 }
 
 fn peer(word: &str) -> Result<&'static str> {
@@ -134,7 +134,7 @@ mod tests {
     fn what_is_unknown_is_named() {
         for (words, says) in [
             (vec!["--rounds"], "--rounds needs a value"),
-            (vec!["--rounds", "0"], "0 is no number"),
+            (vec!["--rounds", "0"], "0 is not a number"),
             (vec!["--engines", "oracle"], "no peer is called oracle"),
             (vec!["--only", "4M x 4M"], "there are: 2M x 16M"),
             (vec!["--fast"], "knows no --fast"),

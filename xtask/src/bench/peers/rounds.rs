@@ -8,8 +8,8 @@ use super::cases::Case;
 use super::data::Data;
 use super::engine::{Engine, Reply};
 
-/// What is asked for, in the words of the protocol: count and sums, or every column of the output
-/// delivered as Arrow batches.
+/// The requested result, in the words of the protocol: count and sums, or every column of the
+/// output.
 pub(crate) const FORMS: [&str; 2] = ["sums", "columns"];
 
 /// One case, form and number of threads, measured.
@@ -113,7 +113,7 @@ impl Measured {
         ratios.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Every round's seconds, for whoever wants other statistics.
+    /// Seconds of every round, for other statistics.
     pub(crate) fn raw(&self) -> Value {
         let engines = self.engines.iter().map(|times| {
             let seconds = |clock| times.seconds(clock).collect::<Vec<f64>>();

@@ -1,4 +1,5 @@
-//! The loads: threads of a group that spin and yield, processes of one parent, and threads that roam.
+//! The loads: threads of a group that spin and yield, processes of one parent, and threads that
+//! change their affinity.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
