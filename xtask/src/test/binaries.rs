@@ -56,9 +56,9 @@ pub(crate) struct Ran {
 /// How programs are run.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
-    /// So many beside each other.
+    /// Number of programs run at the same time.
     pub(crate) beside: usize,
-    /// One test at a time, so that the time of each is seen.
+    /// One test at a time, so that each is timed.
     pub(crate) one_by_one: bool,
     /// Inputs of a property test, where it is not the usual number.
     pub(crate) cases: Option<u32>,
