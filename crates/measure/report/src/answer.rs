@@ -1,4 +1,4 @@
-//! The answer: what wins most, what loses, in one or two sentences and two cards.
+//! The answer: the largest gain and loss, in one or two sentences and two cards.
 //!
 //! A technique that wins in one place may lose in another; a reader who sees only the win is
 //! misled. So the loss shown is that of the winner itself where it has one, and the worst of all
@@ -18,7 +18,7 @@ use crate::{number, words};
 pub(crate) struct Answer {
     /// One or two sentences.
     pub(crate) sentence: String,
-    /// How many comparisons came out how.
+    /// The comparisons by outcome.
     pub(crate) tally: Option<String>,
     /// The case that wins beside the case that loses.
     pub(crate) cards: Vec<Card>,
@@ -45,6 +45,7 @@ mod settings;
 
 const NOTHING: &str = "Nothing has been measured yet.";
 
+/// A cell with its finding and ratio.
 type Compared<'a> = (&'a Cell, &'a Finding, f64);
 
 pub(crate) fn answer(view: &View<'_>) -> Answer {
@@ -77,10 +78,10 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
     });
     let worst = own.or(slower.first()).copied();
     let sentence = match view.compares_techniques() {
-        true => of_techniques(view, baseline, (best, worst, own.is_some())),
+        true => Extremes { best, worst, of_winner: own.is_some() }.sentence(view, baseline),
         false => settings::sentence(view, baseline, compared),
     };
-    // Something is always shown for the loss: the smallest ratio, where no loss is.
+    // A loss is always shown: the smallest ratio if there is none.
     let least = worst.or_else(|| compared.iter().find(|(_, finding, _)| finding.ratio.is_some()));
     let single = best.filter(|(cell, _, _)| view.threads(cell).is_some_and(|threads| threads > 1));
     let single = single.and_then(|_| {
@@ -100,20 +101,26 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
     }
 }
 
-fn of_techniques(
-    view: &View<'_>,
-    baseline: &str,
-    (best, worst, is_winner): (Option<&Compared<'_>>, Option<&Compared<'_>>, bool),
-) -> String {
-    let gain = match best {
-        Some(best) => gain(view, baseline, best),
-        None => format!("No technique is shown to be faster than {baseline} here."),
-    };
-    let loss = match worst {
-        Some(worst) => loss(view, worst, is_winner),
-        None => format!("None is shown to be slower than {baseline}."),
-    };
-    format!("{gain} {loss}")
+/// The largest gain and the largest loss among techniques.
+struct Extremes<'a, 'b> {
+    best: Option<&'b Compared<'a>>,
+    worst: Option<&'b Compared<'a>>,
+    /// Whether the loss is of the technique with the largest gain.
+    of_winner: bool,
+}
+
+impl Extremes<'_, '_> {
+    fn sentence(&self, view: &View<'_>, baseline: &str) -> String {
+        let gain = match self.best {
+            Some(best) => gain(view, baseline, best),
+            None => format!("No technique is shown to be faster than {baseline} here."),
+        };
+        let loss = match self.worst {
+            Some(worst) => loss(view, worst, self.of_winner),
+            None => format!("None is shown to be slower than {baseline}."),
+        };
+        format!("{gain} {loss}")
+    }
 }
 
 fn heading(worst: Option<&Compared<'_>>) -> &'static str {
@@ -151,7 +158,7 @@ fn loss(view: &View<'_>, (cell, finding, ratio): &Compared<'_>, is_winner: bool)
     format!("{who} loses{most}{place}: {} ({interval}).", number::ratio(*ratio))
 }
 
-/// ` (hash join, out of cache)`; nothing when there is but one place.
+/// ` (hash join, out of cache)`; empty if there is only one place.
 fn within(view: &View<'_>, cell: &Cell) -> String {
     match view.surroundings(cell) {
         place if cell.case().is_empty() || place.is_empty() => String::new(),
@@ -192,7 +199,7 @@ fn card(
     let (_, interval) = ratio_words(finding);
     let interval = match finding.ratio.map(|ratio| ratio.shown()) {
         Some(Shown::NoDifference) => interval,
-        // A model's is the ratio itself, and its words say so.
+        // A model's interval is the ratio itself, and the text says so.
         _ if finding.ratio.is_some_and(|ratio| ratio.interval.is_some_and(|i| i.low >= i.high)) => {
             interval
         }
@@ -241,16 +248,16 @@ fn without_baseline(view: &View<'_>) -> Answer {
     Answer { sentence, tally: None, cards: Vec::new() }
 }
 
-/// Where nothing is timed: what executes the most instructions, and what the fewest.
+/// Without times: the cells with the most and the fewest instructions.
 fn counted(view: &View<'_>) -> Answer {
     let count = |cell| Some((cell, view.value(cell, INSTRUCTIONS)?));
     let mut counted: Vec<(&Cell, f64)> = view.cells().iter().filter_map(count).collect();
     counted.sort_by(|one, other| one.1.total_cmp(&other.1));
     let unit = view.unit(INSTRUCTIONS);
-    let told = |(cell, count): &(&Cell, f64)| {
+    let named = |(cell, count): &(&Cell, f64)| {
         (words::capital(&view.place(cell, &[])), number::plain(*count))
     };
-    let sentence = match (counted.first().map(told), counted.last().map(told)) {
+    let sentence = match (counted.first().map(named), counted.last().map(named)) {
         (Some((few, fewest)), Some((many, most))) if few != many => {
             format!("{many} takes most: {most} {unit}. {few} takes fewest: {fewest}.")
         }

@@ -9,12 +9,12 @@
 //! Ratios  bars from 1, to both sides, each with its interval
 //! flame   callers below callees, as wide as the share of samples
 //! ```
-//! A chart knows numbers and words, not studies: what it is given is drawn, what is not finite is
-//! left out and said. It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`]
-//! for a phone or one of several panels, because scaled-down text cannot be read; the style sheet
-//! shows one of them. Colour never carries meaning alone: bars bear their ratio, lines differ in
-//! dash, marker and label. Colours are those of Okabe and Ito ("Color Universal Design", 2008),
-//! darkened for text on white where contrast asks for it.
+//! A chart knows numbers and words, not studies. Values that are not finite are left out and named.
+//! It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`] for a phone or one of
+//! several panels, because scaled-down text cannot be read; the style sheet shows one of them.
+//! Colour never carries meaning alone: bars bear their ratio, lines differ in dash, marker and
+//! label. Colours are those of Okabe and Ito ("Color Universal Design", 2008), darkened for text on
+//! white where contrast asks for it.
 
 mod bars;
 mod curves;
@@ -54,7 +54,7 @@ impl Layout {
         }
     }
 
-    /// An empty drawing of this width: `description` is what a screen reader says in its place.
+    /// An empty drawing of this width: `description` is its text for screen readers.
     fn drawing(self, height: f64, description: &str) -> svg::Element {
         let view = format!("0 0 {} {}", self.width(), height.ceil());
         svg::Element::new("svg")

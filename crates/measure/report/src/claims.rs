@@ -1,4 +1,4 @@
-//! The paper's claims beside our figures, each with one of three words.
+//! The paper's claims beside our figures, each with its verdict.
 
 use serde::Serialize;
 use workahead_study::paper::{Claim, Direction};
@@ -67,10 +67,10 @@ fn paper_words(claim: &Claim) -> String {
         true => String::new(),
         false => format!(" against {}", against.join(", ")),
     };
-    let told: Vec<String> = ratio.into_iter().chain(direction.map(str::to_owned)).collect();
-    match told.is_empty() {
+    let parts: Vec<String> = ratio.into_iter().chain(direction.map(str::to_owned)).collect();
+    match parts.is_empty() {
         true => "no figure".to_owned(),
-        false => format!("{}{}{against}", told.join(", "), of.unwrap_or_default()),
+        false => format!("{}{}{against}", parts.join(", "), of.unwrap_or_default()),
     }
 }
 

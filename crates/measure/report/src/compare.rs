@@ -47,7 +47,7 @@ struct Words {
     missing: String,
 }
 
-/// What a comparison says, in a sentence: the change that is shown most clearly, and how many.
+/// A comparison in a sentence: the clearest change, and the number of changes.
 pub(crate) fn sentence(compared: &Comparison) -> String {
     let shown = |line: &&Line| line.speedup.is_some_and(|one| one.shown() != Shown::NoDifference);
     let far = |line: &&Line| line.speedup.map_or(0.0, |one| one.ratio.ln().abs());
@@ -66,7 +66,7 @@ pub(crate) fn sentence(compared: &Comparison) -> String {
     )
 }
 
-/// How many cells came out how.
+/// The cells by outcome.
 pub(crate) fn tally(compared: &Comparison) -> String {
     let count = |shown: Shown| {
         let is = |line: &&Line| line.speedup.is_some_and(|one| one.shown() == shown);
@@ -80,8 +80,8 @@ pub(crate) fn tally(compared: &Comparison) -> String {
     };
     format!(
         "{} in both{absent}: {} faster, {} slower, {} with no difference shown; {} also when p is \
-         adjusted for all of them (Holm 1979). The runs are not paired: whatever else differs \
-         between them is in the ratios.",
+         adjusted for all of them (Holm 1979). The runs are not paired: other differences between \
+         them are in the ratios.",
         words::counted(measured, "cell"),
         count(Shown::Faster),
         count(Shown::Slower),
@@ -137,7 +137,7 @@ pub(crate) fn unit(before: &Results, after: &Results) -> Unit {
 }
 
 fn words_of(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> Words {
-    let told = |results: &Results, cell: usize| {
+    let figure = |results: &Results, cell: usize| {
         let value = results.value(cell, THROUGHPUT).map(|value| unit.scaled(value));
         value.map_or_else(|| number::NONE.to_owned(), number::plain)
     };
@@ -151,8 +151,8 @@ fn words_of(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> 
             Some(Shown::NoDifference) | None => "level",
         },
         label: line.label.clone(),
-        before: told(before, line.before),
-        after: told(after, line.after),
+        before: figure(before, line.before),
+        after: figure(after, line.after),
         ratio: ratio(line.speedup),
         interval: line.speedup.map(|one| interval_words(&one)).unwrap_or_default(),
         p: line.p_adjusted.map(|p| number::fixed(p, 3)).unwrap_or_default(),

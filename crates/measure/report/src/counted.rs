@@ -1,13 +1,13 @@
-//! Where the cycles go: what was counted in every cell, and why something was not.
+//! The section of counters: counts of every cell, and reasons for missing ones.
 //!
 //! ```text
 //!   slots of a cell ──► metrics ──► a table: a row a metric; user, kernel, all of every cell
-//!                              ├──► bars: CPI by its parts, beside it slots by what they came to
+//!                              ├──► bars: CPI by its parts, beside it slots by outcome
 //!                              ├──► bars: CPI if nothing overlapped, against the measured one
 //!                              └──► columns and bars by logical CPU, H0 beside H1
 //! ```
 //! A machine without hardware counters still counts page faults and switches of tasks. Such a page
-//! has a short table and a long list of what is not in it.
+//! has a short table and a long list of missing metrics.
 
 use serde::Serialize;
 use workahead_counters::event::Privilege;
@@ -30,32 +30,32 @@ use overlap::Overlap;
 use siblings::Siblings;
 use table::Table;
 
-/// Everything on the page that was counted.
+/// The section.
 #[derive(Debug, Serialize)]
 pub(crate) struct Counted {
-    /// Sentences that stand over all figures: how they came to be, where no machine was counted.
+    /// Sentences over all figures: how they were constructed, where no machine was counted.
     pub(crate) constructed: Vec<String>,
-    /// What was counted, on what machine.
+    /// Targets and machines of the counts.
     pub(crate) targets: Vec<String>,
     pub(crate) pairs: Vec<Pair>,
-    /// Why bars or parts of them are not drawn, or are not quite what they are called.
+    /// Notes on bars or parts that are missing or differ from their names.
     pub(crate) of_bars: Vec<String>,
     /// Parts of a CPI bar may overlap; empty without bars.
     pub(crate) bars_caption: String,
-    /// What the CPI would be if nothing overlapped.
+    /// The CPI as if nothing overlapped.
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) of_overlaps: Vec<String>,
     pub(crate) overlaps_caption: String,
     /// By logical CPU of a core.
     pub(crate) siblings: Option<Siblings>,
     pub(crate) tables: Vec<Table>,
-    /// Columns that are not there, with the reason.
+    /// Missing columns, with the reason.
     pub(crate) columns: Vec<String>,
     /// Metrics without any value, by reason.
     pub(crate) absent: Vec<Absent>,
-    /// How many those are, where the reasons are too many to be read in passing.
+    /// Their number, if there are many reasons.
     pub(crate) absent_count: Option<String>,
-    /// Whether a figure bears the mark of a noisy one.
+    /// Whether a figure is marked as noisy.
     pub(crate) is_noisy: bool,
     pub(crate) tier: String,
 }
@@ -64,12 +64,12 @@ pub(crate) struct Counted {
 #[derive(Debug, Serialize)]
 pub(crate) struct Absent {
     pub(crate) metrics: usize,
-    /// How many, in words.
+    /// The number in words.
     pub(crate) count: String,
-    /// Their names, as a study asks for their groups.
+    /// Their names.
     pub(crate) names: String,
     pub(crate) why: String,
-    /// Whether they are too many to be read in passing.
+    /// Whether the list is folded.
     pub(crate) is_long: bool,
 }
 
@@ -78,17 +78,18 @@ const NAMES_MAX: usize = 14;
 /// So are more reasons than this.
 const REASONS_MAX: usize = 6;
 
-/// What was counted in one cell.
-struct OfCell<'a> {
+/// The counts of one cell.
+struct CellCounts<'a> {
     cell: &'a Cell,
     stream: Stream,
     metrics: Metrics,
-    /// Whose work has a value, in the order of display.
+    /// Privileges with values, in the order of display.
     sides: Vec<Privilege>,
 }
 
-impl<'a> OfCell<'a> {
-    fn of(view: &View<'_>, cell: &'a Cell) -> Option<Self> {
+impl<'a> CellCounts<'a> {
+    /// `None` where nothing was counted in the cell.
+    fn new(view: &View<'_>, cell: &'a Cell) -> Option<Self> {
         let stream = view.results.counts(cell.index)?;
         let metrics = Metrics::of(&stream);
         let is_there = |side: &Privilege| {
@@ -98,14 +99,14 @@ impl<'a> OfCell<'a> {
         Some(Self { cell, stream, metrics, sides })
     }
 
-    /// Over all CPUs.
-    fn valued(&self, metric: &str, side: Privilege) -> Option<&MetricValue> {
+    /// A metric over all CPUs.
+    fn metric_value(&self, metric: &str, side: Privilege) -> Option<&MetricValue> {
         self.metrics.get(metric, side, None)
     }
 
     /// A value over all CPUs.
     fn value(&self, metric: &str, side: Privilege) -> Option<f64> {
-        self.valued(metric, side)?.value
+        self.metric_value(metric, side)?.value
     }
 
     /// Why a metric has no value: for this side, or at all.
@@ -128,13 +129,13 @@ fn side_word(side: Privilege) -> &'static str {
     }
 }
 
-/// The part of the page; `None` for a study that asks for no counters.
+/// The section; `None` for a study without counters.
 pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     if view.results.spec.method.counters.is_empty() {
         return None;
     }
-    let cells: Vec<OfCell<'_>> =
-        view.cells().iter().filter_map(|cell| OfCell::of(view, cell)).collect();
+    let cells: Vec<CellCounts<'_>> =
+        view.cells().iter().filter_map(|cell| CellCounts::new(view, cell)).collect();
     let groups = by_surroundings(view, &cells);
     let (pairs, of_bars) = bars::pairs(view, &groups);
     let (overlaps, of_overlaps) = overlap::overlaps(view, &groups);
@@ -142,7 +143,7 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     let absent = absent(&cells);
     let metrics: usize = absent.iter().map(|absent| absent.metrics).sum();
     let constructed = each_once(cells.iter().filter_map(|of| of.stream.header.constructed.clone()));
-    // What no machine counted is no evidence, whatever this machine could have given.
+    // Constructed counts are no evidence, whatever this machine's tier.
     let tier = match constructed.is_empty() {
         true => words::capital(&view.tier()),
         false => "No evidence: constructed, not counted".to_owned(),
@@ -156,7 +157,7 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         false => overlap::caption(&tier),
     };
     let mut siblings = siblings::of_siblings(view, &groups, &tier);
-    // What is charged is said once.
+    // The penalties are listed once.
     if let Some(siblings) = &mut siblings {
         siblings.notes.retain(|note| !of_overlaps.contains(note));
     }
@@ -182,13 +183,13 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     })
 }
 
-/// Cells that differ by their case only, together, as the page's other parts have them.
+/// Groups of cells that differ only by their case, as in the page's other sections.
 fn by_surroundings<'a, 'b>(
     view: &View<'_>,
-    cells: &'b [OfCell<'a>],
-) -> Vec<(String, Vec<&'b OfCell<'a>>)> {
+    cells: &'b [CellCounts<'a>],
+) -> Vec<(String, Vec<&'b CellCounts<'a>>)> {
     let has_cases = cells.iter().any(|of| !of.cell.case().is_empty());
-    let mut groups: Vec<(String, Vec<&OfCell<'_>>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<&CellCounts<'_>>)> = Vec::new();
     for of in cells {
         let place = if has_cases { view.surroundings(of.cell) } else { String::new() };
         match groups.iter_mut().find(|(other, _)| *other == place) {
@@ -199,7 +200,7 @@ fn by_surroundings<'a, 'b>(
     groups
 }
 
-/// What a cell is called beside the others of its surroundings.
+/// The name of a cell among its surroundings.
 fn name(view: &View<'_>, cell: &Cell) -> String {
     match view.technique(cell) {
         nothing if nothing.is_empty() => "all".to_owned(),
@@ -208,8 +209,8 @@ fn name(view: &View<'_>, cell: &Cell) -> String {
 }
 
 /// Columns that a reader may look for.
-fn columns(view: &View<'_>, cells: &[OfCell<'_>]) -> Vec<String> {
-    let mut told = Vec::new();
+fn columns(view: &View<'_>, cells: &[CellCounts<'_>]) -> Vec<String> {
+    let mut entries = Vec::new();
     for cell in view.cells() {
         if cells.iter().any(|of| of.cell.index == cell.index) {
             continue;
@@ -219,10 +220,10 @@ fn columns(view: &View<'_>, cells: &[OfCell<'_>]) -> Vec<String> {
             true => view.results.absence(cell.index),
             false => reasons.join("; "),
         };
-        told.push((view.place(cell, &[]), why));
+        entries.push((view.place(cell, &[]), why));
     }
     let mut sentences: Vec<String> =
-        by_reason(told).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
+        by_reason(entries).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
     let is_missing = |side: &Privilege| !cells.iter().any(|of| of.sides.contains(side));
     let missing: Vec<String> = PRIVILEGES
         .into_iter()
@@ -245,7 +246,7 @@ fn sentence(names: &[String], why: &str) -> String {
 }
 
 /// Metrics that have no value anywhere.
-fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
+fn absent(cells: &[CellCounts<'_>]) -> Vec<Absent> {
     let mut names: Vec<&str> = Vec::new();
     for one in cells.iter().flat_map(|of| &of.metrics.values) {
         if !names.contains(&one.metric.name.as_str()) {
@@ -257,7 +258,7 @@ fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
         cells.iter().any(|of| of.metrics.values.iter().any(|one| of_name(&one)))
     };
     names.retain(|name| !has_value(name));
-    let told = names.into_iter().filter_map(|name| {
+    let entries = names.into_iter().filter_map(|name| {
         let why = cells.iter().find_map(|of| of.why(name, Privilege::Both))?;
         Some((name.to_owned(), why.to_owned()))
     });
@@ -268,13 +269,13 @@ fn absent(cells: &[OfCell<'_>]) -> Vec<Absent> {
         names: names.join(", "),
         why,
     };
-    by_reason(told).into_iter().map(absent).collect()
+    by_reason(entries).into_iter().map(absent).collect()
 }
 
-/// Names by what is said of them, in the order in which it is first said.
-fn by_reason(told: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
+/// Names by reason, in the order of their first mention.
+fn by_reason(entries: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, why) in told {
+    for (name, why) in entries {
         match reasons.iter_mut().find(|(other, _)| *other == why) {
             Some((_, names)) => names.push(name),
             None => reasons.push((why, vec![name])),
@@ -283,9 +284,9 @@ fn by_reason(told: impl IntoIterator<Item = (String, String)>) -> Vec<(String, V
     reasons
 }
 
-fn each_once(told: impl IntoIterator<Item = String>) -> Vec<String> {
+fn each_once(entries: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut once: Vec<String> = Vec::new();
-    for words in told {
+    for words in entries {
         if !once.contains(&words) {
             once.push(words);
         }

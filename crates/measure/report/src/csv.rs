@@ -1,5 +1,4 @@
-//! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where nothing is
-//! known.
+//! The cells as CSV (RFC 4180), one row each, for spreadsheets; unrounded, empty where unknown.
 //!
 //! Beside it every sample, one row each, as `observations.parquet` has them; plans by their
 //! fingerprints.

@@ -1,4 +1,4 @@
-//! A moment as people write it, in UTC.
+//! Dates and times in UTC.
 //!
 //! Days are turned into a date by Howard Hinnant's `civil_from_days` (chrono-Compatible Low-Level
 //! Date Algorithms, 2013): years are counted from 1 March, so that the leap day is a year's last.

@@ -14,11 +14,11 @@ const BYTES_MAX: usize = 1_500_000;
 pub(crate) struct Download {
     /// The name it is saved under.
     pub(crate) file: String,
-    /// What is in it.
+    /// Its contents.
     pub(crate) what: &'static str,
     /// Its size, for people.
     pub(crate) size: String,
-    /// The address that holds it; nothing where it is too long.
+    /// The address that holds it; `None` if it is too long.
     pub(crate) address: Option<String>,
 }
 

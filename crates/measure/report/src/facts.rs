@@ -1,5 +1,4 @@
-//! What a reader needs to judge a figure or to take it again: the machine, its limits, the method,
-//! versions.
+//! Facts to judge or repeat a figure: the machine, its limits, the method, versions.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +17,7 @@ mod json;
 mod limits;
 mod machine;
 
-/// A name and what is known under it.
+/// A name and its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Fact {
     pub(crate) name: String,
@@ -36,7 +35,7 @@ pub(crate) fn machine_of(view: &View<'_>) -> Option<Machine> {
     serde_json::from_value(view.results.record.host.description.clone()).ok()
 }
 
-/// The machine; from a description that another version wrote, whatever it says.
+/// The machine; generic facts for descriptions of other versions.
 pub(crate) fn machine(view: &View<'_>) -> Vec<Fact> {
     let host = &view.results.record.host;
     let mut facts = match machine_of(view) {
@@ -52,7 +51,7 @@ pub(crate) fn machine(view: &View<'_>) -> Vec<Fact> {
     facts
 }
 
-/// The machine's measured limits; from another version's, whatever they say.
+/// The machine's measured limits; generic facts for those of other versions.
 pub(crate) fn limits(view: &View<'_>) -> Vec<Fact> {
     let Some(kept) = &view.results.record.limits else { return Vec::new() };
     match serde_json::from_value::<Limits>(kept.clone()) {
@@ -140,7 +139,7 @@ fn order(order: Order) -> &'static str {
     match order {
         Order::Abba => {
             "complete blocks, ABBA: forward in even repetitions, backward in odd ones, so that a drift \
-             favours nobody"
+             favours no cell"
         }
         Order::Random => "complete blocks, shuffled anew in every repetition, from the seed",
     }
@@ -153,13 +152,13 @@ fn protocol(start: Start) -> &'static str {
     }
 }
 
-/// What every cell has in common, engine settings among it.
+/// Settings common to all cells.
 pub(crate) fn settings(view: &View<'_>) -> Vec<Fact> {
     let shared = comparison::shared_settings(view.results);
     shared.into_iter().map(|(name, value)| Fact { name, value: value.to_string() }).collect()
 }
 
-/// What made it, and when.
+/// Versions and dates.
 pub(crate) fn versions(view: &View<'_>) -> Vec<Fact> {
     let record = &view.results.record;
     let mut facts = vec![
@@ -178,7 +177,7 @@ pub(crate) fn versions(view: &View<'_>) -> Vec<Fact> {
     facts
 }
 
-/// Whether a value says anything.
+/// Whether a value is worth showing.
 fn is_telling(value: &Value) -> bool {
     match value {
         Value::Null => false,

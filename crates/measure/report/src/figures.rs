@@ -1,4 +1,4 @@
-//! The charts a study asks for, drawn from its observations.
+//! The charts of a study, drawn from its observations.
 //!
 //! ```text
 //!   charts of the study ──► cells with `where` ──► panels: one per value of the axes not named
@@ -27,7 +27,7 @@ mod usual;
 
 /// The measure that is not one of a sample: throughput over the baseline's.
 const RATIO: &str = "ratio";
-/// Nor is this one: three percentiles of what a client waits, together.
+/// Nor is this one: three percentiles of latency together.
 const LATENCY: &str = "latency";
 /// The measures of which it is made.
 const LATENCIES: [&str; 3] = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms"];
@@ -39,14 +39,14 @@ pub(crate) struct Figure {
     /// Signs that need a word, bar charts only: class of the sign, the word.
     pub(crate) keys: Vec<(&'static str, &'static str)>,
     pub(crate) panels: Vec<Panel>,
-    /// How to read it, and its evidence tier.
+    /// The caption, with its evidence tier.
     pub(crate) caption: String,
 }
 
 /// One drawing of a figure.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
-    /// What sets it apart; empty when it is alone.
+    /// Its label; empty if it is the only one.
     pub(crate) title: String,
     /// For a laptop; only where the panel is alone.
     pub(crate) wide: Option<String>,
@@ -83,11 +83,11 @@ impl Draw for crate::chart::ratios::Ratios {
     }
 }
 
-/// Every chart of the study; what suits it when it names none.
+/// Every chart of the study; default charts if it names none.
 pub(crate) fn figures(view: &View<'_>) -> Vec<Figure> {
-    let asked = &view.results.spec.method.charts;
+    let requested = &view.results.spec.method.charts;
     let usual = usual::charts(view);
-    let charts = if asked.is_empty() { &usual } else { asked };
+    let charts = if requested.is_empty() { &usual } else { requested };
     charts.iter().filter_map(|chart| figure(view, chart)).collect()
 }
 
@@ -100,7 +100,7 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
     let mut panels = panels(view, &cells, &axes);
     if chart.kind != ChartKind::Bars {
-        // A drawing without a figure says nothing; why there is none is said elsewhere.
+        // A drawing without a figure is left out; the reason is given elsewhere.
         let has_figure = |cell: &&Cell| match chart.measure.as_str() {
             RATIO => view.finding(cell).ratio.is_some(),
             LATENCY => LATENCIES.iter().any(|name| view.value(cell, name).is_some()),
@@ -151,8 +151,8 @@ struct Axes<'a> {
 }
 
 impl<'a> Axes<'a> {
-    /// Those it names; where it names none, the case along bars and the last other axis along x.
-    /// Nothing for a study of a single cell without axes.
+    /// The named axes; by default the case along bars and the last other axis along x. `None` for a
+    /// study of a single cell without axes.
     fn of(view: &'a View<'_>, chart: &'a Chart) -> Option<Self> {
         let axes = &view.results.plan.axes;
         let named = match chart.kind {
@@ -166,7 +166,7 @@ impl<'a> Axes<'a> {
             _ => axes.iter().rev().find(|axis| *axis != "case").or(axes.last()),
         };
         let along = named.or(likely.map(String::as_str))?;
-        // Down a coloured table goes what else is named, or the first other axis.
+        // Down a coloured table goes another named axis, or the first other one.
         let down =
             || axes.iter().map(String::as_str).find(|axis| *axis != along && *axis != "case");
         let series = match chart.kind {
@@ -187,7 +187,7 @@ impl<'a> Axes<'a> {
     }
 }
 
-/// What one drawing is made from.
+/// The input of one drawing.
 struct Part<'a> {
     view: &'a View<'a>,
     chart: &'a Chart,
@@ -215,7 +215,7 @@ impl Part<'_> {
     fn unit(&self) -> String {
         let modelled = if self.view.is_modelled() { ", modelled" } else { "" };
         if self.chart.measure == LATENCY {
-            return format!("what a client waits, ms{modelled}");
+            return format!("client latency, ms{modelled}");
         }
         match self.chart.measure == RATIO {
             true => {
@@ -226,7 +226,7 @@ impl Part<'_> {
         }
     }
 
-    /// The paper's ratio for a cell, brought to the chart's measure: times our own baseline for a
+    /// The paper's ratio for a cell, converted to the chart's measure: times our own baseline for a
     /// throughput.
     fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
         let plan = &self.view.results.plan;
@@ -287,7 +287,7 @@ fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
     }
     let what = match (chart.measure.as_str(), view.baseline()) {
         (RATIO, Some(baseline)) => format!("Ratio to {baseline}"),
-        (LATENCY, _) => "What a client waits".to_owned(),
+        (LATENCY, _) => "Client latency".to_owned(),
         (measure, _) => words::quantity(measure),
     };
     let preposition = match chart.kind {

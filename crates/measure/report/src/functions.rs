@@ -1,8 +1,8 @@
-//! Which functions the time goes to: the largest of every cell, what differs from the baseline,
-//! and published functions beside them.
+//! Function profiles: the largest functions of every cell, changes from the baseline, and published
+//! functions beside them.
 //!
 //! A share rests on samples, and a share of few samples is worth little: their number stands beside
-//! every table. Code without a name is counted and told, never given to its neighbours.
+//! every table. Code without a name is reported as such, never attributed to its neighbours.
 
 use serde::Serialize;
 use workahead_counters::profile::{Clock, Kind, Profile, TopRow};
@@ -23,14 +23,14 @@ use published::PublishedFunctions;
 /// Functions in a table.
 const TOP: usize = 15;
 
-/// The part of the page.
+/// The section.
 #[derive(Debug, Serialize)]
 pub(crate) struct Functions {
-    pub(crate) cells: Vec<OfCell>,
+    pub(crate) cells: Vec<CellFunctions>,
     pub(crate) changes: Vec<Changes>,
     /// One for time and for each event that was sampled by, where a publication has figures.
     pub(crate) published: Vec<published::Table>,
-    /// Which flame graphs are elsewhere.
+    /// Flame graphs on other pages.
     pub(crate) left_out: Option<String>,
     /// Cells without a profile, or without one by an event, with the reason.
     pub(crate) missing: Vec<String>,
@@ -39,26 +39,26 @@ pub(crate) struct Functions {
 
 /// A profile.
 #[derive(Debug, Serialize)]
-pub(crate) struct OfCell {
+pub(crate) struct CellFunctions {
     pub(crate) name: String,
-    /// What shares are of.
+    /// The event of the shares.
     pub(crate) of_what: String,
-    /// Of what shares stand beside them, where that is something else.
+    /// The event of the shares beside them, if there are any.
     pub(crate) beside: Option<String>,
     pub(crate) rows: Vec<Row>,
     /// Share of all other functions that have a name.
     pub(crate) rest: String,
     /// Share of code without one.
     pub(crate) unresolved: String,
-    /// How many samples, by what.
+    /// The number of samples and their event.
     pub(crate) samples: String,
-    /// What must be known of shares by this clock.
+    /// Caveats of shares by this event.
     pub(crate) caveats: Vec<String>,
     /// The flame graph.
     pub(crate) flame: Option<String>,
-    /// Which of the samples it is of, where not of all.
+    /// The samples of the flame graph, if not all.
     pub(crate) flame_of: String,
-    /// Whether it is there to be read at once.
+    /// Whether it is unfolded.
     pub(crate) open: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct OfCell {
 pub(crate) struct Row {
     pub(crate) share: String,
     pub(crate) total: String,
-    /// The function's share of what stands beside.
+    /// The function's share by the other event.
     pub(crate) beside: String,
     pub(crate) samples: String,
     pub(crate) name: String,
@@ -75,7 +75,7 @@ pub(crate) struct Row {
     pub(crate) is_kernel: bool,
 }
 
-/// The part of the page; `None` for a study that asks for no profile.
+/// The section; `None` for a study without profiles.
 pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Option<Functions> {
     if view.results.spec.method.profile_hz == 0 {
         return None;
@@ -91,7 +91,7 @@ pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Op
         let stacks = view.results.stacks(cell.index);
         let is_drawn =
             |stacks: &&Profile| drawn.contains(&cell.index) && stacks.clock == profile.clock;
-        let mut of = OfCell::of(
+        let mut of = CellFunctions::new(
             named(view, cell, &profile.clock),
             profile,
             (stacks.filter(is_drawn), flames::FLAME_BYTES),
@@ -105,7 +105,7 @@ pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Op
         }
         of
     };
-    let mut cells: Vec<OfCell> = profiles.iter().map(of_profile).collect();
+    let mut cells: Vec<CellFunctions> = profiles.iter().map(of_profile).collect();
     cells.iter_mut().take(1).for_each(|first| first.open = true);
     Some(Functions {
         cells,
@@ -117,7 +117,7 @@ pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Op
     })
 }
 
-/// A cell as this part calls it.
+/// The name of a cell in this section.
 fn place(view: &View<'_>, cell: &Cell) -> String {
     match view.place(cell, &[]) {
         nothing if nothing.is_empty() => "the cell".to_owned(),
@@ -125,7 +125,7 @@ fn place(view: &View<'_>, cell: &Cell) -> String {
     }
 }
 
-/// The same, with what was sampled by where that is an event.
+/// The same with the event of the profile, if it is not time.
 fn named(view: &View<'_>, cell: &Cell, clock: &Clock) -> String {
     match clock {
         Clock::Event(name) => format!("{}, by {name}", place(view, cell)),
@@ -162,9 +162,9 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
     reasons.into_iter().map(sentence).chain(not_by).collect()
 }
 
-impl OfCell {
+impl CellFunctions {
     /// Of a profile; `stacks` is the one that the flame graph is drawn from, in this many bytes.
-    pub(crate) fn of(
+    pub(crate) fn new(
         name: String,
         profile: &Profile,
         (stacks, flame_bytes): (Option<&Profile>, usize),
@@ -174,7 +174,7 @@ impl OfCell {
         let flame_of = stacks.filter(|stacks| stacks.samples < profile.samples);
         Self {
             name,
-            // The name of an event, which is long, stands over the table already.
+            // The long name of an event stands over the table already.
             of_what: match &profile.clock {
                 Clock::Event(_) => "these events".to_owned(),
                 clock @ (Clock::Cycles | Clock::CpuClock) => of_what(clock),
@@ -200,7 +200,7 @@ impl OfCell {
         }
     }
 
-    /// Puts each function's share of another profile of the same cell beside its own.
+    /// Adds each function's share in another profile of the same cell.
     fn stand_beside(&mut self, other: &Profile) {
         self.beside = Some(of_what(&other.clock));
         for row in &mut self.rows {
@@ -229,7 +229,7 @@ impl Row {
     }
 }
 
-/// What a share is a share of.
+/// The event of shares, in words.
 pub(crate) fn of_what(clock: &Clock) -> String {
     match clock {
         Clock::Cycles => "cycles".to_owned(),
@@ -255,26 +255,26 @@ fn samples(profile: &Profile) -> String {
     )
 }
 
-/// What the table does not show by itself.
+/// Caveats that the table does not show.
 fn caveats(profile: &Profile) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if profile.clock == Clock::CpuClock {
-        told.push(
+        lines.push(
             "A sample falls where the timer’s interrupt is let in: parts of the kernel that hold \
              interrupts off are attributed to the function that re-enables them."
                 .to_owned(),
         );
     }
     if profile.kernel_samples.is_none() {
-        told.push("The kernel may not be sampled here: shares are of programs only.".to_owned());
+        lines.push("The kernel may not be sampled here: shares are of programs only.".to_owned());
     }
     let mut also = |count: u64, what: &str| {
         if count > 0 {
-            told.push(format!("{} {what}.", number::count(count)));
+            lines.push(format!("{} {what}.", number::count(count)));
         }
     };
     also(profile.truncated, "stacks were not unwound to their outermost call");
     also(profile.lost, "records at least were lost");
     also(profile.unsampled_threads, "threads could not be sampled");
-    told
+    lines
 }

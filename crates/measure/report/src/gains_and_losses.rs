@@ -1,7 +1,7 @@
-//! What each technique gains and where it costs, over all the places that a study tries it in.
+//! Gains and losses of each technique over all places of a study.
 //!
-//! The charts show one place at a time, and the answer names the extremes of all; a reader who
-//! is to choose a technique asks how often it loses, and how badly.
+//! The charts show one place at a time, and the answer names the extremes of all; to choose a
+//! technique, readers need to know how often it loses, and how much.
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
@@ -16,7 +16,7 @@ use crate::view::{View, ratio_words};
 pub(crate) struct Row {
     /// The technique.
     pub(crate) technique: String,
-    /// `2 threads`, where something says.
+    /// `2 threads`, if known.
     pub(crate) threads: String,
     /// Places in which it is shown to be faster than the baseline.
     pub(crate) faster: usize,
@@ -62,7 +62,7 @@ pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
     }
 }
 
-/// A cell and its finding with the ratio, which is there.
+/// A cell with its finding and ratio.
 type Compared<'a> = (&'a Cell, &'a Finding, f64);
 
 fn compared<'a>(view: &'a View<'_>, cell: &'a Cell) -> Option<Compared<'a>> {

@@ -1,8 +1,7 @@
-//! Which functions the instructions are of, and the misses: counted below valgrind by a model of
-//! caches (evidence tier D), every one of them, not sampled.
+//! Instructions and misses by function, counted below valgrind by a model of caches (evidence tier
+//! D), without sampling.
 //!
-//! A start of the program was taken away, so a function may have done less than nothing; it has
-//! no share then.
+//! The program's start is subtracted, so a function may be below zero; it has no share then.
 
 use serde::Serialize;
 use workahead_counters::instrumented::{Counts, Function, Functions};
@@ -13,23 +12,23 @@ use crate::{number, words};
 /// Functions in a table.
 const TOP: usize = 20;
 
-/// The part of the page.
+/// The section.
 #[derive(Debug, Serialize)]
 pub(crate) struct Instrumented {
-    pub(crate) cells: Vec<OfCell>,
+    pub(crate) cells: Vec<CellInstructions>,
     pub(crate) tier: String,
 }
 
 /// A cell's functions.
 #[derive(Debug, Serialize)]
-pub(crate) struct OfCell {
+pub(crate) struct CellInstructions {
     pub(crate) name: String,
     pub(crate) rows: Vec<Row>,
-    /// Everything that no row has.
+    /// All other functions.
     pub(crate) rest: Shares,
-    /// What counted, and how much in all.
+    /// The tool and the totals.
     pub(crate) of: String,
-    /// Whether it is there to be read at once.
+    /// Whether it is unfolded.
     pub(crate) open: bool,
 }
 
@@ -52,28 +51,28 @@ pub(crate) struct Shares {
     pub(crate) last_level_misses: String,
 }
 
-/// The part of the page; `None` where nothing was counted by function.
+/// The section; `None` if nothing was counted by function.
 pub(crate) fn instrumented(view: &View<'_>) -> Option<Instrumented> {
     let of_cell = |cell| {
         let functions = view.results.functions(cell)?;
         let name = view.place(&view.cells()[cell], &[]);
         let name = if name.is_empty() { "the cell".to_owned() } else { name };
-        Some(OfCell::of(name, functions))
+        Some(CellInstructions::new(name, functions))
     };
-    let mut cells: Vec<OfCell> = (0..view.cells().len()).filter_map(of_cell).collect();
+    let mut cells: Vec<CellInstructions> = (0..view.cells().len()).filter_map(of_cell).collect();
     cells.first_mut()?.open = true;
     Some(Instrumented { cells, tier: words::capital(&view.tier()) })
 }
 
-impl OfCell {
-    fn of(name: String, functions: &Functions) -> Self {
+impl CellInstructions {
+    fn new(name: String, functions: &Functions) -> Self {
         let totals = functions.totals;
-        let told = &functions.rows[..functions.rows.len().min(TOP)];
+        let rows = &functions.rows[..functions.rows.len().min(TOP)];
         let counted = |count: i64| number::count(count.max(0).unsigned_abs());
         Self {
             name,
-            rows: told.iter().map(|one| Row::of(one, totals)).collect(),
-            rest: Shares::of(rest(totals, told), totals),
+            rows: rows.iter().map(|one| Row::of(one, totals)).collect(),
+            rest: Shares::of(rest(totals, rows), totals),
             of: format!(
                 "{}: {} instructions, {} misses of L1I, {} of L1D, {} of the last level",
                 words::capital(&functions.tool.to_string()),
@@ -111,7 +110,7 @@ impl Shares {
     }
 }
 
-/// What is left of the totals.
+/// The totals without some rows.
 fn rest(totals: Counts, rows: &[Function]) -> Counts {
     rows.iter().fold(totals, |rest, one| Counts {
         instructions: rest.instructions - one.own.instructions,
@@ -121,7 +120,7 @@ fn rest(totals: Counts, rows: &[Function]) -> Counts {
     })
 }
 
-/// A dash where there is none.
+/// A dash if there is no share.
 fn share(own: i64, whole: i64) -> String {
     match own >= 0 && whole > 0 {
         true => number::percent(own as f64 / whole as f64),
@@ -155,13 +154,13 @@ mod tests {
                 function("again", counts(150, 0), 1001),
             ],
         };
-        let of = OfCell::of("x".to_owned(), &functions);
-        let told: Vec<&str> = of.rows.iter().map(|row| row.own.instructions.as_str()).collect();
-        assert_eq!(told, [number::percent(0.6), number::percent(0.15)]);
+        let of = CellInstructions::new("x".to_owned(), &functions);
+        let rows: Vec<&str> = of.rows.iter().map(|row| row.own.instructions.as_str()).collect();
+        assert_eq!(rows, [number::percent(0.6), number::percent(0.15)]);
         assert_eq!(of.rest.instructions, number::percent(0.25));
         assert_eq!(of.rows[0].with_callees, number::percent(0.9));
         assert_eq!(of.rows[1].with_callees, number::NONE, "a circle has no share");
-        assert_eq!(of.rows[0].own.last_level_misses, number::NONE, "less than nothing in all");
+        assert_eq!(of.rows[0].own.last_level_misses, number::NONE, "the total is below zero");
         assert!(of.of.contains("Callgrind: 1,000 instructions"), "{}", of.of);
     }
 }

@@ -5,9 +5,9 @@
 //!                       ▲                       └─► Markdown      templates/report.md
 //!                     chart (inline SVG)            CSV           one row per cell
 //! ```
-//! For those who change the page:
+//! To change the page:
 //!
-//! * What is said is decided in Rust (`answer`, `gains_and_losses`, `figures`, `rows`, `counted`,
+//! * The contents are decided in Rust (`answer`, `gains_and_losses`, `figures`, `rows`, `counted`,
 //!   `functions`, `claims`, `limitations`, `facts`), where it can be tested; the templates only lay
 //!   it out. A new part of the page is a field of `page::Page` and a few lines of both templates.
 //! * The page must open from a disk without a network, today and in ten years: no script, no font,
@@ -15,13 +15,13 @@
 //! * Colours are variables of `style.css`, once for light and once for dark; drawings name classes,
 //!   never colours.
 //! * A figure never stands without its unit, its evidence tier and, where it is one, the word
-//!   "modelled". Where there is no number there is a dash and a reason; `number` never writes
+//!   "modelled". A missing number is a dash with a reason; `number` never writes
 //!   `NaN`.
 //! * To look at it: `cargo test -p workahead-report` writes sample pages below
 //!   `target/tmp/report/`.
 //!
 //! Deliberately absent: this crate measures nothing, runs nothing and prints nothing. It knows no
-//! paper: what others published, callers hand over as plain data ([`PublishedFunctions`]).
+//! paper: callers pass published figures as plain data ([`PublishedFunctions`]).
 
 #![forbid(unsafe_code)]
 
@@ -66,8 +66,8 @@ mod words;
 pub use error::ReportError;
 pub use functions::published::{PublishedFunction, PublishedFunctions};
 
-/// The report as one HTML file, of a finished run or of what there is of an unfinished one;
-/// `published` stands beside its functions.
+/// The report as one HTML file, of a finished or unfinished run; `published` stands beside its
+/// functions.
 ///
 /// # Errors
 /// Only if a template is broken.
@@ -92,7 +92,7 @@ pub fn csv(results: &Results) -> String {
     csv::csv(results)
 }
 
-/// Writes `report.html` into a result directory, whole or not at all, and returns its path.
+/// Writes `report.html` atomically into a result directory, and returns its path.
 ///
 /// # Errors
 /// If the directory cannot be written.
@@ -141,7 +141,7 @@ pub fn comparison_unit(before: &Results, after: &Results) -> Unit {
     compare::unit(before, after)
 }
 
-/// What a comparison says, in two sentences.
+/// A comparison in two sentences.
 pub fn comparison_in_words(compared: &Comparison) -> [String; 2] {
     [compare::sentence(compared), compare::tally(compared)]
 }

@@ -1,5 +1,5 @@
-//! What this machine, or this run, could not show, in words: a reader must not take silence for an
-//! answer.
+//! Limitations of the machine and of the run, in words, so that missing figures are not taken for
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,34 +16,34 @@ use workahead_machine::virtualisation::VirtualKind;
 const NAMED_MAX: usize = 3;
 
 pub(crate) fn limitations(view: &View<'_>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if view.is_modelled() {
-        told.push(
-            "Every figure here is modelled: it says what a described machine would do, not what this one does."
+        sentences.push(
+            "Every figure here is modelled: it is of a described machine, not of this one."
                 .to_owned(),
         );
     } else if !view.results.is_timed() {
-        told.push(format!(
+        sentences.push(format!(
             "Time, cycles, and what this machine’s own caches do: everything was {}. {}.",
             workahead_counters::instrumented::LABEL,
             words::capital(&view.tier())
         ));
     } else {
-        told.extend(of_host(view));
-        told.extend(of_memory(view));
+        sentences.extend(of_host(view));
+        sentences.extend(of_memory(view));
     }
-    told.extend(of_watch(view));
-    told.extend(of_study(view));
-    told.extend(of_cells(view));
-    told.extend(of_run(view));
-    told
+    sentences.extend(of_collection(view));
+    sentences.extend(of_study(view));
+    sentences.extend(of_cells(view));
+    sentences.extend(of_run(view));
+    sentences
 }
 
 fn of_host(view: &View<'_>) -> Vec<String> {
     let host = &view.results.record.host;
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if !host.siblings {
-        told.push(
+        sentences.push(
             "No two logical CPUs of this machine are seen to share a core. Two threads here are two cores, and \
              nothing on this page is called SMT; what two siblings of one core gain is not shown."
                 .to_owned(),
@@ -58,22 +58,22 @@ fn of_host(view: &View<'_>) -> Vec<String> {
             true => "time and what the kernel counts are shown",
             false => "time is shown",
         };
-        told.push(format!(
+        sentences.push(format!(
             "No hardware counters{why}: {shown}, cache misses and cycles per instruction are not. {}.",
             words::capital(&view.tier())
         ));
     }
-    told
+    sentences
 }
 
-/// Whether the study asks for counters, and any cell has some counts.
+/// Whether the study has counters, and any cell has some counts.
 fn is_counted(view: &View<'_>) -> bool {
     let asks = !view.results.spec.method.counters.is_empty();
     asks && view.cells().iter().any(|cell| view.results.counts(cell.index).is_some())
 }
 
-/// What the study asks to be counted or sampled and is not there, each reason once.
-fn of_watch(view: &View<'_>) -> Vec<String> {
+/// Missing counts and profiles of the study, each reason once.
+fn of_collection(view: &View<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut constructed: BTreeSet<String> = BTreeSet::new();
     for cell in view.cells() {
@@ -109,33 +109,33 @@ fn of_watch(view: &View<'_>) -> Vec<String> {
 }
 
 fn of_memory(view: &View<'_>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let limits = view.cells().iter().any(|cell| view.limit_fraction(cell).is_some());
     if !limits && view.compares_techniques() {
-        told.push(
+        sentences.push(
             "The machine's limit is not known for these cells, so no bar is measured against it."
                 .to_owned(),
         );
     }
-    let Some(machine) = machine_of(view) else { return told };
+    let Some(machine) = machine_of(view) else { return sentences };
     if matches!(machine.huge_pages.transparent, Transparent::Never) {
-        told.push(
+        sentences.push(
             "The system gives no huge pages (transparent huge pages are switched off): cells that ask for them \
              ran on small ones."
                 .to_owned(),
         );
     }
     if machine.virtualisation.kind == VirtualKind::Virtual {
-        told.push(
+        sentences.push(
             "This is a virtual machine: its neighbours may be in the timings, and its topology and caches are \
              what the host chose to show."
                 .to_owned(),
         );
     }
-    told
+    sentences
 }
 
-/// What the study as a whole needs and does not have.
+/// Requirements of the whole study that are not met.
 fn of_study(view: &View<'_>) -> Option<String> {
     let results = view.results;
     let missing = verdict::missing(&results.spec.needs, &results.record.host)?;
@@ -144,7 +144,7 @@ fn of_study(view: &View<'_>) -> Option<String> {
     Some(format!("The study needs {}: {missing}.", needs.join(", ")))
 }
 
-/// What the engine said it cannot show, each reason once.
+/// Limitations reported by the engine, each reason once.
 fn of_cells(view: &View<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for finding in &view.findings {
@@ -163,24 +163,25 @@ fn of_cells(view: &View<'_>) -> Vec<String> {
     reasons.into_iter().map(sentence).collect()
 }
 
-/// What this run leaves open.
+/// Limitations of this run.
 fn of_run(view: &View<'_>) -> Vec<String> {
     let results = view.results;
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if let Some(scale) = &results.spec.scale {
-        told.push(format!(
+        sentences.push(format!(
             "Run at scale “{scale}”: sizes and repetitions differ from the study's own, and so may the answer."
         ));
     }
     if results.plan.repetitions == 1 {
-        told.push("One sample per cell: no interval, so no difference can be shown.".to_owned());
+        sentences
+            .push("One sample per cell: no interval, so no difference can be shown.".to_owned());
     }
     let unsaid = results.verdicts().iter().filter(|one| one.word == Word::CannotBeSaidHere).count();
     if unsaid > 0 {
         let claims = words::counted(unsaid, "claim");
-        told.push(format!(
-            "{claims} of the paper cannot be judged here; the table of claims says why."
+        sentences.push(format!(
+            "{claims} of the paper cannot be judged here; the table of claims has the reasons."
         ));
     }
-    told
+    sentences
 }

@@ -1,9 +1,9 @@
-//! How numbers are written: three significant digits, thousands apart, units last.
+//! The format of numbers: three significant digits, thousands apart, units last.
 //!
 //! One rule for the whole page, so that a figure reads the same in a chart, a table and a sentence.
-//! What is not a finite number is written as a dash: a page never shows `NaN` or `inf`.
+//! Values that are not finite are written as a dash: a page never shows `NaN` or `inf`.
 
-/// What stands where there is no number.
+/// The dash of a missing number.
 pub(crate) const NONE: &str = "–";
 
 /// Three significant digits, thousands apart by commas: `0.0123`, `58.3`, `1,230`.

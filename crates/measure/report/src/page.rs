@@ -1,4 +1,4 @@
-//! Everything a page says, in words, before it is HTML or Markdown.
+//! The contents of a page, before it is HTML or Markdown.
 
 use serde::Serialize;
 use workahead_study::results::{self, Results};
@@ -18,7 +18,7 @@ use crate::{
     claims, date, gains_and_losses, number, plan_cost_change, plans, rows, samples, words,
 };
 
-/// The page, in the order a reader wants it.
+/// The page, in its order.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page {
     pub(crate) study: String,
@@ -27,17 +27,17 @@ pub(crate) struct Page {
     pub(crate) date: String,
     pub(crate) machine_name: String,
     pub(crate) is_modelled: bool,
-    /// The letter and what it means.
+    /// The evidence tier with its meaning.
     pub(crate) tier: String,
     pub(crate) scale: Option<String>,
-    /// What is missing of the run: `23 of 45 samples so far`.
+    /// The state of an unfinished run: `23 of 45 samples so far`.
     pub(crate) unfinished: Option<String>,
-    /// How much of its time the run had to wait for a CPU, if that matters.
+    /// A warning if the run waited for CPUs.
     pub(crate) busy: Option<String>,
     pub(crate) answer: Answer,
-    /// What each technique gains and loses, where it is tried in more than one place.
+    /// Gains and losses of each technique, if it is tried in more than one place.
     pub(crate) gains_and_losses: Vec<gains_and_losses::Row>,
-    /// What everything is compared with.
+    /// The baseline.
     pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Unit of the table's first figure.
@@ -47,19 +47,19 @@ pub(crate) struct Page {
     pub(crate) groups: Vec<rows::Group>,
     /// Whether any cell is measured against a limit.
     pub(crate) has_limits: bool,
-    /// What every row has beside the usual figures: names of columns.
+    /// Names of further columns.
     pub(crate) extras: Vec<String>,
-    /// What was counted, where the study asks for it.
+    /// Counters, if the study collects them.
     pub(crate) counted: Option<Counted>,
-    /// Where the time goes, where the study asks for it.
+    /// Function profiles, if the study collects them.
     pub(crate) functions: Option<Functions>,
-    /// Where instructions were counted by function.
+    /// Instructions by function, if counted.
     pub(crate) instrumented: Option<Instrumented>,
-    /// Which means and intervals there are, cell by cell.
+    /// All means and intervals of each cell.
     pub(crate) samples: Vec<samples::Row>,
-    /// By which rule outliers are named.
+    /// The rule for outliers.
     pub(crate) outlier_rule: &'static str,
-    /// What is said of all plans.
+    /// A sentence on all query plans.
     pub(crate) plans_sentence: Option<String>,
     /// Plans that differ, side by side.
     pub(crate) plans: Vec<plans::Pair>,
@@ -75,10 +75,10 @@ pub(crate) struct Page {
     pub(crate) machine: Vec<Fact>,
     pub(crate) limits: Vec<Fact>,
     pub(crate) method: Vec<Fact>,
-    /// The settings of each case, where the table does not say them.
+    /// The settings of each case, if the table does not have them.
     pub(crate) cases: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
-    /// What every cell has in common.
+    /// Settings common to all cells.
     pub(crate) settings: Vec<Fact>,
     /// The study's TOML.
     pub(crate) toml: String,
@@ -89,7 +89,7 @@ pub(crate) struct Page {
 pub(crate) struct Failure {
     pub(crate) cell: String,
     pub(crate) why: String,
-    /// Samples it gave before.
+    /// Its samples before.
     pub(crate) samples: usize,
 }
 

@@ -1,9 +1,9 @@
 //! Why a parallel plan is cheaper than the one of a lower degree: which operators took less.
 //!
 //! Chang (2013) found steps that were faster than ideal, or took less CPU time, and saw that the
-//! parallel plan must be the cheaper one. Where plans were run with a clock in their operators
-//! (`explain = "run"`), both stand side by side with the time of all workers together, so that it
-//! can be seen what a serial plan would have to do in the same way.
+//! parallel plan must be the cheaper one. Where operators were timed (`explain = "run"`), both
+//! plans are shown side by side with the time of all workers together, to show the cheaper
+//! operators.
 
 use workahead_study::classes::{self, Class, ScalingCurve, Step};
 use workahead_study::plans::{Row, Side, diff};
@@ -45,7 +45,7 @@ fn pair(view: &View<'_>, one: &ScalingCurve) -> Option<Pair> {
     })
 }
 
-/// Where the time went, and where it was saved.
+/// The times of the operators and the largest saving.
 fn sentence(rows: &[Row], step: &Step) -> Option<String> {
     let (left, right): (f64, f64) =
         rows.iter().map(times_ms).fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
@@ -66,11 +66,11 @@ fn sentence(rows: &[Row], step: &Step) -> Option<String> {
             let (left, right) = (seconds(left), seconds(right));
             format!("{all} Most was saved in {name}: {left} to {right}.")
         }
-        false => format!("{all} What was saved is not in them."),
+        false => format!("{all} The saving is elsewhere."),
     })
 }
 
-/// What a line's two operators took; nothing where one is missing.
+/// The times of a line's two operators; 0 for a missing one.
 fn times_ms(row: &Row) -> (f64, f64) {
     let of = |side: &Option<Side>| side.as_ref().and_then(|side| side.time_ms).unwrap_or_default();
     (of(&row.left), of(&row.right))

@@ -1,7 +1,7 @@
 //! The plans that differ from the baseline's, side by side.
 //!
-//! A time that changes together with its plan says little about the hardware (Chang 2013, Q15): a
-//! reader must be able to look. The same pair of plans is shown once, with the cells it is of.
+//! A time that changes together with its plan says little about the hardware (Chang 2013, Q15):
+//! readers need to see the plans. The same pair of plans is shown once, with the cells it is of.
 
 use serde::Serialize;
 use workahead_study::plans::{Label, PlanText, Row, Side, diff};
@@ -21,16 +21,16 @@ pub(crate) struct Pair {
     pub(crate) label: &'static str,
     /// The cells that it holds for.
     pub(crate) cells: String,
-    /// What stands over the left plan.
+    /// The heading of the left plan.
     pub(crate) left: String,
-    /// What stands over the right one.
+    /// The heading of the right plan.
     pub(crate) right: String,
     pub(crate) lines: Vec<Line>,
     /// Lines that differ.
     pub(crate) changes: usize,
-    /// What the two show, in words.
+    /// The difference in words.
     pub(crate) says: Option<String>,
-    /// Whether it is there to be read at once.
+    /// Whether it is unfolded.
     pub(crate) open: bool,
 }
 
@@ -47,11 +47,11 @@ pub(crate) struct Line {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Operator {
     pub(crate) words: String,
-    /// Time and rows, where it was run with a clock.
+    /// Time and rows, if it was timed.
     pub(crate) spent: Option<String>,
 }
 
-/// What is said of all plans, in a sentence; nothing where none is known.
+/// A sentence on all query plans; `None` if none is known.
 pub(crate) fn sentence(view: &View<'_>) -> Option<String> {
     let labels: Vec<Label> = view.findings.iter().filter_map(|finding| finding.plan).collect();
     let count = |label: Label| labels.iter().filter(|one| **one == label).count();

@@ -1,23 +1,23 @@
-//! One profile on a page of its own, for a program that is no study's.
+//! One profile on a page of its own, for a program without a study.
 
 use serde::Serialize;
 use workahead_counters::profile::Profile;
 
 use crate::functions::flames::ALONE_BYTES;
-use crate::functions::{OfCell, of_what};
+use crate::functions::{CellFunctions, of_what};
 use crate::words;
 
 /// The page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page {
     pub(crate) title: String,
-    /// How long it was taken, over how much.
+    /// Its duration and number of samples.
     pub(crate) kicker: String,
-    pub(crate) of: OfCell,
+    pub(crate) of: CellFunctions,
 }
 
 impl Page {
-    /// `name` is whose it is, where it is of many.
+    /// `name` distinguishes one profile of many.
     pub(crate) fn of(name: &str, profile: &Profile) -> Self {
         let of_what = of_what(&profile.clock);
         Self {
@@ -28,7 +28,7 @@ impl Page {
                 words::counted(usize::try_from(profile.samples).unwrap_or(usize::MAX), "sample"),
                 crate::number::seconds(profile.duration_s)
             ),
-            of: OfCell::of(String::new(), profile, (Some(profile), ALONE_BYTES)),
+            of: CellFunctions::new(String::new(), profile, (Some(profile), ALONE_BYTES)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The table of cells: every figure of the charts in digits, with what they leave out.
+//! The table of cells: every figure of the charts in digits, and further ones.
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
@@ -14,7 +14,7 @@ use crate::{number, words};
 /// Cells that share their data.
 #[derive(Debug, Serialize)]
 pub(crate) struct Group {
-    /// What they share, in words; empty when the study has one block.
+    /// Their common label; empty if the study has one block.
     pub(crate) name: String,
     /// The cells.
     pub(crate) rows: Vec<Row>,
@@ -25,7 +25,7 @@ pub(crate) struct Group {
 pub(crate) struct Row {
     /// Class of the row.
     pub(crate) tone: &'static str,
-    /// What sets it apart from the others of its group.
+    /// Its label within the group.
     pub(crate) name: String,
     /// The settings that its case makes, where no other row has the same case.
     pub(crate) detail: String,
@@ -40,11 +40,11 @@ pub(crate) struct Row {
     pub(crate) interval: String,
     /// Beside the interval: the adjusted p value, Hassanein's rule, the plan.
     pub(crate) remarks: Vec<String>,
-    /// What a served database has beside the usual figures.
+    /// Further figures of a served database.
     pub(crate) extras: Vec<String>,
     pub(crate) limit: String,
     pub(crate) samples: String,
-    /// Why this machine can't run it; empty elsewhere.
+    /// Why this machine can't run it; else empty.
     pub(crate) absent: String,
     /// Whether all samples' answers were right.
     pub(crate) is_checked: bool,
@@ -125,13 +125,13 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
 
 /// A further column.
 pub(crate) struct Extra {
-    /// What stands over it.
+    /// Its heading.
     pub(crate) name: &'static str,
     measure: &'static str,
     how: fn(f64) -> String,
 }
 
-/// What a model counts beside instructions, as they are for each tuple.
+/// Counts of a model per tuple, other than instructions.
 const COUNTED: [(&str, &str); 4] = [
     ("data references", "data_references_per_tuple"),
     ("L1I misses", "l1i_misses_per_tuple"),
@@ -151,7 +151,7 @@ pub(crate) fn extras(view: &View<'_>) -> Vec<Extra> {
     all.into_iter().chain(counted).filter(is_known).collect()
 }
 
-/// What else is known of a ratio. The interval decides; these stand beside it.
+/// Remarks on a ratio. The interval decides.
 fn remarks(finding: &Finding) -> Vec<String> {
     let p = finding.p_adjusted.map(|p| match p {
         tiny if tiny < 0.001 => "p < 0.001, adjusted".to_owned(),
@@ -166,7 +166,7 @@ fn remarks(finding: &Finding) -> Vec<String> {
     [p, overlap, plan].into_iter().flatten().collect()
 }
 
-/// From the slowest sample to the fastest; nothing from a single one.
+/// From the slowest sample to the fastest; empty for a single one.
 fn spread(view: &View<'_>, cell: &Cell) -> String {
     let mut values = view.values(cell, view.results.headline());
     values.sort_by(f64::total_cmp);
@@ -191,10 +191,10 @@ fn answer_words(view: &View<'_>, cell: &Cell, finding: &Finding) -> (String, Str
     let mut samples = view.results.of_cell(cell.index).filter_map(|seen| seen.sample());
     match samples.next().map(|sample| sample.answer) {
         None => (view.results.absence(cell.index), String::new()),
-        // A server's clients keep no rows; what they counted is held against its data.
+        // A server's clients keep no rows; their counts are checked against its data.
         Some(answer) if answer == Answer::default() => {
-            let told = "what the clients counted and what the data must fulfil was checked";
-            ("checked".to_owned(), told.to_owned())
+            let shown = "the clients' counts and the conditions on the data were checked";
+            ("checked".to_owned(), shown.to_owned())
         }
         Some(Answer { rows, checksum }) => {
             (format!("{} rows", number::count(rows)), format!("checksum {checksum:016x}"))
@@ -202,15 +202,15 @@ fn answer_words(view: &View<'_>, cell: &Cell, finding: &Finding) -> (String, Str
     }
 }
 
-/// What the case sets, as a user would write it.
+/// The settings of the case, as a user would write them.
 fn case_settings(view: &View<'_>, cell: &Cell) -> String {
     let case = view.results.spec.cases.iter().find(|case| case.name == cell.case());
     let none = Settings::new();
     let settings = case.map_or(&none, |case| &case.settings);
     let is_news =
         |name: &&String| settings.get(*name).map(words::bare).as_deref() != Some(cell.case());
-    let told = settings.keys().filter(is_news);
-    told.map(|name| format!("{name} {}", settings[name])).collect::<Vec<_>>().join(" · ")
+    let shown = settings.keys().filter(is_news);
+    shown.map(|name| format!("{name} {}", settings[name])).collect::<Vec<_>>().join(" · ")
 }
 
 /// The class that colours a row.

@@ -1,8 +1,8 @@
-//! Everything that is said of the samples of a cell, for those who ask which mean it was.
+//! All statistics of the samples of a cell, with every mean.
 //!
 //! The papers used different ones: plain means, means without outliers by an unnamed rule
 //! (Hassanein et al. 2008), means without the smallest and the largest (Keeton et al. 1998). All
-//! stand beside each other here, and what was dropped is named.
+//! are shown side by side here, with the dropped samples.
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) median: String,
     pub(crate) trimmed: String,
     pub(crate) cleaned: String,
-    /// What was dropped as an outlier.
+    /// The dropped outliers.
     pub(crate) outliers: String,
     pub(crate) t_interval: String,
     pub(crate) bootstrap: String,

@@ -14,11 +14,11 @@ const HTML: &str = include_str!("../templates/report.html");
 const MARKDOWN: &str = include_str!("../templates/report.md");
 const COMPARISON: &str = include_str!("../templates/comparison.html");
 const PROFILE: &str = include_str!("../templates/profile.html");
-/// What was counted, a part of the page.
+/// The section of counters.
 const COUNTED: &str = include_str!("../templates/counted.html");
-/// Where the time goes, a part of the page.
+/// The section of function profiles.
 const FUNCTIONS: &str = include_str!("../templates/functions.html");
-/// The functions of instructions that were counted, a part of the page.
+/// The section of instructions by function.
 const INSTRUMENTED: &str = include_str!("../templates/instrumented.html");
 /// One table of functions with its flame graph, a part of pages.
 const FUNCTIONS_OF: &str = include_str!("../templates/functions_of.html");
@@ -41,7 +41,7 @@ pub(crate) fn profile(page: &profiled::Page) -> Result<String, ReportError> {
     sheet(PROFILE, Value::from(Serde(page)))
 }
 
-/// Everything is escaped but what is marked safe here: the style sheet, which is ours, and the
+/// Everything is escaped except values marked safe here: the style sheet, which is ours, and the
 /// drawings, which escape for themselves.
 pub(crate) fn sheet(template: &'static str, page: Value) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::Html)?;

@@ -1,4 +1,4 @@
-//! A result as the page's parts ask about it: found once, named the same everywhere.
+//! A result as the sections of the page query it, with the same names everywhere.
 
 use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
@@ -11,7 +11,7 @@ use workahead_study::throughput::Unit;
 use crate::chart::Tone;
 use crate::{number, words};
 
-/// The measure of the engine that says what the machine allows, in the unit of throughput.
+/// The engine's measure of the machine's limit, in the unit of throughput.
 const LIMIT: &str = "limit_mtuples_per_s";
 const LIMIT_FRACTION: &str = "limit_fraction";
 
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         &self.findings[cell.index]
     }
 
-    /// Whether the figures come from a model. Then the word stands beside every one of them.
+    /// Whether the figures come from a model. Then every one of them bears the word "modelled".
     pub(crate) fn is_modelled(&self) -> bool {
         let record = &self.results.record;
         record.host.tier == "E" || record.engine.starts_with("model")
@@ -74,7 +74,7 @@ impl<'a> View<'a> {
         values.map(|value| value * self.factor(measure)).collect()
     }
 
-    /// What a sample's figure is multiplied with.
+    /// The factor from a sample's figure to the page's unit.
     pub(crate) fn factor(&self, measure: &str) -> f64 {
         match measure {
             THROUGHPUT | LIMIT => self.throughput.factor,
@@ -83,7 +83,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the study compares techniques of ours, which have names of their own, rather than
-    /// the settings of somebody's database.
+    /// the settings of a database.
     pub(crate) fn compares_techniques(&self) -> bool {
         self.is_modelled() || self.results.record.engine == "native"
     }
@@ -120,15 +120,15 @@ impl<'a> View<'a> {
         is_other.then(pairs).and_then(|pairs| Ratio::paired(&pairs))
     }
 
-    /// What the machine allows for a cell, in the unit of throughput.
+    /// The machine's limit for a cell, in the unit of throughput.
     pub(crate) fn limit(&self, cell: &Cell) -> Option<f64> {
         self.value(cell, LIMIT).filter(|limit| *limit > 0.0)
     }
 
-    /// How much of what the machine allows a cell reaches.
+    /// The share of the machine's limit that a cell reaches.
     pub(crate) fn limit_fraction(&self, cell: &Cell) -> Option<f64> {
-        let told = self.results.value(cell.index, LIMIT_FRACTION);
-        told.or_else(|| Some(self.value(cell, THROUGHPUT)? / self.limit(cell)?))
+        let reported = self.results.value(cell.index, LIMIT_FRACTION);
+        reported.or_else(|| Some(self.value(cell, THROUGHPUT)? / self.limit(cell)?))
     }
 
     /// The 95 % interval of a measure of one cell: that of its ratio to 1.
@@ -147,12 +147,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Where a cell lies apart from its case: `hash join, pages huge`.
+    /// The coordinates of a cell without its case: `hash join, pages huge`.
     pub(crate) fn surroundings(&self, cell: &Cell) -> String {
         self.place(cell, &["case"])
     }
 
-    /// Where a cell lies, in words, without some axes and without those that have one value only.
+    /// The coordinates of a cell in words, without some axes and without axes with a single value.
     pub(crate) fn place(&self, cell: &Cell, without: &[&str]) -> String {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
         let axes = self.results.plan.axes.iter().filter(is_told);
@@ -160,15 +160,15 @@ impl<'a> View<'a> {
         axes.filter_map(value).collect::<Vec<_>>().join(", ")
     }
 
-    /// Where a cell lies, as one says it: `unj at 10 clients`.
+    /// The coordinates of a cell as a phrase: `unj at 10 clients`.
     pub(crate) fn spoken(&self, cell: &Cell, without: &[&str]) -> String {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
         let axes = self.results.plan.axes.iter().filter(is_told);
-        let told = axes.filter_map(|axis| Some(words::spoken(axis, cell.place.get(axis)?)));
-        told.collect::<Vec<_>>().join(" ")
+        let reported = axes.filter_map(|axis| Some(words::spoken(axis, cell.place.get(axis)?)));
+        reported.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether cases come again in other cells, so that their settings are better said once.
+    /// Whether cases recur in other cells, so that their settings are listed once.
     pub(crate) fn cases_recur(&self) -> bool {
         self.cells().len() > self.results.spec.cases.len()
     }
@@ -193,15 +193,16 @@ impl<'a> View<'a> {
         self.threads(cell).map(|threads| words::counted(threads, "thread"))
     }
 
-    /// How many threads a cell runs: as the engine or its settings say. Where other cells say and
-    /// this one does not, it is one.
+    /// The number of threads of a cell, by the engine or its settings; one if only other cells
+    /// report it.
     pub(crate) fn threads(&self, cell: &Cell) -> Option<usize> {
-        let told = |cell| self.told_threads(cell);
-        told(cell).or_else(|| self.cells().iter().any(|other| told(other).is_some()).then_some(1))
+        let reported = |cell| self.reported_threads(cell);
+        reported(cell)
+            .or_else(|| self.cells().iter().any(|other| reported(other).is_some()).then_some(1))
     }
 
-    fn told_threads(&self, cell: &Cell) -> Option<usize> {
-        let told = self.results.value(cell.index, "threads").map(|threads| threads as usize);
+    fn reported_threads(&self, cell: &Cell) -> Option<usize> {
+        let reported = self.results.value(cell.index, "threads").map(|threads| threads as usize);
         let set = || match cell.get("threads")? {
             Setting::Integer(threads) => usize::try_from(*threads).ok(),
             // `bi:2`, `independent:2`, `single`
@@ -210,11 +211,11 @@ impl<'a> View<'a> {
             }
             _ => None,
         };
-        told.or_else(set)
+        reported.or_else(set)
     }
 }
 
-/// A ratio in words: the figure, and its interval or that it shows nothing.
+/// A ratio in words: the figure, and its interval or "no difference shown".
 pub(crate) fn ratio_words(finding: &Finding) -> (String, String) {
     match finding.ratio {
         None if finding.is_baseline && finding.mtuples_per_s.is_some() => {

@@ -1,12 +1,12 @@
-//! How settings, measures and tiers are called on the page.
+//! Names of settings, measures and tiers on the page.
 
 use workahead_study::setting::Setting;
 
 use crate::number;
 
-/// Names whose words speak for themselves: `hash join`, not `operator hash join`.
+/// Names that are omitted before their values: `hash join`, not `operator hash join`.
 const SILENT: [&str; 7] = ["case", "operator", "technique", "walk", "size", "variant", "scenario"];
-/// Names that are spelled otherwise than their settings.
+/// Spellings of names and values.
 const PROPER: [(&str, &str); 6] = [
     ("csb_tree", "CSB+-tree"),
     ("csb", "CSB+-tree"),
@@ -45,7 +45,7 @@ fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// What an axis is called: `work-ahead set, entries`, `table, MiB`, `technique`.
+/// The name of an axis: `work-ahead set, entries`, `table, MiB`, `technique`.
 pub(crate) fn axis(name: &str) -> String {
     match (name, parts(name)) {
         ("case", _) => "case".to_owned(),
@@ -54,7 +54,7 @@ pub(crate) fn axis(name: &str) -> String {
     }
 }
 
-/// A setting with as much of its name as it needs: `hash join`, `pages huge`, `table 64 MiB`.
+/// A setting, with its name if needed: `hash join`, `pages huge`, `table 64 MiB`.
 pub(crate) fn setting(name: &str, value: &Setting) -> String {
     let written = bare(value);
     match parts(name) {
@@ -72,11 +72,11 @@ pub(crate) fn setting(name: &str, value: &Setting) -> String {
     }
 }
 
-/// Counts that are said before their noun: `10 clients`.
+/// Counts written before their noun: `10 clients`.
 const COUNTED: [(&str, &str); 4] =
     [("clients", "client"), ("cpus", "CPU"), ("threads", "thread"), ("warehouses", "warehouse")];
 
-/// A setting as one says it after what it is about: `for unj`, `at 10 clients`, `with pages huge`.
+/// A setting as a phrase: `for unj`, `at 10 clients`, `with pages huge`.
 pub(crate) fn spoken(name: &str, value: &Setting) -> String {
     let noun = COUNTED.iter().find(|(counted, _)| *counted == name);
     match (noun, value.as_integer().and_then(|count| usize::try_from(count).ok()), value) {
@@ -98,7 +98,7 @@ pub(crate) fn subject(name: &str) -> String {
 }
 
 /// A value alone. Words that are made of one name, such as `hash_join`, get their spaces; anything
-/// with punctuation, such as `amac:width=32`, is what a user would type and stays.
+/// with punctuation, such as `amac:width=32`, stays as a user would type it.
 pub(crate) fn bare(value: &Setting) -> String {
     if let Setting::Text(text) = value
         && let Some((_, proper)) = PROPER.iter().find(|(name, _)| name == text)
@@ -128,7 +128,7 @@ pub(crate) fn measure(name: &str) -> String {
     }
 }
 
-/// What a measure is, for titles.
+/// The quantity of a measure, for titles.
 pub(crate) fn quantity(name: &str) -> String {
     match name {
         "mtuples_per_s" => "Throughput".to_owned(),
@@ -166,7 +166,7 @@ pub(crate) fn unbroken(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// One of what a study counts: `query` of `queries`, `probe` of `probes`.
+/// The singular of a study's tuples: `query` of `queries`, `probe` of `probes`.
 pub(crate) fn singular(plural: &str) -> String {
     let plural = plural.trim_end_matches("/s").trim_end_matches("/min");
     match (plural.strip_suffix("ies"), plural.strip_suffix('s')) {

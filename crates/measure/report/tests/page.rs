@@ -41,7 +41,7 @@ fn a_served_database() {
         "times as fast as one CPU",
         " decides: at ",
         "not here: SMT can’t be switched",
-        "what a client waits, ms",
+        "client latency, ms",
         "plan changed",
         "elapsed 1 → 2",
         "demo-served-samples.csv",
@@ -193,12 +193,12 @@ fn what_siblings_did_and_what_overlapped() {
 
 /// Without a penalty, a sibling or a counter no bar is drawn, and a line says why.
 #[test]
-fn what_siblings_did_can_not_be_told() {
+fn missing_siblings_have_a_reason() {
     let html = page("siblings_without_limits", &sample::siblings::without_limits());
     for words in [
-        "Stall components: not drawn, what a miss costs on this machine was not measured: \
+        "Stall components: not drawn, the penalty of a miss on this machine was not measured: \
          `workahead limits` measures it.",
-        "CPI if nothing overlapped: not drawn, what a miss costs on this machine was not measured",
+        "CPI if nothing overlapped: not drawn, the penalty of a miss on this machine was not measured",
         "title=\"CPUs 1, 3\">H1</th>",
     ] {
         assert!(html.contains(words), "{words} is not on the page");

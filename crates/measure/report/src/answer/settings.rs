@@ -1,11 +1,11 @@
-//! The answer of a study of settings: what a database gains by them, where, and what decides.
+//! The answer of a study of settings: the gain of a database, where, and the deciding axis.
 //!
 //! ```text
 //! All CPUs is 1.42 times as fast as one CPU for unj at 10 clients [1.35, 1.50]; the number of
 //! clients decides: at 1 client it is 0.98 times as fast [0.93, 1.04].
 //! ```
-//! What decides is the axis along which the ratio of that cell changes most, if its two ends lie
-//! apart by their intervals.
+//! The deciding axis is the one along which the ratio of that cell changes most, if its two ends
+//! lie apart by their intervals.
 
 use workahead_study::cell::Cell;
 use workahead_study::statistics::{Ratio, Shown};
@@ -31,13 +31,13 @@ pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>
     } else {
         format!(" {place}")
     };
-    let mut told = format!(
+    let mut sentence = format!(
         "{} is {} as fast as {baseline}{place} {}",
         words::capital(&view.technique(cell)),
         times(ratio),
         interval(ratio)
     );
-    told.push_str(&match decides(view, cell, ratio) {
+    sentence.push_str(&match decides(view, cell, ratio) {
         Some((axis, other, of_other)) => {
             let at = other.place.get(axis).map(|value| words::spoken(axis, value));
             let at = at.unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>
         }
         None => ".".to_owned(),
     });
-    told
+    sentence
 }
 
 fn times(ratio: Ratio) -> String {

@@ -1,4 +1,4 @@
-//! A horizontal bar per technique, against what the machine can do and what the paper found.
+//! A horizontal bar per technique, against the machine's limit and the paper's figure.
 //!
 //! Bars start at zero, so that lengths compare. The machine's limit is a line across the rows it
 //! holds for (a limit of one thread is not that of two); one that would squeeze the bars into a
@@ -22,7 +22,7 @@ const INTERVAL_BEYOND: f64 = 1.3;
 /// A bar chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Bars {
-    /// What is drawn, for a reader who cannot see it.
+    /// A description for screen readers.
     pub(crate) description: String,
     /// The unit of the axis: `Mtuples/s`.
     pub(crate) unit: String,
@@ -35,7 +35,7 @@ pub(crate) struct Bars {
 /// One row of a bar chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Bar {
-    /// What is written over the row when a group of rows starts here.
+    /// The heading over the row when a group of rows starts here.
     pub(crate) heading: Option<String>,
     /// The technique.
     pub(crate) name: String,
@@ -53,7 +53,7 @@ pub(crate) struct Bar {
     pub(crate) papers: Vec<Paper>,
 }
 
-/// What was measured for one row.
+/// The figure of one row.
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
     /// A figure, with its 95 % interval where there is one.
@@ -80,7 +80,7 @@ pub(crate) enum Tone {
     Level,
 }
 
-/// What the machine could do at most.
+/// The machine's limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limit {
     /// In the chart's unit.
@@ -89,7 +89,7 @@ pub(crate) struct Limit {
     pub(crate) label: String,
 }
 
-/// A figure of the paper, brought to this chart's unit.
+/// A figure of the paper, converted to this chart's unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Paper {
     /// In the chart's unit.

@@ -23,11 +23,11 @@ const ZERO_BELOW_SHARE: f64 = 0.55;
 /// A line chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Curves {
-    /// What is drawn, for a reader who cannot see it.
+    /// A description for screen readers.
     pub(crate) description: String,
-    /// What the horizontal axis is, with its unit.
+    /// Title of the horizontal axis, with its unit.
     pub(crate) x_unit: String,
-    /// What the vertical axis is, with its unit.
+    /// Title of the vertical axis, with its unit.
     pub(crate) y_unit: String,
     /// How the horizontal axis is laid out.
     pub(crate) x_axis: XAxis,
@@ -55,7 +55,7 @@ pub(crate) enum XAxis {
 /// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    /// What is written at its end.
+    /// Its label.
     pub(crate) name: String,
     /// From left to right.
     pub(crate) points: Vec<Point>,

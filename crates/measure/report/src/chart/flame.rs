@@ -6,9 +6,8 @@
 //!   ┌caller──────────────────────┐      callers below what they called, in the order of names
 //!   └all samples─────────────────┘
 //! ```
-//! The page bears no script, so nothing zooms: a frame has its name where it fits, and its share
-//! shows while the pointer rests on it. Frames that would be thinner than half a pixel are left
-//! out and counted.
+//! The page bears no script, so nothing zooms: a frame has its name where it fits, and its share is
+//! in its tooltip. Frames that would be thinner than half a pixel are left out and counted.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +67,7 @@ fn drawn(profile: &Profile, thinnest: f64) -> String {
     painter.drawing.to_string()
 }
 
-/// What was called from one place.
+/// Callees of one frame.
 #[derive(Default)]
 struct Node<'a> {
     events: u64,
@@ -149,7 +148,7 @@ impl Painter {
         }
     }
 
-    /// What the drawing does not show, in words.
+    /// Samples and frames that the drawing omits, in words.
     fn foot(&self, profile: &Profile) -> String {
         if self.whole == 0 {
             return "no samples".to_owned();
@@ -168,7 +167,7 @@ impl Painter {
     }
 }
 
-/// A frame in the words and the class of the drawing.
+/// A frame with its words and its class.
 struct Painted<'a> {
     class: &'static str,
     name: &'a str,

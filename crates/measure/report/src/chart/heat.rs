@@ -1,8 +1,8 @@
 //! A table whose cells are coloured by how far they lie from 1, or from the least value.
 //!
-//! The number stands in every cell, so that colour only helps the eye: two hues away from 1 in the
-//! steps of their logarithm, one hue for what is no ratio. A number in bold type has an interval
-//! that leaves out 1. Hues are classes; the style sheet lays them over the card in both themes.
+//! The number stands in every cell, so that colour is an addition: two hues away from 1 in the
+//! steps of their logarithm, one hue for other values. A number in bold type has an interval that
+//! leaves out 1. Hues are classes; the style sheet lays them over the card in both themes.
 
 use super::Layout;
 use super::svg::{Element, label};
@@ -14,25 +14,25 @@ const STEPS: f64 = 4.0;
 const FULL_FROM_RATIO: f64 = 1.25;
 /// From this step on the colour is too strong for the page's ink.
 const STRONG_FROM: i32 = 3;
-/// The names of columns, and what is along them.
+/// The names of columns and of their axis.
 const HEAD_HEIGHT: f64 = 40.0;
 
 /// A coloured table.
 #[derive(Debug, Clone)]
 pub(crate) struct Heat {
-    /// What is drawn, for a reader who cannot see it.
+    /// A description for screen readers.
     pub(crate) description: String,
-    /// What is along the columns.
+    /// The axis of the columns.
     pub(crate) along: String,
     /// Their names.
     pub(crate) columns: Vec<String>,
     /// The rows from the top.
     pub(crate) rows: Vec<Row>,
-    /// What colours say.
+    /// The meaning of colours.
     pub(crate) hues: Hues,
 }
 
-/// What colours say.
+/// The meaning of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hues {
     /// On which side of 1 a ratio lies, and how far.
@@ -45,7 +45,7 @@ pub(crate) enum Hues {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// What is said of the whole row, after its cells; nothing in narrow drawings.
+    /// A note on the whole row, after its cells; omitted in narrow drawings.
     pub(crate) note: String,
     /// One per column.
     pub(crate) squares: Vec<Square>,
@@ -56,13 +56,13 @@ pub(crate) struct Row {
 pub(crate) enum Square {
     /// A figure.
     Value {
-        /// What the colour follows.
+        /// The value of the colour.
         value: f64,
-        /// What is written.
+        /// The text.
         words: String,
         /// Whether its interval leaves out 1.
         is_sure: bool,
-        /// What is shown while the pointer rests on it.
+        /// The tooltip.
         title: String,
     },
     /// No figure, and why.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_says_why() {
+    fn missing_values_have_a_reason() {
         let squares = vec![Square::Missing("not here: no siblings".to_owned()), value(f64::NAN)];
         let drawn = heat(vec![squares], Hues::AroundOne).draw(Layout::Narrow);
         assert!(drawn.contains("not here: no siblings"), "{drawn}");

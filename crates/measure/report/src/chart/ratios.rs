@@ -1,7 +1,7 @@
 //! Ratios to a baseline as bars that start at 1, each with its interval.
 //!
 //! The axis is logarithmic, so that "twice" and "half" lie equally far from the line at 1. A row
-//! may hold several ratios of the same cell: its speed, and below it what it costs.
+//! may hold several ratios of the same cell: its speed, and below it its CPU time.
 
 use super::scale::{Scale, Spacing};
 use super::svg::{Element, label, line};
@@ -26,9 +26,9 @@ const FOOT_HEIGHT: f64 = 40.0;
 /// A chart of ratios.
 #[derive(Debug, Clone)]
 pub(crate) struct Ratios {
-    /// What is drawn, for a reader who cannot see it.
+    /// A description for screen readers.
     pub(crate) description: String,
-    /// What the axis is.
+    /// Title of the axis.
     pub(crate) unit: String,
     /// From the top.
     pub(crate) rows: Vec<Row>,
@@ -37,7 +37,7 @@ pub(crate) struct Ratios {
 /// One row.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// What is written over the row when a group of rows starts here.
+    /// The heading over the row when a group of rows starts here.
     pub(crate) heading: Option<String>,
     pub(crate) name: String,
     /// Its ratios; none with a reason.
@@ -52,16 +52,16 @@ pub(crate) struct Mark {
     pub(crate) ratio: f64,
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) kind: Kind,
-    /// After the bar: the interval in words, what was found of the plan.
+    /// After the bar: the interval in words, and the plan's label.
     pub(crate) words: String,
 }
 
-/// What a ratio is of.
+/// The measure of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Speed, and how it compares.
     Speed(Tone),
-    /// CPU time: more is dearer.
+    /// CPU time: more is worse.
     Cpu,
 }
 
@@ -130,7 +130,7 @@ impl Ratios {
         Plan { layout, scale, ticks, tops, height: y + FOOT_HEIGHT }
     }
 
-    /// What the axis covers: every ratio, and of its interval what is not far beyond.
+    /// The range of the axis: every ratio, and its interval as far as it is not far beyond.
     fn range(&self) -> (f64, f64) {
         let marks = || self.rows.iter().flat_map(|row| &row.marks).filter(|mark| mark.is_drawn());
         let (mut low, mut high) = (1.0 / REACH_MIN, REACH_MIN);
@@ -150,7 +150,7 @@ fn ticks(scale: &Scale, apart: f64) -> Vec<f64> {
     let on_axis = |tick: &&f64| (scale.low..=scale.high).contains(*tick);
     let mut kept: Vec<f64> = vec![1.0];
     let mut candidates: Vec<f64> = TICKS.iter().filter(on_axis).copied().collect();
-    // Halves and doubles are what people know: they are kept before the rest.
+    // Halves and doubles are familiar: they are kept before the rest.
     let is_round = |tick: f64| [0.1, 0.5, 2.0, 10.0].contains(&tick);
     candidates.sort_by_key(|tick| (!is_round(*tick), (tick.ln().abs() * -1e6) as i64));
     for tick in candidates {

@@ -93,7 +93,7 @@ impl Scale {
 }
 
 /// The powers of two from the one at or below `low` to the one at or above `high`, thinned evenly
-/// to at most `most`. Nothing for a range that a logarithm does not know.
+/// to at most `most`. Empty for a range without a logarithm.
 pub(crate) fn powers_of_two(low: f64, high: f64, most: usize) -> Vec<f64> {
     if !(low > 0.0 && low <= high && high.is_finite()) {
         return Vec::new();

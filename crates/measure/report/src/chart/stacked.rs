@@ -1,4 +1,4 @@
-//! Parts of a whole, one bar each, against what the whole was measured to be.
+//! Parts of a whole, one bar each, against the measured whole.
 //!
 //! ```text
 //!   computation ▓▓  resource stalls ▒▒  instruction stalls ░░      ┃ measured
@@ -10,8 +10,8 @@
 //!   without instruction stalls
 //! ```
 //! The shape of Keeton et al. (1998), figures 2, 3 and 5; with joined marks that of figure 8. A
-//! part without a value is named under its bar and takes no room: no bar is drawn for what was not
-//! counted, and a stack that ends before its mark says that something is missing or overlaps.
+//! part without a value is named under its bar and takes no room: no bar is drawn for uncounted
+//! parts, and a stack that ends before its mark says that something is missing or overlaps.
 
 use super::Layout;
 use super::scale::Ticks;
@@ -36,13 +36,13 @@ const SIDE: f64 = 14.0;
 /// A chart of stacked bars.
 #[derive(Debug, Clone)]
 pub(crate) struct Stacked {
-    /// What is drawn, for a reader who cannot see it.
+    /// A description for screen readers.
     pub(crate) description: String,
     /// The unit of the axis.
     pub(crate) unit: String,
     /// Every part in the order of stacking, also those that no bar has.
     pub(crate) names: Vec<String>,
-    /// What a mark is, in a word: `measured`.
+    /// The word for a mark: `measured`.
     pub(crate) mark: &'static str,
     /// Whether the bars lie along an axis, so that a line may join the marks.
     pub(crate) joined: bool,
@@ -53,9 +53,9 @@ pub(crate) struct Stacked {
 /// One bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Bar {
-    /// What it is of.
+    /// Its label.
     pub(crate) label: String,
-    /// Parts by name; one that is not here has no value.
+    /// Parts by name; missing ones have no value.
     pub(crate) parts: Vec<(String, f64)>,
     /// The whole as it was measured.
     pub(crate) mark: Option<f64>,
@@ -88,7 +88,8 @@ impl Stacked {
         let scale = Scale { ticks: self.ticks(layout), width };
         let mut drawing = layout.drawing(bottom + AXIS, &self.description);
         keys.iter().for_each(|key| key.draw(&mut drawing));
-        self.draw_axis(&scale, (&tops, bottom), &mut drawing);
+        self.draw_grid(&scale, &tops, &mut drawing);
+        self.draw_ticks(&scale, bottom, &mut drawing);
         let marks = self.marks(&tops, &scale);
         // Before the words, whose margins then interrupt it.
         if self.joined && marks.len() > 1 {
@@ -108,7 +109,7 @@ impl Stacked {
         self.names.iter().map(String::as_str).enumerate()
     }
 
-    /// Signs and their words, in as many rows as they need. A part that no bar has is not one.
+    /// The key, in as many rows as it needs, without parts that no bar has.
     fn keys(&self, width: f64) -> Vec<Key<'_>> {
         let is_drawn = |name: &str| self.bars.iter().any(|bar| bar.part(name).is_some());
         let parts = self.names().filter(|(_, name)| is_drawn(name));
@@ -129,27 +130,33 @@ impl Stacked {
         keys
     }
 
-    /// Lines behind every bar, but not behind its words, and the numbers under the last.
-    fn draw_axis(&self, scale: &Scale, (tops, bottom): (&[f64], f64), drawing: &mut Element) {
+    /// Lines behind every bar, but not behind its words.
+    fn draw_grid(&self, scale: &Scale, tops: &[f64], drawing: &mut Element) {
         for tick in &scale.ticks.values {
             let x = scale.x(*tick);
             let class = if *tick == 0.0 { "axis" } else { "grid" };
             for top in tops {
                 drawing.push(line(class, (x, top + WORDS - 3.0), (x, top + WORDS + BAR + 3.0)));
             }
+        }
+    }
+
+    /// The numbers and the unit under the last bar.
+    fn draw_ticks(&self, scale: &Scale, bottom: f64, drawing: &mut Element) {
+        for tick in &scale.ticks.values {
             let words = number::tick(*tick, scale.ticks.step);
-            drawing.push(label("tick", (x, bottom + 14.0), "middle", &words));
+            drawing.push(label("tick", (scale.x(*tick), bottom + 14.0), "middle", &words));
         }
         drawing.push(label("unit", (scale.width / 2.0, bottom + 31.0), "middle", &self.unit));
     }
 
     fn draw_bar(&self, bar: &Bar, top: f64, scale: &Scale, drawing: &mut Element) {
-        let told = bar.mark().map(|mark| format!("{} {}", self.mark, number::plain(mark)));
-        let told = told.unwrap_or_default();
-        let room = scale.width - 2.0 * SIDE - width_px(&told, TYPE) - 10.0;
+        let mark = bar.mark().map(|mark| format!("{} {}", self.mark, number::plain(mark)));
+        let mark = mark.unwrap_or_default();
+        let room = scale.width - 2.0 * SIDE - width_px(&mark, TYPE) - 10.0;
         let name = label("name", (SIDE, top + 12.0), "start", &fitted(&bar.label, TYPE, room));
         drawing.push(name.titled(&bar.label));
-        drawing.push(label("figure", (scale.width - SIDE, top + 12.0), "end", &told));
+        drawing.push(label("figure", (scale.width - SIDE, top + 12.0), "end", &mark));
         let mut sum = 0.0;
         for (index, name) in self.names() {
             let Some(value) = bar.part(name).filter(|value| *value > 0.0) else { continue };
@@ -174,7 +181,7 @@ impl Stacked {
         }
     }
 
-    /// What the bar does not show.
+    /// Parts that the bar omits.
     fn note(&self, bar: &Bar) -> String {
         let absent: Vec<&str> =
             self.names().map(|(_, name)| name).filter(|name| bar.part(name).is_none()).collect();
@@ -191,7 +198,7 @@ impl Stacked {
         notes.join("; ")
     }
 
-    /// Where the marks are that are drawn.
+    /// Positions of the drawn marks.
     fn marks(&self, tops: &[f64], scale: &Scale) -> Vec<(f64, f64)> {
         let middle = |top: f64| top + WORDS + BAR / 2.0;
         let bars = self.bars.iter().zip(tops);
@@ -206,7 +213,7 @@ impl Stacked {
         };
         let ends = self.bars.iter().flat_map(|bar| [sum(bar), bar.mark().unwrap_or(0.0)]);
         let furthest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
-        // Shares that make 1 but for rounding do not ask for another tick.
+        // Shares that add up to 1 except for rounding need no further tick.
         let furthest = if (furthest - 1.0).abs() < 0.02 { 1.0 } else { furthest };
         Ticks::covering(0.0, furthest, if layout == Layout::Wide { 8.0 } else { 4.0 })
     }

@@ -1,13 +1,13 @@
 //! A drawing as a tree of SVG elements (SVG 1.1, W3C 2011), written inline into the page.
 //!
-//! Only what charts need: elements, attributes, text. Everything that comes from outside (names of
-//! cases, titles of studies) passes through [`escape`]; every length passes through
-//! [`Element::at`], which rounds to a tenth and writes no `NaN`. Colours are classes: the page's
-//! style sheet gives them their light and dark values.
+//! Only what charts need: elements, attributes, text. Every text from outside (names of cases,
+//! titles of studies) passes through [`escape`]; every length passes through [`Element::at`], which
+//! rounds to a tenth and writes no `NaN`. Colours are classes: the page's style sheet gives them
+//! their light and dark values.
 
 use std::fmt::{self, Display, Write as _};
 
-/// One element with its attributes and what it contains.
+/// One element with its attributes and content.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
     name: &'static str,
@@ -55,7 +55,7 @@ impl Element {
         self
     }
 
-    /// Adds what a browser shows while the pointer rests on the element.
+    /// Adds a tooltip.
     pub(crate) fn titled(self, title: &str) -> Self {
         match title.is_empty() {
             true => self,
@@ -74,8 +74,8 @@ impl Display for Element {
     }
 }
 
-/// A length as SVG reads it. What is not finite becomes 0: a chart leaves such values out before it
-/// draws.
+/// A length as SVG reads it. Values that are not finite become 0: charts leave them out before
+/// drawing.
 struct Length(f64);
 
 impl Display for Length {
@@ -148,7 +148,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whether every tag is closed by its own name: what a text that was not escaped would break.
+    /// Whether every tag is closed by its own name: which unescaped text would break.
     pub(crate) fn is_balanced(drawn: &str) -> bool {
         let mut open = Vec::new();
         for tag in drawn.split('<').skip(1) {

@@ -21,7 +21,7 @@ fn share_of_size(character: char) -> f64 {
     }
 }
 
-/// `text` itself where it fits `room_px`, or else as much of it as does, and an ellipsis.
+/// `text` itself where it fits `room_px`, or else a prefix and an ellipsis.
 pub(crate) fn fitted(text: &str, size_px: f64, room_px: f64) -> String {
     if width_px(text, size_px) <= room_px {
         return text.to_owned();
@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_fitted_fits(text in "\\PC{0,60}", room_px in 20f64..400.0) {
+        fn fitted_text_fits(text in "\\PC{0,60}", room_px in 20f64..400.0) {
             let fitted = fitted(&text, 12.0, room_px);
             prop_assert!(width_px(&fitted, 12.0) <= room_px + 1e-6);
             prop_assert!(fitted == text || fitted.ends_with('…'));

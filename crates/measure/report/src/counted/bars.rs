@@ -1,4 +1,4 @@
-//! CPI by its parts, and beside it always what became of the slots of each cycle.
+//! CPI by its parts, and beside it the slots of each cycle by outcome.
 //!
 //! The first is the picture of Keeton et al. (1998, figures 2, 3 and 5). Its parts are of a
 //! processor that could be taken to do one thing at a time; one of today overlaps them, so the
@@ -8,13 +8,13 @@ use serde::Serialize;
 use workahead_counters::event::Privilege;
 use workahead_study::setting::Setting;
 
-use super::{OfCell, each_once, name, side_word};
+use super::{CellCounts, each_once, name, side_word};
 use crate::chart::Layout;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::view::View;
 use crate::words;
 
-/// A part of a bar: the metric, and what the chart calls it.
+/// A part of a bar: the metric and its label.
 pub(super) type Part = (&'static str, &'static str);
 
 const CPI: [Part; 3] = [
@@ -32,7 +32,7 @@ pub(super) const TOP_DOWN: [Part; 4] = [
 /// Both drawings of one place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Pair {
-    /// What its cells share; empty where there is one pair.
+    /// The common label of its cells; empty if there is one pair.
     pub(crate) title: String,
     pub(crate) panels: Vec<Panel>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Pair {
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
     pub(crate) title: String,
-    /// The drawing, or nothing where no part of it was counted.
+    /// The drawing; `None` if no part was counted.
     pub(crate) drawing: Option<String>,
     /// Why there is none.
     pub(crate) why: String,
@@ -71,14 +71,13 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-/// The drawings of every place, and what must be said of them; nothing where the study asks for
-/// none of their metrics.
+/// The drawings of every place with notes; empty if the study collects none of their metrics.
 pub(super) fn pairs(
     view: &View<'_>,
-    groups: &[(String, Vec<&OfCell<'_>>)],
+    groups: &[(String, Vec<&CellCounts<'_>>)],
 ) -> (Vec<Pair>, Vec<String>) {
     let all = || groups.iter().flat_map(|(_, cells)| cells.iter().copied());
-    let kinds: Vec<&Kind> = KINDS.iter().filter(|kind| kind.is_asked(all())).collect();
+    let kinds: Vec<&Kind> = KINDS.iter().filter(|kind| kind.is_requested(all())).collect();
     let mut notes: Vec<String> = Vec::new();
     for kind in &kinds {
         match all().any(|of| kind.has_part(of)) {
@@ -86,7 +85,7 @@ pub(super) fn pairs(
             false => notes.push(format!("{}: not drawn, {}.", kind.title, kind.why(all()))),
         }
     }
-    let pair = |(title, cells): &(String, Vec<&OfCell<'_>>)| {
+    let pair = |(title, cells): &(String, Vec<&CellCounts<'_>>)| {
         let panels: Vec<Panel> = kinds.iter().map(|kind| kind.panel(view, title, cells)).collect();
         let is_drawn = panels.iter().any(|panel| panel.drawing.is_some());
         is_drawn.then(|| Pair { title: title.clone(), panels })
@@ -94,62 +93,63 @@ pub(super) fn pairs(
     (groups.iter().filter_map(pair).collect(), each_once(notes))
 }
 
-/// How to read them, with the tier.
+/// The caption, with the tier.
 pub(super) fn caption(tier: &str) -> String {
     format!(
         "Parts of CPI as Keeton et al. (1998, figures 2, 3 and 5) draw them, from their own counts; \
-         the black mark is the CPI that was measured. A processor that works out of order does \
+         the black mark is the measured CPI. A processor that works out of order does \
          several of them at once: where the parts end before the mark, something is in none of \
          them; where they end after it, they overlap. Top-down counts every slot once. {tier}."
     )
 }
 
 impl Kind {
-    /// Whether the study asks for it.
-    fn is_asked<'a>(&self, mut cells: impl Iterator<Item = &'a OfCell<'a>>) -> bool {
+    /// Whether the study collects it.
+    fn is_requested<'a>(&self, mut cells: impl Iterator<Item = &'a CellCounts<'a>>) -> bool {
         cells.any(|of| {
             let mut values = of.metrics.values.iter();
             values.any(|one| self.parts.iter().any(|(metric, _)| one.metric.name == *metric))
         })
     }
 
-    fn has_part(&self, of: &OfCell<'_>) -> bool {
+    fn has_part(&self, of: &CellCounts<'_>) -> bool {
         let at = |side: &Privilege| {
             self.parts.iter().any(|(metric, _)| of.value(metric, *side).is_some())
         };
         of.sides.iter().any(at)
     }
 
-    fn why<'a>(&self, mut cells: impl Iterator<Item = &'a OfCell<'a>>) -> String {
+    fn why<'a>(&self, mut cells: impl Iterator<Item = &'a CellCounts<'a>>) -> String {
         let why = cells.find_map(|of| of.why(self.parts[0].0, Privilege::Both));
-        why.unwrap_or("nothing of it was counted").trim_end_matches('.').to_owned()
+        why.unwrap_or("none of its metrics was counted").trim_end_matches('.').to_owned()
     }
 
-    /// Parts that have no value anywhere, and those that are not quite what they are called.
-    fn notes<'a>(&self, cells: impl Iterator<Item = &'a OfCell<'a>>) -> Vec<String> {
-        let cells: Vec<&OfCell<'_>> = cells.collect();
+    /// Notes on parts without a value, and on parts that differ from their names.
+    fn notes<'a>(&self, cells: impl Iterator<Item = &'a CellCounts<'a>>) -> Vec<String> {
+        let cells: Vec<&CellCounts<'_>> = cells.collect();
         let note = |(metric, name): &Part| {
-            let has_value =
-                |of: &&&OfCell<'_>| of.sides.iter().any(|side| of.value(metric, *side).is_some());
+            let has_value = |of: &&&CellCounts<'_>| {
+                of.sides.iter().any(|side| of.value(metric, *side).is_some())
+            };
             let Some(of) = cells.iter().find(has_value) else {
                 let why = cells.iter().find_map(|of| of.why(metric, Privilege::Both))?;
                 return Some(format!("{}: not drawn, {why}.", words::capital(name)));
             };
-            let valued = of.sides.iter().filter_map(|side| of.valued(metric, *side));
+            let valued = of.sides.iter().filter_map(|side| of.metric_value(metric, *side));
             let instead = valued.filter_map(|one| one.instead.as_ref()).next()?;
             Some(format!("{}: {instead}.", words::capital(name)))
         };
         self.parts.iter().filter_map(note).collect()
     }
 
-    fn panel(&self, view: &View<'_>, place: &str, cells: &[&OfCell<'_>]) -> Panel {
+    fn panel(&self, view: &View<'_>, place: &str, cells: &[&CellCounts<'_>]) -> Panel {
         let drawn = cells.iter().any(|of| self.has_part(of));
         let why = if drawn { String::new() } else { self.why(cells.iter().copied()) };
         let drawing = drawn.then(|| self.stacked(view, place, cells).draw(Layout::Narrow));
         Panel { title: self.title.to_owned(), drawing, why }
     }
 
-    fn stacked(&self, view: &View<'_>, place: &str, cells: &[&OfCell<'_>]) -> Stacked {
+    fn stacked(&self, view: &View<'_>, place: &str, cells: &[&CellCounts<'_>]) -> Stacked {
         let bars =
             cells.iter().flat_map(|of| of.sides.iter().map(|side| self.bar(view, of, *side)));
         let modelled = if view.is_modelled() { ", modelled" } else { "" };
@@ -163,7 +163,7 @@ impl Kind {
         }
     }
 
-    fn bar(&self, view: &View<'_>, of: &OfCell<'_>, side: Privilege) -> Bar {
+    fn bar(&self, view: &View<'_>, of: &CellCounts<'_>, side: Privilege) -> Bar {
         let part = |(metric, name): &Part| Some(((*name).to_owned(), of.value(metric, side)?));
         let name = name(view, of.cell);
         Bar {
@@ -178,12 +178,12 @@ impl Kind {
 }
 
 /// Whether the cells differ along one axis of numbers, and each is one bar: then a line over them
-/// says something, as over the cache sizes of Keeton's figure 8.
-pub(super) fn lie_along_an_axis(view: &View<'_>, cells: &[&OfCell<'_>]) -> bool {
+/// is meaningful, as over the cache sizes of Keeton's figure 8.
+pub(super) fn lie_along_an_axis(view: &View<'_>, cells: &[&CellCounts<'_>]) -> bool {
     let varies = |axis: &&String| view.varies(axis);
     let mut axes = view.results.plan.axes.iter().filter(varies);
     let (Some(axis), None) = (axes.next(), axes.next()) else { return false };
-    let is_number = |of: &&OfCell<'_>| {
+    let is_number = |of: &&CellCounts<'_>| {
         matches!(of.cell.place.get(axis), Some(Setting::Integer(_) | Setting::Number(_)))
     };
     cells.iter().all(|of| is_number(of) && of.sides.len() == 1)

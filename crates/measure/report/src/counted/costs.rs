@@ -1,4 +1,4 @@
-//! What misses cost on the machine of a result, in cycles of the clock that a cell ran at.
+//! Penalties of misses on the machine of a result, in cycles at the clock of a cell.
 
 use workahead_counters::cycles::{Origin, Penalty, StallCause};
 use workahead_counters::penalties::Penalties;
@@ -6,7 +6,7 @@ use workahead_counters::table::Table;
 use workahead_machine::limits::Limits;
 use workahead_machine::limits::siblings::Behaviour;
 
-use super::OfCell;
+use super::CellCounts;
 use crate::number;
 use crate::view::View;
 
@@ -17,7 +17,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Out of the limits that were kept with the result.
+    /// From the limits kept with the result.
     ///
     /// # Errors
     /// Why there are none, in a clause.
@@ -25,7 +25,9 @@ impl Costs {
         let record = &view.results.record;
         let measure = "`workahead limits` measures it";
         let Some(kept) = &record.limits else {
-            return Err(format!("what a miss costs on this machine was not measured: {measure}"));
+            return Err(format!(
+                "the penalty of a miss on this machine was not measured: {measure}"
+            ));
         };
         let limits: Limits = serde_json::from_value(kept.clone()).map_err(|_| {
             format!("the limits beside the result are of another version: {measure} again")
@@ -44,25 +46,25 @@ impl Costs {
         &self.penalties
     }
 
-    /// What each penalty is at a clock, and where it is from; why not with a busy sibling.
+    /// The penalties at a clock with their origin, and the caveat on busy siblings.
     pub(super) fn sentences(&self, ghz: f64) -> Vec<String> {
         let mut by_origin: Vec<(&Origin, Vec<String>)> = Vec::new();
         let charged = self.penalties.of_stalls(ghz);
         for penalty in &charged {
-            let told = format!("{} {}", name(penalty.cause), number::plain(penalty.cycles));
+            let charges = format!("{} {}", name(penalty.cause), number::plain(penalty.cycles));
             match by_origin.iter_mut().find(|(origin, _)| **origin == penalty.origin) {
-                Some((_, all)) => all.push(told),
-                None => by_origin.push((&penalty.origin, vec![told])),
+                Some((_, all)) => all.push(charges),
+                None => by_origin.push((&penalty.origin, vec![charges])),
             }
         }
-        let told: Vec<String> = by_origin
+        let charges: Vec<String> = by_origin
             .iter()
             .map(|(origin, all)| format!("{} ({origin})", all.join(", ")))
             .collect();
         let mut sentences = vec![format!(
             "Cycles that an event is charged, at {} GHz, each level beyond the one before it: {}.",
             number::plain(ghz),
-            told.join("; ")
+            charges.join("; ")
         )];
         if !charged.iter().any(|penalty| penalty.cause == StallCause::Dtlb) {
             sentences.push(
@@ -84,7 +86,7 @@ impl Costs {
     }
 }
 
-/// What a stall waits for, in a chart's words.
+/// The cause of a stall, as charts label it.
 pub(super) fn name(cause: StallCause) -> &'static str {
     match cause {
         StallCause::L3 => "last level",
@@ -105,8 +107,8 @@ pub(super) fn names(penalties: &[Penalty]) -> Vec<String> {
 /// Cycles in a nanosecond while the cell ran.
 ///
 /// # Errors
-/// Why that is not known.
-pub(super) fn ghz(of: &OfCell<'_>) -> Result<f64, String> {
+/// If it is unknown.
+pub(super) fn ghz(of: &CellCounts<'_>) -> Result<f64, String> {
     let header = &of.stream.header;
     if let Some(lacks) = &header.lacks {
         return Err(lacks.clone());

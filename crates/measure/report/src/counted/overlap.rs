@@ -1,5 +1,5 @@
-//! What the CPI would be if nothing overlapped, against the CPI that was measured (Keeton et al.
-//! 1998, section 5.3 and figure 8), and beside it what became of the slots.
+//! The CPI as if nothing overlapped, against the measured CPI (Keeton et al. 1998, section 5.3 and
+//! figure 8), and beside it the slots by outcome.
 //!
 //! Fixed penalties overcharge a processor that has several misses under way. So top-down, which
 //! counts every slot once, stands in the same row, or the reason why it does not.
@@ -9,17 +9,17 @@ use workahead_counters::cycles::{Component, NonOverlapped};
 use workahead_counters::event::Privilege;
 
 use super::costs::{Costs, ghz};
-use super::{OfCell, bars, each_once, name, side_word};
+use super::{CellCounts, bars, each_once, name, side_word};
 use crate::chart::Layout;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::number;
 use crate::view::View;
 use crate::words;
 
-/// The part of one place.
+/// The figures of one place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Overlap {
-    /// What its cells share; empty where there is one.
+    /// The common label of its cells; empty if there is one.
     pub(crate) title: String,
     pub(crate) drawing: String,
     /// Names of the four parts of top-down.
@@ -39,35 +39,35 @@ pub(crate) struct Row {
     pub(crate) slots: Vec<String>,
 }
 
-/// Metrics without which there is no bar: a study that asks for neither wants none.
+/// Metrics without which there is no bar: a study without them has none.
 const COMPUTATION: &str = "computation_cpi";
 const CPI: &str = "cpi";
 
-/// One bar: its cell, whose work, the sum.
+/// One bar: its cell, the privilege, the sum.
 struct Sum<'a, 'b> {
-    of: &'b OfCell<'a>,
+    of: &'b CellCounts<'a>,
     side: Privilege,
     parts: NonOverlapped,
 }
 
-/// The part of every place, and what must be said of them.
+/// The figures of every place, with notes.
 pub(super) fn overlaps(
     view: &View<'_>,
-    groups: &[(String, Vec<&OfCell<'_>>)],
+    groups: &[(String, Vec<&CellCounts<'_>>)],
 ) -> (Vec<Overlap>, Vec<String>) {
     let all = || groups.iter().flat_map(|(_, cells)| cells.iter().copied());
-    let is_asked = |of: &OfCell<'_>| {
+    let is_requested = |of: &CellCounts<'_>| {
         let mut names = of.metrics.values.iter().map(|one| one.metric.name.as_str());
         names.any(|name| name == COMPUTATION)
     };
-    if !all().any(is_asked) {
+    if !all().any(is_requested) {
         return (Vec::new(), Vec::new());
     }
     let not_drawn = |why: &str| {
         let why = why.trim_end_matches('.');
         (Vec::new(), vec![format!("CPI if nothing overlapped: not drawn, {why}.")])
     };
-    // What was not counted goes before what it would have been charged.
+    // Missing counts are reported before missing penalties.
     let clocks: Vec<Result<f64, String>> = all().map(ghz).collect();
     let Some(fastest) = clocks.iter().flatten().copied().reduce(f64::max) else {
         return not_drawn(clocks.iter().find_map(|one| one.as_ref().err()).map_or("", |why| why));
@@ -97,18 +97,17 @@ pub(super) fn overlaps(
     (drawn, each_once(notes))
 }
 
-/// How to read them, with the tier.
+/// The caption, with the tier.
 pub(super) fn caption(tier: &str) -> String {
     format!(
         "Every miss is charged its whole penalty, as if the processor did one thing at a time \
-         (Keeton et al. 1998, section 5.3 and figure 8); the black mark is the CPI that was \
-         measured. Measured over non-overlapped says what is not hidden: the lower, the more is \
-         hidden; above 1 a part is missing. Fixed penalties overcharge a processor with several \
+         (Keeton et al. 1998, section 5.3 and figure 8); the black mark is the measured CPI. \
+         Measured over non-overlapped is the share not hidden: the lower, the more is hidden; above 1 a part is missing. Fixed penalties overcharge a processor with several \
          misses under way: the slots beside them count each slot once. {tier}."
     )
 }
 
-fn sums<'a, 'b>(costs: &Costs, of: &'b OfCell<'a>) -> Vec<Sum<'a, 'b>> {
+fn sums<'a, 'b>(costs: &Costs, of: &'b CellCounts<'a>) -> Vec<Sum<'a, 'b>> {
     let Ok(ghz) = ghz(of) else { return Vec::new() };
     let sum = |side: &Privilege| {
         let parts = costs.penalties().non_overlapped(&of.metrics, *side, ghz);
@@ -126,7 +125,12 @@ fn label(view: &View<'_>, sum: &Sum<'_, '_>) -> String {
     }
 }
 
-fn stacked(view: &View<'_>, place: &str, sums: &[Sum<'_, '_>], cells: &[&OfCell<'_>]) -> Stacked {
+fn stacked(
+    view: &View<'_>,
+    place: &str,
+    sums: &[Sum<'_, '_>],
+    cells: &[&CellCounts<'_>],
+) -> Stacked {
     let bar = |sum: &Sum<'_, '_>| {
         let part = |part: &Component| Some((part.name.clone(), part.cpi.clone().ok()?));
         Bar {
@@ -153,7 +157,7 @@ fn stacked(view: &View<'_>, place: &str, sums: &[Sum<'_, '_>], cells: &[&OfCell<
 }
 
 fn row(view: &View<'_>, sum: &Sum<'_, '_>) -> Row {
-    let told = |value: Option<f64>| value.map_or(number::NONE.to_owned(), number::plain);
+    let figure = |value: Option<f64>| value.map_or(number::NONE.to_owned(), number::plain);
     let measured = sum.of.value(CPI, sum.side);
     let share = |(metric, _): &(&str, &str)| {
         let share = sum.of.value(metric, sum.side);
@@ -162,31 +166,31 @@ fn row(view: &View<'_>, sum: &Sum<'_, '_>) -> Row {
     let overlap = measured.and_then(|cpi| sum.parts.overlap(&Ok(cpi)).ok());
     Row {
         name: label(view, sum),
-        measured: told(measured),
-        non_overlapped: told(sum.parts.cpi().ok()),
-        overlap: told(overlap),
+        measured: figure(measured),
+        non_overlapped: figure(sum.parts.cpi().ok()),
+        overlap: figure(overlap),
         slots: bars::TOP_DOWN.iter().map(share).collect(),
     }
 }
 
-/// Parts that a sum does without; where there is one, the sum is none.
+/// Parts missing from a sum; with one missing there is no sum.
 fn absent(sums: &[Sum<'_, '_>]) -> Vec<String> {
     let parts = sums.iter().flat_map(|sum| &sum.parts.components);
-    let told = parts.filter_map(|part| {
+    let reasons = parts.filter_map(|part| {
         let why = part.cpi.as_ref().err()?;
         let part = words::capital(&part.name);
         Some(format!("{part}: not in the sum, and so there is none: {why}."))
     });
-    each_once(told)
+    each_once(reasons)
 }
 
-/// Why a cell has no slots, where it has none.
-fn no_slots(of: &OfCell<'_>) -> Option<String> {
+/// Why a cell has no slots; `None` if it has some.
+fn no_slots(of: &CellCounts<'_>) -> Option<String> {
     let metrics = || bars::TOP_DOWN.iter().map(|(metric, _)| *metric);
     let has_one = |side: &Privilege| metrics().any(|metric| of.value(metric, *side).is_some());
     if of.sides.iter().any(has_one) {
         return None;
     }
     let why = metrics().find_map(|metric| of.why(metric, Privilege::Both));
-    Some(why.unwrap_or("the study does not ask for the counters `topdown`").to_owned())
+    Some(why.unwrap_or("the study does not collect the counters `topdown`").to_owned())
 }

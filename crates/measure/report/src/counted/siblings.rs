@@ -1,5 +1,5 @@
-//! What the logical CPUs of a core did, each by itself: H0 and H1 beside each other, as Hassanein
-//! et al. (2008, figures 7a and 16) draw them.
+//! The counts of each logical CPU of a core: H0 and H1 side by side, as Hassanein et al. (2008,
+//! figures 7a and 16) draw them.
 //!
 //! The paper leaves open whether a logical CPU's misses are over its own instructions or over those
 //! of both (ledger S0.15): a stall that looks divided between siblings by one is not by the other.
@@ -13,17 +13,17 @@ use workahead_counters::siblings::{Sibling, siblings};
 
 use super::bars::Panel;
 use super::costs::{self, Costs, ghz};
-use super::{OfCell, each_once, name};
+use super::{CellCounts, each_once, name};
 use crate::chart::Layout;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::number;
 use crate::view::View;
 
-/// Everything told by logical CPU.
+/// The figures by logical CPU.
 #[derive(Debug, Serialize)]
 pub(crate) struct Siblings {
     pub(crate) places: Vec<Place>,
-    /// Why something is not told, and how to read what is.
+    /// Reasons for missing figures, and explanations.
     pub(crate) notes: Vec<String>,
     pub(crate) caption: String,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Siblings {
 /// The cells of one place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Place {
-    /// What they share; empty where there is one.
+    /// Their common label; empty if there is one.
     pub(crate) title: String,
     /// Stall components, a panel for each denominator.
     pub(crate) panels: Vec<Panel>,
@@ -45,7 +45,7 @@ pub(crate) struct Head {
     pub(crate) cell: String,
     /// The series: O, or H0, H1.
     pub(crate) series: Vec<String>,
-    /// Which CPUs each of them is.
+    /// The CPUs of each series.
     pub(crate) cpus: Vec<String>,
 }
 
@@ -58,59 +58,65 @@ pub(crate) struct Row {
 }
 
 /// A cell with its series.
-struct OfSeries<'a, 'b> {
-    of: &'b OfCell<'a>,
+struct CellSeries<'a, 'b> {
+    of: &'b CellCounts<'a>,
     siblings: Vec<Sibling>,
     /// The metrics of each series.
     metrics: Vec<Metrics>,
     ghz: Option<f64>,
 }
 
-const DENOMINATORS: [(Denominator, &str, &str); 2] = [
-    (
-        Denominator::Own,
-        "Stalls over a logical CPU’s own instructions",
-        "cycles per instruction of its own",
-    ),
-    (
-        Denominator::All,
-        "Stalls over the instructions of all logical CPUs",
-        "cycles per instruction of all logical CPUs together",
-    ),
+/// A chart of stall components by one denominator.
+struct StallChart {
+    denominator: Denominator,
+    title: &'static str,
+    unit: &'static str,
+}
+
+const STALL_CHARTS: [StallChart; 2] = [
+    StallChart {
+        denominator: Denominator::Own,
+        title: "Stalls over a logical CPU’s own instructions",
+        unit: "cycles per instruction of its own",
+    },
+    StallChart {
+        denominator: Denominator::All,
+        title: "Stalls over the instructions of all logical CPUs",
+        unit: "cycles per instruction of all logical CPUs together",
+    },
 ];
 
-/// The part of the page; `None` where nothing was counted at all.
+/// The section; `None` if nothing was counted.
 pub(super) fn of_siblings(
     view: &View<'_>,
-    groups: &[(String, Vec<&OfCell<'_>>)],
+    groups: &[(String, Vec<&CellCounts<'_>>)],
     tier: &str,
 ) -> Option<Siblings> {
-    let all = || groups.iter().flat_map(|(_, cells)| cells.iter().copied());
-    let side = side_of(all().next()?);
+    let side = side_of(groups.iter().find_map(|(_, cells)| cells.first())?);
     let mut whys = Vec::new();
-    let mut places: Vec<(&str, Vec<OfSeries<'_, '_>>)> = Vec::new();
+    let mut places: Vec<(&str, Vec<CellSeries<'_, '_>>)> = Vec::new();
     for (title, cells) in groups {
-        let mut told = Vec::new();
+        let mut series = Vec::new();
         for of in cells {
             match siblings(&of.stream, &of.metrics, side) {
-                Ok(siblings) => told.push(OfSeries::of(of, siblings)),
+                Ok(siblings) => series.push(CellSeries::new(of, siblings)),
                 Err(why) => whys.push(why),
             }
         }
-        places.push((title, told));
+        places.push((title, series));
     }
-    let told = || places.iter().flat_map(|(_, cells)| cells);
-    if told().all(|of| of.siblings.len() < 2) {
+    let all = || places.iter().flat_map(|(_, cells)| cells);
+    if all().all(|of| of.siblings.len() < 2) {
         let why = match (whys.into_iter().next(), view.results.record.host.siblings) {
             (Some(why), _) => why,
-            (None, true) => "in no cell two CPUs of one core did any of the work".to_owned(),
+            (None, true) => "in no cell two CPUs of one core did work".to_owned(),
             (None, false) => "no two CPUs of this machine are seen to share a core".to_owned(),
         };
         let why = why.trim_end_matches('.');
         let notes = vec![format!("By logical CPU, H0 beside H1: nothing to show, {why}.")];
         return Some(Siblings { places: Vec::new(), notes, caption: String::new() });
     }
-    let fastest = told().filter_map(|of| of.ghz).reduce(f64::max);
+    let fastest = all().filter_map(|of| of.ghz).reduce(f64::max);
     let costs = match fastest {
         Some(fastest) => Costs::of(view).map(|costs| (costs.sentences(fastest), costs)),
         None => Err("no cycles were counted".to_owned()),
@@ -121,8 +127,11 @@ pub(super) fn of_siblings(
     };
     notes.extend(each_once(whys).iter().map(|why| format!("A cell without columns: {why}.")));
     let places = places.iter().filter(|(_, cells)| !cells.is_empty());
-    let place = |(title, cells): &(&str, Vec<OfSeries<'_, '_>>)| {
-        place(view, (title, side), cells, costs.as_ref())
+    let place = |(title, cells): &(&str, Vec<CellSeries<'_, '_>>)| Place {
+        title: (*title).to_owned(),
+        panels: costs.as_ref().map_or_else(Vec::new, |costs| panels(view, cells, costs)),
+        heads: cells.iter().map(|cell| head(view, cell)).collect(),
+        rows: rows(side, cells),
     };
     Some(Siblings { places: places.map(place).collect(), notes, caption: caption(side, tier) })
 }
@@ -140,16 +149,16 @@ fn caption(side: Privilege, tier: &str) -> String {
     )
 }
 
-/// Whose work is shown: that of programs, where it was counted by itself.
-fn side_of(of: &OfCell<'_>) -> Privilege {
+/// The privilege shown: user code, if it was counted separately.
+fn side_of(of: &CellCounts<'_>) -> Privilege {
     match of.sides.contains(&Privilege::User) {
         true => Privilege::User,
         false => Privilege::Both,
     }
 }
 
-impl<'a, 'b> OfSeries<'a, 'b> {
-    fn of(of: &'b OfCell<'a>, siblings: Vec<Sibling>) -> Self {
+impl<'a, 'b> CellSeries<'a, 'b> {
+    fn new(of: &'b CellCounts<'a>, siblings: Vec<Sibling>) -> Self {
         let metrics = siblings.iter().map(|one| Metrics::of(&of.stream.on(&one.cpus))).collect();
         Self { of, siblings, metrics, ghz: ghz(of).ok() }
     }
@@ -160,34 +169,28 @@ impl<'a, 'b> OfSeries<'a, 'b> {
         (0..).take(self.siblings.len()).map(|at| series(at).to_string()).collect()
     }
 
-    /// Instructions of each, in a second.
+    /// Instructions of each per second.
     fn work(&self) -> Vec<f64> {
         let work = |one: &Sibling| one.counted.instructions.clone().unwrap_or(0.0);
         self.siblings.iter().map(work).collect()
     }
 }
 
-fn place(
-    view: &View<'_>,
-    (title, side): (&str, Privilege),
-    cells: &[OfSeries<'_, '_>],
-    costs: Option<&Costs>,
-) -> Place {
-    let panels = costs.map_or_else(Vec::new, |costs| {
-        let panel = |(denominator, title, unit): &(Denominator, &str, &str)| Panel {
-            title: (*title).to_owned(),
-            drawing: Some(stacked(view, (*denominator, unit), cells, costs).draw(Layout::Narrow)),
-            why: String::new(),
-        };
-        DENOMINATORS.iter().map(panel).collect()
-    });
-    let head = |cell: &OfSeries<'_, '_>| Head {
+fn panels(view: &View<'_>, cells: &[CellSeries<'_, '_>], costs: &Costs) -> Vec<Panel> {
+    let panel = |chart: &StallChart| Panel {
+        title: chart.title.to_owned(),
+        drawing: Some(stacked(view, chart, cells, costs).draw(Layout::Narrow)),
+        why: String::new(),
+    };
+    STALL_CHARTS.iter().map(panel).collect()
+}
+
+fn head(view: &View<'_>, cell: &CellSeries<'_, '_>) -> Head {
+    Head {
         cell: name(view, cell.of.cell),
         series: cell.series(),
         cpus: cell.siblings.iter().map(|one| numbers(&one.cpus)).collect(),
-    };
-    let (heads, rows) = (cells.iter().map(head).collect(), rows(side, cells));
-    Place { title: title.to_owned(), panels, heads, rows }
+    }
 }
 
 fn numbers(cpus: &[u32]) -> String {
@@ -198,11 +201,12 @@ fn numbers(cpus: &[u32]) -> String {
 
 fn stacked(
     view: &View<'_>,
-    (denominator, unit): (Denominator, &str),
-    cells: &[OfSeries<'_, '_>],
+    chart: &StallChart,
+    cells: &[CellSeries<'_, '_>],
     costs: &Costs,
 ) -> Stacked {
-    let bars = |cell: &OfSeries<'_, '_>| -> Vec<Bar> {
+    let StallChart { denominator, unit, .. } = chart;
+    let bars = |cell: &CellSeries<'_, '_>| -> Vec<Bar> {
         let penalties = cell.ghz.map(|ghz| costs.penalties().of_stalls(ghz)).unwrap_or_default();
         let counted: Vec<LogicalCpu> =
             cell.siblings.iter().map(|one| one.counted.clone()).collect();
@@ -218,7 +222,7 @@ fn stacked(
                 mark: None,
             }
         };
-        Stalls::of(&counted, &penalties, denominator).iter().map(bar).collect()
+        Stalls::of(&counted, &penalties, *denominator).iter().map(bar).collect()
     };
     let charged: Vec<Penalty> = costs.penalties().of_stalls(1.0);
     let modelled = if view.is_modelled() { ", modelled" } else { "" };
@@ -233,7 +237,7 @@ fn stacked(
 }
 
 /// The share of the work, and every metric that any series has.
-fn rows(side: Privilege, cells: &[OfSeries<'_, '_>]) -> Vec<Row> {
+fn rows(side: Privilege, cells: &[CellSeries<'_, '_>]) -> Vec<Row> {
     let shares = cells.iter().flat_map(|cell| {
         let work = cell.work();
         let all: f64 = work.iter().sum();
@@ -249,11 +253,11 @@ fn rows(side: Privilege, cells: &[OfSeries<'_, '_>]) -> Vec<Row> {
         let values: Vec<Option<f64>> =
             cells.iter().flat_map(|cell| cell.metrics.iter().map(value)).collect();
         if values.iter().any(Option::is_some) {
-            let told = |value: Option<f64>| value.map_or(number::NONE.to_owned(), number::plain);
+            let figure = |value: Option<f64>| value.map_or(number::NONE.to_owned(), number::plain);
             rows.push(Row {
                 name: metric.words.clone(),
                 unit: metric.unit.words(),
-                figures: values.into_iter().map(told).collect(),
+                figures: values.into_iter().map(figure).collect(),
             });
         }
     }

@@ -1,11 +1,11 @@
-//! How much counting figures rest on, in words.
+//! The number of slots behind figures, in words.
 
-use super::{OfCell, each_once};
+use super::{CellCounts, each_once};
 use crate::{number, words};
 
-/// How many slots there were, of which groups, and what was thrown away.
-pub(super) fn sentence(cells: &[&OfCell<'_>]) -> String {
-    let usable = |of: &&&OfCell<'_>| of.stream.usable().count();
+/// The number of slots, their groups, and the discarded ones.
+pub(super) fn sentence(cells: &[&CellCounts<'_>]) -> String {
+    let usable = |of: &&&CellCounts<'_>| of.stream.usable().count();
     let (least, most) =
         (cells.iter().map(|of| usable(&of)).min(), cells.iter().map(|of| usable(&of)).max());
     let (least, most) = (least.unwrap_or(0), most.unwrap_or(0));

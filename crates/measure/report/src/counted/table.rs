@@ -5,7 +5,7 @@ use workahead_counters::counter::ALL;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric::Metric;
 
-use super::{OfCell, by_reason, is_over_all, name, side_word, slots};
+use super::{CellCounts, by_reason, is_over_all, name, side_word, slots};
 use crate::number;
 use crate::view::View;
 
@@ -18,11 +18,11 @@ pub(crate) struct Table {
     /// How many columns of figures there are.
     pub(crate) columns: usize,
     pub(crate) groups: Vec<Group>,
-    /// How much counting it rests on.
+    /// The slots it rests on.
     pub(crate) slots: String,
-    /// Why a dash stands where it does.
+    /// The reasons for dashes.
     pub(crate) dashes: Vec<String>,
-    /// Whether it is there to be read at once.
+    /// Whether it is unfolded.
     pub(crate) open: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Head {
     pub(crate) sides: Vec<&'static str>,
 }
 
-/// Metrics that a study asks for by one name.
+/// A group of metrics.
 #[derive(Debug, Serialize)]
 pub(crate) struct Group {
     pub(crate) name: String,
@@ -44,9 +44,9 @@ pub(crate) struct Group {
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// By which name results and other tools know it.
+    /// Its name in results and other tools.
     pub(crate) id: String,
-    /// What it is made of here, where that is not quite what its name says.
+    /// How it is computed here, if that differs from its name.
     pub(crate) instead: String,
     pub(crate) unit: &'static str,
     pub(crate) figures: Vec<Figure>,
@@ -59,7 +59,7 @@ pub(crate) struct Row {
 pub(crate) struct Figure {
     pub(crate) words: String,
     pub(crate) is_noisy: bool,
-    /// What is shown while the pointer rests on it: slots, or the reason of the dash.
+    /// The tooltip: slots, or the reason of the dash.
     pub(crate) title: String,
 }
 
@@ -71,10 +71,10 @@ impl Table {
 }
 
 /// A table for every place with a value.
-pub(super) fn tables(view: &View<'_>, groups: &[(String, Vec<&OfCell<'_>>)]) -> Vec<Table> {
-    let asked = &view.results.spec.method.counters;
+pub(super) fn tables(view: &View<'_>, groups: &[(String, Vec<&CellCounts<'_>>)]) -> Vec<Table> {
+    let requested = &view.results.spec.method.counters;
     let with_values = groups.iter().filter_map(|(title, cells)| {
-        let table = table(view, asked, title, cells);
+        let table = table(view, requested, title, cells);
         (!table.groups.is_empty()).then_some(table)
     });
     let mut tables: Vec<Table> = with_values.collect();
@@ -82,7 +82,7 @@ pub(super) fn tables(view: &View<'_>, groups: &[(String, Vec<&OfCell<'_>>)]) -> 
     tables
 }
 
-fn table(view: &View<'_>, asked: &[String], title: &str, cells: &[&OfCell<'_>]) -> Table {
+fn table(view: &View<'_>, requested: &[String], title: &str, cells: &[&CellCounts<'_>]) -> Table {
     let mut groups: Vec<Group> = Vec::new();
     let mut dashes: Vec<(String, String)> = Vec::new();
     for metric in metrics(cells) {
@@ -93,13 +93,13 @@ fn table(view: &View<'_>, asked: &[String], title: &str, cells: &[&OfCell<'_>]) 
                 dashes.push(dash);
             }
         }
-        let name = group_of(metric, asked);
+        let name = group_of(metric, requested);
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.rows.push(row),
             None => groups.push(Group { name: name.to_owned(), rows: vec![row] }),
         }
     }
-    let head = |of: &&OfCell<'_>| Head {
+    let head = |of: &&CellCounts<'_>| Head {
         cell: name(view, of.cell),
         sides: of.sides.iter().copied().map(side_word).collect(),
     };
@@ -116,7 +116,7 @@ fn table(view: &View<'_>, asked: &[String], title: &str, cells: &[&OfCell<'_>]) 
 }
 
 /// Those with a value in any of these cells, in the catalogue's order.
-fn metrics(cells: &[&OfCell<'_>]) -> Vec<&'static Metric> {
+fn metrics(cells: &[&CellCounts<'_>]) -> Vec<&'static Metric> {
     let mut metrics: Vec<&Metric> = Vec::new();
     let values = cells.iter().flat_map(|of| &of.metrics.values);
     for metric in values.filter(|one| is_over_all(one)).map(|one| one.metric) {
@@ -130,14 +130,14 @@ fn metrics(cells: &[&OfCell<'_>]) -> Vec<&'static Metric> {
 }
 
 /// The first requested group of a metric.
-fn group_of<'a>(metric: &'a Metric, asked: &[String]) -> &'a str {
-    let is_asked = |group: &&String| asked.iter().any(|name| name == *group || name == ALL);
-    metric.groups.iter().find(is_asked).or(metric.groups.first()).map_or("", String::as_str)
+fn group_of<'a>(metric: &'a Metric, requested: &[String]) -> &'a str {
+    let is_requested = |group: &&String| requested.iter().any(|name| name == *group || name == ALL);
+    metric.groups.iter().find(is_requested).or(metric.groups.first()).map_or("", String::as_str)
 }
 
-fn row(metric: &'static Metric, cells: &[&OfCell<'_>]) -> Row {
+fn row(metric: &'static Metric, cells: &[&CellCounts<'_>]) -> Row {
     let columns = cells.iter().flat_map(|of| of.sides.iter().map(move |side| (*of, *side)));
-    let valued = columns.clone().filter_map(|(of, side)| of.valued(&metric.name, side));
+    let valued = columns.clone().filter_map(|(of, side)| of.metric_value(&metric.name, side));
     let valued = valued.filter(|one| is_over_all(one));
     let slots = valued.clone().map(|one| one.slots).min();
     Row {
@@ -150,8 +150,8 @@ fn row(metric: &'static Metric, cells: &[&OfCell<'_>]) -> Row {
     }
 }
 
-fn figure(metric: &Metric, of: &OfCell<'_>, side: Privilege) -> Figure {
-    let valued = of.valued(&metric.name, side);
+fn figure(metric: &Metric, of: &CellCounts<'_>, side: Privilege) -> Figure {
+    let valued = of.metric_value(&metric.name, side);
     match valued.and_then(|one| Some((one.value?, one))) {
         Some((value, one)) if value.is_finite() => Figure {
             words: number::plain(value),
@@ -160,7 +160,7 @@ fn figure(metric: &Metric, of: &OfCell<'_>, side: Privilege) -> Figure {
         },
         _ => {
             let why =
-                of.why(&metric.name, side).unwrap_or("it was not counted for this side alone");
+                of.why(&metric.name, side).unwrap_or("it was not counted separately for this side");
             Figure { words: number::NONE.to_owned(), is_noisy: false, title: why.to_owned() }
         }
     }

@@ -1,7 +1,7 @@
 //! Facts from JSON whose shape is not known here: names become words, endings become units.
 //!
-//! Used for what other versions of the command wrote: a page is made from a result for as long as
-//! the result is kept, and shows what it does not understand rather than drop it.
+//! Used for files of other versions of the command: a page is made from a result for as long as the
+//! result is kept, and shows unknown fields rather than drop them.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub(super) fn facts(value: &Value) -> Vec<Fact> {
     facts
 }
 
-/// `above` is what the fields lie in: its words, and its name with the unit that they inherit.
+/// `above` is the parent of the fields: its words, and its name with the inherited unit.
 fn collect(fields: &Map<String, Value>, above: (&str, &str), facts: &mut Vec<Fact>) {
     for (name, value) in fields.iter().filter(|(_, value)| is_telling(value)) {
         let (stem, unit) = split(name);
@@ -51,8 +51,8 @@ fn leaf(name: &str, value: &Value) -> String {
                 Value::Number(_) => format!("{} {}", split(name).0, leaf(name, value)),
                 _ => leaf(name, value),
             };
-            let told = fields.iter().filter(|(_, value)| is_telling(value));
-            told.map(one).collect::<Vec<_>>().join(" ")
+            let shown = fields.iter().filter(|(_, value)| is_telling(value));
+            shown.map(one).collect::<Vec<_>>().join(" ")
         }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_unknown_shape_is_still_told() {
+    fn an_unknown_shape_is_still_shown() {
         let value = json!({
             "lines_per_s": { "one_thread": 95_200_000 },
             "latency": { "l2_ns": 3.51, "memory_ns": 98.2 },
@@ -101,10 +101,10 @@ mod tests {
             "empty": [],
             "absent": null,
         });
-        let told: Vec<String> =
+        let shown: Vec<String> =
             facts(&value).iter().map(|fact| format!("{} = {}", fact.name, fact.value)).collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "lines, one thread = 95,200,000 per second",
                 "latency, l2 = 3.51 ns",

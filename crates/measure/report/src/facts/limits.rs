@@ -8,7 +8,7 @@ use crate::{date, number, words};
 
 /// Footprints at which the latency is shown, where they were measured: one for each level of
 /// memory that machines usually have.
-const TOLD_BYTES: [usize; 3] = [16 << 10, 256 << 10, 8 << 20];
+const LISTED_BYTES: [usize; 3] = [16 << 10, 256 << 10, 8 << 20];
 
 pub(super) fn facts(limits: &Limits) -> Vec<Fact> {
     let size = |bytes: Option<usize>| match bytes {
@@ -27,7 +27,7 @@ pub(super) fn facts(limits: &Limits) -> Vec<Fact> {
         push("load that waits for the last", latency(limits, pages));
         push("random cache lines", lines(limits, pages));
     }
-    facts.extend(bandwidth(limits).map(|told| Fact::new("sequential, per second", told)));
+    facts.extend(bandwidth(limits).map(|text| Fact::new("sequential, per second", text)));
     facts.push(Fact::new("pause instruction", format!("{} ns", number::plain(limits.pause_ns))));
     let taken = date::utc(limits.taken_unix_s.saturating_mul(1000));
     facts.push(Fact::new("taken", format!("{taken}, in {}", number::seconds(limits.seconds))));
@@ -48,40 +48,40 @@ fn words_of(pages: Pages) -> &'static str {
 fn latency(limits: &Limits, pages: Pages) -> Option<String> {
     let points = || limits.latency.iter().filter(|point| point.pages == pages);
     let largest = points().map(|point| point.bytes).max()?;
-    let is_told = |bytes| bytes == largest || TOLD_BYTES.contains(&bytes);
-    let told = points().filter(|point| is_told(point.bytes)).map(|point| {
+    let is_listed = |bytes| bytes == largest || LISTED_BYTES.contains(&bytes);
+    let text = points().filter(|point| is_listed(point.bytes)).map(|point| {
         format!("{} ns in {}", number::plain(point.ns), number::bytes(point.bytes as u64))
     });
-    Some(told.collect::<Vec<_>>().join(" · "))
+    Some(text.collect::<Vec<_>>().join(" · "))
 }
 
 /// `54.1 million/s by 1 thread · 103 million/s by 2 threads, in 4 GiB`.
 fn lines(limits: &Limits, pages: Pages) -> Option<String> {
     let points = || limits.lines.iter().filter(|point| point.pages == pages);
     let largest = points().map(|point| point.bytes).max()?;
-    let told = |point: &LinesPoint| {
+    let text = |point: &LinesPoint| {
         let rate = number::plain(point.best_per_s() / 1e6);
         format!("{rate} million/s by {}", words::counted(point.threads, "thread"))
     };
-    let told = points().filter(|point| point.bytes == largest).map(told);
-    let told = told.collect::<Vec<_>>().join(" · ");
-    Some(format!("{told}, in {}", number::bytes(largest as u64)))
+    let text = points().filter(|point| point.bytes == largest).map(text);
+    let text = text.collect::<Vec<_>>().join(" · ");
+    Some(format!("{text}, in {}", number::bytes(largest as u64)))
 }
 
 fn bandwidth(limits: &Limits) -> Option<String> {
     let largest = limits.bandwidth.iter().map(|point| point.bytes).max()?;
     let rate = |bytes_per_s: f64| format!("{} GB", number::plain(bytes_per_s / 1e9));
-    let told = |point: &BandwidthPoint| {
-        let mut told = format!(
+    let text = |point: &BandwidthPoint| {
+        let mut text = format!(
             "read {}, store {}",
             rate(point.read_bytes_per_s),
             rate(point.store_bytes_per_s)
         );
         if let Some(past) = point.non_temporal_store_bytes_per_s {
-            told.push_str(&format!(", store past the caches {}", rate(past)));
+            text.push_str(&format!(", store past the caches {}", rate(past)));
         }
-        format!("{told} by {}", words::counted(point.threads, "thread"))
+        format!("{text} by {}", words::counted(point.threads, "thread"))
     };
-    let told = limits.bandwidth.iter().filter(|point| point.bytes == largest).map(told);
-    Some(told.collect::<Vec<_>>().join(" · "))
+    let text = limits.bandwidth.iter().filter(|point| point.bytes == largest).map(text);
+    Some(text.collect::<Vec<_>>().join(" · "))
 }

@@ -17,7 +17,7 @@ pub(super) fn facts(machine: &Machine) -> Vec<Fact> {
         Fact::new("processor", machine.processor.clone().unwrap_or_else(unknown)),
         Fact::new("logical CPUs", cpus(machine)),
         Fact::new("cores", cores(machine)),
-        Fact::new("caches, as the system tells", caches(machine)),
+        Fact::new("caches, as the system reports", caches(machine)),
         Fact::new("memory", memory(machine)),
         Fact::new("huge pages", huge_pages(machine)),
     ];
@@ -89,8 +89,8 @@ fn memory(machine: &Machine) -> String {
 fn huge_pages(machine: &Machine) -> String {
     let pages = &machine.huge_pages;
     let given = match pages.transparent {
-        Transparent::Always => "transparent, given always",
-        Transparent::Madvise => "transparent, given to those who ask",
+        Transparent::Always => "transparent, always",
+        Transparent::Madvise => "transparent, on request",
         Transparent::Never => "switched off",
         Transparent::Unknown => "unknown",
     };

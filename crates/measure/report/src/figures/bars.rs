@@ -78,7 +78,7 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
     }
 }
 
-/// What fits the last column of a chart.
+/// Shortened for the last column of a chart.
 fn short(interval: String) -> String {
     match interval.as_str() {
         "no difference shown" => "no difference".to_owned(),
@@ -88,7 +88,7 @@ fn short(interval: String) -> String {
 }
 
 /// A limit that differs from an earlier one of the same name by less than it can be measured to
-/// is that one: a line and a label each would pretend otherwise.
+/// is that one: separate lines and labels would suggest otherwise.
 fn merge_limit(bars: &[Bar], bar: &mut Bar) {
     let Some(limit) = &mut bar.limit else { return };
     let alike = |other: &&Limit| {

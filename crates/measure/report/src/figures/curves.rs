@@ -34,11 +34,13 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
         match part.chart.measure == LATENCY {
             true => {
                 for (measure, name) in LATENCIES.iter().zip(["median", "95 %", "99 %"]) {
-                    add(name.to_owned(), point(part, (cell, measure), place(cell)));
+                    let value = part.value_of(cell, measure);
+                    add(name.to_owned(), point(place(cell), value));
                 }
             }
             false => {
-                add(name(part, cell), point(part, (cell, &part.chart.measure), place(cell)));
+                let value = part.value_of(cell, &part.chart.measure);
+                add(name(part, cell), point(place(cell), value));
             }
         }
     }
@@ -67,8 +69,9 @@ fn name(part: &Part<'_>, cell: &Cell) -> String {
     }
 }
 
-fn point(part: &Part<'_>, (cell, measure): (&Cell, &str), x: Option<f64>) -> Option<Point> {
-    let (y, interval) = part.value_of(cell, measure)?;
+/// A point at a value with its interval, if both are known.
+fn point(x: Option<f64>, value: Option<(f64, Option<(f64, f64)>)>) -> Option<Point> {
+    let (y, interval) = value?;
     Some(Point { x: x?, y, interval })
 }
 

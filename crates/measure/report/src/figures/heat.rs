@@ -43,7 +43,7 @@ pub(super) fn heat(part: &Part<'_>) -> Heat {
     }
 }
 
-/// The different values of an axis, in the study's order; one of nothing without an axis.
+/// The different values of an axis, in the study's order; a single `None` without an axis.
 fn values<'a>(part: &Part<'a>, axis: Option<&str>) -> Vec<Option<&'a Setting>> {
     let Some(axis) = axis else { return vec![None] };
     let mut values = Vec::new();

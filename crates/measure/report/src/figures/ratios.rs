@@ -77,7 +77,7 @@ pub(super) fn keys(view: &View<'_>, cells: &[&Cell]) -> Vec<(&'static str, &'sta
         (has(Tone::Better), "better", "faster than the baseline"),
         (has(Tone::Worse), "worse", "slower than the baseline"),
         (has(Tone::Level), "level", "no difference shown"),
-        (has_cpu, "cpu", "CPU time for the same work: above 1 is dearer"),
+        (has_cpu, "cpu", "CPU time for the same work: above 1 is more expensive"),
     ]
     .into_iter()
     .filter_map(|(is_used, class, word)| is_used.then_some((class, word)))

@@ -107,7 +107,7 @@ fn elapsed(step: &Step) -> Square {
     }
 }
 
-/// Dearer is coloured as slower is: the colour follows what one over the ratio would be.
+/// More CPU time is coloured like slower: by the inverse of the ratio.
 fn cpu(step: &Step) -> Option<Square> {
     let cpu = step.cpu?;
     let words = number::ratio(cpu);

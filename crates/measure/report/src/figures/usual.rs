@@ -1,4 +1,4 @@
-//! The charts of a study that names none: what its axes and measures ask for.
+//! The default charts of a study, by its axes and measures.
 //!
 //! ```text
 //! techniques of ours            bars by case

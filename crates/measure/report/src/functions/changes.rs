@@ -1,5 +1,5 @@
-//! How shares differ from the baseline's: what siblings on, or anything else that a study varies,
-//! does to each function (Hassanein et al. 2008, figures 7b and 17).
+//! Changes of shares from the baseline: the effect of siblings, or of any other axis, on each
+//! function (Hassanein et al. 2008, figures 7b and 17).
 
 use serde::Serialize;
 use workahead_counters::profile::{Clock, Kind, Profile};
@@ -19,7 +19,7 @@ const LEAST: f64 = 0.001;
 pub(crate) struct Changes {
     pub(crate) cell: String,
     pub(crate) baseline: String,
-    /// What shares are of, and how many samples they rest on.
+    /// The event of the shares and the number of samples.
     pub(crate) of: String,
     pub(crate) rows: Vec<Row>,
     /// Why there are none.
@@ -48,7 +48,7 @@ pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Cha
         let base = view.results.plan.baseline_of(cell, baseline)?;
         let of_base = || profiles.iter().filter(|(other, _)| other.index == base.index);
         let same = of_base().find(|(_, before)| before.clock == after.clock);
-        // Of an event that the baseline was not sampled by nothing can be said.
+        // Events without samples of the baseline can't be compared.
         let other = of_base().next().filter(|_| !matches!(after.clock, Clock::Event(_)));
         let (_, before) = same.or(other).filter(|_| base.index != cell.index)?;
         let cell = named(view, cell, &after.clock);

@@ -1,4 +1,4 @@
-//! Which cells have their flame graph on the page: a study with many cells would fill it with them.
+//! The choice of cells with a flame graph on the page, which many of them would fill.
 
 use workahead_study::cell::Cell;
 
@@ -42,7 +42,7 @@ fn best(view: &View<'_>) -> Option<(usize, usize)> {
     Some((base, best))
 }
 
-/// What is said of those without; `None` where every profile has its graph.
+/// A note on the others; `None` if every profile has its graph.
 pub(super) fn left_out(view: &View<'_>, drawn: &[usize]) -> Option<String> {
     let is_left =
         |cell: &&Cell| view.results.stacks(cell.index).is_some() && !drawn.contains(&cell.index);

@@ -12,19 +12,19 @@ use crate::view::View;
 /// Functions that a publication names, with their shares in the cells of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedFunctions {
-    /// The heading: whose functions.
+    /// The heading.
     pub title: String,
-    /// The heading of the functions' names: which version of which program had them.
+    /// The heading of the functions' names: program and version.
     pub program: String,
-    /// What the cells were sampled by.
+    /// The event of the profiles.
     pub clock: Clock,
     /// Indices of the cells, a column each.
     pub cells: Vec<usize>,
     /// The functions.
     pub rows: Vec<PublishedFunction>,
-    /// Share of all of them in each cell, 0 to 1; `None` where none was seen.
+    /// Share of all of them in each cell, 0 to 1; `None` if none was seen.
     pub together: Vec<Option<f64>>,
-    /// What the publication prints of all of them.
+    /// The printed figures of all of them.
     pub printed: Vec<String>,
 }
 
@@ -33,15 +33,15 @@ pub struct PublishedFunctions {
 pub struct PublishedFunction {
     /// Its name then.
     pub name: String,
-    /// What it does.
+    /// Its role.
     pub role: String,
-    /// Functions that were seen in its place.
+    /// Today's functions in its place.
     pub today: Vec<String>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
-    /// What the publication prints of its share.
+    /// Its printed shares.
     pub printed: Vec<String>,
-    /// Its share in each cell, 0 to 1; `None` where it was not seen.
+    /// Its share in each cell, 0 to 1; `None` if it was not seen.
     pub shares: Vec<Option<f64>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Table {
     rows: Vec<Row>,
     together: Vec<String>,
     printed: Vec<String>,
-    /// What shares are of.
+    /// The event of the shares.
     of: String,
 }
 

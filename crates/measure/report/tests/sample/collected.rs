@@ -96,7 +96,7 @@ pub(crate) fn along() -> Results {
     })
 }
 
-/// As one without counters gives them, where cases with siblings can't be had.
+/// As one without counters gives them, where cases with siblings are unavailable.
 pub(crate) fn uncollected() -> Results {
     let mut results = with(STUDY, &|cell, seen| Collection {
         counts: Some(software(seen)),

@@ -12,8 +12,8 @@ use super::{results, unit};
 
 const STUDY: &str = include_str!("served.toml");
 
-/// A finished run whose cells without siblings can't be had; one query's plan changes, the other's
-/// is cheaper in parallel, and was run with a clock in its operators.
+/// A finished run whose cells without siblings are unavailable; one query's plan changes, the
+/// other's is cheaper in parallel, and was run with a clock in its operators.
 pub(crate) fn served() -> Results {
     let mut results = results("demo/served", STUDY, &|_| 1.0);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();

@@ -8,9 +8,9 @@ use crate::number;
 
 /// How much wider bold type runs.
 pub(super) const BOLDER: f64 = 1.1;
-/// What one figure of the paper takes under its row.
+/// The height of one figure of the paper under its row.
 const PAPER_HEIGHT: f64 = 17.0;
-/// What stands over a group of rows.
+/// The height of a heading over a group of rows.
 const HEADING_HEIGHT: f64 = 24.0;
 /// The axis, its ticks and its unit.
 const FOOT_HEIGHT: f64 = 40.0;
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub(super) scale: Scale,
     /// Whether the ratios are of speed while the bars are of something else.
     aside: bool,
-    /// The height of what stands above the first row.
+    /// The height above the first row.
     pub(super) head: f64,
     /// The top of each row.
     pub(super) tops: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Bar charts: what is drawn, what is left out and said.
+//! Bar charts: drawn and omitted values.
 
 use super::*;
 use crate::chart::svg::tests::is_balanced;

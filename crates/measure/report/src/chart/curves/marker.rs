@@ -34,7 +34,7 @@ pub(super) fn marker(index: usize, (x, y): (f64, f64)) -> Element {
     }
 }
 
-/// What a name stands for.
+/// The line that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// A series, by its index.

@@ -74,7 +74,7 @@ fn widths_are_shares_and_callers_lie_below() {
 }
 
 #[test]
-fn what_is_too_thin_is_left_out_and_counted() {
+fn thin_frames_are_left_out_and_counted() {
     let drawn = flame(&example(), usize::MAX);
     assert!(!drawn.contains("tiny"));
     assert!(drawn.contains("10,000 samples by cycles; 1 frames too thin to draw"), "{drawn}");

@@ -1,4 +1,4 @@
-//! Stacked bars: what is drawn, and what is named in place of it.
+//! Stacked bars: drawn parts and named omissions.
 
 use proptest::prelude::*;
 
@@ -69,7 +69,7 @@ fn a_part_without_a_value_is_named_and_not_drawn() {
 }
 
 #[test]
-fn what_is_below_zero_is_told() {
+fn negative_parts_are_named() {
     let drawn = chart(vec![bar("a", &[1.0, -0.02, 0.3], None)]).draw(Layout::Wide);
     assert!(drawn.contains("resource stalls −0.0200, not drawn"), "{drawn}");
     assert_eq!(lengths(&drawn, "a:", "width").len(), 2);
