@@ -102,8 +102,9 @@ pub(super) fn caption(tier: &str) -> String {
     format!(
         "Every miss is charged its whole penalty, as if the processor did one thing at a time \
          (Keeton et al. 1998, section 5.3 and figure 8); the black mark is the measured CPI. \
-         Measured over non-overlapped is the share not hidden: the lower, the more is hidden; above 1 a part is missing. Fixed penalties overcharge a processor with several \
-         misses under way: the slots beside them count each slot once. {tier}."
+         Measured over non-overlapped is the share not hidden: the lower, the more is hidden; \
+         above 1 a part is missing. Fixed penalties overcharge a processor with several misses \
+         under way: the slots beside them count each slot once. {tier}."
     )
 }
 
