@@ -12,8 +12,7 @@ use super::{File, Finding, Tree};
 
 /// Folders and files that still have refused phrases or names. The aim is an empty list: entries
 /// are only ever removed, and one with nothing left to refuse is reported.
-const NOT_YET: &[&str] = &[
-];
+const NOT_YET: &[&str] = &[];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     with_allowance(tree, NOT_YET)
