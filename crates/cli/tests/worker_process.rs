@@ -63,7 +63,7 @@ fn errors_are_one_line() {
     let mut unknown = cell(10);
     unknown.settings.insert("rowz".to_owned(), Setting::Integer(1));
     for (input, status, word) in [
-        (b"{}".to_vec(), 2, "no request"),
+        (b"{}".to_vec(), 2, "not a request"),
         (request("postgres", cell(10), 1), 1, "unknown engine `postgres`"),
         (request("native", unknown, 1), 1, "`rowz`"),
     ] {
