@@ -81,7 +81,10 @@ fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
     let sources = workspace.root().join(SQL_PACKAGE).join("python/workahead_sql");
     for file in std::fs::read_dir(sources)? {
         let file = file?;
-        std::fs::copy(file.path(), package.join(file.file_name()))?;
+        // Python keeps a folder of compiled modules beside them.
+        if file.file_type()?.is_file() {
+            std::fs::copy(file.path(), package.join(file.file_name()))?;
+        }
     }
     let module = workspace.target().join("debug/lib_workahead_sql.so");
     std::os::unix::fs::symlink(module, package.join("_workahead_sql.abi3.so"))?;
