@@ -3,6 +3,9 @@
 use super::{Finding, Tree};
 use crate::pages::is_generated;
 
+/// The page whose code names source files by the ends of their paths.
+const MAP: &str = "ARCHITECTURE.md";
+
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| file.ends_with(".md")) {
@@ -13,9 +16,19 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                     findings.push(Finding::at(file, number, format!("no such file: {target}")));
                 }
             }
+            let sources = (file.path == MAP).then(|| sources(line)).into_iter().flatten();
+            for source in sources.filter(|source| !tree.has_end(source)) {
+                findings.push(Finding::at(file, number, format!("no source file `{source}`")));
+            }
         }
     }
     findings
+}
+
+/// The ends of paths of source files that a line names: `study/src/spec.rs`.
+fn sources(line: &str) -> impl Iterator<Item = &str> {
+    let code = line.split('`').skip(1).step_by(2);
+    code.filter(|code| code.ends_with(".rs") || code.ends_with(".h"))
 }
 
 /// What `](…)` on this line names inside the project, without the `#section`.
@@ -57,6 +70,14 @@ mod tests {
         assert!(check(&tree).is_empty());
         let tree = Tree::of(&[("docs/a.md", page), ("README.md", "")]);
         assert_eq!(check(&tree).len(), 1);
+    }
+
+    #[test]
+    fn a_source_that_was_renamed_is_found_in_the_map() {
+        let page = "`x/src/a.rs` and `b.rs`, but not `c.toml`";
+        let tree = |source| Tree::of(&[(MAP, page), ("crates/x/src/a.rs", ""), (source, "")]);
+        assert!(check(&tree("crates/x/src/b.rs")).is_empty());
+        assert_eq!(check(&tree("crates/x/src/sub.rs")).len(), 1);
     }
 
     #[test]

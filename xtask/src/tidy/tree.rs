@@ -82,6 +82,13 @@ impl Tree {
         self.paths.iter().any(|other| other == path || other.starts_with(&folder))
     }
 
+    /// Whether a file's path ends with these whole parts.
+    pub(crate) fn has_end(&self, end: &str) -> bool {
+        self.paths.iter().any(|path| {
+            path.strip_suffix(end).is_some_and(|start| start.is_empty() || start.ends_with('/'))
+        })
+    }
+
     /// A tree made up for a test.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
