@@ -16,9 +16,10 @@
 //!
 //! - A single backend of PostgreSQL 15 works below both tools ([`Program`] has the arguments), and
 //!   is stopped cleanly. Started and ended without a statement it takes 2.6 s below cachegrind,
-//!   0.13 s alone: 54 million instructions and 300 000 misses of a last level of 2 MiB, so take such
-//!   a baseline away. A scan of 20 000 rows grouped by 97 keys counts 31.8 million instructions
-//!   after that by either tool, and 30.5 million inside of `ExecutorRun` ([`Span::Inside`]).
+//!   0.13 s alone: 54 million instructions and 300 000 misses of a last level of 2 MiB, so take
+//!   such a baseline away. A scan of 20 000 rows grouped by 97 keys counts 31.8 million
+//!   instructions after that by either tool, and 30.5 million inside of `ExecutorRun`
+//!   ([`Span::Inside`]).
 //! - It exits with 0 after a statement that failed: read [`Outcome::errors`].
 //! - Debian's server has symbols of its exported functions only. Cachegrind puts the rest (62 % of
 //!   those instructions) together as `???`, callgrind distinguishes them by address: use callgrind.
