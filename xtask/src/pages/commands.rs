@@ -87,8 +87,13 @@ impl Runner<'_> {
     /// What is run, and what is not with its reason.
     fn sort(&mut self, shown: Vec<Shown>) -> (Vec<Shown>, Vec<(usize, String)>) {
         let (mut run, mut not) = (Vec::new(), Vec::new());
+        // Why the line before is left out: one that waits for it would wait for ever.
+        let mut before = None;
         for shown in shown {
-            match shown.left_out.clone().or_else(|| self.lacks(&shown.text)) {
+            let awaited = before.take().filter(|_| shown.text.starts_with("until "));
+            let left_out = shown.left_out.clone().or_else(|| self.lacks(&shown.text)).or(awaited);
+            before.clone_from(&left_out);
+            match left_out {
                 Some(why) => not.push((shown.line, why)),
                 None if prints_only(&shown.text) && !self.known.insert(shown.text.clone()) => {}
                 None => run.push(shown),
@@ -211,6 +216,18 @@ mod tests {
             assert!(folder.exists() && !folder.join("later").exists());
         }
         std::fs::remove_dir_all(folders()).unwrap();
+    }
+
+    #[test]
+    fn nothing_waits_for_what_is_left_out() {
+        let program = Program::of_test();
+        let lacking = BTreeMap::from([("cluster".to_owned(), Some("no clusters".to_owned()))]);
+        let mut runner = Runner { program: &program, known: BTreeSet::new(), lacking };
+        let page = "```sh\nworkahead cluster > url &\nuntil [ -s url ]; do sleep 1; done\n\
+                    until true; do sleep 1; done; echo\necho\n```\n";
+        let (run, not) = runner.sort(blocks::of_page(page).unwrap());
+        assert_eq!(not.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(run.len(), 1);
     }
 
     #[test]
