@@ -3,8 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context;
 use workahead_join::{MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
-use workahead_machine::allocator;
+use workahead_machine::{Machine, allocator, memory};
+
+/// A batch of a file may take this share of the memory (1/4): it is read, decompressed, and there
+/// is one of the other side.
+const BATCH_SHARE: usize = 4;
 
 /// The options `--memory-limit` and `--spill-dir`.
 #[derive(Debug, Clone, clap::Args)]
@@ -12,7 +17,8 @@ pub(crate) struct Memory {
     /// Memory limit: 300MB, 2GiB, …; the rest is spilled to files
     #[arg(long, value_name = "SIZE", value_parser = memory_bytes)]
     memory_limit: Option<usize>,
-    /// Directory for spill files (unlinked when created) [default: the system's temporary one]
+    /// Directory for spill files (unlinked when created) [default: the system's temporary one,
+    /// or /var/tmp where that is memory]
     #[arg(long, value_name = "DIR", requires = "memory_limit")]
     spill_dir: Option<PathBuf>,
 }
@@ -26,11 +32,18 @@ pub(crate) struct Budget {
 impl Memory {
     /// The limit and the directory, for a session with a pool of its own.
     #[cfg(feature = "sql")]
-    pub(crate) fn into_parts(self) -> (Option<usize>, Option<PathBuf>) {
-        if self.memory_limit.is_some() {
-            allocator::give_back_what_is_freed();
+    pub(crate) fn into_parts(self) -> anyhow::Result<(Option<usize>, Option<PathBuf>)> {
+        if self.memory_limit.is_none() {
+            return Ok((None, None));
         }
-        (self.memory_limit, self.spill_dir)
+        allocator::give_back_what_is_freed();
+        let directory = self.spill_dir.map_or_else(temporary_on_disk, Ok)?;
+        Ok((self.memory_limit, Some(directory)))
+    }
+
+    /// Where files are put that nobody keeps.
+    pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
+        self.spill_dir.clone().map_or_else(temporary_on_disk, Ok)
     }
 
     /// The memory that was requested.
@@ -40,15 +53,31 @@ impl Memory {
         };
         // Before threads are started. Without this setting the process holds more than it uses.
         allocator::give_back_what_is_freed();
-        let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
-        let directory = Some(SpillDirectory::new(directory, None)?);
+        let directory = Some(SpillDirectory::new(self.directory()?, None)?);
         Ok(Budget { pool: Pool::of(limit), directory })
     }
+}
+
+/// The system's temporary directory; one whose files are memory would take what the limit gives.
+fn temporary_on_disk() -> anyhow::Result<PathBuf> {
+    let usual = std::env::temp_dir();
+    let tried = [usual.clone(), PathBuf::from("/var/tmp")];
+    let on_disk = tried.into_iter().find(|path| !memory::holds_files(path) && path.is_dir());
+    on_disk.with_context(|| {
+        let usual = usual.display();
+        format!("files in {usual} take memory: name a directory on a disk with --spill-dir")
+    })
 }
 
 impl Budget {
     pub(crate) fn limit(&self) -> Option<usize> {
         self.pool.limit()
+    }
+
+    /// What a batch of a file may take: a quarter of the limit, or of the memory that there is.
+    pub(crate) fn batch_bytes(&self, machine: &Machine) -> usize {
+        let allowed = machine.memory.allowed_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        self.limit().or(allowed).unwrap_or(usize::MAX) / BATCH_SHARE
     }
 
     /// Memory for the command's own buffers.

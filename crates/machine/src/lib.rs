@@ -4,6 +4,7 @@
 //! named CPU model ought to do.
 
 pub mod allocator;
+pub mod atomic_file;
 pub mod caches;
 mod cgroup;
 pub mod clock;
@@ -16,6 +17,7 @@ pub mod machine;
 pub mod memory;
 pub mod pages;
 pub mod pin;
+pub mod private_directory;
 pub mod process;
 pub mod scheduling;
 mod sysroot;

@@ -1,5 +1,7 @@
 //! How much memory there is, how much of it this process may use, and on which pages.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup;
@@ -31,6 +33,18 @@ impl Memory {
             allowed_bytes: available.into_iter().chain(limits.memory_left_bytes).min(),
         }
     }
+}
+
+/// Whether the files of a directory take memory (tmpfs(5), ramfs), not room on a disk.
+#[must_use]
+pub fn holds_files(directory: &Path) -> bool {
+    const TMPFS_MAGIC: u64 = 0x0102_1994;
+    const RAMFS_MAGIC: u64 = 0x8584_58f6;
+    // Narrower, and signed, on some processors.
+    #[expect(clippy::cast_sign_loss, reason = "a number of 32 bits that stands for itself")]
+    let kind = |about: rustix::fs::StatFs| about.f_type as u64;
+    let kind = rustix::fs::statfs(directory).map(kind);
+    kind.is_ok_and(|kind| [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind))
 }
 
 /// Large pages: transparent ones (asked for by advice or given always) and reserved ones.

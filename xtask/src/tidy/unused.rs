@@ -33,7 +33,7 @@ const STILL: &[(&str, usize)] = &[
     ("scheduler", 3),
     ("simulator", 16),
     ("study", 16),
-    ("workloads", 8),
+    ("workloads", 7),
 ];
 
 /// Words before `fn` that say how it is called.

@@ -107,7 +107,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let destination = rows::Destination::of(args.format, args.out, args.json)?;
     let stop = interrupt::listen()?;
     let (threads, partitions) = (args.threads.count(), args.threads.option());
-    let (memory_limit, spill_directory) = args.memory.into_parts();
+    let (memory_limit, spill_directory) = args.memory.into_parts()?;
     let options = Options {
         joiner: if args.stock { Joiner::Stock } else { Joiner::Ours },
         threads,

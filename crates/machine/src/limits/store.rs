@@ -7,10 +7,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::atomic_file;
 use crate::error::Error;
 use crate::machine::Machine;
 
@@ -89,21 +90,11 @@ impl Store {
     }
 }
 
-/// Under a name of this process's own, then under the final one.
 fn write(path: &Path, limits: &Limits) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    let temporary = path.with_extension(format!("json.{}.tmp", std::process::id()));
-    let written = fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(&serde_json::to_vec_pretty(limits)?)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    });
-    written.inspect_err(|_| {
-        // Whether or not it can be removed, the first error is the one to tell.
-        let _ = fs::remove_file(&temporary);
-    })
+    atomic_file::write_whole(path, &serde_json::to_vec_pretty(limits)?)
 }
 
 impl Limits {

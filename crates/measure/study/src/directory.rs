@@ -5,8 +5,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use workahead_machine::atomic_file::AtomicFile;
+
 use crate::error::StudyError;
-use crate::{file, findings, log, record, table};
+use crate::{findings, log, record, table};
 
 /// Where results go by default, below the current directory.
 pub const DEFAULT: &str = "workahead-results";
@@ -77,9 +79,8 @@ pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
 
 /// Checks that files can be made there, by making one.
 fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
-    let at = file::temporary(&path.join("probe"));
-    match fs::File::create(&at).and_then(|_| fs::remove_file(&at)) {
-        Ok(()) => Ok(path),
+    match AtomicFile::create(&path.join("probe")) {
+        Ok(_) => Ok(path),
         Err(source) => Err(StudyError::Write { path, source }),
     }
 }

@@ -7,7 +7,6 @@
 //! per cell); `failure`.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,10 +16,10 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use workahead_machine::atomic_file::AtomicFile;
 
 use crate::engine::Sample;
 use crate::error::StudyError;
-use crate::file;
 use crate::observation::{Observation, Outcome};
 use crate::plans::PlanText;
 use crate::results::Results;
@@ -31,29 +30,22 @@ pub const FILE: &str = "observations.parquet";
 /// Writes the file, whole or not at all. Returns its path.
 pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, StudyError> {
     let path = dir.join(FILE);
-    let at = file::temporary(&path);
+    let unwritten = |source| StudyError::Write { path: path.clone(), source };
     let wrong = |source: ParquetError| StudyError::Parquet { path: path.clone(), source };
+    let file = AtomicFile::create(&path).map_err(unwritten)?;
     let written = batch(results).map_err(ParquetError::from);
-    let written = written.and_then(|batch| write_batch(&at, &batch)).map_err(wrong);
-    let renamed = written.and_then(|()| {
-        std::fs::rename(&at, &path)
-            .map_err(|source| StudyError::Write { path: path.clone(), source })
-    });
-    if renamed.is_err() {
-        // The error above is the one to tell.
-        let _ = std::fs::remove_file(&at);
-    }
-    renamed.map(|()| path)
+    written.and_then(|batch| write_batch(&file, &batch)).map_err(wrong)?;
+    file.publish().map_err(unwritten)?;
+    Ok(path)
 }
 
-fn write_batch(at: &Path, batch: &RecordBatch) -> Result<(), ParquetError> {
+fn write_batch(file: &AtomicFile, batch: &RecordBatch) -> Result<(), ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
-    let mut writer = ArrowWriter::try_new(File::create(at)?, batch.schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
     writer.write(batch)?;
-    writer.into_inner()?.sync_all()?;
-    Ok(())
+    writer.close().map(drop)
 }
 
 /// The rows as columns: what the file holds.

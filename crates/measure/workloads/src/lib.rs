@@ -4,7 +4,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod atomic_file;
 pub mod checksum;
 pub mod client;
 mod cycle;

@@ -23,9 +23,9 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
+use workahead_machine::atomic_file::AtomicFile;
 
 use crate::WorkloadError;
-use crate::atomic_file::AtomicFile;
 
 /// A dictionary as large as this is given up: most values are new, and looking each up costs more
 /// than all the rest of writing it.
@@ -69,7 +69,7 @@ impl RowGroupFile {
     /// # Errors
     /// When `path` can't be written to, or Parquet has no form for a type of the schema.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
-        let draft = AtomicFile::create(path)?;
+        let draft = AtomicFile::create(path).map_err(|source| failed(path, source))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES)
@@ -125,7 +125,7 @@ impl RowGroupFile {
         let buffered = writer.into_inner().map_err(|error| unparquet(path, error))?;
         let file = buffered.into_inner().map_err(|error| failed(path, error.into_error()))?;
         let bytes = file.metadata().map_err(|source| failed(path, source))?.len();
-        draft.publish()?;
+        draft.publish().map_err(|source| failed(path, source))?;
         Ok(bytes)
     }
 }

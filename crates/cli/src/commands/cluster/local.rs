@@ -44,7 +44,7 @@ pub(crate) fn run(args: &LocalArgs) -> anyhow::Result<()> {
     let executors: usize = args.executors.get().into();
     let allowed = pin::affinity()?;
     let shares = shares(args.cpus.as_ref(), &allowed, executors)?;
-    let (limit, directory) = args.memory.clone().into_parts();
+    let (limit, directory) = args.memory.clone().into_parts()?;
     let limit = match limit {
         Some(limit) => limit,
         None => default_memory_limit()? / executors,

@@ -113,7 +113,7 @@ pub(crate) fn executor(args: ExecutorArgs) -> anyhow::Result<()> {
     // Before threads are started: they inherit the affinity.
     let allowed = pin::affinity()?;
     let _pinned = args.cpus.as_ref().map(|cpus| pin::among(cpus, &allowed)).transpose()?;
-    let (limit, directory) = args.memory.into_parts();
+    let (limit, directory) = args.memory.into_parts()?;
     let directory = directory.unwrap_or_else(std::env::temp_dir);
     let folder = tempfile::Builder::new().prefix("workahead-executor-").tempdir_in(&directory);
     let folder = folder.with_context(|| format!("can't write to {}", directory.display()))?;

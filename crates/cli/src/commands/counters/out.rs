@@ -1,12 +1,12 @@
 //! Where figures go. A command that is counted has standard output for itself, so that it can be
 //! piped as ever; the figures then go to standard error, as those of `time` and `perf stat` do.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
+use workahead_machine::atomic_file::AtomicFile;
 use workahead_study::file;
 
 use super::target;
@@ -71,9 +71,8 @@ pub(crate) fn writable(path: &Path) -> anyhow::Result<()> {
         // Special files are written into, others are replaced.
         Ok(about) if !about.is_file() => Ok(()),
         _ => {
-            let trial = file::temporary(path);
-            File::create(&trial).with_context(|| format!("can't write {}", path.display()))?;
-            std::fs::remove_file(&trial).with_context(|| format!("can't write {}", path.display()))
+            let trial = AtomicFile::create(path);
+            trial.map(drop).with_context(|| format!("can't write {}", path.display()))
         }
     }
 }

@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use workahead_workloads::atomic_file::AtomicFile;
+use workahead_machine::atomic_file::AtomicFile;
 use workahead_workloads::row_groups::{RowGroupEncoders, RowGroupFile};
 
 use super::format::Format;
@@ -73,8 +73,8 @@ enum Writer {
 
 impl StreamedFile {
     fn create(path: &Path, format: Format, schema: &Schema) -> anyhow::Result<Self> {
-        let atomic = AtomicFile::create(path)?;
         let failed = || format!("can't write {} as {}", path.display(), format.name());
+        let atomic = AtomicFile::create(path).with_context(failed)?;
         let file = atomic.file().try_clone().with_context(failed)?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         let schema = Arc::new(if format == Format::ArrowStream {
@@ -133,7 +133,7 @@ impl StreamedFile {
         file.flush().with_context(failed)?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error);
         let bytes = file.and_then(|file| file.metadata()).with_context(failed)?.len();
-        atomic.publish()?;
+        atomic.publish().with_context(failed)?;
         Ok(bytes)
     }
 }

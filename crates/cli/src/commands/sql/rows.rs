@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use arrow_array::RecordBatch;
+use workahead_machine::atomic_file::AtomicFile;
 use workahead_sql::output::{Format, RowWriter};
 use workahead_sql::session::Answer;
-use workahead_workloads::atomic_file::AtomicFile;
 
 use super::tasks::Tasks;
 use crate::errors::WrongUse;
@@ -158,10 +158,10 @@ pub(crate) enum Sink {
 
 impl Sink {
     fn file(path: &Path, format: Format, answer: &Answer) -> anyhow::Result<Self> {
-        let file = Arc::new(AtomicFile::create(path)?);
+        let failed = || format!("can't write {}", path.display());
+        let file = Arc::new(AtomicFile::create(path).with_context(failed)?);
         let to = BufWriter::new(SharedFile(Arc::clone(&file)));
-        let writer = RowWriter::new(format, answer.schema(), to)
-            .with_context(|| format!("can't write {}", path.display()))?;
+        let writer = RowWriter::new(format, answer.schema(), to).with_context(failed)?;
         Ok(Self::File { writer, file, path: path.to_owned() })
     }
 
@@ -198,7 +198,7 @@ impl Sink {
                 let rows = writer.rows();
                 writer.finish().with_context(|| format!("can't write {}", path.display()))?;
                 let file = Arc::into_inner(file).context("the file is still in use")?;
-                file.publish()?;
+                file.publish().with_context(|| format!("can't write {}", path.display()))?;
                 let bytes = fs::metadata(&path).map_or(0, |found| found.len());
                 Ok((rows, Some((path, bytes))))
             }

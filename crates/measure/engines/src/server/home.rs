@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use workahead_machine::{atomic_file, private_directory};
+
 use super::program::Product;
 use super::socket;
 use super::user::User;
@@ -28,8 +30,10 @@ impl Home {
     /// stopped.
     pub(crate) fn open(directory: &Path, product: &Product) -> Result<Home, Error> {
         let user = User::other_than_root(product.users)?;
-        fs::create_dir_all(directory)
-            .map_err(|source| Error::system("create", directory, source))?;
+        // A server that runs as another user passes through what root owns.
+        let mode = if user.is_some() { 0o711 } else { OWNER_ONLY };
+        private_directory::make(directory, mode)
+            .map_err(|source| Error::system("use", directory, source))?;
         // Servers change their directory and need absolute paths.
         let directory = fs::canonicalize(directory)
             .map_err(|source| Error::system("find", directory, source))?;
@@ -127,12 +131,8 @@ impl Home {
 
     /// Writes a small file atomically.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Error> {
-        let temporary = path.with_extension("workahead-tmp");
-        let write = || -> io::Result<()> {
-            File::create(&temporary)?.write_all(text.as_bytes())?;
-            fs::rename(&temporary, path)
-        };
-        write().map_err(|source| Error::system("write", path, source))
+        atomic_file::write_whole(path, text.as_bytes())
+            .map_err(|source| Error::system("write", path, source))
     }
 
     /// Remembers the process for the run that may have to stop it.

@@ -1,0 +1,314 @@
+//! A file that has its final name only once it is complete.
+//!
+//! ```text
+//! create ──► .orders.parquet.4711-0.workahead-tmp ──► written … ──► publish ──► orders.parquet
+//!                          └── dropped unpublished: removed
+//! ```
+//!
+//! The temporary name lies in the same directory, so that publishing is one rename: readers see the
+//! old file or the whole new one, never a part. A symbolic link is followed, and what is not a
+//! regular file (a device, a pipe) is written into; neither is ever replaced. The temporary file is
+//! new, never one that somebody put there, and locked while it is written: one that nobody holds is
+//! the rest of a killed process, which the next file of that name sweeps away.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Ends every temporary name.
+pub const SUFFIX: &str = ".workahead-tmp";
+
+/// As many links as the system follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// A file under a temporary name; or a device, which keeps its own.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    /// None for what is written into.
+    temporary: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that will replace `path`, or what `path` leads to.
+    ///
+    /// # Errors
+    /// When it is a directory, a link that is not to be trusted, or its directory can't be written
+    /// to.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let target = follow(path)?;
+        match fs::symlink_metadata(&target) {
+            Ok(about) if about.is_dir() => {
+                Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory: name a file"))
+            }
+            Ok(about) if !about.is_file() => {
+                let file = OpenOptions::new().write(true).open(&target)?;
+                Ok(Self { file, temporary: None, target })
+            }
+            _ => Self::beside(target),
+        }
+    }
+
+    fn beside(target: PathBuf) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = target.file_name();
+        let name = name.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "it has no name"))?;
+        sweep(&target, name);
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let mut temporary = beginning(name);
+            temporary.push(format!("{}-{number}{SUFFIX}", std::process::id()));
+            let temporary = target.with_file_name(temporary);
+            // Fails for a link too (open(2), O_EXCL).
+            let opened = OpenOptions::new().write(true).create_new(true).open(&temporary);
+            let file = match opened {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            let created = Self { file, temporary: Some(temporary), target: target.clone() };
+            // Some file systems have no locks: there nothing is swept either.
+            let _ = created.file.try_lock();
+            // It may have been swept between its first two calls.
+            if created.file.metadata()?.nlink() > 0 {
+                return Ok(created);
+            }
+        }
+    }
+
+    /// The file to write to.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its final name, replacing what had it, once its content is on disk.
+    ///
+    /// # Errors
+    /// When the content can't be stored or the name can't be given; nothing is left behind then.
+    pub fn publish(mut self) -> io::Result<()> {
+        let Some(temporary) = &self.temporary else { return (&self.file).flush() };
+        self.file.sync_all()?;
+        fs::rename(temporary, &self.target)?;
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Dropped on the way out of an error, which is what will be reported.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+impl Write for &AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.file).write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        (&self.file).flush()
+    }
+}
+
+/// Writes a file whole.
+///
+/// # Errors
+/// As [`AtomicFile::create`] and [`AtomicFile::publish`].
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = AtomicFile::create(path)?;
+    (&file).write_all(bytes)?;
+    file.publish()
+}
+
+/// `.NAME.`
+fn beginning(name: &OsStr) -> OsString {
+    let mut beginning = OsString::from(".");
+    beginning.push(name);
+    beginning.push(".");
+    beginning
+}
+
+/// Where a path leads, through links.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(to) = fs::read_link(&path) else { return Ok(path) };
+        trust(&path)?;
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    Err(io::Error::other("its links lead nowhere"))
+}
+
+/// The system's own rule, which it applies where it follows a link itself (proc(5),
+/// `protected_symlinks`): in a directory that all may write to, only one's own and the directory's
+/// owner's.
+fn trust(link: &Path) -> io::Result<()> {
+    const STICKY_AND_OPEN: u32 = 0o1002;
+    let directory = match link.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let (directory, link) = (fs::metadata(directory)?, fs::symlink_metadata(link)?);
+    let open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
+    if open && ![own_user(), directory.uid()].contains(&link.uid()) {
+        let says = "it is another user's link in a directory that all may write to";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, says));
+    }
+    Ok(())
+}
+
+/// The user whose rights this process has.
+pub(crate) fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Removes what killed processes left of a file. Best effort: it is in nobody's way.
+fn sweep(target: &Path, name: &OsStr) {
+    let directory = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let beginning = beginning(name);
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if name.starts_with(beginning.as_encoded_bytes()) && name.ends_with(SUFFIX.as_bytes()) {
+            remove_abandoned(&entry.path());
+        }
+    }
+}
+
+fn remove_abandoned(path: &Path) {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else { return };
+    let ours = file.metadata().is_ok_and(|about| about.is_file() && about.uid() == own_user());
+    if ours && file.try_lock().is_ok() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_published() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.txt");
+        let file = AtomicFile::create(&target).unwrap();
+        (&file).write_all(b"whole").unwrap();
+        assert!(!target.exists());
+        file.publish().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
+        assert_eq!(names(directory.path()), ["a.txt"]);
+    }
+
+    #[test]
+    fn a_dropped_file_leaves_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.txt");
+        fs::write(&target, "old").unwrap();
+        let file = AtomicFile::create(&target).unwrap();
+        (&file).write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["a.txt"]);
+    }
+
+    #[test]
+    fn impossible_targets_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(AtomicFile::create(directory.path()).is_err());
+        assert!(AtomicFile::create(&directory.path().join("missing/a.txt")).is_err());
+        assert!(AtomicFile::create(Path::new("/")).is_err());
+        symlink("b", directory.path().join("a")).unwrap();
+        symlink("a", directory.path().join("b")).unwrap();
+        assert!(AtomicFile::create(&directory.path().join("a")).is_err());
+        assert_eq!(names(directory.path()), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_link_is_followed_also_to_what_is_not_there_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let there = directory.path().join("there");
+        fs::create_dir(&there).unwrap();
+        let link = directory.path().join("link");
+        symlink("there/file", &link).unwrap();
+        for text in ["first", "second"] {
+            write_whole(&link, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(there.join("file")).unwrap(), text);
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        }
+        assert_eq!(names(&there), ["file"]);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_written_into() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                let mut text = String::new();
+                File::open(pipe).unwrap().read_to_string(&mut text).map(|_| text)
+            }
+        });
+        write_whole(&pipe, b"through").unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), "through");
+        assert!(pipe.metadata().unwrap().file_type().is_fifo());
+        let link = directory.path().join("null");
+        symlink("/dev/null", &link).unwrap();
+        write_whole(&link, b"nowhere").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert_eq!(names(directory.path()), ["null", "pipe"]);
+    }
+
+    #[test]
+    fn a_name_that_somebody_took_is_not_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        for number in 0..2_000 {
+            let name = format!(".a.{}-{number}{SUFFIX}", std::process::id());
+            symlink(&victim, directory.path().join(name)).unwrap();
+        }
+        let target = directory.path().join("a");
+        write_whole(&target, b"whole").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "whole");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for left in [".a.4711-0.workahead-tmp", ".ab.4711-0.workahead-tmp", ".a.4711-0.other"] {
+            fs::write(at(left), "half").unwrap();
+        }
+        let alive = AtomicFile::create(&at("a")).unwrap();
+        let second = AtomicFile::create(&at("a")).unwrap();
+        assert_eq!(names(directory.path()).len(), 4, "the living, and what is not a's");
+        second.publish().unwrap();
+        alive.publish().unwrap();
+        assert_eq!(names(directory.path()), [".a.4711-0.other", ".ab.4711-0.workahead-tmp", "a"]);
+    }
+}

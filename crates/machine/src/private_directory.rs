@@ -1,0 +1,90 @@
+//! Directories that only their owner writes to.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use crate::atomic_file::own_user;
+
+/// Others may write.
+const WRITABLE: u32 = 0o022;
+/// Others may not remove or rename what is not theirs.
+const STICKY: u32 = 0o1000;
+const ROOT: u32 = 0;
+
+/// Makes a directory, and those above it, for its owner alone. One that is there must be the
+/// process's own, and nobody else may write to it, nor put another one in its place.
+///
+/// # Errors
+/// When it can't be made, is no directory, is another user's, or others may write to it.
+pub fn make(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(mode).create(path)?;
+    let refused = |says| Err(io::Error::new(ErrorKind::PermissionDenied, says));
+    let own = own_user();
+    let ours = |path: &Path| -> io::Result<bool> {
+        // A link is its maker's, wherever it leads.
+        let users = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
+        Ok(users.iter().all(|user| *user == own))
+    };
+    if !ours(path)? {
+        return refused("it belongs to another user: name another one");
+    }
+    if fs::metadata(path)?.mode() & WRITABLE != 0 {
+        return refused("others can write to it: `chmod go-w` it, or name another one");
+    }
+    let above = match path.parent() {
+        Some(above) if above != Path::new("") => above,
+        _ => Path::new("."),
+    };
+    let link = fs::symlink_metadata(above)?.uid();
+    let above = fs::metadata(above)?;
+    if ![link, above.uid()].iter().all(|user| [own, ROOT].contains(user)) {
+        return refused("the directory above belongs to another user: name another one");
+    }
+    if above.mode() & WRITABLE != 0 && above.mode() & STICKY == 0 {
+        return refused("others can write to the directory above: `chmod go-w` it");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_ours_alone_passes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b");
+        make(&path, 0o700).unwrap();
+        make(&path, 0o700).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        for mode in [0o770, 0o707, 0o777] {
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let says = make(&path, 0o700).unwrap_err().to_string();
+            assert!(says.contains("chmod go-w"), "{says}");
+        }
+        fs::write(directory.path().join("file"), "").unwrap();
+        assert!(make(&directory.path().join("file"), 0o700).is_err());
+    }
+
+    #[test]
+    fn another_users_directory_is_refused() {
+        // Only root can make one.
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("theirs");
+        fs::create_dir(&path).unwrap();
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
+            let says = make(&path, 0o700).unwrap_err().to_string();
+            assert!(says.contains("another user"), "{says}");
+            let says = make(&path.join("ours"), 0o700).unwrap_err().to_string();
+            assert!(says.contains("directory above belongs to another user"), "{says}");
+            let link = directory.path().join("link");
+            std::os::unix::fs::symlink(directory.path(), &link).unwrap();
+            std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+            assert!(make(&link.join("ours"), 0o700).is_err());
+        }
+    }
+}
