@@ -17,6 +17,7 @@
 mod error;
 mod explain;
 mod files;
+mod guard;
 mod home;
 mod log;
 mod options;

@@ -16,6 +16,7 @@ use workahead_machine::scheduling::{self, Policy};
 use workahead_machine::{CpuSet, pin};
 use workahead_study::engine::Stop;
 
+use super::guard::Guard;
 use super::home::Home;
 use super::log::Log;
 use super::program::Product;
@@ -63,6 +64,7 @@ pub(crate) struct Process {
     name: &'static str,
     fast: Signal,
     ended: Option<ExitStatus>,
+    guard: Guard,
 }
 
 impl Process {
@@ -74,7 +76,8 @@ impl Process {
     ) -> Result<Process, Error> {
         let (log, child) = spawn(home, launch)?;
         let (name, fast) = (product.name, product.fast);
-        let process = Process { child, log, name, fast, ended: None };
+        let guard = Guard::over(child.id(), fast);
+        let process = Process { child, log, name, fast, ended: None, guard };
         home.remember_process(process.pid())?;
         Ok(process)
     }
@@ -155,6 +158,7 @@ impl Process {
     pub(crate) fn kill(&mut self) {
         kill_tree(self.pid());
         if self.ended.is_none() {
+            self.guard.dismiss();
             self.ended = self.child.wait().ok();
         }
     }
@@ -162,6 +166,9 @@ impl Process {
     fn poll(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
+            if self.ended.is_some() {
+                self.guard.dismiss();
+            }
         }
         self.ended
     }

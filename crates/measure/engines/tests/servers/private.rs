@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use workahead_engines::attach::Target;
 use workahead_engines::server::{Error, Options};
 use workahead_engines::{mariadb, postgres};
 use workahead_machine::CpuSet;
@@ -139,7 +138,7 @@ fn a_directory_is_used_by_one_server_at_a_time() {
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     let says = refused(&Options { directory: file, ..Options::default() });
-    assert!(says.starts_with("can't create"), "{says}");
+    assert!(says.starts_with("can't use"), "{says}");
 }
 
 #[test]
@@ -181,8 +180,7 @@ fn a_deep_directory_has_its_socket_elsewhere() {
     server.connect("postgres").unwrap();
     let socket = format!("{:?}", server.address("postgres").place);
     assert!(!socket.contains("ddd"), "{socket}");
-    let Target::Postgres(address) = server.target("postgres") else { panic!("not PostgreSQL's") };
-    let workahead_engines::address::Place::Socket(socket) = address.place else {
+    let workahead_engines::address::Place::Socket(socket) = server.address("postgres").place else {
         panic!("no socket")
     };
     let run = socket.parent().unwrap();
@@ -203,10 +201,33 @@ fn the_server_of_a_killed_run_is_stopped() {
         return;
     }
     let directory = directory();
+    // By the shell that waits for the run's end.
+    let left = left_by_a_killed_run(directory.path(), false);
+    let begun = Instant::now();
+    while alive(left) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the server outlives its run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Where that was killed too, by the next run.
+    let left = left_by_a_killed_run(directory.path(), true);
+    assert!(alive(left));
+    let server = start(&options(directory.path()));
+    assert!(!alive(left));
+    server.connect("postgres").unwrap();
+    server.stop();
+    // A number that another process has by now is not the server.
+    let pid_file = directory.path().join("server/pid");
+    std::fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
+    start(&options(directory.path())).stop();
+}
+
+/// Starts a server in another process and kills that, after its shells if wished. Returns the
+/// server's process.
+fn left_by_a_killed_run(directory: &Path, shells_first: bool) -> u32 {
     let test = "private::the_server_of_a_killed_run_is_stopped";
     let mut killed = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
-        .env(LEAVE_IN, directory.path())
+        .env(LEAVE_IN, directory)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -215,18 +236,15 @@ fn the_server_of_a_killed_run_is_stopped() {
     while !line.contains("started") {
         assert_ne!(std::io::BufRead::read_line(&mut said, &mut line).unwrap(), 0, "{line}");
     }
+    if shells_first {
+        let pid = killed.id().to_string();
+        let shells = Command::new("pkill").args(["-KILL", "-P", &pid, "-x", "sh"]).status();
+        assert!(shells.unwrap().success());
+    }
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let pid_file = directory.path().join("server/pid");
-    let left: u32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
-    assert!(alive(left));
-    let server = start(&options(directory.path()));
-    assert!(!alive(left));
-    server.connect("postgres").unwrap();
-    server.stop();
-    // A number that another process has by now is not the server.
-    std::fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
-    start(&options(directory.path())).stop();
+    let left = std::fs::read_to_string(directory.join("server/pid")).unwrap();
+    left.trim().parse().unwrap()
 }
 
 #[test]

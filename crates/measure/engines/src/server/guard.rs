@@ -1,0 +1,52 @@
+//! Stops a server when this process ends, whatever ends it: also SIGKILL, which no handler sees.
+//!
+//! A shell waits for the end of a pipe whose other end only this process holds. The system's own
+//! way (`PR_SET_PDEATHSIG`, prctl(2)) follows the thread that started the server, which may be one
+//! that only set its CPUs.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+
+/// Waits for the end of its input, then sends a signal.
+const SCRIPT: &str = "read -r _; kill -s \"$0\" \"$1\"";
+
+/// A shell that waits for this process's end.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    shell: Option<Child>,
+}
+
+impl Guard {
+    /// Of a process that has not been waited for. Without a shell there is none: the next run in
+    /// the same directory stops what was left.
+    pub(crate) fn over(pid: u32, signal: Signal) -> Guard {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", SCRIPT, &signal.as_raw().to_string(), &pid.to_string()])
+            .env_clear()
+            .current_dir("/")
+            // Ctrl-C is for this process, which stops the server itself.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Guard { shell: command.spawn().ok() }
+    }
+
+    /// The process has ended: its number may be another's from now on.
+    pub(crate) fn dismiss(&mut self) {
+        if let Some(mut shell) = self.shell.take() {
+            // Killed before its input ends, so that it signals nobody.
+            let _ = shell.kill();
+            let _ = shell.wait();
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
