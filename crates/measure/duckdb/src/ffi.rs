@@ -154,6 +154,18 @@ impl Library {
         // SAFETY: what the library runs when it is loaded are constructors of DuckDB's constants;
         // a file that somebody named is theirs to trust.
         let library = unsafe { libloading::Library::new(path) }.map_err(unusable)?;
+        // Before anything else is called: this one has had its type in every version.
+        // SAFETY: duckdb.h gives this name this type.
+        let version =
+            unsafe { library.get::<unsafe extern "C" fn() -> Text>(b"duckdb_library_version\0") };
+        // SAFETY: as above.
+        let version = said(unsafe { version.map_err(unusable)?() });
+        if !is_checked(&version) {
+            return Err(Error::Unusable {
+                path: path.to_owned(),
+                says: format!("it is version {version}; use one of version 1, from {OLDEST} on"),
+            });
+        }
         // SAFETY: duckdb.h gives these names these types; they are stable within version 1.
         let functions = unsafe { Functions::of(&library) }.map_err(unusable)?;
         std::mem::forget(library);
@@ -164,6 +176,16 @@ impl Library {
     pub fn version(self) -> String {
         said(call!(self, library_version()))
     }
+}
+
+/// The first version whose duckdb.h was compared with the types here.
+const OLDEST: &str = "1.1";
+
+/// Whether the types here are those of a version, as `v1.5.5` or `v1.6.0-dev12`.
+fn is_checked(version: &str) -> bool {
+    let mut numbers =
+        version.trim_start_matches('v').split('.').map_while(|part| part.parse().ok());
+    matches!((numbers.next(), numbers.next()), (Some(1_u32), Some(minor)) if minor >= 1_u32)
 }
 
 /// A copy of a text of the library's; empty for none.
@@ -177,4 +199,19 @@ pub(crate) fn said(raw: Text) -> String {
 
 pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::ours("a text with a zero byte in it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_checked;
+
+    #[test]
+    fn versions_whose_types_are_unknown_are_refused() {
+        for version in ["v1.1.0", "v1.5.5", "1.4.2", "v1.6.0-dev12"] {
+            assert!(is_checked(version), "{version}");
+        }
+        for version in ["v2.0.1", "v0.10.3", "v1.0.0", "v11.0", "", "v1", "dev"] {
+            assert!(!is_checked(version), "{version}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use workahead_workloads::session::SessionError;
+
 /// A server, a user and a database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
@@ -16,6 +18,10 @@ pub struct Address {
     pub database: String,
     /// Settings of every session: names and values.
     pub settings: Vec<(String, String)>,
+    /// Whether every session's transactions only read unless they say otherwise.
+    pub read_only: bool,
+    /// Whether the password may leave this machine as it is, if the server asks for it.
+    pub cleartext: bool,
 }
 
 /// Where a server listens.
@@ -25,6 +31,15 @@ pub enum Place {
     Socket(PathBuf),
     /// A host's name or address, and a port.
     Host(String, u16),
+}
+
+/// The refusal to send a password as it is.
+pub(crate) fn in_clear(address: &Address) -> SessionError {
+    let place = &address.place;
+    SessionError::Failed(format!(
+        "the server at {place} requests the password in clear, which others on the network could \
+         read: connect through its socket or a tunnel, or give --allow-cleartext"
+    ))
 }
 
 impl fmt::Display for Place {

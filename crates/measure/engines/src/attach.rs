@@ -8,9 +8,14 @@
 //! mysql:///DATABASE?socket=/run/mysqld/mysqld.sock
 //! ```
 //!
-//! Read-only means that the server itself refuses to write: `default_transaction_read_only` in
-//! PostgreSQL, `tx_read_only` in MariaDB, set in every session.
+//! Read-only is enforced in depth. Roles that can do more than read are named, superusers refused
+//! ([`role`]); every text is a plain query of functions that only compute ([`query`]); the server
+//! runs it in a transaction that reads only and is rolled back ([`read_only`]), in a session that
+//! reads only by default.
 
+mod query;
+mod read_only;
+mod role;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +26,7 @@ use crate::address::{Address, Place};
 use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
 use crate::{mariadb, postgres};
+use read_only::ReadOnly;
 use url::Url;
 
 /// What clients may do on a server that is not ours.
@@ -32,67 +38,108 @@ pub enum Access {
     Write,
 }
 
+/// The software behind a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Software {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB, or MySQL.
+    MariaDb,
+}
+
+impl Software {
+    /// The dialect that it speaks.
+    #[must_use]
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Software::Postgres => Dialect::Postgres,
+            Software::MariaDb => Dialect::MariaDb,
+        }
+    }
+}
+
 /// A database of a server that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// Of PostgreSQL.
-    Postgres(Address),
-    /// Of MariaDB, or of MySQL.
-    MariaDb(Address),
+pub struct Target {
+    /// The software.
+    pub software: Software,
+    /// Where it is, and who connects.
+    pub address: Address,
+    /// What clients may do there.
+    pub access: Access,
+    /// Whether the user may be a superuser.
+    pub superuser: bool,
 }
 
 impl Target {
-    /// Parses a URL.
+    /// Parses a URL. Superusers are refused at first.
     ///
     /// # Errors
     /// When it is not such a URL. The password is never in the error.
     pub fn parse(text: &str, access: Access) -> Result<Target, Error> {
         let mut url = Url::parse(text).map_err(Error::Url)?;
-        let dialect = match url.scheme.as_str() {
-            "postgres" | "postgresql" => Dialect::Postgres,
-            "mysql" | "mariadb" => Dialect::MariaDb,
+        let software = match url.scheme.as_str() {
+            "postgres" | "postgresql" => Software::Postgres,
+            "mysql" | "mariadb" => Software::MariaDb,
             other => {
                 return Err(Error::Url(format!(
                     "unknown scheme `{other}://`: write postgres:// or mysql://"
                 )));
             }
         };
-        let address = address(&mut url, dialect, access).map_err(Error::Url)?;
-        Ok(match dialect {
-            Dialect::Postgres => Target::Postgres(address),
-            _ => Target::MariaDb(address),
-        })
+        let mut address = address(&mut url, software).map_err(Error::Url)?;
+        address.read_only = access == Access::ReadOnly;
+        Ok(Target { software, address, access, superuser: false })
     }
 
-    /// Its address.
-    #[must_use]
-    pub fn address(&self) -> &Address {
-        match self {
-            Target::Postgres(address) | Target::MariaDb(address) => address,
-        }
+    /// Of a server of ours, whose superuser the client is.
+    pub(crate) fn ours(software: Software, address: Address) -> Target {
+        Target { software, address, access: Access::Write, superuser: true }
     }
 
     /// With a password, where the URL has none.
     #[must_use]
     pub fn or_password(mut self, password: Option<String>) -> Target {
-        let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self;
-        address.password = address.password.take().or(password);
+        self.address.password = self.address.password.take().or(password);
         self
     }
 
-    /// Connects.
+    /// Connects; where only reading is allowed, to a session that does nothing else.
     ///
     /// # Errors
     /// When nothing answers, or the server rejects the user.
     pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
+        let connection = self.connect_unguarded()?;
+        Ok(match self.access {
+            Access::ReadOnly => Box::new(ReadOnly::new(connection)),
+            Access::Write => connection,
+        })
+    }
+
+    /// Connects for texts of ours: settings, and what the server says of itself.
+    pub(crate) fn connect_unguarded(&self) -> Result<Box<dyn Connection>, SessionError> {
         fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
             Box::new(connection)
         }
-        let opened = match self {
-            Target::Postgres(address) => postgres::Connection::open(address).map(boxed),
-            Target::MariaDb(address) => mariadb::Connection::open(address).map(boxed),
+        let opened = match self.software {
+            Software::Postgres => postgres::Connection::open(&self.address).map(boxed),
+            Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
         };
-        opened.map_err(|error| advise(error, self.address()))
+        opened.map_err(|error| advise(error, &self.address))
+    }
+
+    /// Looks at the user's rights; in words what a user who shall only read could write.
+    ///
+    /// # Errors
+    /// When the user is a superuser and must not be, or nothing answers.
+    pub fn examine(&self) -> Result<Option<String>, SessionError> {
+        role::examine(self)
+    }
+
+    /// The statements that create a user who can only read the database.
+    #[must_use]
+    pub fn read_only_role(&self) -> String {
+        role::read_only(self)
     }
 }
 
@@ -135,7 +182,6 @@ struct UrlDialect {
     usual: &'static str,
     /// The parameter for TLS, and its values that do without.
     tls: (&'static str, &'static [&'static str]),
-    read_only: (&'static str, &'static str),
 }
 
 const POSTGRES: UrlDialect = UrlDialect {
@@ -144,7 +190,6 @@ const POSTGRES: UrlDialect = UrlDialect {
     socket_name: Some(postgres::socket_name),
     usual: "/run/postgresql/.s.PGSQL.5432",
     tls: ("sslmode", &["disable", "allow", "prefer"]),
-    read_only: ("default_transaction_read_only", "on"),
 };
 
 const MARIADB: UrlDialect = UrlDialect {
@@ -153,11 +198,13 @@ const MARIADB: UrlDialect = UrlDialect {
     socket_name: None,
     usual: "/run/mysqld/mysqld.sock",
     tls: ("ssl-mode", &["disabled", "preferred"]),
-    read_only: ("tx_read_only", "1"),
 };
 
-fn address(url: &mut Url, dialect: Dialect, access: Access) -> Result<Address, String> {
-    let words = if dialect == Dialect::Postgres { POSTGRES } else { MARIADB };
+fn address(url: &mut Url, software: Software) -> Result<Address, String> {
+    let words = match software {
+        Software::Postgres => POSTGRES,
+        Software::MariaDb => MARIADB,
+    };
     let (tls, without) = words.tls;
     let tls_mode =
         url.take(tls).filter(|mode| !without.contains(&mode.to_ascii_lowercase().as_str()));
@@ -180,12 +227,8 @@ fn address(url: &mut Url, dialect: Dialect, access: Access) -> Result<Address, S
     if database.is_empty() {
         return Err(format!("the URL names no database: write {}://…/DATABASE", url.scheme));
     }
-    let (name, value) = words.read_only;
-    let settings = match access {
-        Access::ReadOnly => vec![(name.to_owned(), value.to_owned())],
-        Access::Write => Vec::new(),
-    };
-    Ok(Address { place, user, password: url.password.take(), database, settings })
+    let (password, settings) = (url.password.take(), Vec::new());
+    Ok(Address { place, user, password, database, settings, read_only: false, cleartext: false })
 }
 
 /// The host, or the socket that a parameter names; the usual ones when neither is given.

@@ -36,7 +36,7 @@ mod stream;
 pub mod sysbench;
 pub mod valgrind;
 
-use attach::{Access, Target};
+use attach::Target;
 use scheduler::WithScheduler;
 use served::Served;
 use sysbench::Sysbench;
@@ -106,10 +106,9 @@ fn scheduled(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineErr
 pub fn attached(
     name: &str,
     target: Target,
-    access: Access,
     context: &EngineContext,
 ) -> Result<Box<dyn Engine>, EngineError> {
-    let served = Served::attached(target, access, context)?;
+    let served = Served::attached(target, context)?;
     match served.name() {
         product if product == name => Ok(Box::new(served)),
         product => Err(EngineError::refused(format!(

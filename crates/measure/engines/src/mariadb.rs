@@ -33,7 +33,7 @@ use workahead_study::engine::Stop;
 use workahead_workloads::session::{Session, SessionError};
 
 use crate::address::{Address, Place};
-use crate::attach::Target;
+use crate::attach::{Software, Target};
 use crate::server::{
     Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
     run_to_end,
@@ -139,7 +139,7 @@ impl Server {
 
     /// A database of it as a target of clients.
     pub fn target(&self, database: &str) -> Target {
-        Target::MariaDb(self.address(database))
+        Target::ours(Software::MariaDb, self.address(database))
     }
 
     /// Connects to a database.
@@ -230,6 +230,8 @@ fn address(home: &Home, database: &str) -> Address {
         password: None,
         database: database.to_owned(),
         settings: Vec::new(),
+        read_only: false,
+        cleartext: false,
     }
 }
 

@@ -33,7 +33,7 @@ use workahead_study::engine::Stop;
 use workahead_workloads::session::{Session, SessionError};
 
 use crate::address::{Address, Place};
-use crate::attach::Target;
+use crate::attach::{Software, Target};
 use crate::server::{
     Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
     run_to_end,
@@ -165,7 +165,7 @@ impl Server {
 
     /// A database of it as a target of clients.
     pub fn target(&self, database: &str) -> Target {
-        Target::Postgres(self.address(database))
+        Target::ours(Software::Postgres, self.address(database))
     }
 
     /// Connects to a database.
@@ -228,6 +228,8 @@ fn address(home: &Home, port: u16, database: &str) -> Address {
         password: None,
         database: database.to_owned(),
         settings: Vec::new(),
+        read_only: false,
+        cleartext: false,
     }
 }
 

@@ -97,7 +97,7 @@ use private::Private;
 use sample::{CellCollector, RunContext};
 use work::Work;
 
-use crate::attach::{Access, Target};
+use crate::attach::Target;
 use crate::collector::{Collector, Part};
 use crate::server::Explain;
 use crate::valgrind::{ValgrindRunner, no_model};
@@ -155,12 +155,8 @@ impl Served {
     ///
     /// # Errors
     /// When nothing answers, or the server rejects the user.
-    pub fn attached(
-        target: Target,
-        access: Access,
-        context: &EngineContext,
-    ) -> Result<Self, EngineError> {
-        Self::open(Box::new(attached::Attached::new(target, access)?), context)
+    pub fn attached(target: Target, context: &EngineContext) -> Result<Self, EngineError> {
+        Self::open(Box::new(attached::Attached::new(target)?), context)
     }
 
     /// DataFusion, in this process.

@@ -85,6 +85,14 @@ impl Stream {
         matches!(self.socket, Socket::Unix(_))
     }
 
+    /// Whether nobody between here and the other side can listen.
+    pub(crate) fn stays_here(&self) -> bool {
+        match &self.socket {
+            Socket::Unix(_) => true,
+            Socket::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
+        }
+    }
+
     /// Sends all of it.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
         let sent = match &mut self.socket {

@@ -31,6 +31,8 @@ pub(crate) mod recorder;
 mod row;
 mod value;
 
+use std::time::Duration;
+
 pub use dialect::Dialect;
 pub use row::{Columns, Row};
 pub use value::{Date, Decimal, Timestamp, Value};
@@ -123,6 +125,12 @@ pub trait Session: Send {
     /// # Errors
     /// See [`SessionError`].
     fn rollback(&mut self) -> Result<(), SessionError>;
+
+    /// Time spent so far around statements that is none of theirs: the transactions that keep a
+    /// session from writing.
+    fn overhead(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Why a session failed. The texts are the server's own.

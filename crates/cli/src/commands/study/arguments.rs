@@ -52,24 +52,49 @@ pub(crate) struct ServerArguments {
     /// Let the run write to that database: its tables are made there
     #[arg(long, requires = "attach")]
     allow_writes: bool,
+    /// Let the user of the URL be a superuser, whose queries can run programs on the server
+    #[arg(long, requires = "attach")]
+    allow_superuser: bool,
+    /// Let the password be sent over a network without encryption, if the server requests that
+    #[arg(long, requires = "attach")]
+    allow_cleartext: bool,
+    /// Print the statements that create a role that only reads that database, and run nothing
+    #[arg(long, requires = "attach", conflicts_with_all = ["allow_writes", "allow_superuser"])]
+    read_only_role: bool,
 }
 
 impl ServerArguments {
+    fn target(&self) -> anyhow::Result<Option<Target>> {
+        let Some(url) = &self.attach else { return Ok(None) };
+        let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
+        let target =
+            Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
+        let mut target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
+        target.address.cleartext = self.allow_cleartext;
+        Ok(Some(Target { superuser: self.allow_superuser, ..target }))
+    }
+
+    /// Prints the statements for a role that only reads, if the user wants them and no run.
+    pub(crate) fn prints_role(&self) -> anyhow::Result<bool> {
+        let Some(target) = self.target()?.filter(|_| self.read_only_role) else { return Ok(false) };
+        crate::output::text(&target.read_only_role())?;
+        Ok(true)
+    }
+
     /// The set-up of a session, on a given server or a private one.
     pub(crate) fn setup(
         &self,
         spec: &Spec,
         data: &DataArguments,
     ) -> anyhow::Result<Setup<anyhow::Error>> {
-        let Some(url) = &self.attach else { return Ok(setup(spec, data)) };
-        let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
-        let target =
-            Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
-        let target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
+        let Some(target) = self.target()? else { return Ok(setup(spec, data)) };
         let (engine, id) = (spec.engine.clone(), spec.id.clone());
         let open: Opener<anyhow::Error> = Box::new(move |context| {
-            workahead_engines::attached(&engine, target.clone(), access, context)
-                .with_context(|| format!("study `{id}`"))
+            let named = || format!("study `{id}`");
+            if let Some(writes) = target.examine().with_context(named)? {
+                eprintln!("{}", crate::output::escaped(&writes));
+            }
+            workahead_engines::attached(&engine, target.clone(), context).with_context(named)
         });
         Ok(Setup { open, ..setup(spec, data) })
     }

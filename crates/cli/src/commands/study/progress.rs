@@ -12,6 +12,7 @@ use workahead_study::verdict;
 
 use super::run_session::Session;
 use super::summary;
+use crate::output::escaped;
 
 /// Prints the run on standard error, so that a log is not silent for minutes.
 pub(crate) fn opening(session: &Session, json: bool) {
@@ -55,14 +56,21 @@ fn show(bar: &ProgressBar, plan: &RunPlan, event: &Event<'_>) {
             bar.set_position(*kept as u64);
             bar.reset_eta();
         }
-        Event::WarmUp(cell) => bar.set_message(format!("warming up {}", cell.label(&plan.axes))),
-        Event::Sample(cell) => bar.set_message(cell.label(&plan.axes)),
+        Event::WarmUp(cell) => {
+            bar.set_message(safe(&format!("warming up {}", cell.label(&plan.axes))))
+        }
+        Event::Sample(cell) => bar.set_message(safe(&cell.label(&plan.axes))),
         Event::Kept(observation) => {
             bar.inc(1);
             if observation.sample().is_none() {
                 let label = plan.cells[observation.cell].label(&plan.axes);
-                bar.println(format!("failed: {label}"));
+                bar.println(safe(&format!("failed: {label}")));
             }
         }
     }
+}
+
+/// Names of a study's author, for the terminal.
+fn safe(text: &str) -> String {
+    escaped(text).into_owned()
 }

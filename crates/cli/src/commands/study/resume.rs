@@ -30,6 +30,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.server.prints_role()? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let stop = Stop::from(interrupt::listen()?);
     let session = Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))?;
     RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)

@@ -48,6 +48,9 @@ pub(crate) struct Args {
 /// Everything is checked before the first sample, and before anything is written: the study, its
 /// settings, the memory, the directory.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.server.prints_role()? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let spec = args.study.spec()?;
     args.duration.fits(&spec)?;
     let setup = args.server.setup(&spec, &args.data)?;

@@ -143,8 +143,9 @@ impl<'a> Runner<'a> {
         while pace.left > 0 && !self.gate.over() {
             let next = client.next();
             let Some(start) = self.wait_to_begin(&mut pace, &next) else { break };
+            let before = session.overhead();
             let done = self.try_through(client, session, &next, tally)?;
-            let latency = start.elapsed();
+            let latency = start.elapsed().saturating_sub(session.overhead() - before);
             tally.done(next.kind, done, u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
             pace.left -= 1;
             if pace.schedule.is_none() && next.thinking_s > 0.0 {

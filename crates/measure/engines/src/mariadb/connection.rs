@@ -58,6 +58,9 @@ impl Connection {
         for (name, value) in &address.settings {
             connection.run(&format!("SET SESSION {} = {value}", identifier(name)))?;
         }
+        if address.read_only {
+            connection.run("SET SESSION TRANSACTION READ ONLY")?;
+        }
         Ok(connection)
     }
 

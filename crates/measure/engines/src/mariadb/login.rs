@@ -12,7 +12,7 @@ use workahead_workloads::session::SessionError;
 use super::answer::Done;
 use super::refusal;
 use super::wire::{Wire, garbled};
-use crate::address::Address;
+use crate::address::{Address, in_clear};
 
 /// The negotiated protocol, and the server's state.
 #[derive(Debug, Clone, Copy)]
@@ -96,17 +96,18 @@ pub(super) fn login(
     response.with_mariadb_ext_capabilities(extended).serialize(&mut payload);
     wire.reply().extend(payload);
     wire.send()?;
-    terms.status = prove(wire, password, plugin, nonce)?;
+    terms.status = prove(wire, address, plugin, nonce)?;
     Ok(terms)
 }
 
 /// Answers the server's challenges until the login succeeds. Returns the server's state.
 fn prove(
     wire: &mut Wire,
-    password: Option<&str>,
+    address: &Address,
     mut plugin: AuthPlugin<'static>,
     mut nonce: Vec<u8>,
 ) -> Result<u16, SessionError> {
+    let password = address.password.as_deref();
     loop {
         let packet = wire.receive()?;
         match packet {
@@ -129,6 +130,10 @@ fn prove(
             // The server remembers the password, and accepts the client with the next packet.
             [0x01, 0x03] if plugin == AuthPlugin::CachingSha2Password => {}
             [0x01, 0x04] if plugin == AuthPlugin::CachingSha2Password => {
+                // By a key that anybody could have sent: it is as good as in clear.
+                if !(wire.stays_here() || address.cleartext) {
+                    return Err(in_clear(address));
+                }
                 tell(wire, password.unwrap_or_default(), &nonce)?;
             }
             _ => return Err(garbled("a packet out of turn")),
@@ -203,6 +208,8 @@ mod tests {
             password: Some("pass".to_owned()),
             database: "shop".to_owned(),
             settings: Vec::new(),
+            read_only: false,
+            cleartext: false,
         };
         let mut wire = Wire::new(Stream::dial(&address.place).unwrap());
         let terms = login(&mut wire, &address, all());

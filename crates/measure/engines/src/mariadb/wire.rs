@@ -36,6 +36,11 @@ impl Wire {
         self.stream.set_patience(patience);
     }
 
+    /// Whether nobody between here and the server can listen.
+    pub(super) fn stays_here(&self) -> bool {
+        self.stream.stays_here()
+    }
+
     /// Whether the other side is on this machine.
     pub(super) fn is_local(&self) -> bool {
         self.stream.is_local()

@@ -10,7 +10,7 @@ use workahead_workloads::session::SessionError;
 
 use super::refusal;
 use super::wire::{Wire, garbled};
-use crate::address::Address;
+use crate::address::{Address, in_clear};
 
 /// The key by which another connection cancels a statement of this one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,15 +21,7 @@ pub(super) struct Key {
 
 /// Logs in the client of `address`.
 pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionError> {
-    let own = [
-        ("user", address.user.as_str()),
-        ("database", &address.database),
-        ("client_encoding", "UTF8"),
-        ("application_name", "workahead"),
-    ];
-    let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    frontend::startup_message(own.into_iter().chain(settings), &mut wire.out).map_err(wrong)?;
-    wire.send()?;
+    introduce(wire, address)?;
     let mut scram: Option<ScramSha256> = None;
     let mut key = Key::default();
     let mut accepted = false;
@@ -47,6 +39,9 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
                 key = Key { process_id: body.process_id(), secret: body.secret_key() };
             }
             Parsed::AuthenticationCleartextPassword => {
+                if !(wire.stays_here() || address.cleartext) {
+                    return Err(in_clear(address));
+                }
                 let password = password(address)?;
                 frontend::password_message(password.as_bytes(), &mut wire.out).map_err(wrong)?;
                 wire.send()?;
@@ -93,6 +88,22 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
             _ => return Err(garbled(&"a message out of turn")),
         }
     }
+}
+
+/// The user, the database, and the settings of the session.
+fn introduce(wire: &mut Wire, address: &Address) -> Result<(), SessionError> {
+    let own = [
+        ("user", address.user.as_str()),
+        ("database", &address.database),
+        ("client_encoding", "UTF8"),
+        ("application_name", "workahead"),
+    ];
+    let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    // The last of two values counts: no setting undoes it.
+    let read_only = address.read_only.then_some(("default_transaction_read_only", "on"));
+    let parameters = own.into_iter().chain(settings).chain(read_only);
+    frontend::startup_message(parameters, &mut wire.out).map_err(wrong)?;
+    wire.send()
 }
 
 fn password(address: &Address) -> Result<&str, SessionError> {

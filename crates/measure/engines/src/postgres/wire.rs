@@ -45,6 +45,11 @@ impl Wire {
         self.stream.set_patience(patience);
     }
 
+    /// Whether nobody between here and the server can listen.
+    pub(super) fn stays_here(&self) -> bool {
+        self.stream.stays_here()
+    }
+
     /// Appends the output of `say` to `out`; nothing when it fails, as for a text with a null byte.
     pub(super) fn say(
         &mut self,

@@ -17,7 +17,7 @@ use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::database::{Database, ProcessScope, ServerConfiguration, holds, load};
 use crate::address::Place;
-use crate::attach::{Access, Target};
+use crate::attach::{Access, Software, Target};
 use crate::connector::Connector;
 use crate::fill::FillTimes;
 use crate::{mariadb, postgres};
@@ -28,25 +28,25 @@ const MARK: &str = "workahead_data";
 /// A database of a server that already runs.
 pub(super) struct Attached {
     target: Target,
-    access: Access,
     version: String,
     scope: ProcessScope,
 }
 
 impl Attached {
-    /// Connects once, for the version.
-    pub(super) fn new(target: Target, access: Access) -> Result<Self, EngineError> {
+    /// Connects once, for the version and the user's rights.
+    pub(super) fn new(target: Target) -> Result<Self, EngineError> {
         let failed = EngineError::failed;
+        target.examine().map_err(failed)?;
         let mut connection = target.connect().map_err(failed)?;
-        let product = match target {
-            Target::Postgres(_) => "PostgreSQL",
-            Target::MariaDb(_) => "MariaDB",
+        let product = match target.software {
+            Software::Postgres => "PostgreSQL",
+            Software::MariaDb => "MariaDB",
         };
-        let place = &target.address().place;
+        let place = &target.address.place;
         let version = connection.version().map_err(failed)?;
         let version = format!("{product} {version}, which ran already at {place}");
         let scope = scope(place);
-        Ok(Self { target, access, version, scope })
+        Ok(Self { target, version, scope })
     }
 
     fn session(&self) -> Result<Box<dyn Session>, SessionError> {
@@ -103,27 +103,32 @@ impl Attached {
 
     /// Settings of every session.
     fn settings(&self, running: &ServerConfiguration) -> Vec<(String, String)> {
-        let given = |(name, value): (&String, &String)| match self.target {
-            Target::Postgres(_) => (name.clone(), value.clone()),
-            Target::MariaDb(_) => (name.clone(), mariadb_value(value)),
+        let given = |(name, value): (&String, &String)| match self.target.software {
+            Software::Postgres => (name.clone(), value.clone()),
+            Software::MariaDb => (name.clone(), mariadb_value(value)),
         };
         running.settings.iter().map(given).collect()
     }
 
     /// Why a session rejects a setting.
     fn refusal(&self, name: &str, value: &str) -> Option<Reason> {
-        let (set, show) = match self.target {
-            Target::Postgres(_) => {
+        if self.target.access == Access::ReadOnly && is_of_safety(name) {
+            return Some(Reason::new(format_args!(
+                "`{name}` is not to be set where a run only reads: --allow-writes lets it"
+            )));
+        }
+        let (set, show) = match self.target.software {
+            Software::Postgres => {
                 let name = postgres::identifier(name);
                 let value = postgres::literal(value);
                 (format!("SET {name} = {value}"), format!("SHOW {name}"))
             }
-            Target::MariaDb(_) => {
+            Software::MariaDb => {
                 let (name, value) = (mariadb::identifier(name), mariadb_value(value));
                 (format!("SET SESSION {name} = {value}"), format!("SELECT @@{name}"))
             }
         };
-        let mut session = self.session().ok()?;
+        let mut session = self.target.connect_unguarded().ok()?;
         let says = session.run(&set).err()?;
         let mut now = None;
         let mut look = || {
@@ -140,6 +145,26 @@ impl Attached {
             ))),
         }
     }
+}
+
+/// Whether a setting decides on what a session may write, how texts are read, or what names mean.
+fn is_of_safety(name: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "autocommit",
+        "authorization",
+        "backslash",
+        "conforming_strings",
+        "preload",
+        "read_only",
+        "readonly",
+        "replication",
+        "role",
+        "search_path",
+        "sql_log",
+        "sql_mode",
+    ];
+    let name = name.to_ascii_lowercase();
+    PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Numbers and words such as `ON` as they are, other texts in quotes.
@@ -163,9 +188,9 @@ impl Database for Attached {
     }
 
     fn name(&self) -> &'static str {
-        match self.target {
-            Target::Postgres(_) => "postgres",
-            Target::MariaDb(_) => "mariadb",
+        match self.target.software {
+            Software::Postgres => "postgres",
+            Software::MariaDb => "mariadb",
         }
     }
 
@@ -178,16 +203,13 @@ impl Database for Attached {
     }
 
     fn dialect(&self) -> Dialect {
-        match self.target {
-            Target::Postgres(_) => Dialect::Postgres,
-            Target::MariaDb(_) => Dialect::MariaDb,
-        }
+        self.target.software.dialect()
     }
 
     fn parallel(&self, processes: usize) -> Result<Vec<(String, String)>, String> {
-        match self.target {
-            Target::Postgres(_) => super::postgres::parallel(processes),
-            Target::MariaDb(_) => super::mariadb::parallel(processes),
+        match self.target.software {
+            Software::Postgres => super::postgres::parallel(processes),
+            Software::MariaDb => super::mariadb::parallel(processes),
         }
     }
 
@@ -213,7 +235,7 @@ impl Database for Attached {
     }
 
     fn may_write(&self) -> bool {
-        self.access == Access::Write
+        self.target.access == Access::Write
     }
 
     fn serve(
@@ -222,12 +244,7 @@ impl Database for Attached {
         running: &ServerConfiguration,
         _: &Stop,
     ) -> Result<(), EngineError> {
-        let settings = self.settings(running);
-        let (Target::Postgres(address) | Target::MariaDb(address)) = &mut self.target;
-        let all = &mut address.settings;
-        // The first keeps a session from writing.
-        all.truncate(usize::from(self.access == Access::ReadOnly));
-        all.extend(settings);
+        self.target.address.settings = self.settings(running);
         Ok(())
     }
 
@@ -242,7 +259,7 @@ impl Database for Attached {
         workload: &dyn Workload,
         stop: &Stop,
     ) -> Result<Option<FillTimes>, EngineError> {
-        if self.access == Access::Write {
+        if self.target.access == Access::Write {
             let there = self.mark().map_err(EngineError::failed)?;
             let as_loaded = there.as_deref() == Some(data)
                 && workload.reset(self.dialect()).is_some()

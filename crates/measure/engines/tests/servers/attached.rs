@@ -53,8 +53,10 @@ fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
 fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &str) {
     let stop = Stop::new();
     let context = EngineContext::default();
-    let open =
-        |access| attached(engine, Target::parse(url, access).unwrap(), access, &context).unwrap();
+    let open = |access| {
+        let target = Target { superuser: true, ..Target::parse(url, access).unwrap() };
+        attached(engine, target, &context).unwrap()
+    };
     let mut reader = open(Access::ReadOnly);
     let says = failed(reader.prepare(&cell(&[]), &stop));
     assert!(says.ends_with("--allow-writes lets the run make the tables of `dbmbench`"), "{says}");
@@ -106,7 +108,10 @@ fn postgres_is_left_as_it_was() {
     let owner = Box::new(server.connect("guest").unwrap());
     is_a_guest("postgres", &url, owner, "server.shared_buffers");
     let target = Target::parse(&url, Access::ReadOnly).unwrap();
-    let says = failed(attached("mariadb", target, Access::ReadOnly, &EngineContext::default()));
+    let says = failed(attached("postgres", target.clone(), &EngineContext::default()));
+    assert!(says.contains("`workahead` is a superuser"), "{says}");
+    let target = Target { superuser: true, ..target };
+    let says = failed(attached("mariadb", target, &EngineContext::default()));
     assert!(says.contains("is for `mariadb`, and the URL leads to `postgres`"), "{says}");
 }
 

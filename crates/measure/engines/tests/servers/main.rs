@@ -11,6 +11,7 @@ mod mariadb;
 mod order_entry;
 mod postgres;
 mod private;
+mod read_only;
 mod shared;
 mod sysbench;
 mod tpch;

@@ -92,7 +92,7 @@ fn the_packaged_program_runs_on_our_tables_and_counts_as_we_do() {
     let workload = Oltp::new(options).unwrap();
     let target = server.target("packaged");
     fill(&target, &workload, &Stop::new()).unwrap();
-    let Target::Postgres(address) = &target else { panic!("{target:?}") };
+    let address = &target.address;
     let workahead_engines::address::Place::Socket(socket) = &address.place else {
         panic!("{address:?}")
     };
@@ -159,7 +159,7 @@ fn mariadb_counts_the_same_statements_for_us_and_for_the_packaged_program() {
     let options = Options { rows: 1_000, ..Options::of(Flavour::V10) };
     let target = server.target("packaged");
     fill(&target, &Oltp::new(options).unwrap(), &Stop::new()).unwrap();
-    let workahead_engines::address::Place::Socket(socket) = &target.address().place else {
+    let workahead_engines::address::Place::Socket(socket) = &target.address.place else {
         panic!("{target:?}")
     };
     for (script, name) in [

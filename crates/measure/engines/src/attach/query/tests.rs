@@ -1,0 +1,165 @@
+//! Queries, and what looks like one.
+
+use super::*;
+
+const BOTH: [Dialect; 2] = [Dialect::Postgres, Dialect::MariaDb];
+
+#[test]
+fn queries_pass() {
+    for text in [
+        "SELECT 1",
+        "select a, count(*) from t where b like '%;drop table t%' group by a order by 2 limit 5",
+        "with x as (select 1 as a) select * from x union all (select 2 except select 3)",
+        "select sum(case when a > 1 then b else 0 end) over (partition by c order by d) from t;",
+        "select extract(year from d), substring(s from 1 for 2), cast(a as char(3)) from t",
+        "select * from a join b on a.x = b.x left join (select 1 as y) c on c.y = b.y",
+        "select exists (select * from t where t.a = u.a) from u /* the end */",
+    ] {
+        for dialect in BOTH {
+            assert_eq!(check(text, dialect), Ok(()), "{dialect:?} {text}");
+        }
+    }
+    let postgres = [
+        "select date '1998-12-01' - interval '90' day, a::numeric(12,2) from t",
+        "select pg_catalog.lower(a), \"lower\"(b), $1::int from t, generate_series(1, 3) as g",
+        "select string_agg(a, ',' order by b) filter (where c) from t",
+        "values (1, 2), (3, 4)",
+    ];
+    for text in postgres {
+        assert_eq!(check(text, Dialect::Postgres), Ok(()), "{text}");
+    }
+    for text in ["select `a`, if(b > ?, 1, 2) from t use index (i)", "select date_format(d, '%Y')"]
+    {
+        assert_eq!(check(text, Dialect::MariaDb), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_query_is_refused() {
+    for text in [
+        "insert into t values (1)",
+        "update t set a = 1",
+        "delete from t",
+        "create table u (a int)",
+        "drop table t",
+        "truncate table t",
+        "begin",
+        "commit",
+        "rollback",
+        "start transaction read write",
+        "set a = 1",
+        "call f()",
+        "grant select on t to u",
+        "analyze table t",
+        "explain analyze delete from t",
+        "prepare p as delete from t",
+        "execute p",
+        "lock table t",
+        "select 1; select 2",
+        "select 1; drop table t",
+        "select a from t for update",
+        "select a into u from t",
+        "select f(1)",
+        "select other.lower('a')",
+        "select load_file('/etc/passwd'), sleep(1), benchmark(1, 2), get_lock('a', 1)",
+        "(select a from t) union (select f(a) from t)",
+        "select * from t where a in (select f(1))",
+        "select a from t order by f(a)",
+        "with x as (select f(1)) select 1",
+        "select case when f(1) then 1 end",
+        "this is no SQL",
+        "",
+    ] {
+        for dialect in BOTH {
+            let says = check(text, dialect).expect_err(text);
+            assert!(!says.contains('\n'), "{says}");
+        }
+    }
+}
+
+#[test]
+fn the_ways_out_of_postgres_are_refused() {
+    for text in [
+        "select set_config('default_transaction_read_only', 'off', false)",
+        "copy (select 'a') to program 'cat'",
+        "copy t to '/tmp/t'",
+        "set default_transaction_read_only = off",
+        "reset all",
+        "alter system set work_mem = '5MB'",
+        "vacuum",
+        "listen a",
+        "notify a",
+        "select pg_notify('a', 'b')",
+        "do $$ begin end $$",
+        "select * from dblink('', 'drop table t') as x(a int)",
+        "select nextval('s')",
+        "select setval('s', 1)",
+        "select lo_import('/etc/passwd')",
+        "select pg_terminate_backend(1), pg_reload_conf(), pg_switch_wal()",
+        "select query_to_xml('delete from t returning 1', true, true, '')",
+        "select \"Lower\"('a')",
+        "select public.lower('a')",
+        "select 1 operator(public.+) 2",
+        "with x as (delete from t returning *) select * from x",
+        "with x as (insert into t values (1) returning *) select * from x",
+        "table t; drop table t",
+        "declare c cursor for select 1",
+        "refresh materialized view v",
+        "create temporary table u as select 1",
+        "select * into temporary u from t",
+    ] {
+        check(text, Dialect::Postgres).expect_err(text);
+    }
+}
+
+#[test]
+fn the_ways_out_of_mariadb_are_refused() {
+    for text in [
+        "select 1 into outfile '/tmp/a'",
+        "select 1 into dumpfile '/tmp/a'",
+        "select 1 into @a",
+        "select 1 /*! into outfile '/tmp/a' */",
+        "select 1 /*M! into @a */",
+        "select 'a\\' into outfile '/tmp/x' -- '",
+        "set global general_log = 1",
+        "set @@session.tx_read_only = 0",
+        "handler t open",
+        "load data infile 'a' into table t",
+        "replace into t values (1)",
+        "select nextval(s)",
+        "select next value for s",
+        "do sleep(1)",
+        "flush tables",
+        "kill 1",
+        "install plugin a soname 'b'",
+        "select a from t lock in share mode",
+        "select release_lock('a')",
+    ] {
+        check(text, Dialect::MariaDb).expect_err(text);
+    }
+}
+
+#[test]
+fn what_is_deep_or_long_is_no_danger() {
+    let chain = format!("select 1{}", "+1".repeat(30_000));
+    assert_eq!(check(&chain, Dialect::Postgres), Ok(()));
+    let nested = format!("select {}1{}", "(".repeat(20_000), ")".repeat(20_000));
+    assert!(check(&nested, Dialect::Postgres).is_err());
+    let says = check(&format!("select '{}'", "a".repeat(70_000)), Dialect::Postgres).unwrap_err();
+    assert!(says.contains("64 KiB"), "{says}");
+}
+
+/// What the workloads ask of a server that was attached.
+#[test]
+fn our_own_queries_pass() {
+    use workahead_workloads::client::Workload;
+    use workahead_workloads::tpch;
+
+    for dialect in BOTH {
+        let workload =
+            tpch::Queries::new(tpch::Options::of(tpch::Tpch::new(0.01).unwrap())).unwrap();
+        for explained in workload.explained(dialect).unwrap() {
+            assert_eq!(check(&explained.text, dialect), Ok(()), "{}", explained.name);
+        }
+    }
+}
