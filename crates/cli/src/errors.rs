@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
+use crate::output;
+
 const FAILED: u8 = 1;
 const WRONG_USE: u8 = 2;
 
@@ -72,7 +74,7 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    output::escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 /// Prints help and version as they are, and clap's errors as one line with status 2.

@@ -4,7 +4,8 @@
 //! [`ReaderGone`](crate::errors::ReaderGone) instead, which ends the command quietly.
 //! Progress and remarks belong on standard error.
 
-use std::io::{self, ErrorKind, Write};
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -13,8 +14,32 @@ use crate::errors::ReaderGone;
 
 /// Prints text, ending with one newline.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    bytes(text.trim_end_matches('\n').as_bytes())?;
+    let text = text.trim_end_matches('\n');
+    match io::stdout().is_terminal() {
+        true => bytes(escaped(text).as_bytes())?,
+        false => bytes(text.as_bytes())?,
+    }
     bytes(b"\n")
+}
+
+/// Text with control characters as `\u{1b}`: what a study or a server says must not steer the
+/// terminal, nor turn the direction of what follows.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| {
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && c != '\n' && c != '\t') || turns
+    };
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match steers(c) {
+            true => safe.extend(c.escape_unicode()),
+            false => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
 }
 
 /// Prints one value as indented JSON.
@@ -29,5 +54,17 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(ReaderGone.into()),
         Err(error) => Err(error).context("can't write to standard output"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert!(matches!(escaped("plain\ttext\nin Gr\u{fc}n"), Cow::Borrowed(_)));
+        let title = "a\u{1b}]0;b\u{7}c\r\u{9b}2J\u{202e}d";
+        assert_eq!(escaped(title), "a\\u{1b}]0;b\\u{7}c\\u{d}\\u{9b}2J\\u{202e}d");
     }
 }

@@ -26,7 +26,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow_schema::Schema;
-use workahead_join::{Caches, HashJoin, JoinError, JoinType, NullEquality, Side, TableLayout};
+use workahead_join::{
+    Caches, HashJoin, JoinError, JoinType, NullEquality, Side, TableLayout, memory_bytes,
+};
 
 use crate::errors::WrongUse;
 use crate::interrupt;
@@ -35,7 +37,7 @@ use crate::threads::Threads;
 use execution::Execution;
 use explain::Explanation;
 use format::Format;
-use input::Input;
+use input::{Bounds, Input, Opening};
 use random_line_limit::MachineLimits;
 use sides::{BuildSideArgument, Sides};
 
@@ -113,6 +115,9 @@ pub(crate) struct Args {
     threads: Threads,
     #[command(flatten)]
     memory: Memory,
+    /// The longest record of CSV: a longer one is taken for a file without line ends
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = memory_bytes)]
+    max_record: usize,
     /// Write the joined rows to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -136,8 +141,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::listen()?;
     let budget = args.memory.budget()?;
     let start = Instant::now();
-    let (left, right) = args.inputs(&on)?;
     let limits = MachineLimits::here();
+    let batch_bytes = budget.batch_bytes(&limits.machine);
+    let bounds = Bounds { batch_bytes, record_bytes: args.max_record };
+    let opening = Opening { bounds, memory: &args.memory, interrupted };
+    let (left, right) = args.inputs(&on, &opening)?;
     let sides = Sides::choose(args.build_side, &left, &right);
     let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, args.join_type)
         .map_err(wrong_use)?
@@ -190,12 +198,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 impl Args {
     /// Opens both files; only the needed columns are read.
-    fn inputs(&self, on: &[(&str, &str)]) -> anyhow::Result<(Input, Input)> {
-        let mut left = Input::open(&self.left, self.left_format)?;
-        let mut right = Input::open(&self.right, self.right_format)?;
+    fn inputs(&self, on: &[(&str, &str)], opening: &Opening<'_>) -> anyhow::Result<(Input, Input)> {
+        let mut left = Input::open(&self.left, self.left_format, opening)?;
+        let mut right = Input::open(&self.right, self.right_format, opening)?;
         for (left_key, right_key) in on {
             left.require(left_key, "left")?;
             right.require(right_key, "right")?;
+            // A file without rows says nothing of its types.
+            let types = (left.key_type(left_key), right.key_type(right_key));
+            left.assume(left_key, &types.1);
+            right.assume(right_key, &types.0);
         }
         if self.out.is_none() {
             let (left_schema, right_schema) = (left.schema(), right.schema());

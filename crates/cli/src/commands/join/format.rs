@@ -1,7 +1,7 @@
 //! File formats, by extension or by option.
 
 use std::fs::File;
-use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// A file format.
@@ -38,11 +38,11 @@ impl Format {
         }
     }
 
-    /// Of an existing file: many streams are called `.arrow`.
-    pub(crate) fn of_input(path: &Path, option: Option<Self>) -> Self {
+    /// Of an open file: many streams are called `.arrow`.
+    pub(crate) fn of_input(path: &Path, file: &File, option: Option<Self>) -> Self {
         let format = Self::of(path, option);
         let mut start = [0; ARROW_FILE.len()];
-        let mut read = || File::open(path).and_then(|mut file| file.read_exact(&mut start));
+        let mut read = || file.read_exact_at(&mut start, 0);
         if format == Self::Arrow && option.is_none() && read().is_ok() && start != ARROW_FILE {
             return Self::ArrowStream;
         }

@@ -1,21 +1,48 @@
 //! An input file of the join: its schema and size, before any row is read.
 
+mod guarded;
+mod ipc;
 mod parquet;
+mod records;
 mod stream;
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_schema::SchemaRef;
+use anyhow::Context;
+use arrow_schema::{DataType, SchemaRef};
 
+pub(crate) use self::guarded::guarded;
 use self::parquet::ParquetInput;
 pub(crate) use self::parquet::Part;
+use self::records::Records;
 pub(crate) use self::stream::Batches;
 use self::stream::StreamedInput;
 use super::format::Format;
 use super::units::Unit;
 use crate::errors::WrongUse;
+use crate::interrupt::Interrupted;
+use crate::memory::Memory;
+
+/// What a part of a file may take while it is decoded, whatever the file says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// A batch of an Arrow file or stream.
+    pub(crate) batch_bytes: usize,
+    /// A record of CSV.
+    pub(crate) record_bytes: usize,
+}
+
+/// How files are opened.
+pub(crate) struct Opening<'a> {
+    pub(crate) bounds: Bounds,
+    /// Where a copy of what can be read only once is put.
+    pub(crate) memory: &'a Memory,
+    pub(crate) interrupted: &'a AtomicBool,
+}
 
 /// An open file, and the columns to read.
 pub(crate) struct Input {
@@ -23,6 +50,8 @@ pub(crate) struct Input {
     format: Format,
     bytes: u64,
     kind: Kind,
+    /// The copy of a pipe; it has no name.
+    copy: Option<File>,
 }
 
 enum Kind {
@@ -33,16 +62,48 @@ enum Kind {
 }
 
 impl Input {
-    pub(crate) fn open(path: &Path, option: Option<Format>) -> anyhow::Result<Self> {
-        let format = Format::of_input(path, option);
-        let file = open(path, format)?;
-        let bytes = file.metadata().map_or(0, |file| file.len());
-        let kind = match format {
-            Format::Parquet => ParquetInput::open(&file).map(Kind::Parquet),
-            _ => StreamedInput::open(file, format).map(Kind::Streamed),
+    pub(crate) fn open(
+        path: &Path,
+        option: Option<Format>,
+        opening: &Opening<'_>,
+    ) -> anyhow::Result<Self> {
+        let opened = open(path, Format::of(path, option))?;
+        let is_file = opened.metadata().is_ok_and(|about| about.is_file());
+        let (file, copy) = if is_file {
+            (opened, None)
+        } else {
+            let copy = opening.copy(path, opened, Format::of(path, option))?;
+            (again(&copy)?, Some(copy))
         };
+        let format = Format::of_input(path, &file, option);
+        let bytes = file.metadata().map_or(0, |file| file.len());
+        let kind = guarded(|| match format {
+            Format::Parquet => ParquetInput::open(&file).map(Kind::Parquet),
+            _ => StreamedInput::open(file, format, opening.bounds).map(Kind::Streamed),
+        });
         let kind = kind.map_err(|error| damaged(path, format, error))?;
-        Ok(Self { path: path.to_owned(), format, bytes, kind })
+        Ok(Self { path: path.to_owned(), format, bytes, kind, copy })
+    }
+
+    /// The type of a column that is there.
+    pub(crate) fn key_type(&self, column: &str) -> DataType {
+        let schema = self.schema();
+        schema.field_with_name(column).map_or(DataType::Null, |field| field.data_type().clone())
+    }
+
+    /// Gives a column without any value a type.
+    pub(crate) fn assume(&mut self, column: &str, data_type: &DataType) {
+        if let Kind::Streamed(input) = &mut self.kind {
+            input.assume(column, data_type);
+        }
+    }
+
+    /// The file, at its beginning, for one reader.
+    fn reopen(&self) -> anyhow::Result<File> {
+        match &self.copy {
+            Some(copy) => again(copy),
+            None => open(&self.path, self.format),
+        }
     }
 
     /// Refuses a key that is not a column.
@@ -132,24 +193,56 @@ impl Input {
     /// Reads a part of a file with row groups, in batches of at most `batch_rows`.
     pub(crate) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Option<Part>> {
         let Kind::Parquet(input) = &self.kind else { return Ok(None) };
-        let file = open(&self.path, self.format)?;
-        input.read(file, unit, batch_rows).map(Some).map_err(|error| self.damaged(error))
+        let file = self.reopen()?;
+        let part = guarded(|| Ok(input.read(file, unit, batch_rows)?));
+        part.map(Some).map_err(|error| self.damaged(error))
     }
 
     /// Reads a file without row groups from start to end.
     pub(crate) fn read_all(&self, batch_rows: usize) -> anyhow::Result<Option<Batches>> {
         let Kind::Streamed(input) = &self.kind else { return Ok(None) };
-        let file = open(&self.path, self.format)?;
-        input.read(file, batch_rows).map(Some).map_err(|error| self.damaged(error))
+        let file = self.reopen()?;
+        let batches = guarded(|| Ok(input.read(file, batch_rows)?));
+        batches.map(Some).map_err(|error| self.damaged(error))
     }
 
     /// The error for a file that can't be decoded.
-    pub(crate) fn damaged<E>(&self, error: E) -> anyhow::Error
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        damaged(&self.path, self.format, anyhow::Error::new(error))
+    pub(crate) fn damaged(&self, error: anyhow::Error) -> anyhow::Error {
+        damaged(&self.path, self.format, error)
     }
+}
+
+impl Opening<'_> {
+    /// Copies what can be read only once into a file without a name.
+    fn copy(&self, path: &Path, from: File, format: Format) -> anyhow::Result<File> {
+        let shown = path.display();
+        let mut from: Box<dyn Read> = match format {
+            Format::Csv | Format::Tsv => Box::new(Records::new(from, self.bounds.record_bytes)),
+            _ => Box::new(from),
+        };
+        let at = self.memory.directory()?;
+        let directory = at.display();
+        let mut to = tempfile::tempfile_in(&at)
+            .with_context(|| format!("can't write to {directory}, where {shown} is copied to"))?;
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Interrupted.into());
+            }
+            let bytes = from.read(&mut piece).with_context(|| format!("can't read {shown}"))?;
+            if bytes == 0 {
+                return Ok(to);
+            }
+            to.write_all(&piece[..bytes])
+                .with_context(|| format!("can't copy {shown} to {directory}"))?;
+        }
+    }
+}
+
+/// An open file once more, with a position of its own.
+fn again(file: &File) -> anyhow::Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    File::open(&path).with_context(|| format!("can't open {path}"))
 }
 
 fn open(path: &Path, format: Format) -> anyhow::Result<File> {
@@ -163,7 +256,16 @@ fn open(path: &Path, format: Format) -> anyhow::Result<File> {
     })
 }
 
-fn damaged(path: &Path, format: Format, error: impl Into<anyhow::Error>) -> anyhow::Error {
-    let error: anyhow::Error = error.into();
-    error.context(format!("{} is not {}, or it is damaged", path.display(), format.name()))
+/// A file that can't be decoded; or what the system, or the memory, has against reading it.
+fn damaged(path: &Path, format: Format, error: anyhow::Error) -> anyhow::Error {
+    let path = path.display();
+    let not_its_fault = error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| {
+            error.raw_os_error().is_some() || error.kind() == ErrorKind::OutOfMemory
+        })
+    });
+    error.context(match not_its_fault {
+        true => format!("can't read {path}"),
+        false => format!("{path} is not {}, or it is damaged", format.name()),
+    })
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use indicatif::ProgressBar;
 
-use super::input::{Batches, Input, Part};
+use super::input::{Batches, Input, Part, guarded};
 use crate::interrupt::Interrupted;
 
 /// Rows of a part, at least: each part opens the file and decodes its dictionaries anew.
@@ -83,11 +83,11 @@ impl<'a> Units<'a> {
     /// The next batch of a file without row groups.
     fn next_of(&self, stream: &Mutex<Option<Batches>>) -> anyhow::Result<Option<RecordBatch>> {
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-        let batch = stream.as_mut().and_then(Iterator::next);
-        if batch.is_none() {
+        let batch = guarded(|| Ok(stream.as_mut().and_then(Iterator::next).transpose()?));
+        if !matches!(batch, Ok(Some(_))) {
             *stream = None;
         }
-        batch.transpose().map_err(|error| self.input.damaged(error))
+        batch.map_err(|error| self.input.damaged(error))
     }
 }
 
@@ -115,9 +115,10 @@ impl Cursor<'_> {
                 return self.units.next_of(stream);
             }
             if let Some(reader) = &mut self.reading {
-                match reader.next() {
-                    Some(batch) => return batch.map(Some).map_err(|error| input.damaged(error)),
+                let batch = guarded(|| Ok(reader.next().transpose()?));
+                match batch.map_err(|error| input.damaged(error))? {
                     None => self.reading = None,
+                    batch => return Ok(batch),
                 }
             }
             let at = next.fetch_add(1, Ordering::Relaxed);

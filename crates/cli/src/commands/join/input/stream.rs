@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
+use super::Bounds;
+use super::ipc::IpcReader;
+use super::records::Records;
 use crate::commands::join::format::Format;
 
 /// Rows from which the types of a CSV file's columns are inferred.
@@ -22,23 +24,24 @@ pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError
 /// The schema, and the columns to read.
 pub(super) struct StreamedInput {
     format: Format,
+    bounds: Bounds,
     schema: SchemaRef,
     columns: Option<Vec<usize>>,
 }
 
 impl StreamedInput {
-    pub(super) fn open(mut file: File, format: Format) -> anyhow::Result<Self> {
+    pub(super) fn open(mut file: File, format: Format, bounds: Bounds) -> anyhow::Result<Self> {
+        file.rewind()?;
         let schema = match format {
-            Format::Arrow => FileReader::try_new(BufReader::new(&file), None)?.schema(),
-            Format::ArrowStream => StreamReader::try_new(BufReader::new(&file), None)?.schema(),
+            Format::Arrow | Format::ArrowStream => ipc(file, format, None, bounds)?.schema(),
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let csv = CsvFormat::default().with_header(true);
                 let csv = csv.with_delimiter(format.delimiter());
-                Arc::new(csv.infer_schema(&mut file, Some(INFERENCE_ROWS))?.0)
+                let records = Records::new(file, bounds.record_bytes);
+                Arc::new(csv.infer_schema(records, Some(INFERENCE_ROWS))?.0)
             }
         };
-        file.rewind()?;
-        Ok(Self { format, schema, columns: None })
+        Ok(Self { format, bounds, schema, columns: None })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -56,17 +59,32 @@ impl StreamedInput {
         }
     }
 
+    /// Gives a column of CSV that has no value a type: any would do.
+    pub(super) fn assume(&mut self, column: &str, data_type: &DataType) {
+        let is_text = matches!(self.format, Format::Csv | Format::Tsv);
+        let fields = self.schema.fields().iter().map(|field| {
+            let untyped = is_text && field.name() == column && field.data_type().is_null();
+            if untyped {
+                Arc::new(field.as_ref().clone().with_data_type(data_type.clone()))
+            } else {
+                field.clone()
+            }
+        });
+        self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    }
+
     pub(super) fn reading_bytes(&self) -> usize {
         DECODER_BYTES
     }
 
     /// The batches, of at most `batch_rows` rows.
-    pub(super) fn read(&self, file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
+    pub(super) fn read(&self, mut file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
+        file.rewind()?;
         let columns = self.columns.clone();
-        let file = BufReader::new(file);
         Ok(match self.format {
-            Format::Arrow => slice(FileReader::try_new(file, columns)?, batch_rows),
-            Format::ArrowStream => slice(StreamReader::try_new(file, columns)?, batch_rows),
+            Format::Arrow | Format::ArrowStream => {
+                slice(ipc(file, self.format, columns, self.bounds)?, batch_rows)
+            }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let reader = ReaderBuilder::new(self.schema.clone())
                     .with_header(true)
@@ -76,9 +94,22 @@ impl StreamedInput {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,
                 };
-                Box::new(reader.build_buffered(file)?)
+                let records = Records::new(file, self.bounds.record_bytes);
+                Box::new(reader.build_buffered(BufReader::new(records))?)
             }
         })
+    }
+}
+
+fn ipc(
+    file: File,
+    format: Format,
+    columns: Option<Vec<usize>>,
+    bounds: Bounds,
+) -> Result<IpcReader, ArrowError> {
+    match format {
+        Format::Arrow => IpcReader::file(file, columns, bounds.batch_bytes),
+        _ => IpcReader::stream(Box::new(BufReader::new(file)), columns, bounds.batch_bytes),
     }
 }
 

@@ -1,0 +1,337 @@
+//! Arrow files and streams, whose lengths are checked before anything is allocated for them.
+//!
+//! ```text
+//! file    footer ─► blocks, each within the file ─┐
+//! stream  message after message ──────────────────┴─► checked ─► arrow-ipc's decoder ─► batch
+//! ```
+//!
+//! arrow-ipc allocates what a message says of its length and of its contents before compression. A
+//! message here is as long as what was read of it, its buffers lie in it, and what they say to
+//! decompress to fits the memory that may be used.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::fb_to_schema;
+use arrow_ipc::reader::{FileDecoder, read_footer_length};
+use arrow_ipc::{
+    Block, CompressionType, Message, MessageHeader, MetadataVersion, RecordBatch as BatchMessage,
+    root_as_footer, root_as_message,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+
+/// More is no schema and no list of buffers of a batch.
+const METADATA_BYTES_MAX: usize = 64 << 20;
+/// Before each message: a marker and the length of its metadata.
+const PREFIX_BYTES: usize = 8;
+const MARKER: [u8; 4] = [0xff; 4];
+/// The end of a file: the footer's length and the magic word.
+const TRAILER_BYTES: usize = 10;
+/// A buffer begins with its length before compression, or with this if it isn't compressed.
+const NOT_COMPRESSED: i64 = -1;
+/// Read at a time of what does not say its length itself.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The batches of a file or a stream.
+pub(super) struct IpcReader {
+    source: Source,
+    schema: SchemaRef,
+    decoder: FileDecoder,
+    /// What a batch may take, decompressed.
+    bytes_max: usize,
+}
+
+enum Source {
+    File { file: File, blocks: VecDeque<Block> },
+    Stream { stream: Box<dyn Read + Send>, ended: bool },
+}
+
+impl IpcReader {
+    /// Opens a file, and reads its dictionaries.
+    pub(super) fn file(
+        mut file: File,
+        columns: Option<Vec<usize>>,
+        bytes_max: usize,
+    ) -> Result<Self, ArrowError> {
+        let length = file.seek(SeekFrom::End(0))?;
+        let before = length.checked_sub(TRAILER_BYTES as u64);
+        let before = before.ok_or_else(|| wrong("it is too short"))?;
+        file.seek(SeekFrom::Start(before))?;
+        let mut trailer = [0; TRAILER_BYTES];
+        file.read_exact(&mut trailer)?;
+        let footer_bytes = read_footer_length(trailer)?;
+        let begin = before.checked_sub(footer_bytes as u64);
+        let begin = begin.filter(|_| footer_bytes <= METADATA_BYTES_MAX);
+        let begin = begin.ok_or_else(|| wrong("its footer is longer than the file"))?;
+        file.seek(SeekFrom::Start(begin))?;
+        let mut bytes = vec![0; footer_bytes];
+        file.read_exact(&mut bytes)?;
+        let footer = root_as_footer(&bytes).map_err(|error| wrong(&error.to_string()))?;
+        let schema = footer.schema().ok_or_else(|| wrong("it has no schema"))?;
+        let schema = schema_of(schema)?;
+        let within = |block: &Block| -> Result<Block, ArrowError> {
+            let bytes = i64::from(block.metaDataLength()).checked_add(block.bodyLength());
+            let end = bytes.and_then(|bytes| bytes.checked_add(block.offset()));
+            let is_within = block.offset() >= 0
+                && usize::try_from(block.metaDataLength()).is_ok_and(|b| b >= PREFIX_BYTES)
+                && block.bodyLength() >= 0
+                && end.is_some_and(|end| end as u64 <= length);
+            is_within.then_some(*block).ok_or_else(|| wrong("a block lies outside of the file"))
+        };
+        let dictionaries = footer.dictionaries().into_iter().flatten().map(within);
+        let dictionaries = dictionaries.collect::<Result<_, _>>()?;
+        let blocks = footer.recordBatches().into_iter().flatten().map(within);
+        let blocks = blocks.collect::<Result<_, _>>()?;
+        let version = footer.version();
+        let source = Source::File { file, blocks: dictionaries };
+        let mut reader = Self::new(source, schema, version, columns, bytes_max);
+        reader.read_dictionaries()?;
+        if let Source::File { blocks: left, .. } = &mut reader.source {
+            *left = blocks;
+        }
+        Ok(reader)
+    }
+
+    /// Begins a stream, by its schema.
+    pub(super) fn stream(
+        mut stream: Box<dyn Read + Send>,
+        columns: Option<Vec<usize>>,
+        bytes_max: usize,
+    ) -> Result<Self, ArrowError> {
+        let first = read_message(&mut stream, bytes_max)?.ok_or_else(|| wrong("it is empty"))?;
+        let message = message_of(&first.bytes)?;
+        let schema = message.header_as_schema().ok_or_else(|| wrong("it begins without schema"))?;
+        let (schema, version) = (schema_of(schema)?, message.version());
+        let source = Source::Stream { stream, ended: false };
+        Ok(Self::new(source, schema, version, columns, bytes_max))
+    }
+
+    fn new(
+        source: Source,
+        schema: SchemaRef,
+        version: MetadataVersion,
+        columns: Option<Vec<usize>>,
+        bytes_max: usize,
+    ) -> Self {
+        let decoder = FileDecoder::new(schema.clone(), version);
+        let decoder = match columns {
+            Some(columns) => decoder.with_projection(columns),
+            None => decoder,
+        };
+        Self { source, schema, decoder, bytes_max }
+    }
+
+    /// All columns.
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn read_dictionaries(&mut self) -> Result<(), ArrowError> {
+        while let Some(message) = self.source.next(self.bytes_max)? {
+            self.take_dictionary(&message)?;
+        }
+        Ok(())
+    }
+
+    fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
+        self.decoder.read_dictionary(&message.block, &message.bytes)
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        while let Some(message) = self.source.next(self.bytes_max)? {
+            match message_of(&message.bytes)?.header_type() {
+                MessageHeader::DictionaryBatch => self.take_dictionary(&message)?,
+                _ => {
+                    let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
+                    if batch.is_some() {
+                        return Ok(batch);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for IpcReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+/// A message as it lies in the file: prefix, metadata, body.
+struct Encapsulated {
+    bytes: Buffer,
+    /// Its lengths; the offset is none, as the bytes begin with it.
+    block: Block,
+}
+
+impl Source {
+    fn next(&mut self, bytes_max: usize) -> Result<Option<Encapsulated>, ArrowError> {
+        match self {
+            Source::File { file, blocks } => {
+                let Some(block) = blocks.pop_front() else { return Ok(None) };
+                let metadata_bytes = block.metaDataLength() as usize;
+                let bytes = metadata_bytes + block.bodyLength() as usize;
+                fits(bytes, bytes_max)?;
+                file.seek(SeekFrom::Start(block.offset() as u64))?;
+                // The block lies in the file.
+                let mut whole = vec![0; bytes];
+                file.read_exact(&mut whole)?;
+                checked(whole, metadata_bytes, bytes_max).map(Some)
+            }
+            Source::Stream { ended: true, .. } => Ok(None),
+            Source::Stream { stream, ended } => {
+                let message = read_message(stream, bytes_max)?;
+                *ended = message.is_none();
+                Ok(message)
+            }
+        }
+    }
+}
+
+/// The next message of a stream; none at its end.
+fn read_message(
+    stream: &mut (impl Read + ?Sized),
+    bytes_max: usize,
+) -> Result<Option<Encapsulated>, ArrowError> {
+    let mut word = [0; 4];
+    match stream.read_exact(&mut word) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    // Before 2019 there was no marker.
+    if word == MARKER {
+        stream.read_exact(&mut word)?;
+    }
+    let metadata_bytes = usize::try_from(i32::from_le_bytes(word));
+    let metadata_bytes = metadata_bytes.ok().filter(|bytes| *bytes <= METADATA_BYTES_MAX);
+    let metadata_bytes = metadata_bytes.ok_or_else(|| wrong("a message's metadata is too long"))?;
+    if metadata_bytes == 0 {
+        return Ok(None);
+    }
+    let mut whole = [MARKER, word].concat();
+    read_to(stream, &mut whole, metadata_bytes)?;
+    let body_bytes = usize::try_from(message_of(&whole)?.bodyLength());
+    let body_bytes = body_bytes.map_err(|_| wrong("a message's body has less than no bytes"))?;
+    fits(body_bytes, bytes_max)?;
+    let metadata_bytes = whole.len();
+    read_to(stream, &mut whole, body_bytes)?;
+    checked(whole, metadata_bytes, bytes_max).map(Some)
+}
+
+/// Appends exactly `bytes`, of which only those that arrive are allocated.
+fn read_to(
+    stream: &mut (impl Read + ?Sized),
+    to: &mut Vec<u8>,
+    mut bytes: usize,
+) -> Result<(), ArrowError> {
+    while bytes > 0 {
+        let piece = bytes.min(PIECE_BYTES.max(to.len()));
+        let begin = to.len();
+        to.resize(begin + piece, 0);
+        stream.read_exact(&mut to[begin..])?;
+        bytes -= piece;
+    }
+    Ok(())
+}
+
+/// A message whose buffers lie in it.
+fn checked(
+    whole: Vec<u8>,
+    metadata_bytes: usize,
+    bytes_max: usize,
+) -> Result<Encapsulated, ArrowError> {
+    let body = &whole[metadata_bytes..];
+    let message = message_of(&whole[..metadata_bytes])?;
+    let batch = match message.header_type() {
+        MessageHeader::RecordBatch => message.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => {
+            message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data())
+        }
+        _ => None,
+    };
+    if let Some(batch) = batch {
+        check(&batch, body, bytes_max)?;
+    }
+    let block = Block::new(0, metadata_bytes as i32, body.len() as i64);
+    Ok(Encapsulated { bytes: Buffer::from_vec(whole), block })
+}
+
+fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<(), ArrowError> {
+    let nodes = batch.nodes().into_iter().flatten();
+    let lengths = nodes.map(|node| (node.length(), node.null_count()));
+    for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
+        // Arrow's own rows are 32 bits wide in more places than not.
+        if i32::try_from(rows).is_err() || nulls < 0 || nulls > rows || rows < 0 {
+            return Err(wrong("a batch has an impossible number of rows"));
+        }
+    }
+    let codec = batch.compression().map(|compression| compression.codec());
+    let mut decompressed = 0_usize;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let range =
+            usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+        let bytes = range
+            .and_then(|(begin, bytes)| body.get(begin..begin.checked_add(bytes)?))
+            .ok_or_else(|| wrong("a buffer lies outside of its message"))?;
+        if codec.is_some() && !bytes.is_empty() {
+            let length = bytes.first_chunk().map(|first| i64::from_le_bytes(*first));
+            let length = length.ok_or_else(|| wrong("a compressed buffer is too short"))?;
+            decompressed = decompressed.saturating_add(match length {
+                NOT_COMPRESSED => bytes.len(),
+                length => usize::try_from(length)
+                    .ok()
+                    .filter(|length| {
+                        codec != Some(CompressionType::LZ4_FRAME) || *length <= lz4_max(bytes)
+                    })
+                    .ok_or_else(|| wrong("a buffer can't decompress to what it says"))?,
+            });
+        }
+    }
+    fits(decompressed, bytes_max)
+}
+
+/// LZ4 makes at most 255 bytes of one (its block format's longest match).
+fn lz4_max(compressed: &[u8]) -> usize {
+    compressed.len().saturating_mul(255)
+}
+
+fn fits(bytes: usize, bytes_max: usize) -> Result<(), ArrowError> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let (bytes, most) = (bytes >> 20, bytes_max >> 20);
+    let says = format!(
+        "a batch of {bytes} MiB is more than the {most} MiB that may be used for one: raise \
+         --memory-limit, or write the file in smaller batches"
+    );
+    Err(io::Error::new(ErrorKind::OutOfMemory, says).into())
+}
+
+/// The metadata of what begins with a prefix.
+fn message_of(bytes: &[u8]) -> Result<Message<'_>, ArrowError> {
+    let metadata = match bytes.strip_prefix(&MARKER) {
+        Some(_) => bytes.get(PREFIX_BYTES..),
+        None => bytes.get(PREFIX_BYTES / 2..),
+    };
+    let metadata = metadata.ok_or_else(|| wrong("a message is too short"))?;
+    root_as_message(metadata).map_err(|error| wrong(&error.to_string()))
+}
+
+fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, ArrowError> {
+    if !schema.endianness().equals_to_target_endianness() {
+        return Err(wrong("its numbers are in the other order of bytes"));
+    }
+    Ok(Arc::new(fb_to_schema(schema)))
+}
+
+fn wrong(says: &str) -> ArrowError {
+    ArrowError::ParseError(says.to_owned())
+}
