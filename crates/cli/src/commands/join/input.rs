@@ -78,7 +78,9 @@ impl Input {
         let format = Format::of_input(path, &file, option);
         let bytes = file.metadata().map_or(0, |file| file.len());
         let kind = guarded(|| match format {
-            Format::Parquet => ParquetInput::open(&file).map(Kind::Parquet),
+            Format::Parquet => {
+                ParquetInput::open(file, opening.bounds.batch_bytes).map(Kind::Parquet)
+            }
             _ => StreamedInput::open(file, format, opening.bounds).map(Kind::Streamed),
         });
         let kind = kind.map_err(|error| damaged(path, format, error))?;
@@ -193,8 +195,7 @@ impl Input {
     /// Reads a part of a file with row groups, in batches of at most `batch_rows`.
     pub(crate) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Option<Part>> {
         let Kind::Parquet(input) = &self.kind else { return Ok(None) };
-        let file = self.reopen()?;
-        let part = guarded(|| Ok(input.read(file, unit, batch_rows)?));
+        let part = guarded(|| input.read(unit, batch_rows));
         part.map(Some).map_err(|error| self.damaged(error))
     }
 

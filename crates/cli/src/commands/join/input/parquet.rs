@@ -1,39 +1,65 @@
 //! A Parquet file: any thread reads any part of a row group.
+//!
+//! ```text
+//! footer ─► walked ─► metadata ─► page headers, once a row group ─► pages ─► batches
+//! ```
+//!
+//! Lengths that decoders make room for are checked before each step; what values take that repeat
+//! (dictionaries) bounds the rows of a batch.
+
+mod delta;
+mod footer;
+mod pages;
+mod row_group;
+mod source;
+mod thrift;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{DataType, Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ParquetRecordBatchReader, RowSelection, RowSelector,
 };
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
+
+use self::pages::Room;
+use self::row_group::RowGroup;
+use self::source::Source;
 
 use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
 const PAGE_BYTES: usize = 1 << 20;
 
+/// Texts of a batch: their places have 31 bits.
+const TEXT_BYTES_MAX: usize = 1 << 30;
+
 /// The batches of a part.
 pub(crate) type Part = ParquetRecordBatchReader;
 
 /// The metadata, and the columns to read.
 pub(super) struct ParquetInput {
+    source: Arc<Source>,
     metadata: ArrowReaderMetadata,
     /// Columns to read; all if none are named.
     columns: Option<Vec<usize>>,
+    /// What a batch may take.
+    bytes_max: usize,
+    /// What each row group takes, once its pages were looked through.
+    rooms: Vec<OnceLock<Room>>,
 }
 
 impl ParquetInput {
-    pub(super) fn open(file: &File) -> anyhow::Result<Self> {
+    pub(super) fn open(file: File, bytes_max: usize) -> anyhow::Result<Self> {
         // With the page index, a part of a row group is found without decoding the pages before it.
-        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
-        Ok(Self { metadata: ArrowReaderMetadata::load(file, options)?, columns: None })
+        let source = Source::new(file)?;
+        let metadata = footer::metadata(&source, bytes_max)?;
+        let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -64,16 +90,9 @@ impl ParquetInput {
 
     /// The chunks of the columns to read, with their columns.
     fn chunks(&self) -> impl Iterator<Item = (usize, &ColumnChunkMetaData)> {
-        let wanted = |leaf: usize| match &self.columns {
-            Some(columns) => {
-                let root = self.metadata.parquet_schema().get_column_root_idx(leaf);
-                columns.contains(&root)
-            }
-            None => true,
-        };
         let groups = self.metadata.metadata().row_groups().iter();
         let chunks = groups.flat_map(|group| group.columns().iter().enumerate());
-        chunks.filter(move |(leaf, _)| wanted(*leaf))
+        chunks.filter(|(leaf, _)| self.reads(*leaf))
     }
 
     /// The highest value of an integer column minus the lowest, by the row groups' statistics.
@@ -109,27 +128,49 @@ impl ParquetInput {
         largest.values().map(|bytes| 2 * bytes).sum()
     }
 
-    pub(super) fn read(
-        &self,
-        file: File,
-        unit: Unit,
-        batch_rows: usize,
-    ) -> Result<Part, ParquetError> {
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+    pub(super) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Part> {
+        let room = self.room(unit.row_group)?;
+        let bytes_max = (self.bytes_max - room.page_bytes).min(TEXT_BYTES_MAX);
+        let rows_max = bytes_max.checked_div(room.row_bytes);
+        let batch_rows = rows_max.map_or(batch_rows, |most| batch_rows.min(most.max(1)));
+        let parquet = self.metadata.parquet_schema();
         let projection = match &self.columns {
             None => ProjectionMask::all(),
-            Some(columns) => {
-                ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied())
-            }
+            Some(columns) => ProjectionMask::roots(parquet, columns.iter().copied()),
         };
-        builder
-            .with_projection(projection)
-            .with_row_groups(vec![unit.row_group])
-            .with_offset(unit.rows.start)
-            .with_limit(unit.rows.len())
-            .with_batch_size(batch_rows)
-            .build()
+        let hint = Some(self.metadata.schema().fields());
+        let levels = parquet_to_arrow_field_levels(parquet, projection, hint)?;
+        let metadata = self.metadata.metadata().clone();
+        let group = RowGroup { file: self.source.clone(), metadata, index: unit.row_group };
+        let rows = RowSelection::from(vec![
+            RowSelector::skip(unit.rows.start),
+            RowSelector::select(unit.rows.len()),
+        ]);
+        Ok(Part::try_new_with_row_groups(&levels, &group, batch_rows, Some(rows))?)
+    }
+
+    /// What the columns to read take of a row group.
+    fn room(&self, group: usize) -> anyhow::Result<Room> {
+        if let Some(room) = self.rooms[group].get() {
+            return Ok(*room);
+        }
+        let mut sum = Room::default();
+        for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
+            let room =
+                pages::room(&self.source, self.metadata.metadata(), (group, leaf), self.bytes_max)?;
+            sum.page_bytes = sum.page_bytes.saturating_add(room.page_bytes);
+            sum.row_bytes = sum.row_bytes.saturating_add(room.row_bytes);
+        }
+        if sum.page_bytes > self.bytes_max {
+            return Err(pages::too_large("a page of each column", sum.page_bytes, self.bytes_max));
+        }
+        Ok(*self.rooms[group].get_or_init(|| sum))
+    }
+
+    /// Whether a leaf of the schema belongs to a column to read.
+    fn reads(&self, leaf: usize) -> bool {
+        let root = self.metadata.parquet_schema().get_column_root_idx(leaf);
+        self.columns.as_ref().is_none_or(|columns| columns.contains(&root))
     }
 }
 

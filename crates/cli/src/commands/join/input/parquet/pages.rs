@@ -1,0 +1,244 @@
+//! What the pages of a column chunk take once they are decoded, by their headers.
+//!
+//! A page is made room for as large as its header says, and a value of a dictionary may be repeated
+//! in every row: a small file can take any memory. Headers are read before the pages.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use anyhow::ensure;
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::reader::Length;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::source::Source;
+use super::thrift::{Malformed, Reader, kind};
+
+/// Headers are some dozens of bytes, more if they hold statistics of texts.
+const HEADER_BYTES: usize = 512;
+const HEADER_BYTES_MAX: usize = 16 << 20;
+/// A dictionary is looked at if batches would have to be smaller than this without that.
+const BATCH_ROWS_ENOUGH: usize = 4_096;
+/// A level of a nested value: definition and repetition.
+const LEVEL_BYTES: usize = 4;
+
+/// What reading a chunk takes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// The dictionary and the largest page, decompressed.
+    pub(super) page_bytes: usize,
+    /// A row, where rows take most.
+    pub(super) row_bytes: usize,
+}
+
+/// `PageHeader`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Header {
+    /// Bytes of the header itself.
+    own_bytes: usize,
+    is_dictionary: bool,
+    page_bytes: usize,
+    compressed_bytes: usize,
+    values: usize,
+    /// Texts are written as what differs from the one before.
+    is_delta: bool,
+}
+
+/// Looks through the pages of a chunk; more than `bytes_max` for one of them is refused.
+pub(super) fn room(
+    file: &Source,
+    metadata: &ParquetMetaData,
+    (group, leaf): (usize, usize),
+    bytes_max: usize,
+) -> anyhow::Result<Room> {
+    let chunk = metadata.row_group(group).column(leaf);
+    let (start, length) = chunk.byte_range();
+    let end = start.checked_add(length).filter(|end| *end <= file.len());
+    ensure!(end.is_some(), "a column is beyond its end");
+    let mut seen =
+        Seen { chunk, bytes_max, dictionary: 0, largest: 0, dense: 0, values: 0, delta: false };
+    let places = metadata.offset_index().map(|index| index[group][leaf].page_locations());
+    match places.filter(|places| !places.is_empty()) {
+        None => seen.pages(file, start, start + length)?,
+        Some(places) => {
+            let first = u64::try_from(places[0].offset)?;
+            seen.pages(file, start, first)?;
+            for place in places {
+                let from = u64::try_from(place.offset)?;
+                let to = from.saturating_add(u64::try_from(place.compressed_page_size)?);
+                ensure!(start <= from && to <= start + length, "a page is outside of its column");
+                let header = header(file, from, to)?;
+                seen.page(&header)?;
+            }
+        }
+    }
+    seen.room(file)
+}
+
+/// The largest of what was seen of a chunk.
+struct Seen<'a> {
+    chunk: &'a ColumnChunkMetaData,
+    bytes_max: usize,
+    dictionary: usize,
+    largest: usize,
+    /// A value of the page whose values take most.
+    dense: usize,
+    values: usize,
+    delta: bool,
+}
+
+impl Seen<'_> {
+    /// Pages that follow each other.
+    fn pages(&mut self, file: &Source, mut at: u64, end: u64) -> anyhow::Result<()> {
+        while at < end {
+            let header = header(file, at, end)?;
+            self.page(&header)?;
+            at += (header.own_bytes + header.compressed_bytes) as u64;
+        }
+        Ok(())
+    }
+
+    fn page(&mut self, header: &Header) -> anyhow::Result<()> {
+        if header.page_bytes > self.bytes_max {
+            return Err(self.too_large(header.page_bytes));
+        }
+        if header.is_dictionary {
+            let least = self.value_bytes().max(1);
+            let fits = header.values.checked_mul(least).is_some_and(|b| b <= header.page_bytes);
+            ensure!(fits, "a dictionary has more values than bytes");
+            self.dictionary = header.page_bytes.max(self.dictionary);
+            return Ok(());
+        }
+        self.largest = header.page_bytes.max(self.largest);
+        self.dense = header.page_bytes.div_ceil(header.values.max(1)).max(self.dense);
+        self.values = header.values.max(self.values);
+        self.delta |= header.is_delta;
+        // Lengths of all its texts are decoded at once.
+        if header.is_delta && header.values.saturating_mul(2 * size_of::<i32>()) > self.bytes_max {
+            return Err(self.too_large(header.values.saturating_mul(2 * size_of::<i32>())));
+        }
+        Ok(())
+    }
+
+    fn room(self, file: &Source) -> anyhow::Result<Room> {
+        let description = self.chunk.column_descr();
+        let mut widest = match description.physical_type() {
+            // A missing value takes as much as one that is there.
+            Type::FIXED_LEN_BYTE_ARRAY => self.value_bytes(),
+            Type::BYTE_ARRAY if self.delta => self.largest.max(self.dictionary),
+            Type::BYTE_ARRAY => self.widest_of_dictionary(file)?,
+            _ => 0,
+        };
+        widest = widest.max(self.dense);
+        if description.max_rep_level() > 0 {
+            // A row may hold all values of a page.
+            let of_page = (self.value_bytes() + LEVEL_BYTES).saturating_mul(self.values);
+            if of_page > self.bytes_max {
+                return Err(self.too_large(of_page));
+            }
+            widest = widest.saturating_mul(self.values.max(1)).max(of_page);
+        } else if widest > self.bytes_max {
+            return Err(self.too_large(widest));
+        }
+        Ok(Room { page_bytes: self.dictionary + self.largest, row_bytes: widest })
+    }
+
+    /// Bytes of a value without its contents.
+    fn value_bytes(&self) -> usize {
+        match self.chunk.column_descr().physical_type() {
+            Type::BOOLEAN => 0,
+            Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => self.chunk.column_descr().type_length().max(0) as usize,
+        }
+    }
+
+    /// The longest text of the dictionary; its size if that is no matter.
+    fn widest_of_dictionary(&self, file: &Source) -> anyhow::Result<usize> {
+        if self.dictionary.saturating_mul(BATCH_ROWS_ENOUGH) <= self.bytes_max {
+            return Ok(self.dictionary);
+        }
+        let file = Arc::new(file.clone());
+        let mut pages = SerializedPageReader::new(file, self.chunk, 0, None)?;
+        let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else { return Ok(0) };
+        let (mut rest, mut widest) = (&buf[..], 0);
+        while let Some((length, texts)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes(*length) as usize;
+            widest = length.max(widest);
+            rest = texts.get(length..).unwrap_or_default();
+        }
+        Ok(widest.min(self.dictionary))
+    }
+
+    fn too_large(&self, bytes: usize) -> anyhow::Error {
+        too_large(&format!("a page of {}", self.chunk.column_path()), bytes, self.bytes_max)
+    }
+}
+
+/// The refusal of what takes more than may be used.
+pub(super) fn too_large(what: &str, bytes: usize, bytes_max: usize) -> anyhow::Error {
+    let (bytes, most) = (bytes >> 20, bytes_max >> 20);
+    let says = format!(
+        "{what} takes {bytes} MiB, more than the {most} MiB that may be used for it: raise \
+         --memory-limit, or write the file in smaller pages"
+    );
+    io::Error::new(ErrorKind::OutOfMemory, says).into()
+}
+
+/// The header at a place; its page ends before `end`.
+fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<Header> {
+    let there = usize::try_from(end - at).unwrap_or(usize::MAX);
+    let mut window = HEADER_BYTES;
+    loop {
+        let bytes = file.bytes(at, window.min(there))?;
+        match parse(&bytes) {
+            Ok(header) => {
+                let whole = header.own_bytes.saturating_add(header.compressed_bytes);
+                ensure!(whole <= there, "a page is longer than its column");
+                return Ok(header);
+            }
+            Err(Malformed::Ends) if window < there.min(HEADER_BYTES_MAX) => window *= 8,
+            Err(_) => anyhow::bail!("a page has no header"),
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
+    let mut header = Header::default();
+    let mut reader = Reader::new(bytes);
+    let length = |number: i64| usize::try_from(number).map_err(|_| Malformed::Wrong);
+    reader.fields(|reader, field, kind| {
+        match (field, kind) {
+            (2, kind::I32) => header.page_bytes = length(reader.number()?)?,
+            (3, kind::I32) => header.compressed_bytes = length(reader.number()?)?,
+            // Of a page of data in two versions, and of a dictionary.
+            (5 | 7 | 8, kind::STRUCT) => {
+                let encoding_field = if field == 8 { 4 } else { 2 };
+                header.is_dictionary = field == 7;
+                reader.fields(|reader, inner, kind| {
+                    match (inner, kind) {
+                        (1, kind::I32) => header.values = length(reader.number()?)?,
+                        (of, kind::I32) if of == encoding_field => {
+                            header.is_delta = is_delta(reader.number()?);
+                        }
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    header.own_bytes = reader.at;
+    Ok(header)
+}
+
+fn is_delta(encoding: i64) -> bool {
+    [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
+        .iter()
+        .any(|delta| *delta as i64 == encoding)
+}

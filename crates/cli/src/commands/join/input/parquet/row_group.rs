@@ -1,0 +1,148 @@
+//! One row group, whose pages are checked before their values are decoded.
+
+use std::iter;
+use std::sync::Arc;
+
+use parquet::arrow::arrow_reader::RowGroups;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::delta;
+use super::source::Source;
+
+/// One row group of a file.
+pub(super) struct RowGroup {
+    pub(super) file: Arc<Source>,
+    pub(super) metadata: Arc<ParquetMetaData>,
+    pub(super) index: usize,
+}
+
+impl RowGroup {
+    fn metadata_of_group(&self) -> &RowGroupMetaData {
+        self.metadata.row_group(self.index)
+    }
+}
+
+impl RowGroups for RowGroup {
+    fn num_rows(&self) -> usize {
+        self.metadata_of_group().num_rows() as usize
+    }
+
+    fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
+        let chunk = self.metadata_of_group().column(leaf);
+        let index = self.metadata.offset_index();
+        let places = index.map(|index| index[self.index][leaf].page_locations().clone());
+        let description = chunk.column_descr();
+        let levels = [description.max_rep_level(), description.max_def_level()];
+        let pages = SerializedPageReader::new(self.file.clone(), chunk, self.num_rows(), places)?;
+        Ok(Box::new(Chunk(Some(Pages { pages, levels }))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(iter::once(self.metadata_of_group()))
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+}
+
+/// The pages of the only chunk.
+struct Chunk(Option<Pages>);
+
+impl Iterator for Chunk {
+    type Item = Result<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let pages: Box<dyn PageReader> = Box::new(self.0.take()?);
+        Some(Ok(pages))
+    }
+}
+
+impl PageIterator for Chunk {}
+
+/// The pages of a chunk.
+struct Pages {
+    pages: SerializedPageReader<Source>,
+    /// The highest repetition and definition levels.
+    levels: [i16; 2],
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        match &page {
+            Some(page) if !is_sound(page, self.levels) => {
+                Err(ParquetError::General("a page has more texts than it says".to_owned()))
+            }
+            _ => Ok(page),
+        }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.pages.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        self.pages.at_record_boundary()
+    }
+}
+
+/// Texts written as differences say how many they are once more.
+fn is_sound(page: &Page, levels: [i16; 2]) -> bool {
+    let runs = match page.encoding() {
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
+        Encoding::DELTA_BYTE_ARRAY => 2,
+        _ => return true,
+    };
+    let values = page.num_values() as usize;
+    texts(page, levels).is_some_and(|mut bytes| {
+        (0..runs).all(|_| match delta::run_bytes(bytes, values) {
+            Some(run) => {
+                bytes = bytes.get(run..).unwrap_or_default();
+                true
+            }
+            None => false,
+        })
+    })
+}
+
+/// The part of a page after its levels.
+fn texts(page: &Page, levels: [i16; 2]) -> Option<&[u8]> {
+    match page {
+        Page::DataPage { buf, rep_level_encoding, def_level_encoding, num_values, .. } => {
+            let encodings = [rep_level_encoding, def_level_encoding];
+            let mut rest: &[u8] = buf;
+            for (encoding, highest) in encodings.into_iter().zip(levels) {
+                let bits = i16::BITS - highest.leading_zeros();
+                let bytes = match encoding {
+                    _ if highest == 0 => 0,
+                    Encoding::RLE => 4 + u32::from_le_bytes(*rest.first_chunk::<4>()?) as usize,
+                    // One level after the other.
+                    _ => (*num_values as usize * bits as usize).div_ceil(8),
+                };
+                rest = rest.get(bytes..)?;
+            }
+            Some(rest)
+        }
+        Page::DataPageV2 { buf, rep_levels_byte_len, def_levels_byte_len, .. } => {
+            buf.get((rep_levels_byte_len.checked_add(*def_levels_byte_len)?) as usize..)
+        }
+        Page::DictionaryPage { buf, .. } => Some(buf),
+    }
+}

@@ -1,0 +1,67 @@
+//! A file that many read at places of their own, through one descriptor.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+
+/// The file and its length when it was opened.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    file: Arc<File>,
+    length: u64,
+}
+
+impl Source {
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self { file: Arc::new(file), length })
+    }
+
+    /// Some bytes, for which there is room only if they are there.
+    pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a part is beyond its end"));
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes)
+    }
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Source {
+    type T = BufReader<At>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::new(At { file: self.file.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let bytes = self.bytes(start, length);
+        bytes.map(Bytes::from).map_err(|error| ParquetError::External(Box::new(error)))
+    }
+}
+
+/// A reader at a place.
+pub(super) struct At {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(room, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,171 @@
+//! Thrift's compact protocol, read without believing a length: a decoder that makes room for what
+//! a list says it holds is given only bytes that hold as much.
+//!
+//! <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>
+
+/// Structs, lists and maps within each other. Parquet's own are a handful.
+const DEPTH_MAX: u32 = 32;
+
+/// Kinds of values, as four bits.
+pub(crate) mod kind {
+    pub(crate) const STOP: u8 = 0;
+    pub(crate) const TRUE: u8 = 1;
+    pub(crate) const FALSE: u8 = 2;
+    pub(crate) const BYTE: u8 = 3;
+    pub(crate) const I16: u8 = 4;
+    pub(crate) const I32: u8 = 5;
+    pub(crate) const I64: u8 = 6;
+    pub(crate) const DOUBLE: u8 = 7;
+    pub(crate) const BINARY: u8 = 8;
+    pub(crate) const LIST: u8 = 9;
+    pub(crate) const SET: u8 = 10;
+    pub(crate) const MAP: u8 = 11;
+    pub(crate) const STRUCT: u8 = 12;
+    pub(crate) const UUID: u8 = 13;
+}
+
+/// What stands against reading on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// The bytes end before the value does.
+    Ends,
+    /// No value looks like this.
+    Wrong,
+}
+
+/// Bytes, and how far they are read.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    pub(crate) at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Visits the fields of a struct with their numbers and kinds, to its end. A field that `visit`
+    /// doesn't read, which it says by `false`, is passed over.
+    pub(crate) fn fields(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, i64, u8) -> Result<bool, Malformed>,
+    ) -> Result<(), Malformed> {
+        let mut number = 0_i64;
+        loop {
+            let byte = self.byte()?;
+            let kind = byte & 15;
+            if kind == kind::STOP {
+                return Ok(());
+            }
+            number = match byte >> 4 {
+                0 => self.number()?,
+                step => number.checked_add(i64::from(step)).ok_or(Malformed::Wrong)?,
+            };
+            if !visit(self, number, kind)? {
+                self.skip(kind, DEPTH_MAX)?;
+            }
+        }
+    }
+
+    /// The kind and the number of a list's elements, of which there is at least a byte each.
+    pub(crate) fn list(&mut self) -> Result<(u8, usize), Malformed> {
+        let byte = self.byte()?;
+        let elements = match byte >> 4 {
+            15 => self.size()?,
+            few => usize::from(few),
+        };
+        self.has(elements)?;
+        Ok((byte & 15, elements))
+    }
+
+    /// A signed number.
+    pub(crate) fn number(&mut self) -> Result<i64, Malformed> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
+        let depth = depth.checked_sub(1).ok_or(Malformed::Wrong)?;
+        match kind {
+            // As a field; their value is the kind.
+            kind::TRUE | kind::FALSE => Ok(()),
+            kind::BYTE => self.pass(1),
+            kind::I16 | kind::I32 | kind::I64 => self.varint().map(drop),
+            kind::DOUBLE => self.pass(8),
+            kind::UUID => self.pass(16),
+            kind::BINARY => {
+                let bytes = self.size()?;
+                self.pass(bytes)
+            }
+            kind::LIST | kind::SET => {
+                let (kind, elements) = self.list()?;
+                (0..elements).try_for_each(|_| self.skip_element(kind, depth))
+            }
+            kind::MAP => {
+                let entries = self.size()?;
+                self.has(entries)?;
+                let kinds = if entries == 0 { 0 } else { self.byte()? };
+                (0..entries).try_for_each(|_| {
+                    self.skip_element(kinds >> 4, depth)?;
+                    self.skip_element(kinds & 15, depth)
+                })
+            }
+            kind::STRUCT => loop {
+                let byte = self.byte()?;
+                if byte & 15 == kind::STOP {
+                    return Ok(());
+                }
+                if byte >> 4 == 0 {
+                    self.varint()?;
+                }
+                self.skip(byte & 15, depth)?;
+            },
+            _ => Err(Malformed::Wrong),
+        }
+    }
+
+    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
+        match kind {
+            kind::TRUE | kind::FALSE => self.pass(1),
+            kind => self.skip(kind, depth),
+        }
+    }
+
+    fn size(&mut self) -> Result<usize, Malformed> {
+        usize::try_from(self.varint()?).map_err(|_| Malformed::Wrong)
+    }
+
+    /// A number without a sign, seven bits a byte.
+    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed::Wrong)
+    }
+
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let byte = *self.bytes.get(self.at).ok_or(Malformed::Ends)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn has(&self, bytes: usize) -> Result<(), Malformed> {
+        match bytes <= self.bytes.len() - self.at {
+            true => Ok(()),
+            false => Err(Malformed::Ends),
+        }
+    }
+
+    fn pass(&mut self, bytes: usize) -> Result<(), Malformed> {
+        self.has(bytes)?;
+        self.at += bytes;
+        Ok(())
+    }
+}
