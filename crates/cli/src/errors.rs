@@ -73,8 +73,20 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     line
 }
 
+/// An error quotes what it is about; of a very long text, its beginning and its end.
 fn one_line(text: &str) -> String {
-    output::escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    const LENGTH_MAX: usize = 2_000;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let length = line.chars().count();
+    let line = match length.checked_sub(LENGTH_MAX) {
+        None | Some(0) => line,
+        Some(more) => {
+            let beginning: String = line.chars().take(LENGTH_MAX / 2).collect();
+            let end: String = line.chars().skip(LENGTH_MAX / 2 + more).collect();
+            format!("{beginning} … ({more} more) … {end}")
+        }
+    };
+    output::escaped(&line).into_owned()
 }
 
 /// Prints help and version as they are, and clap's errors as one line with status 2.

@@ -1,91 +1,19 @@
 //! Files that lie about themselves, and places that are not what they seem: one line and a status,
 //! never a crash, nor more memory than there is leave for.
 
+mod hostile;
 mod process;
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_ipc::CompressionType;
-use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use process::{Place, keyed, read, text, write};
-
-const MEMORY: [&str; 2] = ["--memory-limit", "200MB"];
-/// The limit, a tenth of it, and the program with its threads.
-const RESIDENT_KB_MAX: u64 = (220 + 32) * 1024;
-
-fn table(rows: i64) -> RecordBatch {
-    keyed("id", Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row * 7 % 1_000))))
-}
-
-fn place() -> Place {
-    let place = Place::new();
-    write(&place.path("right.parquet"), &table(500), 100);
-    place
-}
-
-fn arrow_file(path: &Path, batch: &RecordBatch, codec: Option<CompressionType>) {
-    let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
-    let file = BufWriter::new(File::create(path).unwrap());
-    let mut writer = FileWriter::try_new_with_options(file, &batch.schema(), options).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-}
-
-fn arrow_stream(path: &Path, batch: &RecordBatch, codec: Option<CompressionType>) {
-    let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
-    let file = File::create(path).unwrap();
-    let mut writer = StreamWriter::try_new_with_options(file, &batch.schema(), options).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-}
-
-fn csv(path: &Path, rows: i64) {
-    let lines = (0..rows).map(|row| format!("{},{row},\"row \"\"{row}\"\"\"\n", row * 7 % 1_000));
-    fs::write(path, format!("id,number,text\n{}", lines.collect::<String>())).unwrap();
-}
-
-fn join<'a>(left: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let usual = ["join", "--left", left, "--right", "right.parquet", "--on", "id"];
-    [&usual[..], &MEMORY, more].concat()
-}
-
-/// What `GNU time` would print of a run: its status, and its peak in KiB.
-fn run(place: &Place, arguments: &[&str]) -> (std::process::ExitStatus, String, u64) {
-    let mut child = place.start(arguments);
-    let peak = format!("/proc/{}/status", child.id());
-    let mut highest = 0;
-    let status = loop {
-        let said = fs::read_to_string(&peak).unwrap_or_default();
-        let now = said.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let now = now.and_then(|text| text.split_whitespace().next()?.parse().ok());
-        highest = now.unwrap_or(0).max(highest);
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        std::thread::sleep(std::time::Duration::from_micros(500));
-    };
-    let mut said = Vec::new();
-    std::io::Read::read_to_end(&mut child.stderr.take().unwrap(), &mut said).unwrap();
-    (status, text(&said), highest)
-}
-
-fn ends_well(place: &Place, arguments: &[&str], what: &str) -> Option<i32> {
-    let (status, said, peak) = run(place, arguments);
-    assert_eq!(status.signal(), None, "{what}: {said}");
-    let code = status.code();
-    assert!(matches!(code, Some(0..=2)), "{what}: {code:?} {said}");
-    assert!(peak < RESIDENT_KB_MAX, "{what}: {peak} KiB resident");
-    let lines = said.lines().count();
-    assert_eq!(lines, usize::from(code != Some(0)), "{what}: {said}");
-    code
-}
+use hostile::{arrow_file, arrow_stream, csv, ends_well, join, place, table};
+use process::{read, text, write};
 
 #[test]
 fn a_stream_that_lies_about_its_length_allocates_nothing() {
@@ -244,92 +172,4 @@ fn too_many_open_files_are_not_a_damaged_file() {
         .unwrap();
     let said = text(&output.stderr);
     assert!(!said.contains("damaged"), "{said}");
-}
-
-/// A generator of 64 bits (xorshift), so that mutants are the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end.max(1) as u64) as usize
-    }
-}
-
-/// Changes a byte, a number, a run or the length of a file; half of the time where it describes
-/// itself, in its last or its first part.
-fn mutant(whole: &[u8], random: &mut Random, described_at_the_end: bool) -> Vec<u8> {
-    let mut mutant = whole.to_vec();
-    let part = 600.min(whole.len());
-    let at = match (random.below(2), described_at_the_end) {
-        (0, _) => random.below(whole.len()),
-        (_, true) => whole.len() - 1 - random.below(part),
-        (_, false) => random.below(part),
-    };
-    const NUMBERS: [u64; 8] = [0, 1, 127, 255, 65_535, u32::MAX as u64, 1 << 40, u64::MAX >> 1];
-    match random.below(6) {
-        0 => mutant[at] ^= 1 << random.below(8),
-        1 => mutant[at] = random.below(256) as u8,
-        2 => {
-            let bytes = NUMBERS[random.below(8)].to_le_bytes();
-            let end = (at + [1, 2, 4, 8][random.below(4)]).min(mutant.len());
-            mutant[at..end].copy_from_slice(&bytes[..end - at]);
-        }
-        3 => mutant.truncate(at),
-        4 => {
-            let end = (at + 1 + random.below(16)).min(mutant.len());
-            let copy = mutant[at..end].to_vec();
-            mutant.splice(at..at, copy);
-        }
-        _ => {
-            let end = (at + 1 + random.below(16)).min(mutant.len());
-            mutant.drain(at..end);
-        }
-    }
-    mutant
-}
-
-fn mutants(name: &str, number: usize, described_at_the_end: bool) {
-    let place = place();
-    let whole = fs::read(place.path(name)).unwrap_or_default();
-    let make = |path: &Path| match name.rsplit('.').next().unwrap() {
-        "parquet" => write(path, &table(300), 100),
-        "arrow" => arrow_file(path, &table(300), Some(CompressionType::LZ4_FRAME)),
-        "arrows" => arrow_stream(path, &table(300), Some(CompressionType::ZSTD)),
-        _ => csv(path, 300),
-    };
-    assert!(whole.is_empty());
-    make(&place.path(name));
-    let whole = fs::read(place.path(name)).unwrap();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut joined = 0;
-    for index in 0..number {
-        let mutant = mutant(&whole, &mut random, described_at_the_end);
-        File::create(place.path(name)).unwrap().write_all(&mutant).unwrap();
-        let code = ends_well(&place, &join(name, &[]), &format!("{name} {index}"));
-        joined += usize::from(code == Some(0));
-    }
-    assert!(joined < number, "no mutant was damaged");
-}
-
-#[test]
-fn mutants_of_parquet_end_well() {
-    mutants("left.parquet", 300, true);
-}
-
-#[test]
-fn mutants_of_arrow_files_end_well() {
-    mutants("left.arrow", 300, true);
-}
-
-#[test]
-fn mutants_of_arrow_streams_end_well() {
-    mutants("left.arrows", 300, false);
-}
-
-#[test]
-fn mutants_of_csv_end_well() {
-    mutants("left.csv", 300, false);
 }

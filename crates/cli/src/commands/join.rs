@@ -14,6 +14,7 @@ mod explain;
 mod filter;
 mod format;
 mod input;
+mod on;
 mod output;
 mod probe_worker;
 mod random_line_limit;
@@ -38,6 +39,7 @@ use execution::Execution;
 use explain::Explanation;
 use format::Format;
 use input::{Bounds, Input, Opening};
+use on::On;
 use random_line_limit::MachineLimits;
 use sides::{BuildSideArgument, Sides};
 
@@ -136,7 +138,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let on = args.on.iter().map(|on| keys(on)).collect::<anyhow::Result<Vec<_>>>()?;
+    let on = args.on.iter().map(|on| On::parse(on)).collect::<anyhow::Result<Vec<_>>>()?;
+    let on: Vec<_> = on.iter().map(|on| (on.left.as_str(), on.right.as_str())).collect();
     let threads = args.threads.count();
     let interrupted = interrupt::listen()?;
     let budget = args.memory.budget()?;
@@ -209,7 +212,10 @@ impl Args {
             left.assume(left_key, &types.1);
             right.assume(right_key, &types.0);
         }
-        if self.out.is_none() {
+        if self.out.is_some() {
+            left.require_names("left")?;
+            right.require_names("right")?;
+        } else {
             let (left_schema, right_schema) = (left.schema(), right.schema());
             let mut kept: [Vec<&str>; 2] =
                 [on.iter().map(|on| on.0).collect(), on.iter().map(|on| on.1).collect()];
@@ -231,17 +237,6 @@ impl Args {
     fn null_equality(&self) -> NullEquality {
         if self.null_equal { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing }
     }
-}
-
-/// `a=b`, or one name for both sides.
-fn keys(on: &str) -> anyhow::Result<(&str, &str)> {
-    let (left, right) = on.split_once('=').unwrap_or((on, on));
-    if left.is_empty() || right.is_empty() || right.contains('=') {
-        return Err(WrongUse::error(format!(
-            "--on {on:?} is not a pair of columns: write --on LEFT=RIGHT"
-        )));
-    }
-    Ok((left, right))
 }
 
 /// The positions of the wanted columns in the result.

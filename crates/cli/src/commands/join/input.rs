@@ -6,6 +6,7 @@ mod parquet;
 mod records;
 mod stream;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -108,19 +109,39 @@ impl Input {
         }
     }
 
-    /// Refuses a key that is not a column.
+    /// Refuses a key that is not a column, or several.
     pub(crate) fn require(&self, column: &str, side: &str) -> anyhow::Result<()> {
         let schema = self.schema();
         let fields = schema.fields();
-        if fields.iter().any(|field| field.name() == column) {
-            return Ok(());
+        match fields.iter().filter(|field| field.name() == column).count() {
+            1 => Ok(()),
+            0 => {
+                let known: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
+                Err(WrongUse::error(format!(
+                    "the {side} file {} has no column {column:?}: choose from {}",
+                    self.path.display(),
+                    known.join(", ")
+                )))
+            }
+            _ => Err(self.ambiguous(column, side)),
         }
-        let known: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
-        Err(WrongUse::error(format!(
-            "the {side} file {} has no column {column:?}: choose from {}",
-            self.path.display(),
-            known.join(", ")
-        )))
+    }
+
+    /// Refuses columns of the same name, of which all would be written.
+    pub(crate) fn require_names(&self, side: &str) -> anyhow::Result<()> {
+        let schema = self.schema();
+        let mut seen = HashSet::new();
+        match schema.fields().iter().find(|field| !seen.insert(field.name())) {
+            Some(twice) => Err(self.ambiguous(twice.name(), side)),
+            None => Ok(()),
+        }
+    }
+
+    fn ambiguous(&self, column: &str, side: &str) -> anyhow::Error {
+        WrongUse::error(format!(
+            "the {side} file {} has several columns called {column:?}: rename all but one",
+            self.path.display()
+        ))
     }
 
     /// Reads only these columns: in the file's order, each once.
