@@ -12,6 +12,7 @@ pub mod control;
 pub mod cpus;
 mod error;
 pub mod evidence_tier;
+pub mod guarded;
 pub mod limits;
 pub mod machine;
 pub mod memory;

@@ -62,6 +62,8 @@ pub(crate) struct Running {
     pub(crate) one_by_one: bool,
     /// Inputs of a property test, where it is not the usual number.
     pub(crate) cases: Option<u32>,
+    /// Mutants of each kind of file, likewise.
+    pub(crate) mutants: Option<u32>,
 }
 
 /// What was built, and why not all of it was.
@@ -195,6 +197,9 @@ fn read_through(
     if let Some(cases) = running.cases {
         command.env("PROPTEST_CASES", cases.to_string());
     }
+    if let Some(mutants) = running.mutants {
+        command.env("WORKAHEAD_MUTANTS", mutants.to_string());
+    }
     let mut command = limited(command);
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -272,7 +277,7 @@ mod tests {
         ran
     }
 
-    const USUAL: Running = Running { beside: 2, one_by_one: false, cases: None };
+    const USUAL: Running = Running { beside: 2, one_by_one: false, cases: None, mutants: None };
 
     #[test]
     fn one_that_fails_hides_none() {
@@ -290,8 +295,9 @@ mod tests {
     #[test]
     fn tests_run_as_cargo_runs_them() {
         let all = ran(
-            &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && [ \"$PROPTEST_CASES\" = 9 ]"],
-            &Running { cases: Some(9), ..USUAL },
+            &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && \
+               [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS\" = '9 7' ]"],
+            &Running { cases: Some(9), mutants: Some(7), ..USUAL },
         );
         assert!(all[0].failure.is_none());
     }

@@ -178,6 +178,11 @@ impl Context<'_> {
             beside: self.options.beside,
             one_by_one: self.options.slowest.is_some(),
             cases: (self.options.depth == Depth::Full).then_some(1024),
+            mutants: match self.options.depth {
+                Depth::Usual => None,
+                Depth::All => Some(1_000),
+                Depth::Full => Some(10_000),
+            },
         }
     }
 }

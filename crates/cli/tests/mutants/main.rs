@@ -21,7 +21,7 @@ use mutation::{Random, anywhere, in_field};
 use process::Place;
 
 const NUMBER: usize = 120;
-/// Of so many mutants, one is tried whether it gets past the header.
+/// Two of this number of mutants are tried whether they get past the header.
 const LOOKED_AT: usize = 8;
 
 fn number() -> usize {
@@ -83,7 +83,7 @@ impl Kind<'_> {
     }
 }
 
-fn of_a_join<'a>(name: &'a str, make: impl FnOnce(&Path), fields: fn(&[u8]) -> Vec<Field>) {
+fn of_a_join(name: &str, make: impl FnOnce(&Path), fields: fn(&[u8]) -> Vec<Field>) {
     let place = place();
     make(&place.path(name));
     let whole = fs::read(place.path(name)).unwrap();

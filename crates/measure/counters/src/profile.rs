@@ -17,6 +17,8 @@
 mod image;
 mod members;
 mod modules;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod mutants;
 mod names;
 mod open;
 mod profile_event;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use framehop::ExplicitModuleSectionInfo;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags};
+use workahead_machine::guarded::guarded;
 
 /// Code, unwind tables and symbols of a file.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +37,12 @@ struct Section {
 }
 
 impl Image {
-    /// Of a file; nothing if it can't be read or is no ELF file.
+    /// Of a file; nothing if it can't be read, is damaged, or no ELF file.
     pub(super) fn of_file(path: &Path) -> Option<Self> {
+        guarded(|| Self::read(path)).ok()?
+    }
+
+    fn read(path: &Path) -> Option<Self> {
         let cache = ReadCache::new(File::open(path).ok()?);
         let mut image = Self::parse(&cache, Vec::new())?;
         let elf = object::File::parse(&cache).ok()?;

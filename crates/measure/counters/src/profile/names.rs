@@ -6,6 +6,8 @@ use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
+use workahead_machine::guarded::guarded;
+
 use super::modules::{Module, Modules};
 use super::stacks::Address;
 use super::table::{Frame, Kind};
@@ -69,9 +71,10 @@ impl<'a> Namer<'a> {
     }
 
     fn single(&self, source: &Source<'_>, input: Input<u64>) -> Option<String> {
-        match self.symbolizer.symbolize_single(source, input) {
-            Ok(Symbolized::Sym(symbol)) => Some(symbol.name.into_owned()),
-            Ok(Symbolized::Unknown(_)) | Err(_) => None,
+        match guarded(|| self.symbolizer.symbolize_single(source, input)) {
+            Ok(Ok(Symbolized::Sym(symbol))) => Some(symbol.name.into_owned()),
+            // The file is damaged, or has no name for it.
+            Ok(Ok(Symbolized::Unknown(_)) | Err(_)) | Err(_) => None,
         }
     }
 }

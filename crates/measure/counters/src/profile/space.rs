@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use framehop::{MayAllocateDuringUnwind, Unwinder as _, UnwinderNative};
 
+use workahead_machine::guarded::guarded;
+
 use super::modules::{ModuleId, Modules};
 
 /// The unwinder of one address space.
@@ -71,12 +73,18 @@ impl Space {
         let module = modules.get(mapping.module);
         let Some(image) = &module.image else { return };
         let Some(bias) = image.bias(mapping.start, mapping.offset) else { return };
-        self.unwinder.add_module(framehop::Module::new(
-            module.name.clone(),
-            mapping.start..mapping.end,
-            bias,
-            image.unwind_sections(),
-        ));
+        // Its tables may be damaged; they are left out then.
+        let described = guarded(|| {
+            framehop::Module::new(
+                module.name.clone(),
+                mapping.start..mapping.end,
+                bias,
+                image.unwind_sections(),
+            )
+        });
+        if let Ok(described) = described {
+            self.unwinder.add_module(described);
+        }
     }
 
     /// The module at an address of the process, and the address in the module's own terms.

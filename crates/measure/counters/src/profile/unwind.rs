@@ -3,6 +3,8 @@
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
 use framehop::{Error, UnwindRegsNative};
 
+use workahead_machine::guarded::guarded;
+
 use super::space::Unwinder;
 
 /// Rules already worked out, by address; shared by all processes.
@@ -85,8 +87,21 @@ pub(super) struct Calls {
 }
 
 /// Walks a stack whose bytes from the stack pointer on are `stack`. Where a file has no unwind
-/// tables, the unwinder follows frame pointers.
+/// tables, the unwinder follows frame pointers; damaged ones end the walk.
 pub(super) fn unwind(
+    unwinder: &Unwinder,
+    cache: &mut Cache,
+    registers: &Registers,
+    stack: &[u8],
+    is_code: impl Fn(u64) -> bool,
+) -> Calls {
+    guarded(|| walk(unwinder, cache, registers, stack, is_code)).unwrap_or_else(|_| {
+        *cache = Cache::new();
+        Calls { addresses: vec![registers.pc], truncated: true }
+    })
+}
+
+fn walk(
     unwinder: &Unwinder,
     cache: &mut Cache,
     registers: &Registers,
