@@ -91,7 +91,6 @@ fn survives_kills(engine: &str) {
         child.wait().unwrap();
         kills += 1;
         assert!(samples(&place).len() < 4, "killed too late to test anything");
-        assert!(!processes(data.path()).is_empty(), "no server is running");
     }
     let output = start(&place, &data, &RESUME).wait_with_output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -64,6 +64,8 @@ pub(crate) struct Running {
     pub(crate) cases: Option<u32>,
     /// Mutants of each kind of file, likewise.
     pub(crate) mutants: Option<u32>,
+    /// How often a command is killed, likewise.
+    pub(crate) kills: Option<u32>,
 }
 
 /// What was built, and why not all of it was.
@@ -194,11 +196,13 @@ fn read_through(
     if running.one_by_one && binary.kind != "bench" {
         command.arg("--test-threads=1");
     }
-    if let Some(cases) = running.cases {
-        command.env("PROPTEST_CASES", cases.to_string());
-    }
-    if let Some(mutants) = running.mutants {
-        command.env("WORKAHEAD_MUTANTS", mutants.to_string());
+    let numbers = [
+        ("PROPTEST_CASES", running.cases),
+        ("WORKAHEAD_MUTANTS", running.mutants),
+        ("WORKAHEAD_KILLS", running.kills),
+    ];
+    for (name, number) in numbers {
+        command.envs(number.map(|number| (name, number.to_string())));
     }
     let mut command = limited(command);
     let (reader, writer) = std::io::pipe()?;
@@ -277,7 +281,8 @@ mod tests {
         ran
     }
 
-    const USUAL: Running = Running { beside: 2, one_by_one: false, cases: None, mutants: None };
+    const USUAL: Running =
+        Running { beside: 2, one_by_one: false, cases: None, mutants: None, kills: None };
 
     #[test]
     fn one_that_fails_hides_none() {
@@ -296,7 +301,7 @@ mod tests {
     fn tests_run_as_cargo_runs_them() {
         let all = ran(
             &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && \
-               [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS\" = '9 7' ]"],
+               [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS$WORKAHEAD_KILLS\" = '9 7' ]"],
             &Running { cases: Some(9), mutants: Some(7), ..USUAL },
         );
         assert!(all[0].failure.is_none());

@@ -174,15 +174,18 @@ impl Context<'_> {
     }
 
     fn running(&self) -> Running {
+        // A tenth of the long proofs' numbers before the last depth.
+        let long = |full: u32| match self.options.depth {
+            Depth::Usual => None,
+            Depth::All => Some(full / 10),
+            Depth::Full => Some(full),
+        };
         Running {
             beside: self.options.beside,
             one_by_one: self.options.slowest.is_some(),
             cases: (self.options.depth == Depth::Full).then_some(1024),
-            mutants: match self.options.depth {
-                Depth::Usual => None,
-                Depth::All => Some(1_000),
-                Depth::Full => Some(10_000),
-            },
+            mutants: long(10_000),
+            kills: long(200),
         }
     }
 }

@@ -17,8 +17,8 @@ use std::path::Path;
 use arrow_ipc::CompressionType;
 use fields::Field;
 use hostile::{arrow_file, arrow_stream, csv, ends_well, join, place, table};
-use mutation::{Random, anywhere, in_field};
-use process::Place;
+use mutation::{anywhere, in_field};
+use process::{Place, Random};
 
 const NUMBER: usize = 120;
 /// Two of this number of mutants are tried whether they get past the header.

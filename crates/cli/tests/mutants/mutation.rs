@@ -1,6 +1,7 @@
 //! Changes to the bytes of a file.
 
 use super::fields::Field;
+use super::process::Random;
 
 /// Numbers where programs go wrong.
 const NUMBERS: [u64; 12] = [
@@ -39,28 +40,12 @@ const TEXTS: [&str; 18] = [
     "\u{feff}\u{202e}",
 ];
 
-/// A generator of 64 bits (xorshift), so that mutants are the same everywhere.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: &str) -> Self {
-        let mix = |sum: u64, byte: u8| sum.rotate_left(7) ^ u64::from(byte);
-        Self(seed.bytes().fold(0x9e37_79b9_7f4a_7c15, mix))
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end.max(1) as u64) as usize
-    }
-
-    fn number(&mut self) -> u64 {
-        match self.below(3) {
-            0 => NUMBERS[self.below(NUMBERS.len())],
-            1 => self.below(1 << 20) as u64,
-            _ => NUMBERS[self.below(NUMBERS.len())].wrapping_add(self.below(5) as u64),
-        }
+/// A number that is often where programs go wrong.
+fn number(random: &mut Random) -> u64 {
+    match random.below(3) {
+        0 => NUMBERS[random.below(NUMBERS.len())],
+        1 => random.below(1 << 20) as u64,
+        _ => NUMBERS[random.below(NUMBERS.len())].wrapping_add(random.below(5) as u64),
     }
 }
 
@@ -73,7 +58,7 @@ pub(crate) fn anywhere(whole: &[u8], random: &mut Random) -> Vec<u8> {
         0 => mutant[at] ^= 1 << random.below(8),
         1 => mutant[at] = random.below(256) as u8,
         2 => {
-            let bytes = random.number().to_le_bytes();
+            let bytes = number(random).to_le_bytes();
             let end = (at + [1, 2, 4, 8][random.below(4)]).min(mutant.len());
             mutant[at..end].copy_from_slice(&bytes[..end - at]);
         }
@@ -102,7 +87,7 @@ pub(crate) fn in_field(whole: &[u8], fields: &[Field], random: &mut Random) -> V
                 0 => old.wrapping_add(2),
                 1 => old.wrapping_sub(2),
                 2 => old << random.below(8),
-                _ => random.number(),
+                _ => number(random),
             };
             let last = bytes.len() - 1;
             for (place, to) in mutant[bytes].iter_mut().enumerate() {
@@ -118,7 +103,7 @@ pub(crate) fn in_field(whole: &[u8], fields: &[Field], random: &mut Random) -> V
                     let near = [1, 4, 8, u64::MAX, 1 << 20][random.below(5)];
                     u64::from_le_bytes(old).wrapping_add(near)
                 }
-                _ => random.number(),
+                _ => number(random),
             };
             let number = number.to_le_bytes();
             let length = bytes.len();

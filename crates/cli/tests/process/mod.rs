@@ -128,3 +128,20 @@ pub(crate) fn read(path: &Path) -> Vec<RecordBatch> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
     reader.build().expect("Parquet").map(|batch| batch.expect("a batch")).collect()
 }
+
+/// A generator of 64 bits (xorshift), so that mutants are the same everywhere.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: &str) -> Self {
+        let mix = |sum: u64, byte: u8| sum.rotate_left(7) ^ u64::from(byte);
+        Self(seed.bytes().fold(0x9e37_79b9_7f4a_7c15, mix))
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end.max(1) as u64) as usize
+    }
+}
