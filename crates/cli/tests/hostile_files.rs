@@ -4,15 +4,17 @@
 mod hostile;
 mod process;
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use hostile::{arrow_file, arrow_stream, csv, ends_well, join, place, table};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 use process::{read, text, write};
 
 #[test]
@@ -172,4 +174,74 @@ fn too_many_open_files_are_not_a_damaged_file() {
         .unwrap();
     let said = text(&output.stderr);
     assert!(!said.contains("damaged"), "{said}");
+}
+
+/// A Parquet file of nothing but this footer.
+fn with_footer(path: &Path, footer: &[u8]) {
+    let length = (footer.len() as u32).to_le_bytes();
+    fs::write(path, [b"PAR1", footer, &length, b"PAR1"].concat()).unwrap();
+}
+
+#[test]
+fn a_schema_of_thousands_of_levels_is_refused() {
+    let place = place();
+    // `FileMetaData`: a version, and a list of 8,001 elements, each with one child but the last:
+    // a name, a repetition, the number of children.
+    let mut footer = vec![0x15, 0x02, 0x19, 0xfc, 0xc1, 0x3e];
+    for level in 0..=8_000_u32 {
+        footer.extend([0x35, 0x00, 0x18, 0x01, b'a']);
+        footer.extend(if level < 8_000 { &[0x15, 0x02, 0x00][..] } else { &[0x00] });
+    }
+    footer.extend([0x16, 0x00, 0x19, 0x0c, 0x00]);
+    with_footer(&place.path("deep.parquet"), &footer);
+    let said = place.fails(&join("deep.parquet", &[]), 1);
+    assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
+    // A list of two thousand million row groups, none of which is there.
+    let row_groups = [0x15, 0x02, 0x19, 0x0c, 0x16, 0x00, 0x19, 0xfc];
+    with_footer(
+        &place.path("long.parquet"),
+        &[&row_groups[..], &[0xff, 0xff, 0xff, 0xff, 7, 0]].concat(),
+    );
+    ends_well(&place, &join("long.parquet", &[]), "a list without elements");
+}
+
+#[test]
+fn a_dictionary_repeats_its_values_within_the_limit() {
+    let place = place();
+    let path = place.path("wide.parquet");
+    // A megabyte, 3,000 times: each batch repeats it in the file's dictionary.
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values(vec!["x".repeat(1 << 20); 50]));
+    let batch = |at: i64| {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(at..at + 50));
+        RecordBatch::try_from_iter([("id", ids), ("text", text.clone())]).unwrap()
+    };
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(4 << 20).build();
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch(0).schema(), Some(properties)).unwrap();
+    (0..60).for_each(|at| writer.write(&batch(50 * at)).unwrap());
+    writer.close().unwrap();
+    assert!(path.metadata().unwrap().len() < 3 << 20);
+    let arguments = join("wide.parquet", &["--type", "left-semi", "--out", "out.parquet"]);
+    ends_well(&place, &arguments, "a megabyte in each row");
+}
+
+#[test]
+fn columns_are_told_apart_by_their_names() {
+    let place = place();
+    fs::write(place.path("twice.csv"), "id,id,a=b,\n1,2,3,4\n").unwrap();
+    fs::write(place.path("once.csv"), "id,a=b,a=b\n3,4,5\n").unwrap();
+    let said = place.fails(&join("twice.csv", &[]), 2);
+    assert!(said.contains("has several columns called \"id\": rename all but one"), "{said}");
+    let on = |on: &'static str| {
+        let files = ["--left", "twice.csv", "--right", "once.csv"];
+        [&["join"], &files[..], &["--on", on]].concat()
+    };
+    assert_eq!(place.json(&on("\"a=b\"=id"))["rows"], 1);
+    assert_eq!(place.json(&on("\"\"=id"))["rows"], 0);
+    let said = place.fails(&on("id=\"a=b\""), 2);
+    assert!(said.contains("the left file twice.csv has several columns called \"id\""), "{said}");
+    let said = place.fails(&[on("\"a=b\"=id"), vec!["--out", "out.csv"]].concat(), 2);
+    assert!(said.contains("several columns"), "{said}");
+    let said = place.fails(&on("a=b=id"), 2);
+    assert!(said.contains("in double quotes"), "{said}");
 }
