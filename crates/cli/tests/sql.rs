@@ -5,6 +5,7 @@ mod process;
 
 use std::fs;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -210,4 +211,27 @@ fn an_interrupted_query_leaves_nothing_behind() {
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
     assert_eq!((status.code(), said.as_str()), (Some(1), "error: interrupted\n"));
     assert_eq!(place.names(), ["left.parquet", "right.parquet"]);
+}
+
+#[test]
+fn a_query_without_output_ends_soon_after_an_interruption() {
+    let place = two_files();
+    // Hundreds of millions of pairs, none of which is a row; by each join, on each number of
+    // threads.
+    let query = "select count(*) from l join r on l.id < r.ref and l.number * r.ref = -1";
+    let equal = "select count(*) from l join r on l.id % 2 = r.ref % 2 and l.number * r.ref = -1";
+    for (query, join) in [(query, "--stock"), (equal, "--stock"), (equal, "--json")] {
+        for threads in ["1", "2"] {
+            let mut child = place.start(&sql(query, &[join, "--threads", threads]));
+            std::thread::sleep(Duration::from_millis(700));
+            let start = Instant::now();
+            interrupt(&child);
+            let status = child.wait().unwrap();
+            let took = start.elapsed();
+            let what = format!("{query} {join} {threads}: {took:?}");
+            assert_eq!(status.code(), Some(1), "{what}");
+            // A second, and another one for a busy machine.
+            assert!(took < Duration::from_secs(2), "{what}");
+        }
+    }
 }

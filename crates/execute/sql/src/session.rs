@@ -20,6 +20,7 @@ mod answer;
 mod batches;
 mod error;
 mod tables;
+mod workers;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -35,15 +36,16 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SessionStateBuilder, TaskContext};
+use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement as Parsed};
-use tokio::runtime::Runtime;
 
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
 use batches::Partitioning;
+use workers::Workers;
 
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
@@ -86,7 +88,7 @@ pub struct Statement(Parsed);
 pub struct PlannedStatement {
     plan: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
-    runtime: Arc<Runtime>,
+    workers: Arc<Workers>,
     timeout: Option<Duration>,
 }
 
@@ -102,12 +104,14 @@ impl PlannedStatement {
     /// # Errors
     /// When an operator can't be started.
     pub fn start(self, stop: &'static AtomicBool) -> Result<Answer, SessionError> {
-        let Self { plan, task, runtime, timeout } = self;
-        // Operators start tasks of their own.
-        let entered = runtime.enter();
+        let Self { plan, task, workers, timeout } = self;
+        // Operators start tasks of their own, and the last one runs beside this thread, which
+        // looks at the flag meanwhile.
+        let entered = workers.enter();
         let stream = execute_stream(Arc::clone(&plan), task).map_err(SessionError::Query)?;
+        let stream = spawn_buffered(stream, 1);
         drop(entered);
-        Ok(Answer::new(plan, stream, runtime, stop).with_timeout(timeout))
+        Ok(Answer::new(plan, stream, workers, stop).with_timeout(timeout))
     }
 }
 
@@ -120,7 +124,7 @@ impl std::fmt::Debug for PlannedStatement {
 /// Tables and settings, as SQL sees them.
 pub struct Session {
     context: SessionContext,
-    runtime: Arc<Runtime>,
+    workers: Arc<Workers>,
     timeout: Option<Duration>,
 }
 
@@ -149,14 +153,8 @@ impl Session {
     /// # Errors
     /// When threads can't be started.
     pub fn over(context: SessionContext, threads: NonZero<usize>) -> Result<Self, SessionError> {
-        let threads = threads.get();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_stack_size(STACK_BYTES)
-            .enable_all()
-            .build()
-            .map_err(|source| SessionError::Threads { threads, source })?;
-        Ok(Self { context, runtime: Arc::new(runtime), timeout: None })
+        let workers = Arc::new(Workers::start(threads)?);
+        Ok(Self { context, workers, timeout: None })
     }
 
     /// Cancels statements that take longer than this.
@@ -171,7 +169,7 @@ impl Session {
     /// # Errors
     /// When the file does not exist, or its contents do not match its extension.
     pub fn register(&self, name: &str, path: &Path) -> Result<(), SessionError> {
-        self.runtime.block_on(tables::register(&self.context, name, path))
+        self.workers.block_on(tables::register(&self.context, name, path))
     }
 
     /// Registers batches in memory as a table. They may be read any number of times.
@@ -252,9 +250,9 @@ impl Session {
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))
         };
-        let (plan, task) = self.runtime.block_on(planning).map_err(SessionError::Query)?;
-        let runtime = Arc::clone(&self.runtime);
-        Ok(PlannedStatement { plan, task, runtime, timeout: self.timeout })
+        let (plan, task) = self.workers.block_on(planning).map_err(SessionError::Query)?;
+        let workers = Arc::clone(&self.workers);
+        Ok(PlannedStatement { plan, task, workers, timeout: self.timeout })
     }
 
     /// DataFusion's own handle, for all other settings.

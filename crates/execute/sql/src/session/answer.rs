@@ -9,9 +9,9 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
-use tokio::runtime::Runtime;
 
 use super::SessionError;
+use super::workers::Workers;
 
 /// The interval at which the stop flag is checked while waiting for a batch.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -21,7 +21,7 @@ pub struct Answer {
     plan: Arc<dyn ExecutionPlan>,
     schema: SchemaRef,
     stream: SendableRecordBatchStream,
-    runtime: Arc<Runtime>,
+    workers: Arc<Workers>,
     stop: &'static AtomicBool,
     deadline: Option<Deadline>,
     abandoned: Arc<AtomicBool>,
@@ -53,14 +53,14 @@ impl Answer {
     pub(super) fn new(
         plan: Arc<dyn ExecutionPlan>,
         stream: SendableRecordBatchStream,
-        runtime: Arc<Runtime>,
+        workers: Arc<Workers>,
         stop: &'static AtomicBool,
     ) -> Self {
         Self {
             schema: stream.schema(),
             plan,
             stream,
-            runtime,
+            workers,
             stop,
             deadline: None,
             abandoned: Arc::default(),
@@ -119,7 +119,7 @@ impl Answer {
                 batch = stream.next() => batch.transpose().map_err(SessionError::Query),
             }
         };
-        self.runtime.block_on(next)
+        self.workers.block_on(next)
     }
 
     /// The same with a time limit: none if it passes.
@@ -132,7 +132,7 @@ impl Answer {
     ) -> Option<Result<Option<RecordBatch>, SessionError>> {
         let stream = &mut self.stream;
         let next = async move { tokio::time::timeout(time, stream.next()).await };
-        let next = self.runtime.block_on(next).ok()?;
+        let next = self.workers.block_on(next).ok()?;
         Some(next.transpose().map_err(SessionError::Query))
     }
 

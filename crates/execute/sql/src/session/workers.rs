@@ -1,0 +1,49 @@
+//! The threads of a session.
+
+use std::num::NonZero;
+use std::ops::Deref;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::{STACK_BYTES, SessionError};
+
+/// How long operators may take to notice, at the end, that nobody waits for them.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Threads that end soon after the session does, also those of an operator that computes for
+/// minutes without giving way.
+#[derive(Debug)]
+pub(super) struct Workers {
+    /// Until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Workers {
+    pub(super) fn start(threads: NonZero<usize>) -> Result<Self, SessionError> {
+        let threads = threads.get();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|source| SessionError::Threads { threads, source })?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+}
+
+impl Deref for Workers {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken when this is dropped")
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(GRACE);
+        }
+    }
+}
