@@ -1,6 +1,6 @@
 //! What may go wrong around a scheduler. After each: the machine goes on, and says what happened.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use workahead_scheduler::{Bonus, Fault, Remote, Scheduler, Settings, Stats};
@@ -89,6 +89,31 @@ pub(crate) fn loader_killed(_: Length) -> Result<()> {
     Load::start(1, &["stop"])?.finish()?;
     let printed = loader.finish()?;
     ensure!(printed[0].contains("detached: unregistered from user space"), "{}", printed[0]);
+    machine_works()
+}
+
+/// While its programs are loaded, while it attaches, and when it runs.
+pub(crate) fn killed_at_any_moment(length: Length) -> Result<()> {
+    let kills = if length == Length::Long { 200 } else { 20 };
+    let vacant = || until("the kernel has the tasks again", 10, || Ok(Remote::is_vacant()?));
+    let start = Instant::now();
+    let loader = Load::start(1, &["run", BONUS])?;
+    until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
+    let usual = start.elapsed();
+    drop(loader);
+    vacant()?;
+    let mut attached = 0;
+    for kill in 0..kills {
+        let loader = Load::start(1, &["run", BONUS])?;
+        // Every moment once, none in order: 7 and the number of kills have no common divisor.
+        std::thread::sleep(usual * 3 / 2 * (kill * 7 % kills) / kills);
+        attached += u32::from(Remote::is_running()?);
+        drop(loader);
+        vacant()?;
+    }
+    println!("  {attached} of {kills} were killed when attached");
+    ensure!(0 < attached && attached < kills, "not killed at any moment");
+    drop(attach()?);
     machine_works()
 }
 

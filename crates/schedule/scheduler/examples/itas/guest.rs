@@ -21,7 +21,7 @@ pub(crate) enum Length {
 
 type Test = (&'static str, fn(Length) -> Result<()>);
 
-const TESTS: [Test; 18] = [
+const TESTS: [Test; 19] = [
     ("attaches_and_leaves", attaches_and_leaves),
     ("aggregates_in_time_and_across_cores", aggregates),
     ("the_kernels_own_is_counted", observed),
@@ -33,6 +33,7 @@ const TESTS: [Test; 18] = [
     ("extremes_of_bonus_and_limit", faults::extremes),
     ("two_loaders", faults::two_loaders),
     ("loader_killed", faults::loader_killed),
+    ("killed_at_any_moment", faults::killed_at_any_moment),
     ("affinity_changes_in_flight", faults::affinity),
     ("a_higher_class_takes_a_cpu", faults::real_time),
     ("a_cpu_goes_and_comes", faults::hotplug),
