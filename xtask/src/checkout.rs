@@ -28,7 +28,7 @@ use crate::workspace::Workspace;
 const STAMP: &str = "checkout";
 
 /// Held while a checkout builds and tests in a target folder.
-pub(crate) struct Held {
+pub(crate) struct TargetLock {
     /// `None` where the folder is the checkout's own.
     _stamp: Option<File>,
     /// Sources were touched: what runs now may be another checkout's program.
@@ -36,7 +36,7 @@ pub(crate) struct Held {
 }
 
 /// Makes the target folder ours; waits where another checkout's tasks run.
-pub(crate) fn hold(workspace: &Workspace) -> Result<Held> {
+pub(crate) fn hold(workspace: &Workspace) -> Result<TargetLock> {
     hold_folder(workspace.root(), &workspace.target())
 }
 
@@ -46,9 +46,9 @@ pub(crate) fn start_anew(workspace: &Workspace, words: &[&str]) -> Result<bool> 
     Ok(again.args(words).status().context("cargo does not start")?.success())
 }
 
-fn hold_folder(root: &Path, target: &Path) -> Result<Held> {
+fn hold_folder(root: &Path, target: &Path) -> Result<TargetLock> {
     if target.starts_with(root) {
-        return Ok(Held { _stamp: None, changed_hands: false });
+        return Ok(TargetLock { _stamp: None, changed_hands: false });
     }
     let name = name_of(root)?;
     std::fs::create_dir_all(target).with_context(|| target.display().to_string())?;
@@ -59,7 +59,7 @@ fn hold_folder(root: &Path, target: &Path) -> Result<Held> {
     loop {
         stamp.lock_shared()?;
         if read(&mut stamp)? == name {
-            return Ok(Held { _stamp: Some(stamp), changed_hands });
+            return Ok(TargetLock { _stamp: Some(stamp), changed_hands });
         }
         stamp.unlock()?;
         if stamp.try_lock().is_err() {

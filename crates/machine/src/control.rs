@@ -13,7 +13,7 @@
 //! the machine's own. A panic is answered by the drops of its unwinding, not by a hook: a panic in
 //! some worker that is caught must not change the machine under the measurement that goes on.
 //!
-//! What a machine can't do is no error but an answer, [`Cannot`], for the report to print.
+//! What a machine can't do is no error but an answer, [`Unsupported`], for the report to print.
 
 mod journal;
 pub mod placement;
@@ -30,9 +30,9 @@ use journal::{Entry, Journal};
 /// What this machine cannot do, in words for the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Cannot(pub String);
+pub struct Unsupported(pub String);
 
-impl fmt::Display for Cannot {
+impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -52,11 +52,11 @@ pub struct Restored {
 /// Leave to change settings; everything is put back when it is dropped.
 #[derive(Debug)]
 pub struct Controls {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<ControlState>>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct ControlState {
     root: Sysroot,
     journal: Journal,
     /// No changes any more: the command is about to exit.
@@ -64,7 +64,7 @@ struct Held {
 }
 
 /// What the signal handler's thread can reach.
-static ALIVE: Mutex<Vec<Weak<Mutex<Held>>>> = Mutex::new(Vec::new());
+static ALIVE: Mutex<Vec<Weak<Mutex<ControlState>>>> = Mutex::new(Vec::new());
 
 /// A panic while a lock was held leaves nothing half done here: the journal is on the disk.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -76,10 +76,10 @@ impl Controls {
     ///
     /// # Errors
     /// In words: another run holds it, or there is no place for it.
-    pub fn take(root: &Sysroot) -> Result<(Controls, Vec<Restored>), Cannot> {
+    pub fn take(root: &Sysroot) -> Result<(Controls, Vec<Restored>), Unsupported> {
         let mut journal = Journal::open(root)?;
         let restored = journal.restore(root);
-        let held = Held { root: root.clone(), journal, closed: false };
+        let held = ControlState { root: root.clone(), journal, closed: false };
         let held = Arc::new(Mutex::new(held));
         let mut alive = lock(&ALIVE);
         alive.retain(|held| held.strong_count() > 0);
@@ -96,7 +96,7 @@ impl Controls {
     ///
     /// # Errors
     /// In words, why not.
-    pub fn transparent_huge_pages(&mut self, choice: &str) -> Result<(), Cannot> {
+    pub fn transparent_huge_pages(&mut self, choice: &str) -> Result<(), Unsupported> {
         self.change("sys/kernel/mm/transparent_hugepage/enabled", choice)
     }
 
@@ -104,15 +104,15 @@ impl Controls {
     ///
     /// # Errors
     /// In words, why not.
-    pub fn read_ahead_kib(&mut self, device: &str, kib: u64) -> Result<(), Cannot> {
+    pub fn read_ahead_kib(&mut self, device: &str, kib: u64) -> Result<(), Unsupported> {
         if device.is_empty() || device.contains(['/', '.']) {
-            return Err(Cannot(format!("`{device}` is not the name of a block device")));
+            return Err(Unsupported(format!("`{device}` is not the name of a block device")));
         }
         self.change(&format!("sys/block/{device}/queue/read_ahead_kb"), &kib.to_string())
     }
 
     /// Writes a setting, its old value in the journal first.
-    fn change(&mut self, path: &str, value: &str) -> Result<(), Cannot> {
+    fn change(&mut self, path: &str, value: &str) -> Result<(), Unsupported> {
         lock(&self.held).change(path, value)
     }
 }
@@ -123,14 +123,14 @@ impl Drop for Controls {
     }
 }
 
-impl Held {
-    fn change(&mut self, path: &str, ours: &str) -> Result<(), Cannot> {
-        let cannot = |why: String| Cannot(format!("/{path} can't be set to {ours}: {why}"));
+impl ControlState {
+    fn change(&mut self, path: &str, ours: &str) -> Result<(), Unsupported> {
+        let cannot = |why: String| Unsupported(format!("/{path} can't be set to {ours}: {why}"));
         if self.closed {
             return Err(cannot("the command is ending".to_owned()));
         }
         let before = current(&self.root, path).ok_or_else(|| {
-            Cannot(format!("this kernel has no setting /{path}, or doesn't show it"))
+            Unsupported(format!("this kernel has no setting /{path}, or doesn't show it"))
         })?;
         if before == ours {
             return Ok(());
@@ -168,7 +168,7 @@ fn current(root: &Sysroot, path: &str) -> Option<String> {
 /// those who are about to exit without dropping what they hold.
 pub fn restore_all() -> Vec<Restored> {
     let alive: Vec<_> = lock(&ALIVE).iter().filter_map(Weak::upgrade).collect();
-    let restore = |held: Arc<Mutex<Held>>| {
+    let restore = |held: Arc<Mutex<ControlState>>| {
         let mut held = lock(&held);
         held.closed = true;
         held.restore()

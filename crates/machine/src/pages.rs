@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use mapping::Mapping;
 pub use pool::Pool;
-use pool::Shelf;
+use pool::PoolState;
 pub use supply::Supply;
 
 /// Size and alignment of a huge page on the machines we run on.
@@ -80,7 +80,7 @@ pub struct PageBuffer<T> {
     /// Taken only on drop.
     mapping: Option<Mapping>,
     /// Where the mapping goes when the buffer is dropped; unmapped when there is none.
-    home: Option<Arc<Shelf>>,
+    home: Option<Arc<PoolState>>,
     _owns: PhantomData<T>,
 }
 

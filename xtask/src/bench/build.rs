@@ -111,7 +111,7 @@ impl Options {
 
 /// Time of one build.
 #[derive(Clone, Copy)]
-struct Took {
+struct BuildTime {
     wall_s: f64,
     cpu_s: f64,
 }
@@ -129,7 +129,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if !options.cold_home {
         succeed(&mut workspace.cargo(&["fetch", "--quiet", "--locked"]))?;
     }
-    let mut took: Vec<Vec<Took>> = vec![Vec::new(); builds.len()];
+    let mut took: Vec<Vec<BuildTime>> = vec![Vec::new(); builds.len()];
     for round in 0..options.rounds {
         for ((name, words), took) in builds.iter().zip(&mut took) {
             let one = place.build(workspace, words, options.cold_home)?;
@@ -144,7 +144,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     }
     let mut rows = Vec::new();
     for ((name, _), took) in builds.iter().zip(&took) {
-        let middle = |of: fn(&Took) -> f64| median(took.iter().map(of).collect());
+        let middle = |of: fn(&BuildTime) -> f64| median(took.iter().map(of).collect());
         let (wall_s, cpu_s) = (middle(|took| took.wall_s), middle(|took| took.cpu_s));
         println!("  median   {name:<32} {wall_s:>7.1} s, {cpu_s:>7.1} s of CPU");
         rows.push(json!({ "build": name, "wall_s": wall_s, "cpu_s": cpu_s, "rounds": took.len() }));
@@ -194,7 +194,7 @@ impl Place {
     }
 
     /// Empties the folders, and builds once.
-    fn build(&self, workspace: &Workspace, words: &[String], cold_home: bool) -> Result<Took> {
+    fn build(&self, workspace: &Workspace, words: &[String], cold_home: bool) -> Result<BuildTime> {
         for inside in std::fs::read_dir(&self.folder)? {
             std::fs::remove_dir_all(inside?.path())?;
         }
@@ -204,7 +204,7 @@ impl Place {
         }
         let (before, start) = (children_cpu_s()?, Instant::now());
         succeed(&mut command)?;
-        Ok(Took { wall_s: start.elapsed().as_secs_f64(), cpu_s: children_cpu_s()? - before })
+        Ok(BuildTime { wall_s: start.elapsed().as_secs_f64(), cpu_s: children_cpu_s()? - before })
     }
 
     fn cargo(&self, workspace: &Workspace, words: &[String]) -> Command {

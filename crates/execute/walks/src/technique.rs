@@ -28,7 +28,7 @@ use crate::isa::Isa;
 use crate::memory::{Direct, Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Rows, Sink, Walk};
-use crate::work_ahead::{self, Options, Placement, Preloadable, Served};
+use crate::work_ahead::{self, HelperRun, Options, Placement, Preloadable};
 
 /// How near a hint brings a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +208,7 @@ pub fn run<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
     rows: &mut Rows,
     placement: Placement<'_>,
     sink: &mut S,
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     match technique {
         Technique::WorkAhead(options) => work_ahead::run(isa, walk, rows, options, placement, sink),
         Technique::DirectHelper { size } => {

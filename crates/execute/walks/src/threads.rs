@@ -65,7 +65,7 @@ impl Shares {
 
 /// What one thread brought back.
 #[derive(Debug)]
-pub struct Ran<R> {
+pub struct ThreadResult<R> {
     /// Its result.
     pub result: R,
     /// Its own time, from the common start.
@@ -80,7 +80,7 @@ pub fn together<R: Send>(
     cpus: &[usize],
     allowed: &CpuSet,
     task: impl Fn(usize) -> R + Sync,
-) -> Result<Vec<Ran<R>>, Error> {
+) -> Result<Vec<ThreadResult<R>>, Error> {
     start_together(cpus, allowed, &task)
 }
 
@@ -89,7 +89,7 @@ fn start_together<R: Send>(
     cpus: &[usize],
     allowed: &CpuSet,
     task: &(dyn Fn(usize) -> R + Sync),
-) -> Result<Vec<Ran<R>>, Error> {
+) -> Result<Vec<ThreadResult<R>>, Error> {
     let start = Barrier::new(cpus.len());
     let run = |thread: usize| {
         let pinned = pin::to(cpus[thread], allowed);
@@ -98,7 +98,7 @@ fn start_together<R: Send>(
         let _pinned = pinned?;
         let moment = Moment::now();
         let result = task(thread);
-        Ok(Ran { result, elapsed: moment.elapsed() })
+        Ok(ThreadResult { result, elapsed: moment.elapsed() })
     };
     if let Some(&refused) = cpus.iter().find(|cpu| !allowed.contains(**cpu)) {
         let _ = pin::to(refused, allowed)?;

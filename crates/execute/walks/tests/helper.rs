@@ -13,7 +13,7 @@ use workahead_walks::random::Random;
 use workahead_walks::record::{Record, Unclustered, drawn_table};
 use workahead_walks::technique::run;
 use workahead_walks::work_ahead::{
-    Deduplicate, Direction, Guard, Helper, Placement, Posted, Skip, Slots, Wait, WorkAheadSet,
+    Deduplicate, Direction, Guard, Helper, Placement, Skip, Slots, TurnEnd, Wait, WorkAheadSet,
     dummy,
 };
 use workahead_walks::{Place, Row, Rows, Several, Technique};
@@ -30,7 +30,7 @@ fn laps_over(guard: Guard, direction: Direction, table: &[[u64; 8]]) -> Vec<Vec<
     set.take_turns(|mut turn| {
         turn.finish();
         if posted == ENTRIES {
-            return Posted::Nothing;
+            return TurnEnd::Nothing;
         }
         let [a, b, c] = [0, 1, 2].map(|k| Place::of(&table[posted * 3 + k]));
         posted += 1;

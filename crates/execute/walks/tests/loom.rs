@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::Arc;
 use workahead_walks::schedule::InTurn;
 use workahead_walks::work_ahead::{
-    Deduplicate, Direction, Guard, Helper, Posted, Preloadable, Skip, Slots, Wait, WorkAheadSet,
+    Deduplicate, Direction, Guard, Helper, Preloadable, Skip, Slots, TurnEnd, Wait, WorkAheadSet,
     drive, dummy, run_direct_modelled,
 };
 use workahead_walks::{Direct, Memory, Place, Row, Rows, Schedule, Several, Sink, Walk};
@@ -208,7 +208,7 @@ fn a_main_thread_that_leaves_work_behind_is_not_waited_for() {
                 turn.finish();
                 match cells.next() {
                     Some(cell) => turn.post((), Place::of(cell)),
-                    None => Posted::Nothing,
+                    None => TurnEnd::Nothing,
                 }
             });
             slots.finish();

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cannot, Restored, current, explained};
+use super::{Restored, Unsupported, current, explained};
 use crate::sysroot::Sysroot;
 
 const DIRECTORY: &str = "run/workahead";
@@ -31,9 +31,9 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(root: &Sysroot) -> Result<Journal, Cannot> {
+    pub(super) fn open(root: &Sysroot) -> Result<Journal, Unsupported> {
         let no_place = |error: io::Error| {
-            Cannot(format!("no journal of settings in /{DIRECTORY}: {}", explained(&error)))
+            Unsupported(format!("no journal of settings in /{DIRECTORY}: {}", explained(&error)))
         };
         std::fs::create_dir_all(root.path(DIRECTORY)).map_err(no_place)?;
         let path = root.path(FILE);
@@ -44,7 +44,7 @@ impl Journal {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let busy = "another run has changed this machine's settings: wait for it";
-                return Err(Cannot(busy.to_owned()));
+                return Err(Unsupported(busy.to_owned()));
             }
             Err(TryLockError::Error(error)) => return Err(no_place(error)),
         }

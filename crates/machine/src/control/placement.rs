@@ -19,7 +19,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Cannot;
+use super::Unsupported;
 use crate::cpus::CpuSet;
 use crate::machine::Machine;
 use crate::topology::CoreKind;
@@ -62,7 +62,7 @@ impl Placement {
     ///
     /// # Errors
     /// In words, when this machine has not what the policy is about.
-    pub fn order(self, machine: &Machine) -> Result<Vec<usize>, Cannot> {
+    pub fn order(self, machine: &Machine) -> Result<Vec<usize>, Unsupported> {
         let seats: Vec<Seat> = seats(machine);
         let several =
             |what: fn(&Seat) -> usize| seats.iter().map(what).collect::<BTreeSet<_>>().len() > 1;
@@ -81,7 +81,9 @@ impl Placement {
         };
         if let Some(lacks) = lacks {
             let name = self.name();
-            return Err(Cannot(format!("placement {name} is the same as cores-first: {lacks}")));
+            return Err(Unsupported(format!(
+                "placement {name} is the same as cores-first: {lacks}"
+            )));
         }
         let mut seats = seats;
         seats.sort_by_key(|seat| self.key(seat));
@@ -92,10 +94,10 @@ impl Placement {
     ///
     /// # Errors
     /// As [`order`](Self::order), and when there are fewer CPUs.
-    pub fn cpus(self, machine: &Machine, threads: usize) -> Result<CpuSet, Cannot> {
+    pub fn cpus(self, machine: &Machine, threads: usize) -> Result<CpuSet, Unsupported> {
         let order = self.order(machine)?;
         if threads == 0 || threads > order.len() {
-            return Err(Cannot(format!(
+            return Err(Unsupported(format!(
                 "{threads} CPUs requested, only {} allowed ({})",
                 order.len(),
                 machine.allowed_cpus()
@@ -123,12 +125,12 @@ impl fmt::Display for Placement {
 }
 
 impl FromStr for Placement {
-    type Err = Cannot;
+    type Err = Unsupported;
 
-    fn from_str(text: &str) -> Result<Placement, Cannot> {
+    fn from_str(text: &str) -> Result<Placement, Unsupported> {
         Placement::ALL.into_iter().find(|placement| placement.name() == text).ok_or_else(|| {
             let names = Placement::ALL.map(Placement::name).join(", ");
-            Cannot(format!("unknown placement `{text}`: write one of {names}"))
+            Unsupported(format!("unknown placement `{text}`: write one of {names}"))
         })
     }
 }

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cannot, Controls, current, lock};
+use super::{Controls, Unsupported, current, lock};
 use crate::cgroup;
 use crate::cpus::CpuSet;
 use crate::machine::Machine;
@@ -52,7 +52,7 @@ impl Controls {
     ///
     /// # Errors
     /// In words, why not.
-    pub fn smt_off(&mut self) -> Result<(), Cannot> {
+    pub fn smt_off(&mut self) -> Result<(), Unsupported> {
         let root = lock(&self.held).root.clone();
         match state(&root)?.as_str() {
             "off" | "forceoff" => Ok(()),
@@ -67,11 +67,11 @@ impl Controls {
     ///
     /// # Errors
     /// In words, why not.
-    pub fn smt_on(&mut self) -> Result<(), Cannot> {
+    pub fn smt_on(&mut self) -> Result<(), Unsupported> {
         let root = lock(&self.held).root.clone();
         match state(&root)?.as_str() {
             "on" => Ok(()),
-            "forceoff" => Err(Cannot("SMT is switched off until the next boot".to_owned())),
+            "forceoff" => Err(Unsupported("SMT is switched off until the next boot".to_owned())),
             _ => self.change(CONTROL, "on"),
         }
     }
@@ -81,13 +81,13 @@ impl Controls {
 ///
 /// # Errors
 /// In words, why not.
-pub fn can_switch(root: &Sysroot) -> Result<(), Cannot> {
+pub fn can_switch(root: &Sysroot) -> Result<(), Unsupported> {
     state(root).and_then(|_| keeps_cpusets(root))
 }
 
 /// What the kernel says, if it lets anyone switch.
-fn state(root: &Sysroot) -> Result<String, Cannot> {
-    let cannot = |why: &str| Err(Cannot(format!("SMT can't be switched here: {why}")));
+fn state(root: &Sysroot) -> Result<String, Unsupported> {
+    let cannot = |why: &str| Err(Unsupported(format!("SMT can't be switched here: {why}")));
     match current(root, CONTROL) {
         None => cannot("this kernel shows no smt/control"),
         Some(state) if state == "notsupported" => {
@@ -102,12 +102,12 @@ fn state(root: &Sysroot) -> Result<String, Cannot> {
 
 /// CPU sets of version 1 forget a CPU that goes offline for good (cpuset(7), "Hotplug"): the
 /// machine would not be as it was.
-fn keeps_cpusets(root: &Sysroot) -> Result<(), Cannot> {
+fn keeps_cpusets(root: &Sysroot) -> Result<(), Unsupported> {
     let Some(point) = cgroup::mount_point_v1(root, "cpuset") else { return Ok(()) };
     let has_set = |name: &String| root.cpus(&format!("{point}/{name}/cpuset.cpus")).is_some();
     match root.names(&point).into_iter().find(has_set) {
         None => Ok(()),
-        Some(group) => Err(Cannot(format!(
+        Some(group) => Err(Unsupported(format!(
             "SMT can't be switched here: the control group /{point}/{group} (version 1) would lose \
              its CPUs for good"
         ))),
@@ -118,10 +118,10 @@ fn keeps_cpusets(root: &Sysroot) -> Result<(), Cannot> {
 ///
 /// # Errors
 /// In words, when there are none to leave unused.
-pub fn one_per_core(machine: &Machine) -> Result<CpuSet, Cannot> {
+pub fn one_per_core(machine: &Machine) -> Result<CpuSet, Unsupported> {
     if machine.sibling_pair().is_none() {
         let none = "no two CPUs of this machine are seen to share a core: none can be left unused";
-        return Err(Cannot(none.to_owned()));
+        return Err(Unsupported(none.to_owned()));
     }
     let usable = |cpus: &CpuSet| cpus.intersection(machine.allowed_cpus()).first();
     Ok(machine.cores.iter().filter_map(|core| usable(&core.cpus)).collect())

@@ -146,7 +146,8 @@ fn before_an_exit_without_drops() {
     // The process's other tests share what is alive, so theirs are closed too: a machine of its
     // own, and only its own answers looked at.
     let (_directory, root) = server();
-    let held = Held { root: root.clone(), journal: Journal::open(&root).unwrap(), closed: false };
+    let held =
+        ControlState { root: root.clone(), journal: Journal::open(&root).unwrap(), closed: false };
     let mut held = held;
     held.change(SMT, "off").unwrap();
     held.closed = true;

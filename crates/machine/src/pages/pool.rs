@@ -31,10 +31,10 @@ const WASTE_MAX: usize = 2;
 /// ```
 #[derive(Clone)]
 pub struct Pool {
-    shelf: Arc<Shelf>,
+    shelf: Arc<PoolState>,
 }
 
-pub(super) struct Shelf {
+pub(super) struct PoolState {
     /// Lent and idle.
     limit_bytes: usize,
     /// Idle.
@@ -65,7 +65,7 @@ impl Pool {
     }
 
     fn of(limit_bytes: usize, keep_bytes: usize) -> Self {
-        Self { shelf: Arc::new(Shelf { limit_bytes, keep_bytes, stock: Mutex::default() }) }
+        Self { shelf: Arc::new(PoolState { limit_bytes, keep_bytes, stock: Mutex::default() }) }
     }
 
     /// A buffer that holds whatever its last user left there (zeros, if it is new).
@@ -123,7 +123,7 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-impl Shelf {
+impl PoolState {
     fn stock(&self) -> MutexGuard<'_, Stock> {
         // Every change below leaves the stock whole, also if its thread panics afterwards.
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)

@@ -30,7 +30,7 @@ pub enum Error {
     #[error("{says}")]
     Refused {
         /// What it means for a client.
-        why: Why,
+        why: RefusalKind,
         /// The words, on one line.
         says: String,
     },
@@ -38,7 +38,7 @@ pub enum Error {
 
 /// What a refusal means for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum RefusalKind {
     /// Another transaction changed the same rows first.
     Conflict,
     /// A row of that key is there already.
@@ -56,18 +56,18 @@ impl Error {
     pub(crate) fn refused(says: &str) -> Self {
         let says = says.split_whitespace().collect::<Vec<_>>().join(" ");
         let why = match says.as_str() {
-            text if text.starts_with("TransactionContext Error") => Why::Conflict,
-            text if text.starts_with("Transaction conflict") => Why::Conflict,
-            text if text.starts_with("Constraint Error: Duplicate key") => Why::Duplicate,
-            text if text.starts_with("INTERRUPT Error") => Why::Interrupted,
-            text if text.starts_with("FATAL Error") => Why::Fatal,
-            _ => Why::Other,
+            text if text.starts_with("TransactionContext Error") => RefusalKind::Conflict,
+            text if text.starts_with("Transaction conflict") => RefusalKind::Conflict,
+            text if text.starts_with("Constraint Error: Duplicate key") => RefusalKind::Duplicate,
+            text if text.starts_with("INTERRUPT Error") => RefusalKind::Interrupted,
+            text if text.starts_with("FATAL Error") => RefusalKind::Fatal,
+            _ => RefusalKind::Other,
         };
         Self::Refused { why, says }
     }
 
     /// A refusal of our own.
     pub(crate) fn ours(says: impl Into<String>) -> Self {
-        Self::Refused { why: Why::Other, says: says.into() }
+        Self::Refused { why: RefusalKind::Other, says: says.into() }
     }
 }

@@ -37,6 +37,6 @@ pub use answer::{Answer, Chunk};
 pub use appender::Appender;
 pub use cell::Cell;
 pub use database::{Connection, Database, Interrupter, StatementId};
-pub use error::{Error, Why};
+pub use error::{Error, RefusalKind};
 pub use ffi::Library;
 pub use place::{ENVIRONMENT, VERSION};

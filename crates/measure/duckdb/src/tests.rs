@@ -109,11 +109,14 @@ fn refusals_are_of_the_kinds_that_clients_tell_apart() {
     connection
         .run("create table t (k int primary key, v int); insert into t values (1, 0)")
         .unwrap();
-    assert_eq!(why(connection.run("insert into t values (1, 1)").unwrap_err()), Why::Duplicate);
-    assert_eq!(why(connection.run("select nothing").unwrap_err()), Why::Other);
-    assert_eq!(why(connection.prepare("selec 1").unwrap_err()), Why::Other);
+    assert_eq!(
+        why(connection.run("insert into t values (1, 1)").unwrap_err()),
+        RefusalKind::Duplicate
+    );
+    assert_eq!(why(connection.run("select nothing").unwrap_err()), RefusalKind::Other);
+    assert_eq!(why(connection.prepare("selec 1").unwrap_err()), RefusalKind::Other);
     let statement = connection.prepare("update t set v = $1").unwrap();
-    assert_eq!(why(connection.execute(statement, &[]).map(drop).unwrap_err()), Why::Other);
+    assert_eq!(why(connection.execute(statement, &[]).map(drop).unwrap_err()), RefusalKind::Other);
     assert_eq!(connection.execute(statement, &[Cell::Int(5)]).unwrap().changed(), 1);
 }
 
@@ -125,7 +128,7 @@ fn two_transactions_conflict() {
     one.run("create table t (v int); insert into t values (0)").unwrap();
     one.run("begin; update t set v = 1").unwrap();
     let error = two.run("begin; update t set v = 2").unwrap_err();
-    assert!(matches!(error, Error::Refused { why: Why::Conflict, .. }), "{error}");
+    assert!(matches!(error, Error::Refused { why: RefusalKind::Conflict, .. }), "{error}");
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn a_statement_is_interrupted_from_another_thread() {
         .unwrap_err();
     done.send(()).unwrap();
     other.join().unwrap();
-    assert!(matches!(error, Error::Refused { why: Why::Interrupted, .. }), "{error}");
+    assert!(matches!(error, Error::Refused { why: RefusalKind::Interrupted, .. }), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
 

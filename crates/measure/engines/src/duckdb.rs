@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use workahead_duckdb::{Cell, Database, Error, StatementId as TheirId, Why};
+use workahead_duckdb::{Cell, Database, Error, RefusalKind, StatementId as TheirId};
 use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::Table;
 use workahead_workloads::session::{
@@ -30,9 +30,9 @@ pub struct Connection {
 /// An error as a session's.
 pub(crate) fn refused(error: Error) -> SessionError {
     match error {
-        Error::Refused { why: Why::Conflict, says } => SessionError::Retry(says),
-        Error::Refused { why: Why::Duplicate, says } => SessionError::Duplicate(says),
-        Error::Refused { why: Why::Fatal, says } => SessionError::Gone(says),
+        Error::Refused { why: RefusalKind::Conflict, says } => SessionError::Retry(says),
+        Error::Refused { why: RefusalKind::Duplicate, says } => SessionError::Duplicate(says),
+        Error::Refused { why: RefusalKind::Fatal, says } => SessionError::Gone(says),
         other => SessionError::Failed(other.to_string()),
     }
 }

@@ -79,7 +79,7 @@ use std::sync::Arc;
 use workahead_counters::event::Privilege;
 use workahead_machine::control::placement::Placement;
 use workahead_machine::control::smt::{self, SmtAxis};
-use workahead_machine::control::{Cannot, Controls};
+use workahead_machine::control::{Controls, Unsupported};
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, EvidenceTier, Machine, Sysroot};
 use workahead_study::cell::Cell;
@@ -188,7 +188,7 @@ impl Served {
     }
 
     /// The CPUs of the server; none where it may use all.
-    fn cpus(&self, config: &Configuration) -> Result<Option<CpuSet>, Cannot> {
+    fn cpus(&self, config: &Configuration) -> Result<Option<CpuSet>, Unsupported> {
         let all = match config.smt {
             SmtAxis::UnusedByAffinity => Some(smt::one_per_core(&self.machine)?),
             SmtAxis::On | SmtAxis::OffHotplug => None,
@@ -202,7 +202,7 @@ impl Served {
                 let count = count.unwrap_or(order.len());
                 if count > order.len() {
                     let says = format!("{count} CPUs requested, only {} available", order.len());
-                    return Err(Cannot(says));
+                    return Err(Unsupported(says));
                 }
                 Ok(Some(order.into_iter().take(count).collect()))
             }
@@ -218,7 +218,7 @@ impl Served {
     }
 
     fn running(&self, config: &Configuration) -> Result<ServerConfiguration, EngineError> {
-        let cpus = self.cpus(config).map_err(|Cannot(why)| EngineError::failed(why))?;
+        let cpus = self.cpus(config).map_err(|Unsupported(why)| EngineError::failed(why))?;
         let parallel = self.database.parallel(config.parallel).map_err(EngineError::failed)?;
         let pages = self.database.pages(config.pages).map_err(EngineError::failed)?;
         let mut settings: BTreeMap<_, _> = parallel.into_iter().chain(pages).collect();
@@ -233,7 +233,7 @@ impl Served {
             SmtAxis::OffHotplug => smt::can_switch(&root).err(),
             _ => None,
         };
-        if let Some(Cannot(why)) = smt {
+        if let Some(Unsupported(why)) = smt {
             return Some(why.into());
         }
         let running = match self.running(config) {
@@ -262,7 +262,7 @@ impl Served {
 
     /// Switches siblings on or off as the cell requires.
     fn switch(&mut self, config: &Configuration) -> Result<(), EngineError> {
-        let failed = |Cannot(why)| EngineError::failed(why);
+        let failed = |Unsupported(why)| EngineError::failed(why);
         if config.smt != SmtAxis::OffHotplug && self.controls.is_none() {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Engine, EngineContext, EngineError, Need, Sample, Stop};
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::memory::{
-    self, Access, BetweenBlocks, Operation, Options, Ran, Scope,
+    self, Access, BetweenBlocks, MemoryRun, Operation, Options, Scope,
 };
 
 use crate::collector::{self, Collector};
@@ -98,7 +98,7 @@ fn read(cell: &Cell) -> Result<Options, EngineError> {
     Ok(options)
 }
 
-fn sample(options: &Options, ran: &Ran) -> Sample {
+fn sample(options: &Options, ran: &MemoryRun) -> Sample {
     let passes = ran.passes.iter().sum::<u64>();
     let cpu_s = ran.cpu_s.iter().sum::<f64>();
     let fewest = ran.passes.iter().min().copied().unwrap_or_default();

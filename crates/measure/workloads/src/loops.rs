@@ -37,12 +37,12 @@ const LINE_WORDS: usize = 8;
 #[derive(Debug)]
 pub struct Loops {
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<Result<Ran, WorkloadError>>>,
+    threads: Vec<JoinHandle<Result<LoopRun, WorkloadError>>>,
 }
 
 /// What a loop did.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ran {
+pub struct LoopRun {
     /// Where.
     pub cpu: usize,
     /// Passes over its bytes.
@@ -53,7 +53,7 @@ pub struct Ran {
     pub wall_s: f64,
 }
 
-impl Ran {
+impl LoopRun {
     /// Passes per second of CPU time: what the seed compares.
     #[must_use]
     pub fn passes_per_cpu_s(&self) -> f64 {
@@ -95,7 +95,7 @@ impl Loops {
     ///
     /// # Errors
     /// When one failed, or its lines do not tell as many passes as it counted.
-    pub fn stop(mut self) -> Result<Vec<Ran>, WorkloadError> {
+    pub fn stop(mut self) -> Result<Vec<LoopRun>, WorkloadError> {
         self.stop.store(true, Ordering::Relaxed);
         let joined = self.threads.drain(..).map(|thread| match thread.join() {
             Ok(ran) => ran,
@@ -120,7 +120,7 @@ fn one(
     bytes: usize,
     allowed: &CpuSet,
     (stop, ready): (&AtomicBool, mpsc::Sender<()>),
-) -> Result<Ran, WorkloadError> {
+) -> Result<LoopRun, WorkloadError> {
     let pinned = pin::to(cpu, allowed).map_err(|error| WorkloadError::Loop(error.to_string()))?;
     let words = PageBuffer::<u64>::zeroed(bytes / size_of::<u64>(), Pages::Huge);
     let mut words = words.map_err(|error| WorkloadError::Memory(error.to_string()))?;
@@ -141,7 +141,7 @@ fn one(
         let says = format!("line {line} was not touched in each of {passes} passes");
         return Err(WorkloadError::Loop(says));
     }
-    Ok(Ran { cpu, passes, cpu_s: elapsed.cpu_s, wall_s: elapsed.wall_s })
+    Ok(LoopRun { cpu, passes, cpu_s: elapsed.cpu_s, wall_s: elapsed.wall_s })
 }
 
 fn pass(words: &mut [u64]) {

@@ -42,7 +42,9 @@ use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError};
 pub use durability_log::AcknowledgedCounts;
 use durability_log::DurabilityLog;
-pub use input::{Delivery, Input, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
+pub use input::{
+    CustomerKey, Delivery, Input, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel,
+};
 pub use inputs::InputCounts;
 pub use mix::{Mix, Pauses, response_limit_s};
 pub use population::{Constants, DISTRICTS, Population};

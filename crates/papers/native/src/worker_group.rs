@@ -17,7 +17,7 @@ use workahead_walks::materialise::Materialise;
 use workahead_walks::technique;
 use workahead_walks::threads::{Shares, together};
 use workahead_walks::walk::{Row, Rows, Sink};
-use workahead_walks::work_ahead::{Placement, Preloadable, Served};
+use workahead_walks::work_ahead::{HelperRun, Placement, Preloadable};
 
 use crate::by_role::Roles;
 use crate::execution::{Execution, Threads};
@@ -42,7 +42,7 @@ type PartResult = Result<ThreadResult, EngineError>;
 pub(crate) struct ThreadResult {
     pub(crate) answer: Answer,
     pub(crate) probed: usize,
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<HelperRun>,
 }
 
 impl WorkerGroup {
@@ -206,7 +206,7 @@ impl Task<'_, WorkerGroup> {
         walk: &mut W,
         shares: &mut dyn Iterator<Item = Rows>,
         sink: &mut impl Sink<W::Hit>,
-    ) -> Result<(usize, Option<Served>), EngineError> {
+    ) -> Result<(usize, Option<HelperRun>), EngineError> {
         let Execution { technique, threads, .. } = *self.execution;
         let placement = self.platform.placement(thread, threads.mains());
         let (mut probed, mut served) = (0, None);

@@ -10,7 +10,7 @@ pub struct Choice {
     /// Change of the count.
     pub count: Count,
     /// Owner of the count.
-    pub whose: Whose,
+    pub whose: GroupRole,
     /// Change of the published group, `ia_mm`.
     pub publish: Publish,
 }
@@ -44,7 +44,7 @@ pub enum Count {
 
 /// Owner of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Whose {
+pub enum GroupRole {
     /// The group that ran last on this core.
     Current,
     /// The group that runs on the slave (literal IP3 and IP5: "thread E").
@@ -91,7 +91,7 @@ impl From<RawChoice> for Choice {
                 2 => Count::Increment,
                 _ => Count::RaiseBonus,
             },
-            whose: if raw.whose == 0 { Whose::Current } else { Whose::Slave },
+            whose: if raw.whose == 0 { GroupRole::Current } else { GroupRole::Slave },
             publish: match raw.publish {
                 0 => Publish::Leave,
                 1 => Publish::Withdraw,

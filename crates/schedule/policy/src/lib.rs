@@ -49,9 +49,9 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{Choice, Count, Pick, Publish, Whose};
+pub use choice::{Choice, Count, GroupRole, Pick, Publish};
 pub use ffi::{beats, before, bonus_of_slice};
-pub use scan::{Chosen, Core, Group, Scan, Seen, Thread, choose};
+pub use scan::{Core, Group, Scan, ScanResult, Seen, Thread, choose};
 pub use tuner::{Outcome, Tuner};
 
 /// The greatest bonus, and the greatest meaningful difference between two vruntimes.

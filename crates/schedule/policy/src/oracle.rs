@@ -1,7 +1,7 @@
 //! The rules again, literally from the paper's text and over integers that don't wrap: the oracle
 //! for the header. Slow and wordy on purpose; shares no code with it.
 
-use crate::{Choice, Count, Pick, Publish, Reading, Role, Whose};
+use crate::{Choice, Count, GroupRole, Pick, Publish, Reading, Role};
 
 /// The state before a decision. Vruntimes as mathematical integers.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ fn head_of(state: &State) -> Pick {
 
 fn tas(state: &State) -> (Choice, &'static str) {
     let chosen =
-        |pick, count| Choice { pick, count, whose: Whose::Current, publish: Publish::Leave };
+        |pick, count| Choice { pick, count, whose: GroupRole::Current, publish: Publish::Leave };
     if !eq1(state) {
         return (chosen(head_of(state), Count::Reset), "TP1 false");
     }
@@ -66,8 +66,8 @@ fn tas(state: &State) -> (Choice, &'static str) {
 
 fn master(state: &State) -> (Choice, &'static str) {
     let whose = match state.reading {
-        Reading::Corrected => Whose::Current,
-        Reading::Literal => Whose::Slave,
+        Reading::Corrected => GroupRole::Current,
+        Reading::Literal => GroupRole::Slave,
     };
     let ip5 =
         Choice { pick: head_of(state), count: Count::Reset, whose, publish: Publish::Withdraw };
@@ -84,7 +84,7 @@ fn master(state: &State) -> (Choice, &'static str) {
 
 fn slave(state: &State) -> (Choice, &'static str) {
     let chosen =
-        |pick, count| Choice { pick, count, whose: Whose::Current, publish: Publish::Leave };
+        |pick, count| Choice { pick, count, whose: GroupRole::Current, publish: Publish::Leave };
     let (eq3, eq5) = (
         passes_head(state, state.h, state.companion_bonus),
         passes_head(state, state.c, state.bonus),

@@ -111,7 +111,7 @@ pub struct Core {
 
 /// The decision, with the position in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ScanResult {
     /// The decision.
     pub choice: Choice,
     /// Position in the queue; `None` if the thread that ran last continues, or no thread can run.
@@ -121,7 +121,7 @@ pub struct Chosen {
 }
 
 /// Decides over a queue in ascending vruntime, without [`Scan::overdue`].
-pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunables) -> Chosen {
+pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunables) -> ScanResult {
     let mut scan = Scan::new(core.own, core.shared);
     let (mut head, mut member, mut companion) = (None, None, None);
     let mut looked_at = 0;
@@ -155,5 +155,5 @@ pub fn choose(core: &Core, queue: impl IntoIterator<Item = Thread>, by: &Tunable
         Pick::Member => member,
         Pick::Companion => companion,
     };
-    Chosen { choice, position, looked_at }
+    ScanResult { choice, position, looked_at }
 }

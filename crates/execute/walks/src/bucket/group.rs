@@ -108,17 +108,17 @@ impl<I: Compare> Walk for Grouping<'_, I> {
         let row = self.base + cursor.row;
         let bucket = &mut self.table.buckets[cursor.bucket as usize];
         match meet(bucket, self.isa, (stored(key), u64::from(row)), memory) {
-            Met::Put => {
+            Offer::Put => {
                 self.table.entries += 1;
                 return None;
             }
-            Met::Held(slot) => {
+            Offer::Held(slot) => {
                 let value = *memory.read(&bucket.values[slot]);
                 memory.write(&mut bucket.values[slot], value + COUNT_ONE);
                 sink.emit(row, Group::of(value).first_row());
                 return None;
             }
-            Met::Full => {}
+            Offer::Full => {}
         }
         if (cursor.bucket - home(self.table.homes, key)) as usize == REACH - 1 {
             self.refused += 1;
@@ -130,7 +130,7 @@ impl<I: Compare> Walk for Grouping<'_, I> {
 }
 
 /// What a bucket does with an entry whose key is to be held once.
-pub(super) enum Met {
+pub(super) enum Offer {
     /// Holds it now.
     Put,
     /// Holds its key, in this slot.
@@ -146,18 +146,18 @@ pub(super) fn meet<I: Compare, M: Memory>(
     isa: I,
     (key, value): (u64, u64),
     memory: &mut M,
-) -> Met {
+) -> Offer {
     let held = *memory.read(&bucket.keys);
     let matches = isa.equal(&held, key);
     if matches != 0 {
-        return Met::Held(matches.trailing_zeros() as usize % SLOTS);
+        return Offer::Held(matches.trailing_zeros() as usize % SLOTS);
     }
     // Slots fill in order: the first empty one, or the bit behind the last.
     let empty = isa.equal(&held, EMPTY) | 1 << SLOTS;
     let taken = empty.trailing_zeros() as usize;
     if taken < SLOTS {
         Build::put(bucket, taken, (key, value), memory);
-        return Met::Put;
+        return Offer::Put;
     }
     if !has_spilled(&held) {
         // From ascending to descending: the sign that a key went past.
@@ -165,7 +165,7 @@ pub(super) fn meet<I: Compare, M: Memory>(
         memory.write(&mut bucket.keys, [held[0], held[1], held[3], held[2]]);
         memory.write(&mut bucket.values, [values[0], values[1], values[3], values[2]]);
     }
-    Met::Full
+    Offer::Full
 }
 
 impl Table {

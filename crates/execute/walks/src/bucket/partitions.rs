@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::{Pod, Zeroable};
 use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
 
-use super::group::{COUNT_ONE, Group, Met, meet};
+use super::group::{COUNT_ONE, Group, Offer, meet};
 use super::{Bucket, Compare, Load, REACH, SPARE_BUCKETS, Table, TableError, home, stored};
 use crate::isa::Detected;
 use crate::memory::Direct;
@@ -276,17 +276,19 @@ impl<N> Done<N> {
         for pair in pairs {
             let start = (home(homes, pair.key) - first) as usize;
             let reach = (start + REACH).min(buckets.len());
-            let mut met = Met::Full;
+            let mut met = Offer::Full;
             for bucket in &mut buckets[start..reach] {
                 met = meet(bucket, isa, (stored(pair.key), pair.value), &mut Direct);
                 match met {
-                    Met::Put => self.entries += 1,
-                    Met::Held(slot) => again(&mut bucket.values[slot], pair.value, &mut self.noted),
-                    Met::Full => continue,
+                    Offer::Put => self.entries += 1,
+                    Offer::Held(slot) => {
+                        again(&mut bucket.values[slot], pair.value, &mut self.noted)
+                    }
+                    Offer::Full => continue,
                 }
                 break;
             }
-            if matches!(met, Met::Full) {
+            if matches!(met, Offer::Full) {
                 self.over.push(*pair);
             }
         }

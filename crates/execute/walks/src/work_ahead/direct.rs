@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use workahead_machine::Error;
 
 use super::helper::{HelperReport, pause};
-use super::run::{Placement, Preloadable, Served, beside};
+use super::run::{HelperRun, Placement, Preloadable, beside};
 use super::touch::touch;
 use crate::isa::Isa;
 use crate::memory::Direct;
@@ -56,7 +56,7 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
     size: usize,
     placement: Placement<'_>,
     sink: &mut S,
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     let progress = &Progress::none();
     let (ahead, all) = (walk.clone(), *rows);
     beside(

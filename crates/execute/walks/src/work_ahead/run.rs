@@ -44,7 +44,7 @@ pub struct Placement<'a> {
 
 /// What the helper did, and the CPU time it took for that.
 #[derive(Debug, Clone, Copy)]
-pub struct Served {
+pub struct HelperRun {
     /// Entries, waits and laps.
     pub report: HelperReport,
     /// The helper's own time.
@@ -76,7 +76,7 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     options: Options,
     placement: Placement<'_>,
     sink: &mut S,
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays mapped
     // while the walk exists; the borrow of it outlives the helper, which `run_loading` waits for.
     let load = |address| unsafe { touch(address as *const u8) };
@@ -104,7 +104,7 @@ pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
     (options, placement): (Options, Placement<'_>),
     sink: &mut S,
     load: impl FnMut(usize) + Send,
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
     let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     let Some(helper) = options.helper else {
@@ -133,7 +133,7 @@ pub(super) fn beside(
     placement: Placement<'_>,
     serve: impl FnOnce() -> HelperReport + Send,
     main: impl FnOnce(),
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     let (mut serve, mut main) = (Some(serve), Some(main));
     start_beside(placement, &mut || serve.take().expect("called once")(), &mut || {
         main.take().expect("called once")()
@@ -145,7 +145,7 @@ fn start_beside(
     Placement { helper_cpu, allowed }: Placement<'_>,
     serve: &mut (dyn FnMut() -> HelperReport + Send),
     main: &mut dyn FnMut(),
-) -> Result<Option<Served>, Error> {
+) -> Result<Option<HelperRun>, Error> {
     if !allowed.contains(helper_cpu) {
         let _ = pin::to(helper_cpu, allowed)?;
     }
@@ -154,7 +154,7 @@ fn start_beside(
             let _pinned = pin::to(helper_cpu, allowed).ok()?;
             let moment = Moment::now();
             let report = serve();
-            Some(Served { report, elapsed: moment.elapsed() })
+            Some(HelperRun { report, elapsed: moment.elapsed() })
         };
         // A thread that the system refuses is a helper that is dead from the start.
         let serving = std::thread::Builder::new().spawn_scoped(scope, pinned).ok();

@@ -68,7 +68,7 @@ impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
     /// Takes turns until one ends without a post. Each has at hand what the last one's post took
     /// from its slot: the paper's `post(p, s)` is the end of one turn and the start of the next.
     #[inline(always)]
-    pub fn take_turns(&mut self, mut turn: impl FnMut(Turn<'_, '_, A, S>) -> Posted) {
+    pub fn take_turns(&mut self, mut turn: impl FnMut(Turn<'_, '_, A, S>) -> TurnEnd) {
         let (slots, states) = (self.states.len() - 1, self.states.len());
         loop {
             // As many turns as neither ring begins again in: the loop has no wrap and no bounds.
@@ -83,7 +83,8 @@ impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
                 };
                 let (counts, posting) = (&mut self.counts, &mut self.posting);
                 let entry = self.next + at;
-                if turn(Turn { state, pointers, slot, entry, counts, posting }) == Posted::Nothing {
+                if turn(Turn { state, pointers, slot, entry, counts, posting }) == TurnEnd::Nothing
+                {
                     self.next += at;
                     self.hand += at;
                     return;
@@ -104,7 +105,7 @@ impl Counts {
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Posted {
+pub enum TurnEnd {
     /// It posted to its slot.
     One,
     /// It did not: there are no more turns.
@@ -151,7 +152,7 @@ impl<A: References, S> Turn<'_, '_, A, S> {
 
     /// Ends the turn: posts a new state, there being none at hand, with what it asks for.
     #[inline(always)]
-    pub fn post<B: References>(self, state: S, asks: B) -> Posted {
+    pub fn post<B: References>(self, state: S, asks: B) -> TurnEnd {
         debug_assert!(self.state.is_none(), "a state is at hand");
         *self.state = Some(state);
         self.counts.held += asks.count();
@@ -163,7 +164,7 @@ impl<A: References, S> Turn<'_, '_, A, S> {
 
     /// Ends the turn: posts the state at hand with what it asks for now.
     #[inline(always)]
-    pub fn post_again<B: References>(self, asks: B) -> Posted {
+    pub fn post_again<B: References>(self, asks: B) -> TurnEnd {
         debug_assert!(self.state.is_some(), "no state is at hand");
         if !Counts::one_each::<A>() {
             let before = std::mem::replace(self.pointers, asks.count() as u8);
@@ -174,7 +175,7 @@ impl<A: References, S> Turn<'_, '_, A, S> {
 
     /// Ends the turn: posts dummies, there being no state at hand.
     #[inline(always)]
-    pub fn post_dummies(self) -> Posted {
+    pub fn post_dummies(self) -> TurnEnd {
         debug_assert!(self.state.is_none(), "a state is at hand");
         self.posting.put((self.slot, self.entry), None::<A>)
     }
@@ -200,13 +201,13 @@ impl<'s, A: References> Posting<'s, A> {
     }
 
     #[inline(always)]
-    fn put<B: References>(&mut self, (slot, entry): (Slot<'_>, usize), asks: Option<B>) -> Posted {
+    fn put<B: References>(&mut self, (slot, entry): (Slot<'_>, usize), asks: Option<B>) -> TurnEnd {
         if self.careful {
             self.put_with_care((slot, entry), asks);
         } else {
             slot.store(asks, |_| true);
         }
-        Posted::One
+        TurnEnd::One
     }
 
     /// Under a lock, or only what was not posted a moment ago: out of the way of the usual loop.
@@ -273,7 +274,7 @@ pub fn drive<W: Walk, M: Memory, S: Sink<W::Hit>>(
             }
             let Some(row) = (if turn.admits() { rows.next() } else { None }) else {
                 if in_flight == 0 {
-                    return Posted::Nothing;
+                    return TurnEnd::Nothing;
                 }
                 memory.posted::<W::Asks, W::Asks>(turn.entry, None);
                 return turn.post_dummies();

@@ -137,7 +137,7 @@ fn options(text: &str) -> Options {
 }
 
 /// Runs all rows beside a helper with a fault; what it served, and how often it loaded.
-fn run_beside(technique: &str, kind: Kind) -> (Option<Served>, u32) {
+fn run_beside(technique: &str, kind: Kind) -> (Option<HelperRun>, u32) {
     let table: Vec<u64> = (0..u64::from(ROWS) * 2).collect();
     let fault = &Fault::new(kind);
     let walk = &mut TwoCells { table: &table, fault, is_copy: false };

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use workahead_machine::{CpuSet, pin};
 use workahead_study::engine::EngineError;
-use workahead_workloads::loops::{Loops, Ran};
+use workahead_workloads::loops::{LoopRun, Loops};
 
 /// More than any machine has CPUs.
 const LOOPS_MAX: usize = 4096;
@@ -40,7 +40,7 @@ pub(super) struct Background {
     /// Their CPUs; all of this process when not given.
     cpus: Option<CpuSet>,
     running: Option<Loops>,
-    ran: Result<Vec<Ran>, EngineError>,
+    ran: Result<Vec<LoopRun>, EngineError>,
 }
 
 impl Background {
@@ -85,7 +85,7 @@ impl Background {
         let cpu_s = ran.iter().map(|ran| ran.cpu_s).sum::<f64>();
         let passes = ran.iter().map(|ran| ran.passes).sum::<u64>() as f64;
         // Every loop has the same weight, however long it ran.
-        let rates = ran.iter().map(Ran::passes_per_cpu_s).sum::<f64>();
+        let rates = ran.iter().map(LoopRun::passes_per_cpu_s).sum::<f64>();
         Ok(vec![
             ("loop_passes", passes),
             ("loop_cpu_s", cpu_s),

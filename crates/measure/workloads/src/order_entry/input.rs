@@ -91,7 +91,7 @@ pub struct Line {
 
 /// How a customer is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum CustomerKey {
     /// By number.
     Number(u32),
     /// By the number of a last name.
@@ -110,7 +110,7 @@ pub struct Payment {
     /// The customer's own district.
     pub customer_district: u32,
     /// Who pays.
-    pub who: Who,
+    pub who: CustomerKey,
     /// How much.
     pub cents: i64,
 }
@@ -123,7 +123,7 @@ pub struct OrderStatus {
     /// The customer's district.
     pub district: u32,
     /// Who asks.
-    pub who: Who,
+    pub who: CustomerKey,
 }
 
 /// A delivery in every district of a warehouse.
@@ -220,13 +220,13 @@ impl Typist {
         }
     }
 
-    fn who(&mut self) -> Who {
+    fn who(&mut self) -> CustomerKey {
         match self.random.percent(60) {
             true => {
                 let names = (0, self.population.names() - 1);
-                Who::Name(nurand(&mut self.random, 255, names, self.constants.name_running))
+                CustomerKey::Name(nurand(&mut self.random, 255, names, self.constants.name_running))
             }
-            false => Who::Number(self.customer()),
+            false => CustomerKey::Number(self.customer()),
         }
     }
 

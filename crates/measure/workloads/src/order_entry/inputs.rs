@@ -6,7 +6,7 @@
 
 use std::ops::{AddAssign, RangeInclusive};
 
-use super::input::{Input, Kind, Who};
+use super::input::{CustomerKey, Input, Kind};
 use crate::client::{Condition, Outcome};
 
 /// Counts of completed inputs.
@@ -42,10 +42,10 @@ impl InputCounts {
             Input::Payment(payment) => {
                 let remote = payment.customer_warehouse != payment.warehouse;
                 self.payments_remote += u64::from(remote);
-                self.payments_named += u64::from(matches!(payment.who, Who::Name(_)));
+                self.payments_named += u64::from(matches!(payment.who, CustomerKey::Name(_)));
             }
             Input::OrderStatus(status) => {
-                self.statuses_named += u64::from(matches!(status.who, Who::Name(_)));
+                self.statuses_named += u64::from(matches!(status.who, CustomerKey::Name(_)));
             }
             Input::Delivery(_) | Input::StockLevel(_) => {}
         }

@@ -1,6 +1,6 @@
 //! Payment (clause 2.5.2): adds to what warehouse and district received, and to the customer.
 
-use super::input::{Payment, Who};
+use super::input::{CustomerKey, Payment};
 use super::population::last_name;
 use super::statements::Ask;
 use super::work::{Work, ints};
@@ -54,11 +54,11 @@ fn remembered(input: &Payment, customer: u32, old: &str) -> String {
 pub(super) fn customer(
     work: &mut Work<'_>,
     (warehouse, district): (u32, u32),
-    who: Who,
+    who: CustomerKey,
 ) -> Result<u32, SessionError> {
     let name = match who {
-        Who::Number(number) => return Ok(number),
-        Who::Name(name) => last_name(name),
+        CustomerKey::Number(number) => return Ok(number),
+        CustomerKey::Name(name) => last_name(name),
     };
     let [warehouse, district] = ints([warehouse, district]);
     let values = [warehouse, district, Value::Text(&name)];
@@ -80,7 +80,7 @@ mod tests {
             district: 2,
             customer_warehouse: 3,
             customer_district: 4,
-            who: Who::Number(5),
+            who: CustomerKey::Number(5),
             cents: 1_05,
         };
         assert_eq!(remembered(&input, 5, "old"), "5 4 3 2 1 1.05|old");

@@ -219,8 +219,8 @@ proptest! {
                     prop_assert!((100..=500_000).contains(&payment.cents));
                 }
                 Input::OrderStatus(status) => match status.who {
-                    Who::Number(number) => prop_assert!((1..=60).contains(&number)),
-                    Who::Name(name) => prop_assert!(name < 60),
+                    CustomerKey::Number(number) => prop_assert!((1..=60).contains(&number)),
+                    CustomerKey::Name(name) => prop_assert!(name < 60),
                 },
                 Input::Delivery(delivery) => prop_assert!((1..=10).contains(&delivery.carrier)),
                 Input::StockLevel(stock) => prop_assert!((10..=20).contains(&stock.threshold)),

@@ -97,7 +97,7 @@ pub struct Options {
 
 /// What a run did.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ran {
+pub struct MemoryRun {
     /// Passes over a block, of each thread.
     pub passes: Vec<u64>,
     /// Bytes that they touched.
@@ -164,7 +164,7 @@ impl Options {
 /// # Errors
 /// When the options are not the program's, memory is refused, or a block is not as the passes must
 /// have left it.
-pub fn run(options: &Options, stop: &AtomicBool) -> Result<Ran, WorkloadError> {
+pub fn run(options: &Options, stop: &AtomicBool) -> Result<MemoryRun, WorkloadError> {
     options.checked()?;
     match options.flavour {
         Flavour::V04 => run_over::<AtomicU32>(options, stop),
@@ -172,7 +172,7 @@ pub fn run(options: &Options, stop: &AtomicBool) -> Result<Ran, WorkloadError> {
     }
 }
 
-fn run_over<E: Element>(options: &Options, stop: &AtomicBool) -> Result<Ran, WorkloadError> {
+fn run_over<E: Element>(options: &Options, stop: &AtomicBool) -> Result<MemoryRun, WorkloadError> {
     let blocks = if options.scope == Scope::Local { options.threads } else { 1 };
     let elements = options.block_bytes / size_of::<E>();
     let block = |_| PageBuffer::<E>::zeroed(elements, options.pages);
@@ -201,7 +201,7 @@ fn run_over<E: Element>(options: &Options, stop: &AtomicBool) -> Result<Ran, Wor
     });
     check(options, &blocks, &threads)?;
     let passes: Vec<u64> = threads.iter().map(|thread| thread.passes).collect();
-    Ok(Ran {
+    Ok(MemoryRun {
         bytes: passes.iter().sum::<u64>() * options.block_bytes as u64,
         passes,
         wall_s,

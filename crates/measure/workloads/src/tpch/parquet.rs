@@ -72,7 +72,7 @@ pub(super) fn write_parts(
     let workers = threads.get().min(source.parts as usize) as u32;
     let mut file = RowGroupFile::create(path, source.tpch.schema(source.table))?;
     let encoders = file.encoders();
-    let crew = Crew {
+    let crew = WorkerState {
         source,
         next: AtomicU32::new(0),
         over: AtomicBool::new(false),
@@ -102,7 +102,7 @@ type Made = (u32, Result<EncodedRowGroup, WorkloadError>);
 
 /// Appends parts in order as they come.
 fn append_all(
-    crew: &Crew,
+    crew: &WorkerState,
     file: &mut RowGroupFile,
     made: &mpsc::Receiver<Made>,
 ) -> Result<u64, WorkloadError> {
@@ -124,7 +124,7 @@ fn append_all(
 }
 
 /// What the workers share.
-struct Crew<'a> {
+struct WorkerState<'a> {
     source: Source,
     next: AtomicU32,
     over: AtomicBool,
@@ -133,7 +133,7 @@ struct Crew<'a> {
     watch: &'a dyn Watch,
 }
 
-impl Crew<'_> {
+impl WorkerState<'_> {
     fn work(&self, encoders: &RowGroupEncoders, send: &mpsc::Sender<Made>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);

@@ -142,7 +142,7 @@ impl Workload for Queries {
     fn client(&self, number: u32) -> Box<dyn Client> {
         let random = Random::new(self.options.seed, CLIENTS, number);
         let rounds = Cycle::new(self.options.order, random);
-        Box::new(Asker { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
+        Box::new(QueryClient { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
     }
 
     fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
@@ -188,14 +188,14 @@ impl Workload for Queries {
 }
 
 /// A client.
-struct Asker {
+struct QueryClient {
     queries: Queries,
     rounds: Cycle,
     prepared: Vec<StatementId>,
     current: Option<usize>,
 }
 
-impl Client for Asker {
+impl Client for QueryClient {
     fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError> {
         let texts = self.queries.texts.iter();
         self.prepared = texts.map(|text| session.prepare(text)).collect::<Result<_, _>>()?;

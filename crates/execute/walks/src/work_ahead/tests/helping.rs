@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::super::slots::{Guard, Slots, dummy};
 use super::super::{
-    Deduplicate, Direction, Helper, HelperReport, Posted, Skip, Wait, WorkAheadSet,
+    Deduplicate, Direction, Helper, HelperReport, Skip, TurnEnd, Wait, WorkAheadSet,
 };
 use crate::place::{Place, References, Several};
 
@@ -34,7 +34,7 @@ fn post<A: References>(set: &mut WorkAheadSet<'_, A, ()>, asks: Option<A>) {
         match asks.take() {
             Some(Some(asks)) => turn.post((), asks),
             Some(None) => turn.post_dummies(),
-            None => Posted::Nothing,
+            None => TurnEnd::Nothing,
         }
     });
 }

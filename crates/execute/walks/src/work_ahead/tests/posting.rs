@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::super::slots::{Guard, Slots, dummy};
-use super::super::{Deduplicate, Posted, WorkAheadSet, drive};
+use super::super::{Deduplicate, TurnEnd, WorkAheadSet, drive};
 use crate::memory::{Direct, Memory};
 use crate::place::{Lines, Place, Several};
 use crate::walk::{Row, Rows, Sink, Walk};
@@ -56,7 +56,7 @@ fn play(entries: usize, threshold: usize, moves: &[Move]) -> Vec<Seen> {
     let mut moves = moves.iter().enumerate();
     set.take_turns(|mut turn| {
         let Some((at, &Move { keeps, begins, pointers })) = moves.next() else {
-            return Posted::Nothing;
+            return TurnEnd::Nothing;
         };
         let hand = turn.hand().copied();
         if !keeps {

@@ -19,7 +19,7 @@ fn options(flavour: Flavour) -> Options {
     }
 }
 
-fn ran(options: Options) -> Ran {
+fn ran(options: Options) -> MemoryRun {
     run(&options, &AtomicBool::new(false)).unwrap()
 }
 
