@@ -29,14 +29,21 @@ use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
 
+/// Benches of their own kind.
+const OTHERS: &str = "with words of their own (--help): peers, sql, cluster, memory, python, build";
+
 /// Runs the bench of this name, or every one, and records it.
 pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {
     let all = benches(workspace)?;
+    let names: Vec<&str> = all.iter().map(|bench| bench.name.as_str()).collect();
+    if name.is_some_and(|name| ["--help", "-h", "help"].contains(&name)) {
+        println!("usage: cargo xtask bench [NAME]\n\n{}\n\n{OTHERS}", names.join(", "));
+        return Ok(true);
+    }
     let chosen: Vec<&Bench> =
         all.iter().filter(|bench| name.is_none_or(|name| bench.name == name)).collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = all.iter().map(|bench| bench.name.as_str()).collect();
-        bail!("no bench `{}`; there are: {}", name.unwrap_or("at all"), names.join(", "));
+        bail!("no bench `{}`; there are: {}; {OTHERS}", name.unwrap_or("at all"), names.join(", "));
     }
     let machine = machine(workspace)?;
     for bench in chosen {
