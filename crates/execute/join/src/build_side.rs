@@ -114,6 +114,7 @@ impl BuildSide {
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
+        self.context.stop.check()?;
         if !self.reserve_spilling(&batch)? {
             self.start_partitioning()?;
             self.reserve_spilling(&batch)?;
@@ -179,6 +180,7 @@ impl BuildSide {
         let lent = self.reserve.bytes() - self.sizes.writing_bytes().min(self.reserve.bytes());
         self.reserve.shrink(lent / 2);
         for batch in batches {
+            context.stop.check()?;
             charged.release(&batch);
             partitions.add(&batch)?;
         }
@@ -222,6 +224,7 @@ impl BuildSide {
                 let mut build = partitions.finish(room, reserve)?;
                 let mut builder = Builder::new(spec, build.memory);
                 for batch in std::mem::take(&mut build.in_memory) {
+                    context.stop.check()?;
                     builder.count(&batch);
                     builder.push(batch)?;
                 }

@@ -303,15 +303,20 @@ impl Builder {
         let side = self.spec.build_side;
         let mut encoding = self.spec.encoding(decision.kind.clone());
         let reader = self.spec.keys(side);
-        let mut source =
-            KeyedRows { batches: &self.keyed, reader, read_keys: None, rows: self.rows.keyed };
+        let mut source = KeyedRows {
+            batches: &self.keyed,
+            reader,
+            read_keys: None,
+            rows: self.rows.keyed,
+            stop: &self.spec.stop,
+        };
         let mut store = None;
         if encoding.is_hashed() {
             if self.kept.is_empty() {
                 self.kept = source.read_all(&encoding)?;
             }
             let (keys, full_keys) = std::mem::take(&mut self.kept).into_iter().unzip();
-            store = Some(KeyStore::new(full_keys, &self.spec.pages)?);
+            store = Some(KeyStore::new(full_keys, &self.spec.pages, &self.spec.stop)?);
             source.read_keys = Some(keys);
         }
         let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
@@ -337,15 +342,20 @@ impl Builder {
                 (table, self.spec.pages.zeroed(0)?, Some(payload), false)
             }
             BuiltTable::Rows(mut table, repeats) => {
-                let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
-                let duplicate_lists = repeats.lay_out(&mut table, &self.spec.pages)?;
+                let collides = match &store {
+                    Some(store) => repeats.collide(store, &self.spec.stop)?,
+                    None => false,
+                };
+                let duplicate_lists =
+                    repeats.lay_out(&mut table, &self.spec.pages, &self.spec.stop)?;
                 (table, duplicate_lists, None, collides)
             }
         };
         if let (Some(_), Some(column)) = (&payload, column) {
             kept[column] = false;
         }
-        let mut chunks = Chunks::new(batches, schema, &kept, &self.spec.pages)?;
+        let (pages, stop) = (&self.spec.pages, &self.spec.stop);
+        let mut chunks = Chunks::new(batches, schema, &kept, pages, stop)?;
         let payload = match column.filter(|_| payload.is_none() && duplicate_lists.is_empty()) {
             None => payload,
             Some(column) => TablePayload::put(&mut table, chunks.only(column)).inspect(|_| {

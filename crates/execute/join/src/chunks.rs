@@ -18,6 +18,7 @@ use workahead_machine::pages::Supply;
 use workahead_walks::walk::Row;
 
 use crate::memory::ChargedBuffers;
+use crate::{JoinError, StopCheck};
 
 /// Most bytes of one column in a chunk: half the range of 32-bit offsets.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
@@ -57,7 +58,8 @@ impl Chunks {
         schema: &Schema,
         kept: &[bool],
         pages: &Supply,
-    ) -> Result<Self, ArrowError> {
+        stop: &StopCheck,
+    ) -> Result<Self, JoinError> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut starts = Vec::new();
         let mut columns = vec![Vec::new(); types.len()];
@@ -66,7 +68,7 @@ impl Chunks {
             let rows = run.iter().map(RecordBatch::num_rows).sum::<usize>();
             starts.push(start);
             start += rows;
-            join_columns(run, kept, pages, &mut columns)?;
+            join_columns(run, kept, (pages, stop), &mut columns)?;
         }
         if starts.len() > 1 {
             for ((chunks, data_type), _) in
@@ -193,9 +195,9 @@ fn joined_bytes(column: &ArrayRef) -> usize {
 fn join_columns(
     run: Vec<RecordBatch>,
     kept: &[bool],
-    pages: &Supply,
+    (pages, stop): (&Supply, &StopCheck),
     to: &mut [Vec<ArrayRef>],
-) -> Result<(), ArrowError> {
+) -> Result<(), JoinError> {
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];
     for batch in run {
         for (column, pieces) in batch.columns().iter().zip(&mut pieces) {
@@ -204,6 +206,7 @@ fn join_columns(
     }
     for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
         if *kept {
+            stop.check()?;
             let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
             chunks.push(views::in_few_buffers(huge::joined(&arrays, pages)?));
         }

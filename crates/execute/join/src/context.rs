@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 
+use crate::StopCheck;
 use crate::batch::{ROWS_MIN, row_bytes};
 use crate::memory_estimate::sliced_bytes;
 use crate::spill::SpillCounters;
@@ -23,6 +24,7 @@ pub(crate) struct Context {
     /// Records the peak, within the caller's pool.
     pub(crate) pool: Arc<Pool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) stop: StopCheck,
     pub(crate) null_aware_state: Arc<NullAwareState>,
     pub(crate) counts: Arc<SpillCounters>,
 }
@@ -32,6 +34,7 @@ impl Context {
         Self {
             pool: Pool::within(spec.memory.clone(), usize::MAX),
             spill: spec.spill.clone(),
+            stop: spec.stop.clone(),
             null_aware_state: Arc::default(),
             counts: Arc::default(),
         }

@@ -143,6 +143,9 @@ pub enum JoinError {
         /// The limit.
         limit: usize,
     },
+    /// The caller's [`StopCheck`](crate::StopCheck) stopped it.
+    #[error("the join was stopped: run it again for its result")]
+    Stopped,
     /// Spilling failed.
     #[error(transparent)]
     Spill(#[from] SpillError),

@@ -60,16 +60,16 @@ struct CurrentPair {
 
 impl FinalPhase {
     /// Once every prober has ended.
-    pub(crate) fn new(table: &JoinTable) -> Self {
+    pub(crate) fn new(table: &JoinTable) -> Result<Self, JoinError> {
         let spilled = table.spilled.as_ref();
         let in_memory = if spilled.is_some() { table.take_in_memory() } else { table.in_memory() };
         let has_output = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
         let in_memory = in_memory.filter(|in_memory| has_output(in_memory.output_rules.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
-        Self {
+        Ok(Self {
             spec: table.spec.clone(),
             context: table.context.clone(),
-            unmatched_scan: in_memory.map(UnmatchedBuildScan::new),
+            unmatched_scan: in_memory.map(UnmatchedBuildScan::new).transpose()?,
             queue: Arc::new(Mutex::new(PartitionQueue {
                 pairs: pairs.into(),
                 working: 1,
@@ -78,7 +78,7 @@ impl FinalPhase {
             active: true,
             current: None,
             metrics: ProbeMetrics::default(),
-        }
+        })
     }
 
     /// The next output batch.
@@ -101,6 +101,7 @@ impl FinalPhase {
     /// # Errors
     /// As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
+        self.context.stop.check()?;
         if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
         }
@@ -190,7 +191,9 @@ impl FinalPhase {
     /// Outputs rows without columns from here on, which cost next to nothing; the unmatched build
     /// scan is only added to the metrics.
     pub(crate) fn count_only(&mut self) -> Result<(), JoinError> {
-        self.metrics.output_rows += self.unmatched_scan.take().map_or(0, UnmatchedBuildScan::count);
+        if let Some(unmatched_scan) = self.unmatched_scan.take() {
+            self.metrics.output_rows += unmatched_scan.count()?;
+        }
         self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }

@@ -73,6 +73,7 @@ mod prober;
 mod side;
 mod spec;
 mod spill;
+mod stop;
 mod table;
 mod table_build;
 mod table_layout;
@@ -98,6 +99,7 @@ pub use prober::Prober;
 pub use side::Side;
 pub use spec::JoinSpec;
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};
+pub use stop::StopCheck;
 pub use table::JoinTable;
 pub use table_layout::{LayoutChoice, TableLayout, UnknownTableLayout};
 /// A page pool for [`HashJoin::with_page_pool`].

@@ -1,6 +1,7 @@
 //! An input file of the join: its schema and size, before any row is read.
 
 mod guarded;
+mod interruptible;
 mod ipc;
 mod parquet;
 mod records;
@@ -41,7 +42,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) bounds: Bounds,
     /// Where a copy of what can be read only once is put.
     pub(crate) memory: &'a Memory,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) interrupted: &'static AtomicBool,
 }
 
 /// An open file, and the columns to read.
@@ -79,7 +80,7 @@ impl Input {
         let bytes = file.metadata().map_or(0, |file| file.len());
         let kind = guarded(|| match format {
             Format::Parquet => ParquetInput::open(&file).map(Kind::Parquet),
-            _ => StreamedInput::open(file, format, opening.bounds).map(Kind::Streamed),
+            _ => StreamedInput::open(file, format, opening).map(Kind::Streamed),
         });
         let kind = kind.map_err(|error| damaged(path, format, error))?;
         Ok(Self { path: path.to_owned(), format, bytes, kind, copy })

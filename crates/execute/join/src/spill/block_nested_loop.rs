@@ -94,9 +94,12 @@ impl BlockNestedLoopJoin {
             State::Building { builder, table } => self.add_batch(builder, table)?,
             State::Probing { mut prober, batches, first_row, rows } => {
                 if rows > 0 {
-                    if let Some(output) = prober.next_output()? {
-                        self.state = State::Probing { prober, batches, first_row, rows };
-                        return Ok(Progress::Output(output));
+                    match prober.advance()? {
+                        Progress::Done => {}
+                        progress => {
+                            self.state = State::Probing { prober, batches, first_row, rows };
+                            return Ok(progress);
+                        }
                     }
                     let matched = (0..rows).filter(|row| prober.matched(*row));
                     matched.for_each(|row| self.matched.set(first_row + row));

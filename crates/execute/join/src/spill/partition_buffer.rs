@@ -13,13 +13,14 @@ use crate::chunks::holds_dictionary;
 use crate::context::Context;
 use crate::memory::ChargedBatches;
 use crate::memory_estimate::sliced_bytes;
-use crate::{JoinError, MemoryError, SpillDirectory};
+use crate::{JoinError, MemoryError, SpillDirectory, StopCheck};
 
 /// Where partition buffers are written.
 #[derive(Debug)]
 pub(crate) struct SpillTarget {
     directory: Arc<SpillDirectory>,
     counts: Arc<SpillCounters>,
+    stop: StopCheck,
     schema: SchemaRef,
     pub(crate) sizes: Sizes,
     /// Whether batches may be concatenated: those with different dictionaries may not.
@@ -40,6 +41,7 @@ impl SpillTarget {
         Self {
             directory: directory.clone(),
             counts: context.counts.clone(),
+            stop: context.stop.clone(),
             schema: Arc::new(Schema::new(fields)),
             sizes,
             joins,
@@ -97,6 +99,7 @@ impl PartitionBuffer {
         let mut run = Vec::new();
         let mut run_bytes = 0;
         let mut write = |run: &mut Vec<RecordBatch>| -> Result<(), JoinError> {
+            target.stop.check()?;
             match &run[..] {
                 [] => {}
                 [batch] => writer.write(batch)?,

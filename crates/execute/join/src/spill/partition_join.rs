@@ -114,10 +114,12 @@ impl PartitionJoin {
             }
             State::Probing { mut prober, mut batches, has_output } => {
                 if has_output {
-                    let output = prober.next_output()?;
-                    let has_output = output.is_some();
+                    let (progress, has_output) = match prober.advance()? {
+                        Progress::Done => (Progress::Working, false),
+                        progress => (progress, true),
+                    };
                     self.state = State::Probing { prober, batches, has_output };
-                    return Ok(output.map_or(Progress::Working, Progress::Output));
+                    return Ok(progress);
                 }
                 if let Some(batch) = batches.next(&mut self.metrics.spill_time)? {
                     prober.probe(batch)?;
