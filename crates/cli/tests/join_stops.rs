@@ -64,3 +64,13 @@ fn a_filter_that_passes_nothing_is_stopped() {
         stops(&place, place.start(&join(more)), false);
     }
 }
+
+/// The partition of the only key is joined by block nested loops.
+#[test]
+fn so_is_one_that_spills() {
+    let place = skewed();
+    let limit = ["--memory-limit", "8MB", "--spill-dir", "spill", "--threads", "1"];
+    for more in [&[][..], &["--out", "out.csv"]] {
+        stops(&place, place.start(&join(&[&limit[..], more].concat())), true);
+    }
+}

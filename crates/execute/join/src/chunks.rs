@@ -18,6 +18,7 @@ use workahead_machine::pages::Supply;
 use workahead_walks::walk::Row;
 
 use crate::memory::ChargedBuffers;
+use crate::row_bytes::{add_row_bytes, run_bytes, widest_row};
 use crate::{JoinError, StopCheck};
 
 /// Most bytes of one column in a chunk: half the range of 32-bit offsets.
@@ -35,6 +36,8 @@ pub(crate) struct Chunks {
     columns: Vec<Vec<ArrayRef>>,
     /// First row of each chunk.
     starts: Vec<usize>,
+    /// Bytes of each column's widest value; zero for a column that is not kept.
+    widest: Vec<usize>,
 }
 
 /// Rows to gather.
@@ -77,7 +80,38 @@ impl Chunks {
                 chunks.push(new_null_array(data_type, 1));
             }
         }
-        Ok(Self { types, columns, starts })
+        let widest = columns.iter().map(|chunks| {
+            chunks.iter().map(|chunk: &ArrayRef| widest_row(chunk)).max().unwrap_or(0)
+        });
+        let widest = widest.collect();
+        Ok(Self { types, columns, starts, widest })
+    }
+
+    /// Bytes of a column's widest value.
+    pub(crate) fn widest(&self, column: usize) -> usize {
+        self.widest[column]
+    }
+
+    /// Bytes of the widest row, at most.
+    pub(crate) fn widest_row(&self) -> usize {
+        self.widest.iter().sum()
+    }
+
+    /// Adds the bytes of a kept column's values, row by row.
+    pub(crate) fn add_row_bytes(&self, column: usize, rows: &[Row], to: &mut [usize]) {
+        let chunks = &self.columns[column];
+        if let [only] = &chunks[..] {
+            return add_row_bytes(only, rows, to);
+        }
+        for (row, to) in rows.iter().zip(to).filter(|(row, _)| **row != NO_ROW) {
+            let (chunk, row) = self.locate(*row as usize);
+            *to += run_bytes(&chunks[chunk], row..row + 1);
+        }
+    }
+
+    fn locate(&self, row: usize) -> (usize, usize) {
+        let chunk = self.starts.partition_point(|start| *start <= row) - 1;
+        (chunk, row - self.starts[chunk])
     }
 
     /// Rows by number, prepared for [`gather`](Self::gather). [`NO_ROW`] is a row of nulls.
@@ -111,9 +145,7 @@ impl Chunks {
             if row == NO_ROW {
                 return (self.starts.len(), 0);
             }
-            let row = row as usize;
-            let chunk = self.starts.partition_point(|start| *start <= row) - 1;
-            (chunk, row - self.starts[chunk])
+            self.locate(row as usize)
         });
         Rows::Several(located.collect())
     }
@@ -187,7 +219,7 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
 fn joined_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8View | DataType::BinaryView => column.len() * size_of::<u128>(),
-        _ => column.get_array_memory_size(),
+        _ => run_bytes(column, 0..column.len()),
     }
 }
 

@@ -54,8 +54,10 @@ struct PartitionQueue {
 /// The partition pair being joined.
 struct CurrentPair {
     join: Box<PartitionJoin>,
-    /// For a restart with more memory, if there may be more and nothing has been output.
+    /// For a restart with more memory, unless something has been output.
     restart: Option<PartitionPair>,
+    /// Whether there may be more memory: it has a share of it.
+    shares: bool,
 }
 
 impl FinalPhase {
@@ -107,9 +109,9 @@ impl FinalPhase {
         }
         let Some(current) = &mut self.current else { return self.start_next() };
         let progress = match current.join.advance() {
-            Err(JoinError::LimitTooSmall { .. }) if current.restart.is_some() => {
-                let pair = current.restart.take();
-                self.requeue(pair);
+            Err(error @ JoinError::LimitTooSmall { .. }) if current.shares => {
+                let pairs = self.give_up().ok_or(error)?;
+                self.requeue(pairs);
                 return Ok(Progress::Working);
             }
             progress => progress?,
@@ -144,22 +146,52 @@ impl FinalPhase {
         let share = if more { queue.free / queue.working } else { usize::MAX };
         drop(queue);
         let context = self.context.with_share(share);
-        let restart = more.then(|| pair.clone());
+        let restart = Some(pair.clone());
         match PartitionJoin::new(&self.spec, &context, pair) {
-            Ok(join) => self.current = Some(CurrentPair { join: Box::new(join), restart }),
+            Ok(join) => {
+                let join = Box::new(join);
+                self.current = Some(CurrentPair { join, restart, shares: more });
+            }
             Err(JoinError::LimitTooSmall { .. }) if more => self.requeue(restart),
+            Err(error @ JoinError::LimitTooSmall { .. }) => {
+                // A phase of a larger share may give it up.
+                lock(&self.queue).pairs.extend(restart);
+                return Err(error);
+            }
             Err(error) => return Err(error),
         }
         Ok(Progress::Working)
     }
 
-    /// Requeues a pair that didn't fit in a share of the memory, and leaves the share to the other
+    /// The pairs that are left after an error for lack of memory, those of the levels below instead
+    /// of the current one if it has output. `None` if output would be repeated.
+    pub(crate) fn give_up(&mut self) -> Option<Vec<PartitionPair>> {
+        let mut pairs = Vec::new();
+        if let Some(mut current) = self.current.take() {
+            pairs = match current.restart.take() {
+                Some(pair) => vec![pair],
+                None => current.join.give_up()?,
+            };
+            self.metrics = self.metrics.plus(current.join.metrics());
+        }
+        if !self.shares() {
+            pairs.extend(lock(&self.queue).pairs.drain(..));
+        }
+        Some(pairs)
+    }
+
+    /// Whether other threads work on the same queue.
+    fn shares(&self) -> bool {
+        Arc::strong_count(&self.queue) > 1
+    }
+
+    /// Requeues pairs that didn't fit in a share of the memory, and leaves the share to the other
     /// threads; the last thread retries.
-    fn requeue(&mut self, pair: Option<PartitionPair>) {
+    fn requeue(&mut self, pairs: impl IntoIterator<Item = PartitionPair>) {
         // Its memory must be free before other threads see the pair.
         self.current = None;
         let mut queue = lock(&self.queue);
-        queue.pairs.extend(pair);
+        queue.pairs.extend(pairs);
         if queue.working > 1 {
             queue.working -= 1;
             self.active = false;

@@ -159,6 +159,10 @@ impl MatchGenerator {
 
     /// Adds up to an output batch to `out`, from which the caller takes it.
     pub(crate) fn fill(&mut self, table: &InMemoryBuildSide) -> Result<Step, JoinError> {
+        if !self.out.run.is_empty() {
+            // The rest of a run, to which nothing can be added.
+            return Ok(Step::Matches);
+        }
         let room = table.spec.batch_rows;
         // The rest of a filtered chunk is not worth evaluating another one.
         let enough = if table.has_residual_predicate() { room.div_ceil(2) } else { room };

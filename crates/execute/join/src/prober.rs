@@ -13,19 +13,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use arrow_select::coalesce::BatchCoalescer;
 
-use crate::batch::pieces;
+use crate::batch::pieces_within;
+use crate::coalescer::Coalescer;
 use crate::gather;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 use crate::match_generation::{MatchGenerator, Step};
-use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize};
+use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize, RowSize};
 use crate::spill::ProbeFiles;
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Progress, Reservation};
-
-/// Outputs of less than this part of a batch are coalesced.
-const FEW: usize = 4;
 
 /// Joins probe batches with a table. One for each thread.
 pub struct Prober {
@@ -35,7 +32,7 @@ pub struct Prober {
     generator: MatchGenerator,
     /// The remaining pieces of the current batch, the last one first.
     pieces: Vec<RecordBatch>,
-    outputs: BatchCoalescer,
+    outputs: Coalescer,
     /// Writes probe rows of spilled partitions.
     files: Option<ProbeFiles>,
     memory: Reservation,
@@ -49,8 +46,7 @@ impl Prober {
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
         let spec = table.spec();
-        let outputs = BatchCoalescer::new(spec.schema(), spec.batch_rows)
-            .with_biggest_coalesce_batch_size(Some(spec.batch_rows / FEW));
+        let outputs = Coalescer::new(spec);
         let in_memory = table.in_memory();
         assert!(in_memory.is_some(), "a table that spills is freed when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
@@ -90,7 +86,11 @@ impl Prober {
         // Matched rows are tracked by their position in the batch.
         let whole = in_memory.output_rules.probe == SideOutput::Tracked;
         let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
-        let mut pieces: Vec<_> = pieces(batch, rows).collect();
+        let bytes = match whole {
+            true => usize::MAX,
+            false => self.table.context.piece_bytes(spec.probers),
+        };
+        let mut pieces: Vec<_> = pieces_within(batch, rows, bytes).collect();
         pieces.reverse();
         Ok(pieces)
     }
@@ -130,9 +130,12 @@ impl Prober {
     /// Bytes of a batch and its outputs, with build rows of average size.
     fn bytes_for(&self, in_memory: &InMemoryBuildSide, batch: &RecordBatch) -> usize {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
-        let probed = ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
+        let context = &self.table.context;
+        let average = bytes.div_ceil(rows.max(1));
+        let row = RowSize { average, widest: context.widest_row(batch) };
+        let probed = ProbeBatchSize { rows, row };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        probed.bytes(in_memory.spec.batch_rows, in_memory.row_bytes()) + routed
+        probed.bytes(context.output_size(&in_memory.spec), in_memory.row_size()) + routed
     }
 
     /// The next output batch, `None` if the probe batch is finished. Small outputs are held back
@@ -160,7 +163,7 @@ impl Prober {
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
         self.table.context.stop.check()?;
         loop {
-            if let Some(output) = self.outputs.next_completed_batch() {
+            if let Some(output) = self.outputs.next() {
                 return Ok(Progress::Output(output));
             }
             let Some(in_memory) = &self.in_memory else { return Ok(Progress::Done) };
@@ -184,11 +187,8 @@ impl Prober {
         let output = gather::output(in_memory, &mut self.generator)?;
         let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
         self.table.charge(&mut self.memory, bytes)?;
-        if output.num_rows() > self.table.spec().batch_rows / FEW {
-            // Large outputs aren't copied just to coalesce them with a few rows before.
-            self.outputs.finish_buffered_batch()?;
-        }
-        self.outputs.push_batch(output)?;
+        let bytes_max = in_memory.batch_bytes_max;
+        self.outputs.push(output, bytes_max)?;
         self.generator.metrics.gather_time += start.elapsed();
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Prober {
     pub fn end(&mut self) -> Result<Option<FinalPhase>, JoinError> {
         assert!(self.is_idle(), "the previous batch still has output");
         let in_memory = self.in_memory.take().expect("a prober ends once");
-        self.outputs.finish_buffered_batch()?;
+        self.outputs.finish()?;
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
             let start = Instant::now();
             spilled.add(files.finish()?);

@@ -12,6 +12,8 @@ use crate::gather;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 use crate::match_bitmap::MatchBitmap;
+use crate::match_generation::Matches;
+use crate::output_size::Gathered;
 use crate::stop::ROWS_BETWEEN;
 
 /// Outputs unmatched, matched or all build rows, by the type of the join.
@@ -48,6 +50,15 @@ impl UnmatchedBuildScan {
         if rows.is_empty() {
             return Ok(None);
         }
+        let columns = &self.table.spec.output_columns.sources;
+        let gathered = Gathered { table: &self.table, batch: None, columns };
+        let mut matches = Matches { build: rows, ..Matches::default() };
+        let count = gathered.rows_that_fit(&matches);
+        if let Some(next) = matches.build.get(count) {
+            self.next = *next as usize;
+            matches.build.truncate(count);
+        }
+        let rows = matches.build;
         gather::unmatched_build(&self.table, rows, |row| self.matched.get(row as usize)).map(Some)
     }
 

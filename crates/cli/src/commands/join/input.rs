@@ -1,5 +1,6 @@
 //! An input file of the join: its schema and size, before any row is read.
 
+mod csv;
 mod guarded;
 mod interruptible;
 mod ipc;
@@ -35,6 +36,14 @@ pub(crate) struct Bounds {
     pub(crate) batch_bytes: usize,
     /// A record of CSV.
     pub(crate) record_bytes: usize,
+}
+
+/// The size of the batches that are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchSize {
+    pub(crate) rows: usize,
+    /// About, if rows are so wide that these are fewer.
+    pub(crate) bytes: usize,
 }
 
 /// How files are opened.
@@ -191,19 +200,19 @@ impl Input {
         }
     }
 
-    /// Reads a part of a file with row groups, in batches of at most `batch_rows`.
-    pub(crate) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Option<Part>> {
+    /// Reads a part of a file with row groups.
+    pub(crate) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Option<Part>> {
         let Kind::Parquet(input) = &self.kind else { return Ok(None) };
         let file = self.reopen()?;
-        let part = guarded(|| Ok(input.read(file, unit, batch_rows)?));
+        let part = guarded(|| Ok(input.read(file, unit, size)?));
         part.map(Some).map_err(|error| self.damaged(error))
     }
 
     /// Reads a file without row groups from start to end.
-    pub(crate) fn read_all(&self, batch_rows: usize) -> anyhow::Result<Option<Batches>> {
+    pub(crate) fn read_all(&self, size: BatchSize) -> anyhow::Result<Option<Batches>> {
         let Kind::Streamed(input) = &self.kind else { return Ok(None) };
         let file = self.reopen()?;
-        let batches = guarded(|| Ok(input.read(file, batch_rows)?));
+        let batches = guarded(|| Ok(input.read(file, size)?));
         batches.map(Some).map_err(|error| self.damaged(error))
     }
 

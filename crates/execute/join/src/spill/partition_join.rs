@@ -136,17 +136,20 @@ impl PartitionJoin {
                     return Ok(Progress::Output(output));
                 }
                 self.metrics = self.metrics.plus(prober.metrics());
+                // Both files are read: partitions of them need the memory.
+                self.reading.free();
                 self.state = final_phase.map_or(State::Done, State::FinalPhase);
                 Ok(Progress::Working)
             }
             State::FinalPhase(mut final_phase) => {
-                let progress = final_phase.advance()?;
-                if let Progress::Done = progress {
+                let progress = final_phase.advance();
+                if let Ok(Progress::Done) = progress {
                     self.metrics = self.metrics.plus(final_phase.metrics());
                 } else {
+                    // After an error too: the pairs that are left can be given up.
                     self.state = State::FinalPhase(final_phase);
                 }
-                Ok(progress)
+                progress
             }
             State::BlockNestedLoop(mut nested_loop) => {
                 let progress = nested_loop.advance()?;
@@ -162,6 +165,14 @@ impl PartitionJoin {
                 Ok(Progress::Done)
             }
         }
+    }
+
+    /// The pairs of the levels below that are left, if there is nothing else to do.
+    pub(crate) fn give_up(&mut self) -> Option<Vec<PartitionPair>> {
+        let State::FinalPhase(final_phase) = &mut self.state else { return None };
+        let pairs = final_phase.give_up()?;
+        self.metrics = self.metrics.plus(final_phase.metrics());
+        Some(pairs)
     }
 
     /// Metrics, without rows: those are counted where they enter and leave the join.

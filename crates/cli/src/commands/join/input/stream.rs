@@ -9,10 +9,11 @@ use arrow_array::RecordBatch;
 use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
+use super::csv::CsvBatches;
 use super::interruptible::Interruptible;
 use super::ipc::IpcReader;
 use super::records::Records;
-use super::{Bounds, Opening};
+use super::{BatchSize, Bounds, Opening};
 use crate::commands::join::format::Format;
 
 /// Rows from which the types of a CSV file's columns are inferred.
@@ -88,26 +89,26 @@ impl StreamedInput {
         DECODER_BYTES
     }
 
-    /// The batches, of at most `batch_rows` rows.
-    pub(super) fn read(&self, mut file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
+    /// The batches.
+    pub(super) fn read(&self, mut file: File, size: BatchSize) -> Result<Batches, ArrowError> {
         file.rewind()?;
         let file = Interruptible::new(file, self.interrupted);
         let columns = self.columns.clone();
         Ok(match self.format {
             Format::Arrow | Format::ArrowStream => {
-                slice(ipc(file, self.format, columns, self.bounds)?, batch_rows)
+                slice(ipc(file, self.format, columns, self.bounds)?, size.rows)
             }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let reader = ReaderBuilder::new(self.schema.clone())
                     .with_header(true)
                     .with_delimiter(self.format.delimiter())
-                    .with_batch_size(batch_rows);
+                    .with_batch_size(size.rows);
                 let reader = match columns {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,
                 };
                 let records = Records::new(file, self.bounds.record_bytes);
-                Box::new(reader.build_buffered(BufReader::new(records))?)
+                Box::new(CsvBatches::new(records, reader.build_decoder(), size.bytes))
             }
         })
     }
