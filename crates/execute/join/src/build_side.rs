@@ -99,6 +99,8 @@ impl BuildSide {
         if batch.num_rows() > 0 {
             let keys = self.spec.keys(self.spec.build_side);
             self.nulls |= self.spec.null_aware && keys.nulls(&batch).is_some();
+            // Of the whole batch first: an error for lack of memory names a limit by it.
+            self.context.add_widest(&batch, &mut self.widest);
             let threads = self.spec.probers;
             let rows = self.context.piece_rows(&batch, threads);
             let bytes = if self.context.pool.limit().is_some() {
@@ -117,7 +119,6 @@ impl BuildSide {
     }
 
     fn update_probe_batch_size(&mut self, batch: &RecordBatch) {
-        self.context.add_widest(batch, &mut self.widest);
         let widest = self.widest.row_bytes();
         if !self.probe_batch_size_is_known {
             self.bytes += self.context.bytes_of(batch);

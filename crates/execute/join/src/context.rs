@@ -1,7 +1,7 @@
 //! State shared by all parts of one join: memory, files, null-aware state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 
@@ -22,6 +22,9 @@ const ROW_TIMES: usize = 4;
 /// A limit suffices that is this many times what a step needed: later steps may need more, and some
 /// of the buffers grow with the limit.
 const ENOUGH_TIMES: f64 = 2.0;
+/// Rows of both sides that are held at a time however wide they are: read, compressed, partitioned,
+/// as keys, in an output and in the one before.
+const WIDE_ROWS: usize = 20;
 
 /// Shared by a join and all levels of its partitions.
 #[derive(Debug, Clone)]
@@ -30,6 +33,9 @@ pub(crate) struct Context {
     pub(crate) pool: Arc<Pool>,
     /// The limit of the whole join.
     limit: Option<usize>,
+    /// What each of the probers may hold at a time of rows as wide as the widest so far.
+    wide_bytes: Arc<AtomicUsize>,
+    probers: usize,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
     pub(crate) stop: StopCheck,
     pub(crate) null_aware_state: Arc<NullAwareState>,
@@ -41,6 +47,8 @@ impl Context {
         Self {
             pool: Pool::within(spec.memory.clone(), usize::MAX),
             limit: spec.memory.limit(),
+            wide_bytes: Arc::default(),
+            probers: spec.probers,
             spill: spec.spill.clone(),
             stop: spec.stop.clone(),
             null_aware_state: Arc::default(),
@@ -102,6 +110,7 @@ impl Context {
     pub(crate) fn add_widest(&self, batch: &RecordBatch, to: &mut WidestValues) {
         if self.pool.limit().is_some() {
             to.add(batch);
+            self.wide_bytes.fetch_max(WIDE_ROWS * to.row_bytes(), Ordering::Relaxed);
         }
     }
 
@@ -112,6 +121,8 @@ impl Context {
                 let (share, limit) = (limit.max(1), self.limit.unwrap_or(limit));
                 let share_enough = used.saturating_add(wanted) as f64 * ENOUGH_TIMES;
                 let enough = (limit as f64 * share_enough / share as f64) as usize;
+                let wide_bytes = self.wide_bytes.load(Ordering::Relaxed);
+                let enough = enough.max(wide_bytes.saturating_mul(self.probers));
                 JoinError::LimitTooSmall { wanted, used, limit, enough }
             }
             None => JoinError::Limit(MemoryError { wanted, used, limit }),

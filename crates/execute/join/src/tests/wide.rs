@@ -230,7 +230,7 @@ fn wide_rows_are_joined_as_the_oracle_does() {
     for join_type in JoinType::ALL {
         for build_side in [Side::Left, Side::Right] {
             joined_within(&sides, (join_type, build_side, true), None).unwrap();
-            let limited = [(2 << 30, false), (60 << 20, true), (40 << 20, false), (9 << 20, true)];
+            let limited = [(2 << 30, false), (40 << 20, true), (9 << 20, false), (1 << 20, true)];
             for (limit, filtered) in limited {
                 spilled += joined_or_named(&sides, (join_type, build_side, filtered), limit);
             }
